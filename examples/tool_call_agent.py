@@ -130,11 +130,16 @@ async def learn(
         serving=ServingConfig(temperature=TEMPERATURE, max_tokens=48, ask="never"),
         # Nobody is disturbed here, so it does not wait until the machine has time.
         training=TrainingConfig(
-            backend=arguments.backend, min_ratings=OUTCOMES, held_out=HELD_OUT, anchors=KEEPS,
-            idle_seconds=0.0, max_load=1.0, max_gpu=1.0,
+            backend=arguments.backend,
+            min_ratings=OUTCOMES,
+            held_out=HELD_OUT,
+            anchors=KEEPS,
+            idle_seconds=0.0,
+            max_load=1.0,
+            max_gpu=1.0,
         ),
         connectors={"api": {"owners": ["agent"]}},
-    )  # fmt: skip
+    )
     headers = {"Authorization": f"Bearer {clients.create(home, 'api', 'agent')}"}
     plugins = open_plugins(config)
     watcher = Watcher()

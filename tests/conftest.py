@@ -11,13 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = (
-    "tests.children",
-    "tests.network",
-    "tests.surroundings",
-    "tests.passed",
-    "tests.busy",
-)
+pytest_plugins = ("tests.children", "tests.network", "tests.surroundings", "tests.passed", "tests.busy")
 
 # What tests expect are the numbers of fp32 on a processor; on a GPU torch computes in bf16.
 os.environ["CUDA_VISIBLE_DEVICES"] = ""

@@ -16,8 +16,15 @@ import pytest
 from goodbot.testing.patience import patience
 
 __all__ = [
-    "REQUIRE_ALL", "chromium", "free_port", "missing", "patience", "require", "require_program", "within",
-]  # fmt: skip
+    "REQUIRE_ALL",
+    "chromium",
+    "free_port",
+    "missing",
+    "patience",
+    "require",
+    "require_program",
+    "within",
+]
 
 REQUIRE_ALL = os.environ.get("GOODBOT_REQUIRE_ALL") == "1"
 

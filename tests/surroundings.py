@@ -21,13 +21,18 @@ AS_STARTED = dict(os.environ)
 
 _NOBODY = "http://127.0.0.1:9"
 CLOSED = {
-    "PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-    "UV_OFFLINE": "1", "UV_NO_CONFIG": "1",
-    "npm_config_offline": "true", "npm_config_registry": f"{_NOBODY}/",
+    "PIP_CONFIG_FILE": os.devnull,
+    "PIP_NO_INDEX": "1",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "UV_OFFLINE": "1",
+    "UV_NO_CONFIG": "1",
+    "npm_config_offline": "true",
+    "npm_config_registry": f"{_NOBODY}/",
     "npm_config_update_notifier": "false",
-    "GIT_ALLOW_PROTOCOL": "file", "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ALLOW_PROTOCOL": "file",
+    "GIT_TERMINAL_PROMPT": "0",
     "HF_ENDPOINT": _NOBODY,
-}  # fmt: skip
+}
 
 
 class File(NamedTuple):
@@ -90,9 +95,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Name what a test has installed, removed or overwritten."""
     if found := config.stash.get(_CHANGES, []):
         terminalreporter.section("the tests changed the environment that they run in", red=True)

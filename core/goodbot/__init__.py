@@ -49,12 +49,7 @@ if TYPE_CHECKING:
         Question,
     )
     from goodbot.api.tracker import TrackedRun, Tracker, TrackerSpec
-    from goodbot.base.errors import (
-        ConnectorError,
-        FatalConnectorError,
-        GoodbotError,
-        RetriableError,
-    )
+    from goodbot.base.errors import ConnectorError, FatalConnectorError, GoodbotError, RetriableError
 
 __version__ = "0.1.0"
 
@@ -108,18 +103,30 @@ __all__ = [
 _HOMES = {
     "api.backend": ("BackendSpec",),
     "api.connector": (
-        "API_VERSION", "Capability", "Connector", "ConnectorHost", "ConnectorSpec", "OpenTurn",
+        "API_VERSION",
+        "Capability",
+        "Connector",
+        "ConnectorHost",
+        "ConnectorSpec",
+        "OpenTurn",
         "ReplyStream",
     ),
     "base.errors": ("ConnectorError", "FatalConnectorError", "GoodbotError", "RetriableError"),
     "api.hookspecs": ("hookimpl",),
     "api.rewards": ("RewardPolicy", "TurnRating"),
     "api.setup": (
-        "Check", "CheckState", "ConnectorSetup", "Examined", "Identity", "Manifest", "Permission",
-        "Probe", "Question",
+        "Check",
+        "CheckState",
+        "ConnectorSetup",
+        "Examined",
+        "Identity",
+        "Manifest",
+        "Permission",
+        "Probe",
+        "Question",
     ),
     "api.tracker": ("TrackedRun", "Tracker", "TrackerSpec"),
-}  # fmt: skip
+}
 """Where a public name lives; those that are not here live in `api.events`."""
 
 

@@ -35,10 +35,15 @@ class Model:
         blocks = _blocks(body, number, inner=inner)
         used = any(block["type"] == "tool_use" for block in blocks)
         message = {
-            "id": f"msg_{number}", "type": "message", "role": "assistant", "model": body["model"],
-            "content": [], "stop_reason": None, "stop_sequence": None,
+            "id": f"msg_{number}",
+            "type": "message",
+            "role": "assistant",
+            "model": body["model"],
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
             "usage": {"input_tokens": 10, "output_tokens": 1},
-        }  # fmt: skip
+        }
         stop = "tool_use" if used else "end_turn"
         if not body.get("stream"):
             return web.json_response({**message, "content": blocks, "stop_reason": stop})
@@ -110,9 +115,7 @@ def _since(messages: list[dict[str, Any]]) -> tuple[str, bool]:
     return "\n".join(texts), results
 
 
-def _events(
-    message: dict[str, Any], blocks: list[dict[str, Any]], stop: str
-) -> list[dict[str, Any]]:
+def _events(message: dict[str, Any], blocks: list[dict[str, Any]], stop: str) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = [{"type": "message_start", "message": message}]
     for index, block in enumerate(blocks):
         if block["type"] == "text":
@@ -128,8 +131,9 @@ def _events(
     return [
         *events,
         {
-            "type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None},
+            "type": "message_delta",
+            "delta": {"stop_reason": stop, "stop_sequence": None},
             "usage": {"output_tokens": 5},
         },
         {"type": "message_stop"},
-    ]  # fmt: skip
+    ]

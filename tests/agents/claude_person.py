@@ -35,29 +35,44 @@ class Person:
             '{\n    "permissions": {"allow": ["Bash", "Agent"]},\n    "theme": "dark"\n}'
         )
         trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
-        (home / ".claude.json").write_text(json.dumps({
-            "hasCompletedOnboarding": True, "theme": "dark",
-            "projects": {str(self.work): trusted, str(home): trusted},
-            "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
-        }))  # fmt: skip
+        (home / ".claude.json").write_text(
+            json.dumps(
+                {
+                    "hasCompletedOnboarding": True,
+                    "theme": "dark",
+                    "projects": {str(self.work): trusted, str(home): trusted},
+                    "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
+                }
+            )
+        )
 
     @property
     def environ(self) -> dict[str, str]:
         return {
-            "HOME": str(self.home), "PATH": programs.path(), "ANTHROPIC_BASE_URL": self.model.address,
-            "ANTHROPIC_API_KEY": KEY, "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "LANG": "C.UTF-8",
+            "HOME": str(self.home),
+            "PATH": programs.path(),
+            "ANTHROPIC_BASE_URL": self.model.address,
+            "ANTHROPIC_API_KEY": KEY,
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "LANG": "C.UTF-8",
             "GOODBOT_TOKEN": self.token,
-        }  # fmt: skip
+        }
 
     async def prints(self, prompt: str, *args: str) -> dict[str, Any]:
         """`claude -p PROMPT`: what it prints, as JSON."""
         done = await asyncio.to_thread(
             subprocess.run,
             [str(programs.claude()), "-p", prompt, "--output-format", "json", *args],
-            cwd=self.work, env={k: v for k, v in self.environ.items() if v}, capture_output=True,
-            stdin=subprocess.DEVNULL, text=True, timeout=patience(90), check=False,
-        )  # fmt: skip
+            cwd=self.work,
+            env={k: v for k, v in self.environ.items() if v},
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=patience(90),
+            check=False,
+        )
         assert done.stdout, done.stderr
         return json.loads(done.stdout)
 

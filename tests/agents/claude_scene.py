@@ -22,9 +22,22 @@ from tests.core.builders import until
 
 _ROWS = ("user", "assistant", "attachment", "queue-operation")
 _KEYS = (
-    "type", "promptId", "isSidechain", "isMeta", "message", "attachment", "origin", "promptSource",
-    "operation", "content", "uuid", "parentUuid", "timestamp", "sessionId", "version",
-)  # fmt: skip
+    "type",
+    "promptId",
+    "isSidechain",
+    "isMeta",
+    "message",
+    "attachment",
+    "origin",
+    "promptSource",
+    "operation",
+    "content",
+    "uuid",
+    "parentUuid",
+    "timestamp",
+    "sessionId",
+    "version",
+)
 
 
 class Scene(Peer):
@@ -78,9 +91,13 @@ class Scene(Peer):
             for path in (self.person.work, self.person.home)
         )
         for old, new in (
-            (session, SESSION), (str(self.person.work), "/work"), (work, "-work"), (home, "-work"),
-            (str(self.person.home), "/srv/ada"), (f"/tmp/claude-{os.getuid()}", "/tmp/claude-1000"),
-        ):  # fmt: skip
+            (session, SESSION),
+            (str(self.person.work), "/work"),
+            (work, "-work"),
+            (home, "-work"),
+            (str(self.person.home), "/srv/ada"),
+            (f"/tmp/claude-{os.getuid()}", "/tmp/claude-1000"),
+        ):
             text = text.replace(old, new)
         assert "pytest" not in text, text
         return json.loads(text)

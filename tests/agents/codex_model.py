@@ -43,15 +43,22 @@ class Model:
             await self.go.wait()
         text = "A title" if hidden else f"Answer {number}."
         item: dict[str, Any] = {
-            "type": "message", "role": "assistant", "id": f"msg_{number}", "status": "completed",
+            "type": "message",
+            "role": "assistant",
+            "id": f"msg_{number}",
+            "status": "completed",
             "content": [{"type": "output_text", "text": text, "annotations": []}],
-        }  # fmt: skip
+        }
         if "ZAGENT" in json.dumps(body["input"][-1]) and not hidden:
             item = {
-                "type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}",
-                "namespace": "multi_agent_v1", "name": "spawn_agent", "status": "completed",
+                "type": "function_call",
+                "id": f"fc_{number}",
+                "call_id": f"call_{number}",
+                "namespace": "multi_agent_v1",
+                "name": "spawn_agent",
+                "status": "completed",
                 "arguments": json.dumps({"message": "Inner.", "task_name": "inner"}),
-            }  # fmt: skip
+            }
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         for event in _events(item, number):
@@ -86,24 +93,30 @@ def _last(body: dict[str, Any]) -> str:
 def _events(item: dict[str, Any], number: int) -> list[dict[str, Any]]:
     response = {"id": f"resp_{number}", "object": "response"}
     events: list[dict[str, Any]] = [
-        {
-            "type": "response.created",
-            "response": {**response, "status": "in_progress", "output": []},
-        }
+        {"type": "response.created", "response": {**response, "status": "in_progress", "output": []}}
     ]
     if item["type"] == "message":
         begun = {**item, "status": "in_progress", "content": []}
         events += [
             {"type": "response.output_item.added", "output_index": 0, "item": begun},
-            {"type": "response.output_text.delta", "item_id": item["id"], "output_index": 0,
-             "content_index": 0, "delta": item["content"][0]["text"]},
-        ]  # fmt: skip
+            {
+                "type": "response.output_text.delta",
+                "item_id": item["id"],
+                "output_index": 0,
+                "content_index": 0,
+                "delta": item["content"][0]["text"],
+            },
+        ]
     usage = {
-        "input_tokens": 5, "output_tokens": 3, "total_tokens": 8,
-        "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0},
-    }  # fmt: skip
+        "input_tokens": 5,
+        "output_tokens": 3,
+        "total_tokens": 8,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    }
     done = {**response, "status": "completed", "output": [item], "usage": usage}
     return [
-        *events, {"type": "response.output_item.done", "output_index": 0, "item": item},
+        *events,
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
         {"type": "response.completed", "response": done},
-    ]  # fmt: skip
+    ]

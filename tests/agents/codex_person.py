@@ -46,18 +46,28 @@ class Person:
     @property
     def environ(self) -> dict[str, str]:
         return {
-            "HOME": str(self.home), "PATH": programs.path(), "CODEX_HOME": str(self.codex_home),
-            "OPENAI_API_KEY": "dummy", "LANG": "C.UTF-8", "TERM": "xterm-256color",
-        }  # fmt: skip
+            "HOME": str(self.home),
+            "PATH": programs.path(),
+            "CODEX_HOME": str(self.codex_home),
+            "OPENAI_API_KEY": "dummy",
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+        }
 
     async def runs(self, *args: str, prompt: str = "") -> str:
         """`codex exec ARGS PROMPT`: what it prints, both streams."""
         done = await asyncio.to_thread(
             subprocess.run,
             [*programs.codex(), "exec", "--skip-git-repo-check", *args, *([prompt] if prompt else [])],
-            cwd=self.work, env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL, text=True, timeout=patience(120), check=False,
-        )  # fmt: skip
+            cwd=self.work,
+            env=self.environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=patience(120),
+            check=False,
+        )
         assert done.returncode == 0, done.stdout
         return done.stdout
 
@@ -79,9 +89,13 @@ class Terminal:
         self._screen = pyte.Screen(COLUMNS, ROWS)
         self._stream = pyte.ByteStream(self._screen)
         self._child = pexpect.spawn(
-            program, [*more, *CALM, *args], cwd=str(person.work), dimensions=(ROWS, COLUMNS),
-            env=person.environ, timeout=None,
-        )  # fmt: skip
+            program,
+            [*more, *CALM, *args],
+            cwd=str(person.work),
+            dimensions=(ROWS, COLUMNS),
+            env=person.environ,
+            timeout=None,
+        )
         self._child.delaybeforesend = None
         self._screens = threading.Lock()
         self._reader = threading.Thread(target=self._reads, daemon=True)

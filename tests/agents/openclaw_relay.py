@@ -55,9 +55,12 @@ class Relay:
     def sent(self, type_: str) -> list[dict[str, Any]]:
         """The events of a type that were taken."""
         return [
-            event for call in self.calls if call["status"] == 200
-            for event in call["events"] if event["type"] == type_
-        ]  # fmt: skip
+            event
+            for call in self.calls
+            if call["status"] == 200
+            for event in call["events"]
+            if event["type"] == type_
+        ]
 
     def write(self, folder: Path) -> None:
         """One file for each type of event, with the receipts; nothing in them is of this machine."""

@@ -70,10 +70,12 @@ class Model:
         await response.prepare(request)
         for delta, reason in (({"role": "assistant", "content": text}, None), ({}, "stop")):
             chunk = {
-                "id": f"c{len(self.requests)}", "object": "chat.completion.chunk", "created": 1,
+                "id": f"c{len(self.requests)}",
+                "object": "chat.completion.chunk",
+                "created": 1,
                 "model": body["model"],
                 "choices": [{"index": 0, "delta": delta, "finish_reason": reason}],
-            }  # fmt: skip
+            }
             await response.write(f"data: {json.dumps(chunk)}\n\n".encode())
         await response.write(b"data: [DONE]\n\n")
         await response.write_eof()
@@ -94,46 +96,77 @@ class Gateway:
     @property
     def env(self) -> dict[str, str]:
         return {
-            "PATH": programs.path(), "HOME": str(self.home), "NO_COLOR": "1",
-            "OPENCLAW_STATE_DIR": str(self.state), "TMPDIR": str(self.home),
-        }  # fmt: skip
+            "PATH": programs.path(),
+            "HOME": str(self.home),
+            "NO_COLOR": "1",
+            "OPENCLAW_STATE_DIR": str(self.state),
+            "TMPDIR": str(self.home),
+        }
 
     def configure(self, *, telegram: str, model: int, owners: list[str], users: list[str]) -> None:
         """`~/.openclaw/openclaw.json` of somebody with one Telegram bot and one model of their own."""
         config = {
             "gateway": {
-                "mode": "local", "bind": "loopback", "port": self.port,
+                "mode": "local",
+                "bind": "loopback",
+                "port": self.port,
                 "auth": {"mode": "token", "token": GATEWAY_TOKEN},
             },
-            "agents": {"defaults": {
-                "model": {"primary": "local/fake-1"}, "workspace": str(self.home / "workspace"),
-                "skipBootstrap": True, "heartbeat": {"every": "0m"},
-            }},
-            "models": {"providers": {"local": {
-                "baseUrl": f"http://127.0.0.1:{model}/v1", "apiKey": "no-key",
-                "api": "openai-completions",
-                "models": [{
-                    "id": "fake-1", "name": "Fake", "reasoning": False, "input": ["text"],
-                    "contextWindow": 131072, "maxTokens": 1024,
-                    "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
-                }],
-            }}},
-            "channels": {"telegram": {
-                "enabled": True, "botToken": TOKEN, "apiRoot": telegram, "dmPolicy": "allowlist",
-                "allowFrom": users, "groupPolicy": "open", "reactionNotifications": "all",
-                "groups": {"*": {"requireMention": True}},
-            }},
+            "agents": {
+                "defaults": {
+                    "model": {"primary": "local/fake-1"},
+                    "workspace": str(self.home / "workspace"),
+                    "skipBootstrap": True,
+                    "heartbeat": {"every": "0m"},
+                }
+            },
+            "models": {
+                "providers": {
+                    "local": {
+                        "baseUrl": f"http://127.0.0.1:{model}/v1",
+                        "apiKey": "no-key",
+                        "api": "openai-completions",
+                        "models": [
+                            {
+                                "id": "fake-1",
+                                "name": "Fake",
+                                "reasoning": False,
+                                "input": ["text"],
+                                "contextWindow": 131072,
+                                "maxTokens": 1024,
+                                "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
+                            }
+                        ],
+                    }
+                }
+            },
+            "channels": {
+                "telegram": {
+                    "enabled": True,
+                    "botToken": TOKEN,
+                    "apiRoot": telegram,
+                    "dmPolicy": "allowlist",
+                    "allowFrom": users,
+                    "groupPolicy": "open",
+                    "reactionNotifications": "all",
+                    "groups": {"*": {"requireMention": True}},
+                }
+            },
             "commands": {"ownerAllowFrom": owners},
-        }  # fmt: skip
+        }
         (self.state / "openclaw.json").write_text(json.dumps(config, indent=2))
 
     async def run(self, *words: str, seconds: float = 120.0) -> tuple[int, str]:
         """`openclaw WORDS`: its exit status and what it said."""
         process = await asyncio.create_subprocess_exec(
-            *programs.openclaw(), *words, env=self.env, cwd=self.home,
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+            *programs.openclaw(),
+            *words,
+            env=self.env,
+            cwd=self.home,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-        )  # fmt: skip
+        )
         try:
             out, _ = await asyncio.wait_for(process.communicate(), patience(seconds))
         except TimeoutError:
@@ -146,9 +179,13 @@ class Gateway:
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(  # noqa: ASYNC220  it does not block
                 [*programs.openclaw(), "gateway", "run", "--port", str(self.port)],
-                env=self.env, cwd=self.home, stdin=subprocess.DEVNULL, stdout=log,
-                stderr=subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
+                env=self.env,
+                cwd=self.home,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
 
         async def ready() -> bool:
             assert self.process is not None
@@ -176,9 +213,8 @@ class Gateway:
 
 
 async def until(
-    true: Callable[[], bool | Awaitable[bool]], seconds: float = 120.0,
-    told: Callable[[], str] = lambda: "",
-) -> None:  # fmt: skip
+    true: Callable[[], bool | Awaitable[bool]], seconds: float = 120.0, told: Callable[[], str] = lambda: ""
+) -> None:
     """Wait until it is so; fails with what `told` says when it does not come to be."""
     seconds = patience(seconds)
     async with asyncio.timeout(seconds + 5):

@@ -111,9 +111,13 @@ def _install(home: Path, name: str, version: str) -> str:
     flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--no-save", "--loglevel=error"]
     done = subprocess.run(
         [str(node()), str(npm), "install", *flags, f"{name}@{version}"],
-        cwd=home, capture_output=True, text=True, timeout=600, check=False,
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
         env=AS_STARTED | {"PATH": path()},
-    )  # fmt: skip
+    )
     return done.stderr.strip()[-400:] or "npm failed" if done.returncode else ""
 
 

@@ -212,8 +212,11 @@ def test_the_plugin_is_one_that_its_directory_takes(tmp_path: Path) -> None:
     done = subprocess.run(
         [str(programs.claude()), "plugin", "validate", str(tmp_path / "plugin"), "--profile", "directory"],
         env={"HOME": str(tmp_path), "PATH": os.environ["PATH"], "DISABLE_AUTOUPDATER": "1"},
-        capture_output=True, text=True, timeout=patience(60), check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=patience(60),
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "✘" not in done.stdout
     assert "rl:good" in done.stdout
@@ -227,9 +230,7 @@ async def test_the_plugin_rates_without_a_model(tmp_path: Path) -> None:
             (folder / name).write_bytes(content)
         made.person.token = made.token
         done = await made.person.prints("By the plugin.", "--plugin-dir", str(folder))
-        await made.person.prints(
-            "/rl:good", "--plugin-dir", str(folder), "--resume", done["session_id"]
-        )
+        await made.person.prints("/rl:good", "--plugin-dir", str(folder), "--resume", done["session_id"])
         assert pairs(made) == [("By the plugin.", "Answer 1.")]
         assert [one.value for one in made.rated] == [1.0]
         assert len(made.model.calls) == 1

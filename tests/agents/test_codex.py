@@ -38,9 +38,7 @@ class Scene:
 
     @asynccontextmanager
     async def goodbot(self) -> AsyncIterator[Bot]:
-        sections = {
-            "http": HttpConfig(port=self.port), "connectors": {"codex": {"owners": ["me"]}},
-        }  # fmt: skip
+        sections = {"http": HttpConfig(port=self.port), "connectors": {"codex": {"owners": ["me"]}}}
         async with open_bot(self.home, extra=(goodbot_connectors.codex,), sections=sections) as bot:
             connector = bot.app.connectors.running["codex"]
             assert isinstance(connector, CodexConnector)
@@ -134,9 +132,7 @@ async def test_a_person_trusts_the_hooks_and_rates_in_the_screen(scene: Scene) -
         [found] = await scene.setup.examine()
         assert found.state is CheckState.OK
         await scene.setup.install(dry_run=False)
-        assert (await scene.setup.examine())[0].state is CheckState.OK, (
-            "connected again, it is still trusted"
-        )
+        assert (await scene.setup.examine())[0].state is CheckState.OK, "connected again, it is still trusted"
     async with scene.goodbot() as bot, scene.person.sits_down("resume", "--last") as codex:
         await codex.sees("Answer 2.")
         await codex.types("-1")
@@ -154,9 +150,7 @@ async def said_so(scene: Scene, bot: Bot, value: float | None) -> bool:
     return await scene.labels(bot) == ([("Answer 1.", value)] if value is not None else [])
 
 
-async def test_a_rating_while_the_agent_is_at_work_or_was_stopped_is_a_sentence(
-    scene: Scene,
-) -> None:
+async def test_a_rating_while_the_agent_is_at_work_or_was_stopped_is_a_sentence(scene: Scene) -> None:
     async with scene.goodbot() as bot:
         await scene.setup.install(dry_run=False)
         async with scene.person.sits_down(TRUSTED) as codex:

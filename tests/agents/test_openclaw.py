@@ -94,16 +94,14 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     port = free_port()
     config = CONFIG.format(port=port, program=openclaw, state=gateway.state)
     daemon = Daemon(tmp_path / "goodbot", config, {})
-    async with (
-        Telegram() as telegram, Model() as model, Relay(f"http://127.0.0.1:{port}") as relay,
-    ):  # fmt: skip
+    async with Telegram() as telegram, Model() as model, Relay(f"http://127.0.0.1:{port}") as relay:
         gateway.configure(
-            telegram=telegram.api.removesuffix("/bot"), model=model.port,
-            owners=[f"telegram:{ADA}", f"telegram:{EVE}"], users=[str(ADA), str(BEN), str(EVE)],
-        )  # fmt: skip
-        settings = OpenClawSettings(
-            program=str(openclaw), state_dir=str(gateway.state), group_buttons=True
+            telegram=telegram.api.removesuffix("/bot"),
+            model=model.port,
+            owners=[f"telegram:{ADA}", f"telegram:{EVE}"],
+            users=[str(ADA), str(BEN), str(EVE)],
         )
+        settings = OpenClawSettings(program=str(openclaw), state_dir=str(gateway.state), group_buttons=True)
         setup = OpenClawSetup(Secrets((), {}), settings)
         setup.home, setup.address = daemon.home, relay.url
         async with running(daemon):
@@ -138,17 +136,13 @@ async def test_answers_are_rated_where_they_were_asked(world: World) -> None:
     [captured] = world.relay.sent("capture")
     assert captured["trace"] == world.model.headers[0]["traceparent"].split("-")[1]
     assert captured["name"] == str(first.id)
-    [(turn, talker, origin, model)] = world.daemon.rows(
-        "SELECT id, talker, origin, answered_by FROM turns"
-    )
+    [(turn, talker, origin, model)] = world.daemon.rows("SELECT id, talker, origin, answered_by FROM turns")
     assert (talker, origin, model) == ("telegram:default:42", "captured", "local/fake-1")
 
     # pressed
     ada.presses_label(first.id, "👎 Bad")
     await until(
-        lambda: world.labels() == [("Answer 1.", "openclaw:telegram:default:42", -1.0)],
-        60,
-        world.told,
+        lambda: world.labels() == [("Answer 1.", "openclaw:telegram:default:42", -1.0)], 60, world.told
     )
     await until(lambda: "👎 Bad ✓" in str(ada.sees()[0].json["reply_markup"]), 120, world.told)
 
@@ -156,15 +150,9 @@ async def test_answers_are_rated_where_they_were_asked(world: World) -> None:
     second = await world.answer(ben, "And of Spain?")
     assert second.json["text"] == "Answer 2."
     await until(lambda: len(world.relay.sent("capture")) == 2, 120, world.told)
-    assert "telegram:default:43" in str(
-        world.daemon.rows("SELECT talker FROM turns WHERE id <> ?", turn)
-    )
+    assert "telegram:default:43" in str(world.daemon.rows("SELECT talker FROM turns WHERE id <> ?", turn))
     ben.reacts(second.id, "👍")
-    await until(
-        lambda: ("Answer 2.", "openclaw:telegram:default:43", 1.0) in world.labels(),
-        120,
-        world.told,
-    )
+    await until(lambda: ("Answer 2.", "openclaw:telegram:default:43", 1.0) in world.labels(), 120, world.told)
     assert len(world.labels()) == 2
 
     # typed: of one's own answer, never of the one that came last in the session
@@ -195,11 +183,7 @@ async def test_answers_are_rated_where_they_were_asked(world: World) -> None:
     await until(lambda: len(world.relay.sent("capture")) == 3, 120, world.told)
     eve.reacts(third.id, "👎", chat=lab)  # nobody has let her rate
     ada.reacts(third.id, "👎", chat=lab)
-    await until(
-        lambda: ("Answer 3.", "openclaw:telegram:default:42", -1.0) in world.labels(),
-        60,
-        world.told,
-    )
+    await until(lambda: ("Answer 3.", "openclaw:telegram:default:42", -1.0) in world.labels(), 60, world.told)
     assert not any("44" in rater for _, rater, _ in world.labels())
     said = await world.answer(ben, "/rl good", chat=lab)
     assert said.json["text"] == "👌", "what one person thinks is nobody else's affair"
@@ -210,15 +194,9 @@ async def test_answers_are_rated_where_they_were_asked(world: World) -> None:
     fourth = await world.answer(ada, "And of Italy?")
     assert fourth.json["text"] == "Answer 4."
     ada.presses_label(fourth.id, "👍 Good")
-    await until(
-        lambda: sum("not running" in text for text in world.texts(ada)) == 1, 120, world.told
-    )
+    await until(lambda: sum("not running" in text for text in world.texts(ada)) == 1, 120, world.told)
     await world.daemon.start()
-    await until(
-        lambda: ("Answer 4.", "openclaw:telegram:default:42", 1.0) in world.labels(),
-        120,
-        world.told,
-    )
+    await until(lambda: ("Answer 4.", "openclaw:telegram:default:42", 1.0) in world.labels(), 120, world.told)
 
     checks = await world.setup.examine()
     assert {check.state for check in checks} == {CheckState.OK}, checks
@@ -267,9 +245,11 @@ async def test_the_command_line_connects_it_through_the_socket(tmp_path: Path) -
     daemon = Daemon(tmp_path / "goodbot", config, {})
     async with Telegram() as telegram, Model() as model:
         gateway.configure(
-            telegram=telegram.api.removesuffix("/bot"), model=model.port,
-            owners=[f"telegram:{ADA}"], users=[str(ADA)],
-        )  # fmt: skip
+            telegram=telegram.api.removesuffix("/bot"),
+            model=model.port,
+            owners=[f"telegram:{ADA}"],
+            users=[str(ADA)],
+        )
         before = json.loads((gateway.state / "openclaw.json").read_text())
         await daemon.cli("connect", "openclaw", "--yes", "--model", "demo", "--start", "no")
         connected = json.loads((gateway.state / "openclaw.json").read_text())

@@ -15,9 +15,13 @@ pytestmark = pytest.mark.agents
 
 def _said(command: list[str], home: Path) -> str:
     done = subprocess.run(
-        [*command, "--version"], env={"PATH": programs.path(), "HOME": str(home)},
-        capture_output=True, text=True, timeout=patience(120), check=False,
-    )  # fmt: skip
+        [*command, "--version"],
+        env={"PATH": programs.path(), "HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=patience(120),
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

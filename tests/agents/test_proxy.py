@@ -37,25 +37,26 @@ async def ground_of(way: str, home: Path) -> AsyncIterator[Ground]:
         async with proxied(home, model=Calling()) as ground:
             yield ground
     else:
-        async with (
-            upstream() as fake,
-            proxied(home, upstream=fake.url, upstream_dialect="both") as ground,
-        ):
+        async with upstream() as fake, proxied(home, upstream=fake.url, upstream_dialect="both") as ground:
             yield ground
 
 
 @pytest.mark.parametrize("way", ["upstream", "own"])
-@pytest.mark.parametrize(
-    ("sdk", "package"), [("openai", "openai"), ("anthropic", "@anthropic-ai/sdk")]
-)
+@pytest.mark.parametrize(("sdk", "package"), [("openai", "openai"), ("anthropic", "@anthropic-ai/sdk")])
 async def test_the_node_clients(tmp_path: Path, way: str, sdk: str, package: str) -> None:
     folder = programs.package(package)
     async with ground_of(way, tmp_path) as ground:
         process = await asyncio.create_subprocess_exec(
-            str(programs.node()), str(SCRIPT), str(folder), ground.url, ground.token, sdk,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            str(programs.node()),
+            str(SCRIPT),
+            str(folder),
+            ground.url,
+            ground.token,
+            sdk,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
             env={"PATH": programs.path(), "HOME": str(tmp_path)},
-        )  # fmt: skip
+        )
         out, err = await asyncio.wait_for(process.communicate(), patience(100))
         assert process.returncode == 0, err.decode()
         seen = json.loads(out)

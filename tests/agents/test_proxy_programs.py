@@ -19,9 +19,13 @@ QUESTION = "What do good dogs do?"
 
 async def runs(command: list[str], env: dict[str, str], cwd: Path) -> str:
     process = await asyncio.create_subprocess_exec(
-        *command, env=env, cwd=cwd, stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
+        *command,
+        env=env,
+        cwd=cwd,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
     out, _ = await asyncio.wait_for(process.communicate(), patience(110))
     assert process.returncode == 0, out.decode()
     return out.decode()
@@ -32,26 +36,26 @@ async def test_claude_code_keeps_its_own_login(tmp_path: Path) -> None:
     work.mkdir(), home.mkdir()
     async with (
         upstream() as fake,
-        proxied(
-            tmp_path, upstream=fake.url, upstream_dialect="both", pass_credentials=True
-        ) as ground,
+        proxied(tmp_path, upstream=fake.url, upstream_dialect="both", pass_credentials=True) as ground,
     ):
         fake.toolless = True
         env = {
-            "HOME": str(home), "PATH": programs.path(), "ANTHROPIC_BASE_URL": ground.url,
-            "ANTHROPIC_API_KEY": "sk-ant-theirs", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1",
+            "HOME": str(home),
+            "PATH": programs.path(),
+            "ANTHROPIC_BASE_URL": ground.url,
+            "ANTHROPIC_API_KEY": "sk-ant-theirs",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_AUTOUPDATER": "1",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "ANTHROPIC_CUSTOM_HEADERS": f"X-Goodbot-Token: {ground.token}",
-        }  # fmt: skip
+        }
         assert TEXT in await runs([str(programs.claude()), "-p", QUESTION], env, work)
         asked = _asked(fake, "/v1/messages")
         assert {got.headers["x-api-key"] for got in asked} == {"sk-ant-theirs"}
         assert ground.token not in str([got.headers for got in fake.got])
         [turn] = [event for event in await ground.captured() if event.kind == "main"]
         assert turn.trace.startswith("claude:")
-        assert [
-            one for one in turn.messages if one["role"] == "user" and QUESTION in one["content"]
-        ]
+        assert [one for one in turn.messages if one["role"] == "user" and QUESTION in one["content"]]
         assert turn.messages[0]["tools"]
         assert turn.response == TEXT
         session = asked[-1].headers["X-Claude-Code-Session-Id"]
@@ -63,9 +67,7 @@ async def test_codex_sends_our_token_from_its_own_variable(tmp_path: Path) -> No
     work.mkdir(), home.mkdir()
     async with (
         upstream() as fake,
-        proxied(
-            tmp_path, upstream=fake.url, upstream_dialect="both", pass_credentials=True
-        ) as ground,
+        proxied(tmp_path, upstream=fake.url, upstream_dialect="both", pass_credentials=True) as ground,
     ):
         fake.toolless = True
         (home / "config.toml").write_text(
@@ -76,9 +78,13 @@ async def test_codex_sends_our_token_from_its_own_variable(tmp_path: Path) -> No
             f'\n[projects."{work}"]\ntrust_level = "trusted"\n'
         )
         env = {
-            "HOME": str(home), "CODEX_HOME": str(home), "PATH": programs.path(), "THEIR_KEY": "sk-theirs",
-            "GOODBOT_TOKEN": ground.token, "LANG": "C.UTF-8",
-        }  # fmt: skip
+            "HOME": str(home),
+            "CODEX_HOME": str(home),
+            "PATH": programs.path(),
+            "THEIR_KEY": "sk-theirs",
+            "GOODBOT_TOKEN": ground.token,
+            "LANG": "C.UTF-8",
+        }
         command = [*programs.codex(), "exec", "--skip-git-repo-check", QUESTION]
         assert TEXT in await runs(command, env, work)
         asked = _asked(fake, "/v1/responses")

@@ -27,11 +27,7 @@ FLOORS = {
     "fakes": 11,
     "training": 11,
 }
-PACKAGES = {
-    "connectors": "goodbot_connectors",
-    "fakes": "goodbot_fakes",
-    "training": "goodbot_training",
-}
+PACKAGES = {"connectors": "goodbot_connectors", "fakes": "goodbot_fakes", "training": "goodbot_training"}
 """Rooms outside of the core."""
 PLUGINS = {"features", "connectors", "training"}
 """No other room imports them, and of the core they use the public API only: the two sets below."""
@@ -44,10 +40,7 @@ ALLOWED = {
 }
 """Which rooms a room may import from, besides its own."""
 
-NOT_YET = {
-    "cli": "__main__",
-    "fakes": "testing.fakes",
-}
+NOT_YET = {"cli": "__main__", "fakes": "testing.fakes"}
 """Of `goodbot`: a module, a package with all that is in it, or one definition. The longest name decides."""
 
 
@@ -77,7 +70,5 @@ def allowed(module: str, name: str) -> bool:
     if here is None or there is None:
         return True
     room, other = places()[here], places()[there]
-    open_too = room in PLUGINS and any(
-        name == one or name.startswith(f"{one}.") for one in OPEN_TOO
-    )
+    open_too = room in PLUGINS and any(name == one or name.startswith(f"{one}.") for one in OPEN_TOO)
     return room == other or other in ALLOWED[room] or open_too

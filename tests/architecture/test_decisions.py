@@ -29,14 +29,10 @@ def test_a_record_says_what_and_instead_of_what_and_since_when(path: Path) -> No
     told = [one.partition("\n")[0] for one in decisions]
     assert row == f"| [{path.name[:4]}]({path.name}) | {subject[1]} | {' · '.join(told)} |"
     for one in decisions:
-        assert re.search(
-            r"\n\n.+?\n\n\*Instead of:\* .+?\n\n\*Since:\* \d{4}-\d\d-\d\d\s*\Z", one, re.S
-        )
+        assert re.search(r"\n\n.+?\n\n\*Instead of:\* .+?\n\n\*Since:\* \d{4}-\d\d-\d\d\s*\Z", one, re.S)
 
 
-@pytest.mark.parametrize(
-    "path", [*RECORDS, ROOT / "docs" / "architecture.md"], ids=lambda p: p.stem
-)
+@pytest.mark.parametrize("path", [*RECORDS, ROOT / "docs" / "architecture.md"], ids=lambda p: p.stem)
 def test_the_modules_that_are_named_are_there(path: Path) -> None:
     """A path is named from its package on or shorter: `store/retries.py`."""
     named = re.findall(r"`([\w/]+\.py)(?:::\w+)?`", path.read_text(encoding="utf-8"))

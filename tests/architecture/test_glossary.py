@@ -13,14 +13,27 @@ ROWS = {
     word: (told, code)
     for word, told, code in re.findall(
         r"^\| ([\w ]+) \| (.+) \| (.+) \|$",
-        (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), flags=re.M,
+        (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"),
+        flags=re.M,
     )
     if word != "word"
-}  # fmt: skip
+}
 WORDS = {
-    "turn", "label", "round", "run", "claim", "candidate", "version", "canary", "pin", "taint",
-    "quarantine", "rollback window", "note", "scope",
-}  # fmt: skip
+    "turn",
+    "label",
+    "round",
+    "run",
+    "claim",
+    "candidate",
+    "version",
+    "canary",
+    "pin",
+    "taint",
+    "quarantine",
+    "rollback window",
+    "note",
+    "scope",
+}
 SCHEMA = "\n".join(
     path.read_text(encoding="utf-8")
     for path in sorted((ROOT / "core/goodbot/store/migrations").glob("*.sql"))
@@ -43,8 +56,7 @@ def test_what_a_word_names_is_there(word: str) -> None:
         elif kind == "column ":
             table, _, column = name.partition(".")
             assert re.search(
-                rf"CREATE TABLE {table} \([^;]*\b{column}\b|ALTER TABLE {table} ADD COLUMN {column}\b",
-                SCHEMA,
+                rf"CREATE TABLE {table} \([^;]*\b{column}\b|ALTER TABLE {table} ADD COLUMN {column}\b", SCHEMA
             ), name
         else:
             _found(name)

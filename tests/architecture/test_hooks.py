@@ -108,9 +108,6 @@ def test_the_host_calls_every_hook(hook: str) -> None:
     expected = list(inspect.signature(HOOKS[hook]).parameters)
     assert list(inspect.signature(getattr(PluginHost, hook)).parameters)[1:] == expected
     callers = {
-        module.name
-        for module in modules()
-        for name, _ in module.calls()
-        if name.endswith(f"plugins.{hook}")
+        module.name for module in modules() for name, _ in module.calls() if name.endswith(f"plugins.{hook}")
     }
     assert callers, f"nothing calls {hook}"

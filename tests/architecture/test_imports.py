@@ -12,9 +12,19 @@ import pytest
 from tests.architecture.source import Module, entry_points, modules
 
 FRAMEWORKS = {
-    "torch", "mlx", "mlx_lm", "transformers", "peft", "safetensors", "tokenizers", "jax",
-    "tensorflow", "ray", "vllm", "sglang",
-}  # fmt: skip
+    "torch",
+    "mlx",
+    "mlx_lm",
+    "transformers",
+    "peft",
+    "safetensors",
+    "tokenizers",
+    "jax",
+    "tensorflow",
+    "ray",
+    "vllm",
+    "sglang",
+}
 CHAT = {"discord", "slack_bolt", "slack_sdk", "telegram", "botbuilder", "nio"}
 TRACKERS = {"tensorboard", "wandb", "trackio"}
 HEAVY = {*FRAMEWORKS, *CHAT, *TRACKERS, "aiohttp", "httpx", "numpy", "pytest"}
@@ -86,8 +96,10 @@ def loaded(code: str) -> set[str]:
     """The top-level modules that are in memory after `code` has run in a fresh interpreter."""
     done = subprocess.run(
         [sys.executable, "-c", f"{code}\nimport sys, json; print(json.dumps([*sys.modules]))"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return {name.partition(".")[0] for name in json.loads(done.stdout.splitlines()[-1])}
 

@@ -22,18 +22,22 @@ FREE = {
     "connectors/goodbot_connectors/openclaw/program.py": "the person's own program",
 }
 WAYS = {
-    "sys.executable", "asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell",
-    "os.system", "os.popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.posix_spawnp", "pty.fork",
-    "pty.spawn", "sys._base_executable",
-}  # fmt: skip
+    "sys.executable",
+    "asyncio.create_subprocess_exec",
+    "asyncio.create_subprocess_shell",
+    "os.system",
+    "os.popen",
+    "os.fork",
+    "os.forkpty",
+    "os.posix_spawn",
+    "os.posix_spawnp",
+    "pty.fork",
+    "pty.spawn",
+    "sys._base_executable",
+}
 STARTS = ("os.exec", "os.spawn")
 MODULES = {"subprocess", "multiprocessing", "pty", "concurrent.futures.process", "_posixsubprocess"}
-METHODS = {
-    "subprocess_exec",
-    "subprocess_shell",
-    "create_subprocess_exec",
-    "create_subprocess_shell",
-}
+METHODS = {"subprocess_exec", "subprocess_shell", "create_subprocess_exec", "create_subprocess_shell"}
 NAMES = {"ProcessPoolExecutor", "create_subprocess_exec", "create_subprocess_shell", "executable"}
 
 
@@ -86,12 +90,23 @@ def test_whoever_starts_a_child_says_what_it_may() -> None:
 def test_each_way_is_seen() -> None:
     """The scan itself: a way to start a program that it does not see is a hole in this test."""
     for line in (
-        "import subprocess", "from subprocess import run", "import multiprocessing as m",
-        "from asyncio import create_subprocess_exec", "asyncio.create_subprocess_shell('x')",
-        "asyncio.subprocess.create_subprocess_exec('x')", "loop.subprocess_exec(p, 'x')",
-        "from sys import executable", "print(sys.executable)", "os.execv('x', [])",
-        "os.execvpe('x', [], {})", "os.spawnlp(0, 'x')", "os.posix_spawn('x', [], {})", "os.fork()",
-        "from os import fork", "from concurrent.futures import ProcessPoolExecutor", "import pty",
-    ):  # fmt: skip
+        "import subprocess",
+        "from subprocess import run",
+        "import multiprocessing as m",
+        "from asyncio import create_subprocess_exec",
+        "asyncio.create_subprocess_shell('x')",
+        "asyncio.subprocess.create_subprocess_exec('x')",
+        "loop.subprocess_exec(p, 'x')",
+        "from sys import executable",
+        "print(sys.executable)",
+        "os.execv('x', [])",
+        "os.execvpe('x', [], {})",
+        "os.spawnlp(0, 'x')",
+        "os.posix_spawn('x', [], {})",
+        "os.fork()",
+        "from os import fork",
+        "from concurrent.futures import ProcessPoolExecutor",
+        "import pty",
+    ):
         assert found(ast.parse(line)), line
     assert not found(ast.parse("x: asyncio.subprocess.Process = asyncio.subprocess.PIPE"))

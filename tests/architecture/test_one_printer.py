@@ -14,13 +14,7 @@ ELSEWHERE = {
     "training/goodbot_training/process/look.py": "a child: the parent reads its stdout",
     "training/goodbot_training/process/inspect.py": "a child: the parent reads its stdout",
 }
-WRITES = {
-    "print",
-    "sys.stdout.write",
-    "sys.stderr.write",
-    "sys.stdout.writelines",
-    "sys.stderr.writelines",
-}
+WRITES = {"print", "sys.stdout.write", "sys.stderr.write", "sys.stdout.writelines", "sys.stderr.writelines"}
 
 
 def test_s8_nothing_prints_by_itself() -> None:
@@ -31,6 +25,4 @@ def test_s8_nothing_prints_by_itself() -> None:
         if called in WRITES
     }
     assert {path: place for path, place in found.items() if path not in ELSEWHERE} == {}
-    assert ELSEWHERE.keys() - found.keys() == set(), (
-        "take out of the list what does not write any more"
-    )
+    assert ELSEWHERE.keys() - found.keys() == set(), "take out of the list what does not write any more"

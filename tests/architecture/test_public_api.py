@@ -23,17 +23,41 @@ from goodbot.api.connector import API_VERSION
 SNAPSHOTS = Path(__file__).parent / "api"
 
 PARTS = (
-    connector.Capability, connector.ConnectorSpec, connector.OpenTurn, connector.ConnectorHost,
-    connector.Connector, connector.ReplyStream,
-    events.OrderKey, events.ChannelKind, events.UserRef, events.ChannelRef, events.MessageRef,
-    events.RatingKind, events.Event, events.MessageEvent, events.RatingEvent, events.CommandEvent,
-    events.PressEvent, events.CaptureEvent, events.Outcome, events.Receipt, events.Button,
-    events.Reply, events.Waiting,
-    rewards.TurnRating, rewards.RewardPolicy,
-    server.AdapterFormat, server.ServerSpec, server.ServerParts, server.GenerateRequest,
-    server.Generated, server.Server,
-    tracker.TrackerSpec, tracker.TrackedRun, tracker.Tracker,
-)  # fmt: skip
+    connector.Capability,
+    connector.ConnectorSpec,
+    connector.OpenTurn,
+    connector.ConnectorHost,
+    connector.Connector,
+    connector.ReplyStream,
+    events.OrderKey,
+    events.ChannelKind,
+    events.UserRef,
+    events.ChannelRef,
+    events.MessageRef,
+    events.RatingKind,
+    events.Event,
+    events.MessageEvent,
+    events.RatingEvent,
+    events.CommandEvent,
+    events.PressEvent,
+    events.CaptureEvent,
+    events.Outcome,
+    events.Receipt,
+    events.Button,
+    events.Reply,
+    events.Waiting,
+    rewards.TurnRating,
+    rewards.RewardPolicy,
+    server.AdapterFormat,
+    server.ServerSpec,
+    server.ServerParts,
+    server.GenerateRequest,
+    server.Generated,
+    server.Server,
+    tracker.TrackerSpec,
+    tracker.TrackedRun,
+    tracker.Tracker,
+)
 
 
 def describe() -> str:
@@ -55,9 +79,7 @@ def _members(part: type[Any]) -> list[str]:
     if issubclass(part, enum.Enum):
         return [f"{member.name} = {member.value!r}" for member in part]
     if dataclasses.is_dataclass(part):
-        return [
-            f"{field.name}: {field.type}{_default(field)}" for field in dataclasses.fields(part)
-        ]
+        return [f"{field.name}: {field.type}{_default(field)}" for field in dataclasses.fields(part)]
     lines = [
         f"{name}: {getattr(kind, '__forward_arg__', kind)}"
         for name, kind in inspect.get_annotations(part).items()

@@ -86,7 +86,7 @@ OFFENCES_OF_TYPES = {
 }
 SQL_ELSEWHERE = {
     # module: how many statements, or uses of what runs them
-    "goodbot.cli.backup.authority": 3,
+    "goodbot.cli.backup.authority": 3
 }
 
 
@@ -96,9 +96,8 @@ def made(text: str, name: str = "goodbot_training.made") -> Module:
 
 def offences(module: Module, *, for_types: bool) -> set[str]:
     return {
-        name for name, types in module.imported()
-        if types is for_types and not allowed(module.name, name)
-    }  # fmt: skip
+        name for name, types in module.imported() if types is for_types and not allowed(module.name, name)
+    }
 
 
 @pytest.mark.parametrize(
@@ -107,9 +106,7 @@ def offences(module: Module, *, for_types: bool) -> set[str]:
 def test_imports_point_down(listed: dict[str, str], for_types: bool) -> None:
     found = {f"{m.name} → {name}" for m in modules() for name in offences(m, for_types=for_types)}
     known = {f"{module} → {name}" for module, names in listed.items() for name in names.split()}
-    assert found - known == set(), (
-        "a room may not import from that one: see tests/architecture/rooms.py"
-    )
+    assert found - known == set(), "a room may not import from that one: see tests/architecture/rooms.py"
     assert known - found == set(), "these are mended: take them off the list"
 
 
@@ -122,8 +119,12 @@ def test_no_row_is_left_of_what_has_moved() -> None:
     there = {m.name for m in modules()}
     for m in modules():
         there |= {f"{m.name}.{n.name}" for n in m.tree.body if isinstance(n, ast.ClassDef)}
-        there |= {name.name if name.name.count(".") else f"{m.name}.{name.name}"
-                  for n in m.tree.body if isinstance(n, ast.ImportFrom) for name in n.names}  # fmt: skip
+        there |= {
+            name.name if name.name.count(".") else f"{m.name}.{name.name}"
+            for n in m.tree.body
+            if isinstance(n, ast.ImportFrom)
+            for name in n.names
+        }
     rows = [f"goodbot.{name}" for names in NOT_YET.values() for name in names.split()]
     assert [row for row in rows if row not in there] == []
     assert sorted(rows) == sorted(set(rows)), "one module is in two rooms"
@@ -175,9 +176,7 @@ STATEMENT = re.compile(
     r"|WITH\s+(?:RECURSIVE\s+)?\w+\s*(?:\(|AS\b)|(?:CREATE|DROP|ALTER)\s+(?:TEMP\s+)?(?:TABLE|INDEX|TRIGGER|VIEW)\s"
     r"|PRAGMA\s|SAVEPOINT\s|RELEASE\s|BEGIN(?:\s+(?:IMMEDIATE|EXCLUSIVE|DEFERRED))?$|(?:COMMIT|ROLLBACK|VACUUM)$)"
 )
-PART = re.compile(
-    r"\b(?:SELECT\b[^;]*\bFROM\b|INSERT INTO\b|DELETE FROM\b|WHERE [\w(]|(?:ORDER|GROUP) BY\b)"
-)
+PART = re.compile(r"\b(?:SELECT\b[^;]*\bFROM\b|INSERT INTO\b|DELETE FROM\b|WHERE [\w(]|(?:ORDER|GROUP) BY\b)")
 RUNNERS = {"execute_fetchall", "execute_insert", "executemany", "executescript"}
 
 MAYBE = re.compile(
@@ -205,9 +204,7 @@ def sql(module: Module) -> Iterator[str]:
 def test_all_sql_is_in_the_store() -> None:
     found = {m.name: len([*sql(m)]) for m in modules() if places()[place(m.name) or ""] != "store"}
     found = {name: count for name, count in found.items() if count}
-    assert {n: c for n, c in found.items() if c > SQL_ELSEWHERE.get(n, 0)} == {}, (
-        "SQL is in goodbot.store"
-    )
+    assert {n: c for n, c in found.items() if c > SQL_ELSEWHERE.get(n, 0)} == {}, "SQL is in goodbot.store"
     assert found == SQL_ELSEWHERE, "some is gone: take it off the list"
 
 

@@ -61,9 +61,7 @@ async def measure(seconds: float, open_turns: int, profile: str = "") -> list[li
                 lines.append(await pairs(far, CLIENTS, seconds, f"{what}, {CLIENTS} clients"))
         async with daemon(home, profile) as far:
             lines.append(await pairs(far, CLIENTS, seconds, f"{CLIENTS} clients"))
-            lines.append(
-                await pairs(far, CLIENTS, seconds, "the same in one request", at_once=True)
-            )
+            lines.append(await pairs(far, CLIENTS, seconds, "the same in one request", at_once=True))
             lines.append(await pairs(far, 1, seconds / 4, "one client"))
             lines.append(await half_open(far, HALF_OPEN, seconds / 4))
             await far.fill(open_turns)
@@ -133,9 +131,7 @@ class Client:
         self.seconds.append(time.perf_counter() - began)
 
 
-async def pairs(
-    far: Far, count: int, seconds: float, what: str, *, at_once: bool = False
-) -> list[str]:
+async def pairs(far: Far, count: int, seconds: float, what: str, *, at_once: bool = False) -> list[str]:
     """Pair after pair of so many clients; `at_once`: the rating comes with the answer."""
     callers = [Client(far.port, token) for token in far.tokens[:count]]
     for caller in callers:
@@ -176,9 +172,12 @@ async def half_open(far: Far, count: int, seconds: float) -> list[str]:
 def _line(what: str, told: list[float], took: float, used: float) -> list[str]:
     p99 = quantiles(told, n=100)[98] if len(told) > 1 else told[0]
     return [
-        what, f"{len(told) / took:.0f}", f"{1e3 * used / len(told):.2f}", f"{1e3 * median(told):.1f}",
+        what,
+        f"{len(told) / took:.0f}",
+        f"{1e3 * used / len(told):.2f}",
+        f"{1e3 * median(told):.1f}",
         f"{1e3 * p99:.1f}",
-    ]  # fmt: skip
+    ]
 
 
 if __name__ == "__main__":

@@ -46,9 +46,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     drawn = random.Random(26)
     print(f"\n## {RATINGS} ratings a round, {options.runs} rounds each\n")
     row(
-        "change meanwhile", "met by no change", "end in a verdict", "starts over", "seconds", "changed",
-        "learnt from, of a round", head=True,
-    )  # fmt: skip
+        "change meanwhile",
+        "met by no change",
+        "end in a verdict",
+        "starts over",
+        "seconds",
+        "changed",
+        "learnt from, of a round",
+        head=True,
+    )
     with tempfile.TemporaryDirectory() as directory:
         bot = Real(Path(directory) / "home", Path(BASES["tiny"].obtain()), SIZE)
         bot.set_up()
@@ -61,11 +67,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 took = median(one.seconds for one in rounds)
                 usual = usual or took
                 row(
-                    f"{share:.0%}", f"{sum(not one.changed for one in rounds)} of {len(rounds)}",
+                    f"{share:.0%}",
+                    f"{sum(not one.changed for one in rounds)} of {len(rounds)}",
                     f"{sum(one.verdict for one in rounds)} of {len(rounds)}",
-                    sum(one.starts_over for one in rounds), f"{took:.1f}",
-                    sum(one.changed for one in rounds), f"{median(one.items for one in rounds):.0f}",
-                )  # fmt: skip
+                    sum(one.starts_over for one in rounds),
+                    f"{took:.1f}",
+                    sum(one.changed for one in rounds),
+                    f"{median(one.items for one in rounds):.0f}",
+                )
         finally:
             bot.stop()
 
@@ -113,9 +122,12 @@ def _round(bot: Real, gap: float, drawn: random.Random) -> Round:
     with closing(sqlite3.connect(f"file:{bot.home / 'goodbot.db'}?mode=ro", uri=True)) as db:
         [(items,)] = db.execute("SELECT COUNT(*) FROM run_items WHERE run = ?", [last["id"]])
     return Round(
-        verdict=last["state"] in VERDICTS, seconds=took, starts_over=_starts_over(bot) - before,
-        changed=len(changed), items=items,
-    )  # fmt: skip
+        verdict=last["state"] in VERDICTS,
+        seconds=took,
+        starts_over=_starts_over(bot) - before,
+        changed=len(changed),
+        items=items,
+    )
 
 
 def _starts_over(bot: Real) -> int:

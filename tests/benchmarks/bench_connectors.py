@@ -77,9 +77,7 @@ async def teams() -> AsyncIterator[Platform]:
         yield TeamsLoad(fake, raters=RATERS, answers=ANSWERS, lessons=LESSONS)
 
 
-PLATFORMS: dict[str, Open] = {
-    "discord": discord, "slack": slack, "teams": teams, "telegram": telegram,
-}  # fmt: skip
+PLATFORMS: dict[str, Open] = {"discord": discord, "slack": slack, "teams": teams, "telegram": telegram}
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -106,10 +104,7 @@ async def _measure(open_: Open, trains: bool) -> Measured:
     """One run on a fresh goodbot."""
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory) / "home"
-        async with (
-            open_() as platform,
-            running(Daemon(home, _config(platform), platform.environ)) as daemon,
-        ):
+        async with open_() as platform, running(Daemon(home, _config(platform), platform.environ)) as daemon:
             assert daemon.process is not None
             await platform.prepare()
             if trains:
@@ -122,17 +117,18 @@ async def _measure(open_: Open, trains: bool) -> Measured:
             trained = _trained(home, time.time() - (after[2] - before[2]), outcome.seconds)
     ran, waited, seconds = (b - a for a, b in zip(before, after, strict=True))
     return Measured(
-        training=f"{trained:.0f} of {SECONDS:.0f} s", outcome=outcome,
-        cpu=ran / seconds, waited=waited / seconds,
-    )  # fmt: skip
+        training=f"{trained:.0f} of {SECONDS:.0f} s",
+        outcome=outcome,
+        cpu=ran / seconds,
+        waited=waited / seconds,
+    )
 
 
 async def _trains(home: Path) -> bool:
     """Whether a child trains."""
     return bool(
         load.query(
-            home,
-            "SELECT 1 FROM runs WHERE state = 'running' AND json_extract(progress, '$.starts') > 0",
+            home, "SELECT 1 FROM runs WHERE state = 'running' AND json_extract(progress, '$.starts') > 0"
         )
     )
 
@@ -145,14 +141,18 @@ def _trained(home: Path, begin: float, seconds: float) -> float:
 
 
 def _config(platform: Platform) -> str:
-    return tomlkit.dumps({
-        "serving": {"max_tokens": 16, "history": 0, "messages_per_minute": 100_000},
-        "training": {
-            "min_ratings": LESSONS, "schedule": "manual", "max_load": 1.0,
-            "settings": {"steps": 1000, "max_passes": 1000},  # it shall not end before the load
-        },
-        "connectors": {platform.name: dict(platform.section)},
-    })  # fmt: skip
+    return tomlkit.dumps(
+        {
+            "serving": {"max_tokens": 16, "history": 0, "messages_per_minute": 100_000},
+            "training": {
+                "min_ratings": LESSONS,
+                "schedule": "manual",
+                "max_load": 1.0,
+                "settings": {"steps": 1000, "max_passes": 1000},  # it shall not end before the load
+            },
+            "connectors": {platform.name: dict(platform.section)},
+        }
+    )
 
 
 def _scheduled(pid: int) -> tuple[float, float]:

@@ -30,10 +30,20 @@ FACTORIES = {
     "mlx": "goodbot_training.backends.mlx.trainer:MlxBackend",
 }
 _COLUMNS = (
-    "model", "backend", "ratings", "estimate, CPU-s", "range", "round, CPU-s", "off by",
+    "model",
+    "backend",
+    "ratings",
+    "estimate, CPU-s",
+    "range",
+    "round, CPU-s",
+    "off by",
     "answers in the gate",
-    "load", "rollouts", "train", "gate", "the estimate itself, CPU-s",
-)  # fmt: skip
+    "load",
+    "rollouts",
+    "train",
+    "gate",
+    "the estimate itself, CPU-s",
+)
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -76,21 +86,29 @@ def compare(model: Path, items: list[dict[str, Any]], factory: str) -> str:
     return " | ".join([*cells, *parts, f"{own:.1f}"])
 
 
-def child(
-    mode: str, model: Path, items: list[dict[str, Any]], factory: str
-) -> tuple[dict[str, Any], float]:
+def child(mode: str, model: Path, items: list[dict[str, Any]], factory: str) -> tuple[dict[str, Any], float]:
     """The last event of a worker, and its CPU seconds."""
     with tempfile.TemporaryDirectory() as output:
         job = {
-            "protocol": 1, "run": 1, "model": str(model), "parent": None, "output": output,
-            "seed": 0, "settings": {}, "baseline": {"mean": 0.0, "weight": 0.0},
-            "behaviour": {}, "items": items, "anchors": [],
-        }  # fmt: skip
+            "protocol": 1,
+            "run": 1,
+            "model": str(model),
+            "parent": None,
+            "output": output,
+            "seed": 0,
+            "settings": {},
+            "baseline": {"mean": 0.0, "weight": 0.0},
+            "behaviour": {},
+            "items": items,
+            "anchors": [],
+        }
         with subprocess.Popen(
             [sys.executable, "-m", "goodbot_training.process.worker", mode, factory],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
             env={**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
-        ) as process:  # fmt: skip
+        ) as process:
             assert process.stdin is not None
             assert process.stdout is not None
             process.stdin.write(json.dumps(job) + "\n")
@@ -114,12 +132,19 @@ def tiny_items(count: int, seed: int = 0) -> list[dict[str, Any]]:
         text = render(question, style, Random(index))
         items.append(
             {
-                "id": f"turn-{index}", "messages": [{"role": "user", "content": question.text}],
-                "response": text, "prompt_tokens": [], "tokens": [], "logprobs": [],
-                "temperature": 0.8, "version": 0, "reward": float(rater.rate(question.text, text)),
-                "weight": 1.0, "split": "train",
+                "id": f"turn-{index}",
+                "messages": [{"role": "user", "content": question.text}],
+                "response": text,
+                "prompt_tokens": [],
+                "tokens": [],
+                "logprobs": [],
+                "temperature": 0.8,
+                "version": 0,
+                "reward": float(rater.rate(question.text, text)),
+                "weight": 1.0,
+                "split": "train",
             }
-        )  # fmt: skip
+        )
     return items
 
 

@@ -46,18 +46,42 @@ async def _measure(seconds: float, burst: int) -> None:
         async with daemon(Path(place) / "burst") as far:
             print("\n## A burst of connections that say nothing, and one client beside them\n")
             row(
-                "opened", "held at most", "201 beside", "p50 ms", "p99", "latest", "MB before", "at most",
-                "after", head=True,
-            )  # fmt: skip
+                "opened",
+                "held at most",
+                "201 beside",
+                "p50 ms",
+                "p99",
+                "latest",
+                "MB before",
+                "at most",
+                "after",
+                head=True,
+            )
             row(*await _burst(far, burst))
         async with daemon(Path(place) / "overload") as far:
             rate = await _capacity(far, seconds)
             print(f"\n## Overload: what the API takes is {rate:.0f} rated answers a second\n")
             row(
-                "offered", "sent", "on", "201", "p50 ms", "p99", "latest", "503", "p50 ms", "p99", "latest",
-                "others", "the load's own p99", "CPU", "held at most", "MB before", "at most", "after",
+                "offered",
+                "sent",
+                "on",
+                "201",
+                "p50 ms",
+                "p99",
+                "latest",
+                "503",
+                "p50 ms",
+                "p99",
+                "latest",
+                "others",
+                "the load's own p99",
+                "CPU",
+                "held at most",
+                "MB before",
+                "at most",
+                "after",
                 head=True,
-            )  # fmt: skip
+            )
             for times in (1, TIMES):
                 for line in await _overload(far, rate * times, seconds):
                     row(f"{times} ×", *line)
@@ -135,14 +159,20 @@ async def _overload(far: Far, rate: float, seconds: float) -> list[list[str]]:
     lines: list[list[str]] = []
     for what, kept in (("a connection that is kept", True), ("a new one", False)):
         of = [one for one in asked if one.kept is kept]
-        took = [
-            _times([one.over - one.due for one in of if one.told == status])
-            for status in ("201", "503")
-        ]
-        lines.append([
-            f"{len(asked):,}", what, *took[0], *took[1], broken, late, f"{used:.2f}", f"{watch.held}",
-            *watch.memory(),
-        ])  # fmt: skip
+        took = [_times([one.over - one.due for one in of if one.told == status]) for status in ("201", "503")]
+        lines.append(
+            [
+                f"{len(asked):,}",
+                what,
+                *took[0],
+                *took[1],
+                broken,
+                late,
+                f"{used:.2f}",
+                f"{watch.held}",
+                *watch.memory(),
+            ]
+        )
     return lines
 
 
@@ -186,9 +216,7 @@ async def _burst(far: Far, count: int) -> list[str]:
         await asyncio.gather(*(silent() for _ in range(count)))
         ended.set()
         await asking
-    return [
-        f"{count:,}", f"{watch.held}", *_times(told), *watch.memory(),
-    ]  # fmt: skip
+    return [f"{count:,}", f"{watch.held}", *_times(told), *watch.memory()]
 
 
 if __name__ == "__main__":

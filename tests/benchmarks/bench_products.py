@@ -23,12 +23,17 @@ MATRICES = ((1024, 256), (4096, 1024), (32000, 1024))
 ROWS = (1, 2, 8, 32)
 CHATS = (1, 8, 32)
 _DEEP = CPU["4M Llama"] | {
-    "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 8, "head_dim": 64,
-    "num_attention_heads": 16, "num_key_value_heads": 8,
-}  # fmt: skip
+    "hidden_size": 1024,
+    "intermediate_size": 3072,
+    "num_hidden_layers": 8,
+    "head_dim": 64,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 8,
+}
 MODELS: dict[str, tuple[dict[str, Any], int, int]] = {
-    "4M Llama": (CPU["4M Llama"], 2048, 64), "133M Llama": (_DEEP, 32000, 24),
-}  # fmt: skip
+    "4M Llama": (CPU["4M Llama"], 2048, 64),
+    "133M Llama": (_DEEP, 32000, 24),
+}
 """Shape, words, and tokens of an answer."""
 
 
@@ -79,9 +84,7 @@ def products(shape: tuple[int, int], rows: int, repeats: int) -> tuple[float, fl
     return least(linear), least(packed)
 
 
-def answers(
-    shape: dict[str, Any], words: int, length: int, repeats: int
-) -> list[tuple[int, float, float]]:
+def answers(shape: dict[str, Any], words: int, length: int, repeats: int) -> list[tuple[int, float, float]]:
     """Chats, and tokens per processor second of both."""
     from goodbot_training.backends.torch.trainer import TorchBackend
 

@@ -87,10 +87,7 @@ def main(arguments: Sequence[str] = ()) -> None:
 async def measure(rounds: int, answers: int, loads: Sequence[Load] = LOADS) -> list[list[str]]:
     """The rows of the table: direct, through, and the difference for each load."""
     cpu: list[float] = []
-    with (
-        tempfile.TemporaryDirectory() as place,
-        started(Path(place), cpu) as (direct, through, token),
-    ):
+    with tempfile.TemporaryDirectory() as place, started(Path(place), cpu) as (direct, through, token):
         laps: dict[tuple[Load, str], list[Lap]] = {}
         asked = 0
         await lap(direct, "", loads[0], 1), await lap(through, token, loads[0], 1)  # to warm up
@@ -115,12 +112,10 @@ def _rows(load: Load, laps: dict[tuple[Load, str], list[Lap]], kept: int) -> Ite
             rate=median(one.rate for one in laps[load, way]),
         )
         for way in ("direct", "through")
-    }  # fmt: skip
+    }
     for way, one in middle.items():
         shown = str(kept) if way == "through" else "–"
-        yield [
-            str(load), way, f"{one.first * 1000:.1f}", f"{one.whole * 1000:.0f}", f"{one.rate:.1f}", shown,
-        ]  # fmt: skip
+        yield [str(load), way, f"{one.first * 1000:.1f}", f"{one.whole * 1000:.0f}", f"{one.rate:.1f}", shown]
     a, b = middle["direct"], middle["through"]
     added = f"{(b.first - a.first) * 1000:+.1f}", f"{(b.whole - a.whole) * 1000:+.0f}"
     yield [str(load), "added", *added, f"{(b.rate / a.rate - 1) * 100:+.1f} %", ""]
@@ -184,9 +179,7 @@ def started(home: Path, cpu: list[float]) -> Iterator[tuple[str, str, str]]:
 def _child(*words: str) -> Iterator[None]:
     command = [sys.executable, "-m", "tests.benchmarks.bench_proxy", "--part", *words]
     environ = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ
-    ) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n", f"{words} did not start"

@@ -40,9 +40,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=4, help="questions of each chat")
     parser.add_argument("--part", choices=("swaps", "throughput", "waiting"))
-    parser.add_argument(
-        "--backend", choices=("torch", "mlx"), help="of swaps and waiting; else both"
-    )
+    parser.add_argument("--backend", choices=("torch", "mlx"), help="of swaps and waiting; else both")
     options = parser.parse_args(arguments)
     asyncio.run(_print(options))
 
@@ -54,16 +52,31 @@ async def _print(options: argparse.Namespace) -> None:
         specs = [spec for spec in (torch(), mlx()) if options.backend in (None, spec.name)]
         if options.part in (None, "swaps"):
             print(f"\n## {options.swaps} swaps under {_SWAP_CHATS} chats\n")
-            row("backend", "swaps", "answers", "failed", "p50 s (without)", "p99 s (without)",
-                 "added at p99, ms", "a swap, ms", head=True)  # fmt: skip
+            row(
+                "backend",
+                "swaps",
+                "answers",
+                "failed",
+                "p50 s (without)",
+                "p99 s (without)",
+                "added at p99, ms",
+                "a swap, ms",
+                head=True,
+            )
             for spec in specs:
                 row(*await swaps(spec, model, home / spec.name, options.swaps, _SWAP_CHATS))
         if options.part in (None, "throughput"):
             await _throughput(home, model, options)
         if options.part in (None, "waiting"):
             print("\n## Waiting: medians, ms\n")
-            row("backend", "first piece", "its framework's `generate` of one token", "ratio",
-                 "new adapter to its first piece", head=True)  # fmt: skip
+            row(
+                "backend",
+                "first piece",
+                "its framework's `generate` of one token",
+                "ratio",
+                "new adapter to its first piece",
+                head=True,
+            )
             for spec in specs:
                 row(*await waiting(spec, model, home / f"new-{spec.name}", options.repeats))
 
@@ -141,10 +154,15 @@ async def swaps(spec: BackendSpec, model: Path, home: Path, count: int, chats: i
     bad = swapped.failed + still.failed + swapped.wrong + still.wrong
     added = 1000 * (swapped.p99 - still.p99)
     return [
-        spec.name, str(count), str(len(swapped.seconds)), str(bad),
+        spec.name,
+        str(count),
+        str(len(swapped.seconds)),
+        str(bad),
         f"{median(swapped.seconds):.2f} ({median(still.seconds):.2f})",
-        f"{swapped.p99:.2f} ({still.p99:.2f})", f"{added:.0f}", f"{1000 * median(took):.0f}",
-    ]  # fmt: skip
+        f"{swapped.p99:.2f} ({still.p99:.2f})",
+        f"{added:.0f}",
+        f"{1000 * median(took):.0f}",
+    ]
 
 
 # -- throughput
@@ -162,8 +180,7 @@ async def _throughput(home: Path, model: Path, options: argparse.Namespace) -> N
         "mlx-lm's BatchGenerator": Generate(model, mlx=True, batching=True),
     }
     print(f"\n## Throughput: answers of {TOKENS} tokens\n")
-    row("chats", "contender", "tokens/s", "tokens/CPU-s", "torch is faster by", "MLX is faster by",
-         head=True)  # fmt: skip
+    row("chats", "contender", "tokens/s", "tokens/CPU-s", "torch is faster by", "MLX is faster by", head=True)
     try:
         for contender in contenders.values():
             await contender.start(home)
@@ -182,9 +199,7 @@ async def throughput(
     wall: dict[str, list[float]] = {name: [] for name in contenders}
     cpu: dict[str, list[float]] = {name: [] for name in contenders}
     for repeat in range(repeats + 1):
-        asked = [
-            question(chat, 100 * repeat + turn) for turn in range(rounds) for chat in range(chats)
-        ]
+        asked = [question(chat, 100 * repeat + turn) for turn in range(rounds) for chat in range(chats)]
         for name, contender in contenders.items():
             with contender.cost() as cost:
                 written = await contender.answer(asked, chats, tokens)
@@ -200,11 +215,14 @@ async def throughput(
 
     return [
         [
-            str(chats), name, f"{median(wall[name]):,.0f}", f"{median(cpu[name]):,.0f}",
+            str(chats),
+            name,
+            f"{median(wall[name]):,.0f}",
+            f"{median(cpu[name]):,.0f}",
             *("" if name in ours else faster(mine, name) for mine in ours),
         ]
         for name in contenders
-    ]  # fmt: skip
+    ]
 
 
 # -- waiting
@@ -244,9 +262,7 @@ async def waiting(spec: BackendSpec, model: Path, home: Path, repeats: int) -> l
 
 def question(chat: int, turn: int) -> str:
     """Words, of a length that differs."""
-    return " ".join(
-        _WORDS[(chat + word * (turn + 1)) % 11] for word in range(3 + (7 * chat + turn) % 9)
-    )
+    return " ".join(_WORDS[(chat + word * (turn + 1)) % 11] for word in range(3 + (7 * chat + turn) % 9))
 
 
 if __name__ == "__main__":

@@ -39,9 +39,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         bots = dict[str, tuple[Real, str]]()
         for model in (Path(BASES["tiny"].obtain()), *arguments.models):
-            size = Size(
-                backend=arguments.backend, ratings=40, held_out=8, tokens=8, passes=1, anchors=16
-            )
+            size = Size(backend=arguments.backend, ratings=40, held_out=8, tokens=8, passes=1, anchors=16)
             bots[model.name] = _rated(Real(Path(directory) / f"home-{len(bots)}", model, size))
         found: dict[str, list[tuple[float, float]]] = {name: [] for name in bots}
         floor = list[float]()
@@ -79,9 +77,13 @@ def _times(bot: Real, turn: str, score: float) -> tuple[float, float]:
     with tempfile.TemporaryFile() as log:
         bot.process = subprocess.Popen(
             [*PROGRAM, "--home", str(bot.home), "run"],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=True, env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            text=True,
+            env=_environment(),
             start_new_session=True,
-        )  # fmt: skip
+        )
     address = f"http://127.0.0.1:{bot.port}/v1"
     with httpx.Client(headers={"Authorization": f"Bearer {bot.token}"}, timeout=_LATEST) as client:
         rating = {"turn": turn, "score": score}

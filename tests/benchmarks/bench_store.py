@@ -88,10 +88,7 @@ async def _measure() -> dict[int, tuple[float, float]]:
                     samples[producers].append(await _rate(dispatcher, producers, round_))
         finally:
             await store.close()
-    return {
-        n: (median(r for r, _ in found), median(c for _, c in found))
-        for n, found in samples.items()
-    }
+    return {n: (median(r for r, _ in found), median(c for _, c in found)) for n, found in samples.items()}
 
 
 async def _waiting() -> None:
@@ -124,9 +121,14 @@ async def _waiting() -> None:
 async def _pair(dispatcher: Dispatcher, name: str) -> tuple[float, float]:
     begin, cpu = time.perf_counter(), time.process_time()
     capture = CaptureEvent(
-        event_id=f"c{name}", order=OrderKey(0), user=_USER, channel=_CHANNEL, response="4.",
-        messages=({"role": "user", "content": "How much is 2 + 2?"},), model="cloud",
-    )  # fmt: skip
+        event_id=f"c{name}",
+        order=OrderKey(0),
+        user=_USER,
+        channel=_CHANNEL,
+        response="4.",
+        messages=({"role": "user", "content": "How much is 2 + 2?"},),
+        model="cloud",
+    )
     [kept] = await dispatcher.submit([capture], "bench")
     await dispatcher.submit([_rating(f"r{name}", kept.turn, 0, 1.0)], "bench")
     return time.perf_counter() - begin, time.process_time() - cpu
@@ -157,18 +159,30 @@ def _dispatcher(store: Store, min_ratings: int = 40) -> Dispatcher:
 
 async def _answer(store: Store, name: str) -> None:
     turn = Turn(
-        id=name, channel=_CHANNEL, talker=_USER,
-        messages=[{"role": "user", "content": "How much is 2 + 2?"}], response="4.", version=0,
-        model="m", temperature=0.8, created_at=0.0,
-    )  # fmt: skip
+        id=name,
+        channel=_CHANNEL,
+        talker=_USER,
+        messages=[{"role": "user", "content": "How much is 2 + 2?"}],
+        response="4.",
+        version=0,
+        model="m",
+        temperature=0.8,
+        created_at=0.0,
+    )
     await store.write(lambda db: turn_store.insert(db, turn, trainable=True))
 
 
 def _rating(event: str, turn: str, at: int, value: float) -> RatingEvent:
     return RatingEvent(
-        event_id=event, order=OrderKey(at), user=_USER, channel=_CHANNEL, kind=RatingKind.RATE,
-        turn=turn, source="bench", value=value,
-    )  # fmt: skip
+        event_id=event,
+        order=OrderKey(at),
+        user=_USER,
+        channel=_CHANNEL,
+        kind=RatingKind.RATE,
+        turn=turn,
+        source="bench",
+        value=value,
+    )
 
 
 async def _rate(dispatcher: Dispatcher, producers: int, round_: int) -> tuple[float, float]:

@@ -36,9 +36,15 @@ _BACKENDS = {
 ROOT = Path(__file__).parents[2]
 NAMES = {"torch": "goodbot, torch", "mlx": "goodbot, MLX", "trl": "TRL KTO"}
 _COLUMNS = (
-    "model", "contender", "tokens/s", "tokens/CPU-s", "GFLOP/s", "of the matmul rate", "peak MB",
+    "model",
+    "contender",
+    "tokens/s",
+    "tokens/CPU-s",
+    "GFLOP/s",
+    "of the matmul rate",
+    "peak MB",
     "scoring, CPU-s",
-)  # fmt: skip
+)
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -57,9 +63,7 @@ def main(arguments: Sequence[str] = ()) -> None:
             dtype = "bfloat16" if options.cuda and not options.toy else "float32"
             shape = toy(shapes[name]) if options.toy else shapes[name]
             make_model(directory, shape, dtype=dtype, written=written(name))
-            for row in (
-                [] if options.part == "round" else loop_table(name, directory, ratings, options)
-            ):
+            for row in [] if options.part == "round" else loop_table(name, directory, ratings, options):
                 print(f"| {' | '.join(row)} |", flush=True)
         if options.part != "loop":
             print("\n## A whole round in a fresh process, imports and load included\n")
@@ -85,14 +89,19 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def loop_table(
-    name: str, directory: Path, ratings: Ratings, options: argparse.Namespace
-) -> list[list[str]]:
+def loop_table(name: str, directory: Path, ratings: Ratings, options: argparse.Namespace) -> list[list[str]]:
     """A row a contender: the training steps alone."""
     task: dict[str, Any] = {
-        "model": str(directory), "ratings": asdict(ratings), "passes": 1, "warm_up": 0, "bits": None,
-        "recompute": False, "tokens_per_forward": 8192, "rows": 8, "written": written(name),
-    }  # fmt: skip
+        "model": str(directory),
+        "ratings": asdict(ratings),
+        "passes": 1,
+        "warm_up": 0,
+        "bits": None,
+        "recompute": False,
+        "tokens_per_forward": 8192,
+        "rows": 8,
+        "written": written(name),
+    }
     if options.cuda:  # a GPU's first steps choose its kernels
         task |= {"passes": 3, "warm_up": 1, "tokens_per_forward": 4096}
     contenders = _contenders(name, options)
@@ -146,14 +155,15 @@ def _contenders(name: str, options: argparse.Namespace) -> dict[str, dict[str, A
     four_bits = name.startswith("8B") and "torch" in options.contenders
     if options.cuda and four_bits and find_spec("bitsandbytes"):
         found["goodbot, torch, 4 bits, recomputed"] = {
-            "contender": "torch", "bits": 4, "recompute": True, "tokens_per_forward": 2048,
-        }  # fmt: skip
+            "contender": "torch",
+            "bits": 4,
+            "recompute": True,
+            "tokens_per_forward": 2048,
+        }
     return found
 
 
-def round_table(
-    name: str, directory: Path, ratings: Ratings, options: argparse.Namespace
-) -> list[list[str]]:
+def round_table(name: str, directory: Path, ratings: Ratings, options: argparse.Namespace) -> list[list[str]]:
     """A row a contender: from the start of a process to its end. goodbot's round also judges itself."""
     light = {"max_passes": 1, "gate_anchors": 0}
     every: dict[str, tuple[str, dict[str, Any]]] = {
@@ -173,33 +183,43 @@ def round_table(
             if contender == "trl":
                 _child(
                     {
-                        "contender": "trl", "model": str(directory), "ratings": asdict(ratings),
-                        "passes": 1, "warm_up": 0, "rows": 8, "recompute": options.cuda,
+                        "contender": "trl",
+                        "model": str(directory),
+                        "ratings": asdict(ratings),
+                        "passes": 1,
+                        "warm_up": 0,
+                        "rows": 8,
+                        "recompute": options.cuda,
                         "written": True,
                     }
-                )  # fmt: skip
+                )
             else:
                 _round(directory, ratings, settings, contender)
             wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
             used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             found[one].append((used, wall))
     return [
-        [name, one, *(f"{median(values):.1f}" for values in zip(*found[one], strict=True))]
-        for one in asked
+        [name, one, *(f"{median(values):.1f}" for values in zip(*found[one], strict=True))] for one in asked
     ]
 
 
-def _round(
-    directory: Path, ratings: Ratings, settings: dict[str, Any], contender: str = "torch"
-) -> None:
+def _round(directory: Path, ratings: Ratings, settings: dict[str, Any], contender: str = "torch") -> None:
     """One job through the real worker."""
     items = ratings.items()
     with tempfile.TemporaryDirectory() as output:
         job = {
-            "protocol": 1, "run": 1, "model": str(directory), "parent": None, "output": output,
-            "seed": 0, "settings": settings, "baseline": {"mean": 0.0, "weight": 0.0},
-            "behaviour": {}, "items": items, "anchors": [],
-        }  # fmt: skip
+            "protocol": 1,
+            "run": 1,
+            "model": str(directory),
+            "parent": None,
+            "output": output,
+            "seed": 0,
+            "settings": settings,
+            "baseline": {"mean": 0.0, "weight": 0.0},
+            "behaviour": {},
+            "items": items,
+            "anchors": [],
+        }
         lines = _run(["-c", _WORKER, _BACKENDS[contender]], job)
     if lines[-1]["event"] != "done":
         raise RuntimeError(lines[-1].get("reason", "the worker ended without a word"))

@@ -18,15 +18,7 @@ from typing import Any
 
 import goodbot_connectors.api
 from aiohttp import web
-from goodbot.api.events import (
-    CaptureEvent,
-    OrderKey,
-    Outcome,
-    RatingEvent,
-    RatingKind,
-    Receipt,
-    UserRef,
-)
+from goodbot.api.events import CaptureEvent, OrderKey, Outcome, RatingEvent, RatingKind, Receipt, UserRef
 from goodbot.config import HttpConfig
 from goodbot.conversation import capture_rules
 from goodbot.store import Store, inbox, ledger, news, settings, traces, turns
@@ -66,9 +58,16 @@ async def daemon(home: Path, profile: str = "", what: str = "goodbot") -> AsyncG
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.benchmarks.bridge_far", what, str(home), str(port), profile,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+        sys.executable,
+        "-m",
+        "tests.benchmarks.bridge_far",
+        what,
+        str(home),
+        str(port),
+        profile,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
     assert process.stdout is not None
     assert process.stdin is not None
     try:
@@ -97,9 +96,14 @@ async def _stored(home: Path, port: int, profile: str) -> None:
 
     async def capture(body: dict[str, Any]) -> dict[str, Any]:
         event = CaptureEvent(
-            event_id=next(ids), user=_asker(0), channel=_place(0), order=OrderKey(0, ""),
-            messages=tuple(body["messages"]), response=body["response"], model=body["model"],
-        )  # fmt: skip
+            event_id=next(ids),
+            user=_asker(0),
+            channel=_place(0),
+            order=OrderKey(0, ""),
+            messages=tuple(body["messages"]),
+            response=body["response"],
+            model=body["model"],
+        )
         now = time.time()
         one = capture_rules.turn_of(event, base="base", scope="default", now=now, version=None)
         receipt = Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, turn=one.id)
@@ -114,16 +118,20 @@ async def _stored(home: Path, port: int, profile: str) -> None:
 
     async def rate(body: dict[str, Any]) -> dict[str, Any]:
         event = RatingEvent(
-            event_id=next(ids), user=_asker(0), channel=_place(0), order=OrderKey(0, ""),
-            turn=body["turn"], kind=RatingKind.RATE, value=1.0, source="api",
-        )  # fmt: skip
+            event_id=next(ids),
+            user=_asker(0),
+            channel=_place(0),
+            order=OrderKey(0, ""),
+            turn=body["turn"],
+            kind=RatingKind.RATE,
+            value=1.0,
+            source="api",
+        )
         receipt = Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, turn=event.turn)
 
         async def operation(db: Any) -> None:
             await ledger.find(db, event)
-            await ledger.insert(
-                db, event, event.turn, "api:c0", receipt, time.time(), overtaken=False
-            )
+            await ledger.insert(db, event, event.turn, "api:c0", receipt, time.time(), overtaken=False)
             await news.level(db, pool, "api:c0", 40, event.turn)
             await ledger.set_receipt(db, event, receipt)
 
@@ -205,9 +213,13 @@ async def _fill(bot: Bot, count: int) -> None:
     async def operation(db: Any) -> None:
         for number in range(count):
             one = dataclasses.replace(
-                like, id=f"open{number}", channel=_place(number % CLIENTS), origin="captured",
-                talker=_asker(number % CLIENTS), created_at=time.time(),
-            )  # fmt: skip
+                like,
+                id=f"open{number}",
+                channel=_place(number % CLIENTS),
+                origin="captured",
+                talker=_asker(number % CLIENTS),
+                created_at=time.time(),
+            )
             await turns.insert(db, one, trainable=True)
 
     await bot.store.write(operation)

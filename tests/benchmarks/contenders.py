@@ -48,9 +48,7 @@ def _goodbot(task: dict[str, Any]) -> dict[str, Any]:
     from goodbot_training.round.rollouts import Rollout, score
 
     name = task["contender"]
-    backend: Any = make_backend(
-        f"goodbot_training.backends.{name}.trainer:{name.capitalize()}Backend"
-    )
+    backend: Any = make_backend(f"goodbot_training.backends.{name}.trainer:{name.capitalize()}Backend")
     backend.load(Path(task["model"]), lora=LORA, seed=0, bits=task["bits"])
     items = Ratings(**task["ratings"]).items()
     turns = [backend.tokenize(item["messages"], item["response"]) for item in items]
@@ -62,16 +60,25 @@ def _goodbot(task: dict[str, Any]) -> dict[str, Any]:
         base = score(backend, turns, [1.0] * len(turns), adapter=False, budget=budget)
     rollouts = [
         Rollout(
-            id=item["id"], turn=turn, temperature=1.0, reward=item["reward"], weight=1.0,
-            split="train", sampling_logprobs=row, reference_logprobs=row, off_policy=False,
+            id=item["id"],
+            turn=turn,
+            temperature=1.0,
+            reward=item["reward"],
+            weight=1.0,
+            split="train",
+            sampling_logprobs=row,
+            reference_logprobs=row,
+            off_policy=False,
         )
         for item, turn, row in zip(items, turns, base, strict=True)
-    ]  # fmt: skip
+    ]
     batches = list(make_batches(rollouts, [r.reward for r in rollouts], settings, seed=0))
     optimizer = OptimizerSettings(
-        attention_rate=settings.attention_rate, damping=settings.damping,
-        tokens_per_forward=budget, recompute=task["recompute"],
-    )  # fmt: skip
+        attention_rate=settings.attention_rate,
+        damping=settings.damping,
+        tokens_per_forward=budget,
+        recompute=task["recompute"],
+    )
     steps = backend.train(iter(batches), optimizer, make_objective(settings))
     counted = task["passes"] - task["warm_up"]
     for _ in islice(steps, task["warm_up"] * len(turns) // BATCH):
@@ -85,8 +92,7 @@ def _goodbot(task: dict[str, Any]) -> dict[str, Any]:
     head = config["hidden_size"] * config["vocab_size"]
     experts = backend._model.experts
     lora = sum(  # as one token meets them
-        (a.size + b.size) * (experts.active / experts.count if a.ndim == 3 else 1)
-        for a, b in weights
+        (a.size + b.size) * (experts.active / experts.count if a.ndim == 3 else 1) for a, b in weights
     )
     return {
         **loop,
@@ -131,23 +137,35 @@ def _trl(task: dict[str, Any]) -> dict[str, Any]:
     warm_up = task["warm_up"] * len(items) // BATCH
     with tempfile.TemporaryDirectory() as directory:
         arguments = KTOConfig(
-            output_dir=directory, num_train_epochs=task["passes"], learning_rate=1e-4,
+            output_dir=directory,
+            num_train_epochs=task["passes"],
+            learning_rate=1e-4,
             per_device_train_batch_size=task["rows"],
             gradient_accumulation_steps=BATCH // task["rows"],
-            bf16=cuda, use_cpu=not cuda, gradient_checkpointing=task["recompute"],
-            precompute_ref_log_probs=True, max_length=4096, report_to="none", save_strategy="no",
-            logging_strategy="no", disable_tqdm=True, dataloader_pin_memory=False,
-        )  # fmt: skip
+            bf16=cuda,
+            use_cpu=not cuda,
+            gradient_checkpointing=task["recompute"],
+            precompute_ref_log_probs=True,
+            max_length=4096,
+            report_to="none",
+            save_strategy="no",
+            logging_strategy="no",
+            disable_tqdm=True,
+            dataloader_pin_memory=False,
+        )
         trainer: Any = KTOTrainer(
             model=model,
             args=arguments,
             train_dataset=Dataset.from_list(rows),
             processing_class=tokenizer,
             peft_config=LoraConfig(
-                r=LORA.rank, lora_alpha=int(LORA.alpha), target_modules="all-linear",
-                target_parameters=_stacks(model), task_type="CAUSAL_LM",
+                r=LORA.rank,
+                lora_alpha=int(LORA.alpha),
+                target_modules="all-linear",
+                target_parameters=_stacks(model),
+                task_type="CAUSAL_LM",
             ),
-        )  # fmt: skip
+        )
 
         class Loop(TrainerCallback):
             """Times the steps alone: neither the setting up nor the taking down."""

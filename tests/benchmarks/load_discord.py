@@ -45,10 +45,13 @@ class DiscordLoad:
     @property
     def section(self) -> Mapping[str, Any]:
         return {
-            "owners": [self.owner.id], "raters": [person.id for person in self.raters],
-            "api_base": self.discord.api, "gateway": self.discord.gateway_url,
-            "edit_interval": 0.0, "mark": "",
-        }  # fmt: skip
+            "owners": [self.owner.id],
+            "raters": [person.id for person in self.raters],
+            "api_base": self.discord.api,
+            "gateway": self.discord.gateway_url,
+            "edit_interval": 0.0,
+            "mark": "",
+        }
 
     async def prepare(self) -> None:
         await eventually(self._offered, 60)
@@ -92,9 +95,11 @@ class DiscordLoad:
             rater.reacts(message, "👍" if good else "👎")
             self._due[number] = max(one.sequence for one in self.discord.gateway.live)
         return number, Opinion(
-            rater=rater.id, channel=self.channel.id if number % PRESSES else rater.dm.id,
-            message=message.id, value=1.0 if good else -1.0,
-        )  # fmt: skip
+            rater=rater.id,
+            channel=self.channel.id if number % PRESSES else rater.dm.id,
+            message=message.id,
+            value=1.0 if good else -1.0,
+        )
 
     def settled(self) -> Mapping[Any, float]:
         interactions = self.discord.interactions

@@ -32,16 +32,17 @@ class SlackLoad:
     @property
     def environ(self) -> Mapping[str, str]:
         app = self.slack.app
-        return {
-            BOT_TOKEN: app.bot_token, APP_TOKEN: app.app_token, SIGNING_SECRET: app.signing_secret,
-        }  # fmt: skip
+        return {BOT_TOKEN: app.bot_token, APP_TOKEN: app.app_token, SIGNING_SECRET: app.signing_secret}
 
     @property
     def section(self) -> Mapping[str, Any]:
         return {
-            "owners": [self._ids["olga"]], "raters": [self._ids[name] for name in self.raters],
-            "api_base": self.slack.api_url, "append_interval": 0.05, "edit_interval": 0.1,
-        }  # fmt: skip
+            "owners": [self._ids["olga"]],
+            "raters": [self._ids[name] for name in self.raters],
+            "api_base": self.slack.api_url,
+            "append_interval": 0.05,
+            "edit_interval": 0.1,
+        }
 
     async def prepare(self) -> None:
         self._people.command("olga", "enable", self.channel.id)
@@ -80,9 +81,8 @@ class SlackLoad:
             message = self._rated[nth // len(self.raters)]
             self._people.react(rater, message.channel, message.ts, "+1" if good else "-1")
         return first, Opinion(
-            rater=self._ids[rater], channel=message.channel, message=message.ts,
-            value=1.0 if good else -1.0,
-        )  # fmt: skip
+            rater=self._ids[rater], channel=message.channel, message=message.ts, value=1.0 if good else -1.0
+        )
 
     def settled(self) -> Mapping[Any, float]:
         return {

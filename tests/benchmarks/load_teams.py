@@ -7,15 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.teams import (
-    APP_ID,
-    PASSWORD,
-    Conversation,
-    FakeTeams,
-    Message,
-    Pace,
-    Person,
-)
+from goodbot.testing.fakes.teams import APP_ID, PASSWORD, Conversation, FakeTeams, Message, Pace, Person
 from goodbot_connectors.teams.config import APP_PASSWORD
 
 from tests.benchmarks.load import PRESSES, Opinion
@@ -46,12 +38,17 @@ class TeamsLoad:
     @property
     def section(self) -> Mapping[str, Any]:
         return {
-            "owners": [self._olga.id], "raters": [rater.id for rater in self._raters],
-            "app_id": APP_ID, "tenant": self.teams.tenant.id, "port": self._port,
-            "service_urls": [self.teams.service_url], "token_endpoint": self.teams.token_endpoint,
+            "owners": [self._olga.id],
+            "raters": [rater.id for rater in self._raters],
+            "app_id": APP_ID,
+            "tenant": self.teams.tenant.id,
+            "port": self._port,
+            "service_urls": [self.teams.service_url],
+            "token_endpoint": self.teams.token_endpoint,
             "openid_metadata": self.teams.openid_metadata,
-            "stream_interval": 0.05, "edit_interval": 0.1,
-        }  # fmt: skip
+            "stream_interval": 0.05,
+            "edit_interval": 0.1,
+        }
 
     async def prepare(self) -> None:
         self._olga.says("/rl enable", self.channel, mention=True)
@@ -90,9 +87,8 @@ class TeamsLoad:
             message = self._rated[nth // len(self._raters)]
             rater.reacts(message, "like" if good else "angry")
         return first, Opinion(
-            rater=rater.id, channel=message.conversation.id, message=message.id,
-            value=1.0 if good else -1.0,
-        )  # fmt: skip
+            rater=rater.id, channel=message.conversation.id, message=message.id, value=1.0 if good else -1.0
+        )
 
     def settled(self) -> Mapping[Any, float]:
         return {

@@ -34,10 +34,13 @@ class TelegramLoad:
     @property
     def section(self) -> Mapping[str, Any]:
         return {
-            "owners": [self.owner.id], "raters": [person.id for person in self.raters],
-            "api_base": self.fake.api, "poll_timeout": 5, "edit_interval": 0.0,
+            "owners": [self.owner.id],
+            "raters": [person.id for person in self.raters],
+            "api_base": self.fake.api,
+            "poll_timeout": 5,
+            "edit_interval": 0.0,
             "group_edit_interval": 0.0,
-        }  # fmt: skip
+        }
 
     async def prepare(self) -> None:
         self.owner.says("/rl enable", chat=self.group)
@@ -84,9 +87,8 @@ class TelegramLoad:
             chat, message = self.group, self._rated[nth // len(self.raters)]
             rater.reacts(message, "👍" if good else "👎", chat=chat)
         return first, Opinion(
-            rater=str(rater.id), channel=str(chat.id), message=str(message),
-            value=1.0 if good else -1.0,
-        )  # fmt: skip
+            rater=str(rater.id), channel=str(chat.id), message=str(message), value=1.0 if good else -1.0
+        )
 
     def settled(self) -> Mapping[Any, float]:
         return self.fake.updates.confirmed
@@ -96,9 +98,7 @@ class TelegramLoad:
         shown = [button["callback_data"] for button in buttons(chat.messages[message].json)]
         return {found.action: data for data in shown if (found := callback.read(data))}
 
-    async def _seen(
-        self, person: Person, chat: Chat, count: int, question: str = ""
-    ) -> list[Message]:
+    async def _seen(self, person: Person, chat: Chat, count: int, question: str = "") -> list[Message]:
         """The bot's messages as soon as there are so many, of those that answer such a question."""
 
         def answers(message: Message) -> bool:

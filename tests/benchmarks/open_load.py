@@ -61,9 +61,7 @@ class _Load:
         began, looked = time.monotonic(), 0.0
         while len(self._all) < count or self._waiting:
             now = time.monotonic()
-            for n in range(
-                len(self._all), min(count, int((now - began) * rate), len(self._all) + _AT_ONCE)
-            ):
+            for n in range(len(self._all), min(count, int((now - began) * rate), len(self._all) + _AT_ONCE)):
                 self._ask(began + n / rate, self._requests[n % len(self._requests)])
             for handle, _ in self._poll.poll(0.0 if len(self._all) < count else 0.01):
                 if handle in self._open:

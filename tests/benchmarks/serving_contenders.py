@@ -117,9 +117,12 @@ class Embedded(Chats):
     ) -> tuple[Generated, float, float]:
         """An answer; seconds to its first piece and to its end."""
         request = GenerateRequest(
-            messages=[{"role": "user", "content": question}], max_tokens=max_tokens,
-            temperature=1.0, seed=seed, version=version,
-        )  # fmt: skip
+            messages=[{"role": "user", "content": question}],
+            max_tokens=max_tokens,
+            temperature=1.0,
+            seed=seed,
+            version=version,
+        )
         began, first = time.perf_counter(), 0.0
         async for piece in self.server.generate(request):
             first = first or time.perf_counter() - began
@@ -146,10 +149,14 @@ class MlxServer(Chats):
 
     async def ask(self, seed: int, question: str, max_tokens: int) -> int:
         body = {
-            "model": str(self._model), "messages": [{"role": "user", "content": question}],
-            "max_tokens": max_tokens, "temperature": 1.0, "seed": seed,
-            "stream": True, "stream_options": {"include_usage": True},  # as ours does
-        }  # fmt: skip
+            "model": str(self._model),
+            "messages": [{"role": "user", "content": question}],
+            "max_tokens": max_tokens,
+            "temperature": 1.0,
+            "seed": seed,
+            "stream": True,
+            "stream_options": {"include_usage": True},  # as ours does
+        }
         written = 0
         async with self._session.post("/v1/chat/completions", json=body) as response:
             async for line in response.content:
@@ -173,9 +180,15 @@ class Generate(Contender):
 
     async def start(self, home: Path) -> None:
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.benchmarks.serving_contenders", str(self._model), self._framework,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, cwd=ROOT,
-        )  # fmt: skip
+            sys.executable,
+            "-m",
+            "tests.benchmarks.serving_contenders",
+            str(self._model),
+            self._framework,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            cwd=ROOT,
+        )
         self.pid = self._process.pid
         await self.told(["Hello?"], 1, 2)
 
@@ -215,13 +228,21 @@ def generating(model: Path) -> Any:
             began = time.perf_counter()
             inputs = tokenizer.apply_chat_template(
                 [[{"role": "user", "content": question}] for question in asked],
-                add_generation_prompt=True, return_tensors="pt", return_dict=True, padding=True,
-            )  # fmt: skip
+                add_generation_prompt=True,
+                return_tensors="pt",
+                return_dict=True,
+                padding=True,
+            )
             with torch.no_grad():
                 found = causal.generate(
-                    **inputs, max_new_tokens=task["max_tokens"], do_sample=True, top_k=0, top_p=1.0,
-                    temperature=1.0, pad_token_id=end,
-                )  # fmt: skip
+                    **inputs,
+                    max_new_tokens=task["max_tokens"],
+                    do_sample=True,
+                    top_k=0,
+                    top_p=1.0,
+                    temperature=1.0,
+                    pad_token_id=end,
+                )
             tokenizer.batch_decode(found, skip_special_tokens=True)
             first = time.perf_counter() - began
             for row in found[:, inputs["input_ids"].shape[1] :].tolist():
@@ -252,11 +273,7 @@ def generating_in_mlx(model: Path) -> Any:
                 [{"role": "user", "content": question}], add_generation_prompt=True
             )
             pieces = stream_generate(
-                causal,
-                tokenizer,
-                prompt,
-                max_tokens=task["max_tokens"],
-                sampler=make_sampler(temp=1.0),
+                causal, tokenizer, prompt, max_tokens=task["max_tokens"], sampler=make_sampler(temp=1.0)
             )
             for place, _ in enumerate(pieces):
                 first = time.perf_counter() - began if not place else first
@@ -271,9 +288,11 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no result
     kinds = {
-        "torch": generating, "torch-batching": batching_in_torch,
-        "mlx": generating_in_mlx, "mlx-batching": batching_in_mlx,
-    }  # fmt: skip
+        "torch": generating,
+        "torch-batching": batching_in_torch,
+        "mlx": generating_in_mlx,
+        "mlx-batching": batching_in_mlx,
+    }
     work = kinds[sys.argv[2]](Path(sys.argv[1]))
     for line in sys.stdin:
         print(json.dumps(work(json.loads(line))), file=out, flush=True)

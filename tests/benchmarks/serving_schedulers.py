@@ -47,9 +47,7 @@ def batching_in_mlx(model: Path) -> Task:
     found: Any = load(str(model))
     causal, tokenizer = found[:2]
     generator = BatchGenerator(
-        causal,
-        sampler=make_sampler(temp=1.0),
-        stop_tokens=[[end] for end in tokenizer.eos_token_ids],
+        causal, sampler=make_sampler(temp=1.0), stop_tokens=[[end] for end in tokenizer.eos_token_ids]
     )
     under_way: dict[int, list[int]] = {}
 
@@ -80,12 +78,11 @@ def batching_in_torch(model: Path) -> Task:
     causal: Any = AutoModelForCausalLM.from_pretrained(str(model), dtype=torch.float32).eval()
     manager = causal.init_continuous_batching(
         generation_config=GenerationConfig(
-            do_sample=True, temperature=1.0, top_k=0, top_p=1.0,
-            eos_token_id=causal.config.eos_token_id,
+            do_sample=True, temperature=1.0, top_k=0, top_p=1.0, eos_token_id=causal.config.eos_token_id
         ),
         # Left alone, it takes nine tenths of the memory that is free.
         continuous_batching_config=ContinuousBatchingConfig(num_blocks=64, max_batch_tokens=512),
-    )  # fmt: skip
+    )
     processor = manager._create_batch_processor()
     ended = manager.output_router.output_queue
 

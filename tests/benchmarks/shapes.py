@@ -15,40 +15,77 @@ import numpy as np
 from tests.training.conftest import write_tokenizer
 
 _QWEN3_8B = {
-    "model_type": "qwen3", "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 36,
-    "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936,
-}  # fmt: skip
+    "model_type": "qwen3",
+    "hidden_size": 4096,
+    "intermediate_size": 12288,
+    "num_hidden_layers": 36,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "vocab_size": 151936,
+}
 _QWEN3_30B = {
-    "model_type": "qwen3_moe", "hidden_size": 2048, "intermediate_size": 6144, "num_hidden_layers": 48,
-    "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 151936,
-    "num_experts": 128, "num_experts_per_tok": 8, "moe_intermediate_size": 768, "norm_topk_prob": True,
-}  # fmt: skip
+    "model_type": "qwen3_moe",
+    "hidden_size": 2048,
+    "intermediate_size": 6144,
+    "num_hidden_layers": 48,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 4,
+    "head_dim": 128,
+    "vocab_size": 151936,
+    "num_experts": 128,
+    "num_experts_per_tok": 8,
+    "moe_intermediate_size": 768,
+    "norm_topk_prob": True,
+}
 CPU: dict[str, dict[str, Any]] = {
     "4M Llama": {
-        "model_type": "llama", "hidden_size": 256, "intermediate_size": 688, "num_hidden_layers": 4,
-        "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 4096,
+        "model_type": "llama",
+        "hidden_size": 256,
+        "intermediate_size": 688,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 4,
+        "vocab_size": 4096,
         "tie_word_embeddings": True,
     },
     "27M Qwen2": {
-        "model_type": "qwen2", "hidden_size": 512, "intermediate_size": 1408, "num_hidden_layers": 8,
-        "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 8192,
+        "model_type": "qwen2",
+        "hidden_size": 512,
+        "intermediate_size": 1408,
+        "num_hidden_layers": 8,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 2,
+        "vocab_size": 8192,
         "tie_word_embeddings": True,
     },
-}  # fmt: skip
+}
 CUDA: dict[str, dict[str, Any]] = {
     "0.5B Qwen2": {
-        "model_type": "qwen2", "hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24,
-        "num_attention_heads": 14, "num_key_value_heads": 2, "vocab_size": 151936,
+        "model_type": "qwen2",
+        "hidden_size": 896,
+        "intermediate_size": 4864,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 14,
+        "num_key_value_heads": 2,
+        "vocab_size": 151936,
         "tie_word_embeddings": True,
     },
     "8B Qwen3": _QWEN3_8B,
     "30B-A3B Qwen3-MoE": _QWEN3_30B,
-}  # fmt: skip
+}
 _SMALL = {
-    "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 512, "num_experts": 4,
-    "num_experts_per_tok": 2, "moe_intermediate_size": 32,
-}  # fmt: skip
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "vocab_size": 512,
+    "num_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 32,
+}
 
 
 def toy(shape: dict[str, Any]) -> dict[str, Any]:
@@ -69,12 +106,7 @@ def make_model(
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    fixed = {
-        "max_position_embeddings": 4096,
-        "bos_token_id": None,
-        "eos_token_id": 2,
-        "pad_token_id": 0,
-    }
+    fixed = {"max_position_embeddings": 4096, "bos_token_id": None, "eos_token_id": 2, "pad_token_id": 0}
     config: Any = AutoConfig.for_model(**shape, **fixed)
     if written:
         torch.manual_seed(0)
@@ -132,11 +164,16 @@ class Ratings:
                     "id": f"turn-{index}",
                     "messages": [{"role": "user", "content": texts[0]}],
                     "response": texts[1],
-                    "prompt_tokens": [], "tokens": [], "logprobs": [],
-                    "temperature": 1.0, "version": 0,
-                    "reward": 1.0 if index % 2 else -1.0, "weight": 1.0, "split": "train",
+                    "prompt_tokens": [],
+                    "tokens": [],
+                    "logprobs": [],
+                    "temperature": 1.0,
+                    "version": 0,
+                    "reward": 1.0 if index % 2 else -1.0,
+                    "weight": 1.0,
+                    "split": "train",
                 }
-            )  # fmt: skip
+            )
         return found
 
 

@@ -69,9 +69,7 @@ async def on_teams() -> AsyncIterator[Platform]:
     [(telegram, on_telegram), (slack, on_slack), (discord, on_discord), (teams, on_teams)],
     ids=["telegram", "slack", "discord", "teams"],
 )
-async def test_two_hundred_ratings_a_second_while_it_trains(
-    plugin: Any, open_: Open, tmp_path: Path
-) -> None:
+async def test_two_hundred_ratings_a_second_while_it_trains(plugin: Any, open_: Open, tmp_path: Path) -> None:
     model, home = Fake(tmp_path / "fake"), tmp_path / "bot"
     async with (
         open_() as platform,

@@ -9,14 +9,7 @@ from typing import Any
 import pytest
 
 from tests.benchmarks import bench_serving
-from tests.benchmarks.serving_contenders import (
-    Contender,
-    Embedded,
-    Generate,
-    MlxServer,
-    generating,
-    make,
-)
+from tests.benchmarks.serving_contenders import Contender, Embedded, Generate, MlxServer, generating, make
 from tests.benchmarks.serving_schedulers import batching_in_torch
 from tests.support import require
 

@@ -25,9 +25,16 @@ def toy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def task(contender: str, model: Path) -> dict[str, Any]:
     return {
-        "contender": contender, "model": str(model), "ratings": RATINGS, "passes": 2, "bits": None,
-        "warm_up": 1, "recompute": False, "tokens_per_forward": 256, "rows": 8,
-    }  # fmt: skip
+        "contender": contender,
+        "model": str(model),
+        "ratings": RATINGS,
+        "passes": 2,
+        "bits": None,
+        "warm_up": 1,
+        "recompute": False,
+        "tokens_per_forward": 256,
+        "rows": 8,
+    }
 
 
 @pytest.mark.parametrize("name", ["torch", "mlx"])

@@ -53,9 +53,13 @@ class Bot:
         """`goodbot --home HOME ARGS`, to its end."""
         return subprocess.run(
             [*PROGRAM, "--home", str(self.home), *args],
-            input=input, capture_output=True, text=True, timeout=patience(100),
-            env=environment(**(env or {})), check=False,
-        )  # fmt: skip
+            input=input,
+            capture_output=True,
+            text=True,
+            timeout=patience(100),
+            env=environment(**(env or {})),
+            check=False,
+        )
 
     def json(self, *args: str) -> Any:
         done = self.call(*args, "--json")
@@ -68,9 +72,13 @@ class Bot:
         log = self.log.open("w")
         self.process = subprocess.Popen(
             [*PROGRAM, "--home", str(self.home), "run", "--demo-model"],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=True,
-            env=environment(**env), start_new_session=True,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            text=True,
+            env=environment(**env),
+            start_new_session=True,
+        )
         log.close()
         until(lambda: "Ctrl-C stops" in self.log.read_text() or self.process.poll() is not None)
         assert self.process.poll() is None, self.log.read_text()

@@ -28,9 +28,7 @@ CTRL_D = "\x04"
 class Screen:
     """One program on a pseudo-terminal. `keys` counts what was typed."""
 
-    def __init__(
-        self, *args: str, home: Path, command: list[str] | None = None, **env: str
-    ) -> None:
+    def __init__(self, *args: str, home: Path, command: list[str] | None = None, **env: str) -> None:
         """Start `goodbot ARGS` with `home` as the person's home directory."""
         self._screen = pyte.HistoryScreen(COLUMNS, ROWS, history=10_000)
         self._stream = pyte.Stream(self._screen)
@@ -39,15 +37,24 @@ class Screen:
         self._seen = 0
         program, *arguments = [*(command or PROGRAM), *args]
         surroundings = {
-            "HOME": str(home), "GOODBOT_HOME": str(home / ".goodbot"), "TERM": "xterm-256color",
-            "LANG": "C.UTF-8", "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
-        }  # fmt: skip
+            "HOME": str(home),
+            "GOODBOT_HOME": str(home / ".goodbot"),
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
+        }
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # forkpty beside threads, in 3.12
             self._child = pexpect.spawn(
-                program, arguments, cwd=str(home), dimensions=(ROWS, COLUMNS), encoding="utf-8",
-                codec_errors="replace", timeout=None, env=environment(**{**surroundings, **env}),
-            )  # fmt: skip
+                program,
+                arguments,
+                cwd=str(home),
+                dimensions=(ROWS, COLUMNS),
+                encoding="utf-8",
+                codec_errors="replace",
+                timeout=None,
+                env=environment(**{**surroundings, **env}),
+            )
         self._child.delaybeforesend = None
 
     def __enter__(self) -> Screen:
@@ -124,9 +131,7 @@ class Screen:
             assert time.monotonic() < end, f"it does not end\n{self.text}"
         self.look(0.2)
         self._child.close()
-        return (
-            128 + self._child.signalstatus if self._child.signalstatus else self._child.exitstatus
-        )
+        return 128 + self._child.signalstatus if self._child.signalstatus else self._child.exitstatus
 
     def shoot(self, name: str) -> None:
         """Keep the screen for somebody to look at, if they asked for it."""

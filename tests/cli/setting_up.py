@@ -45,9 +45,14 @@ def call(home: Path, *words: str, input: str = "", text: bool = True, **env: str
     """`goodbot WORDS` without a terminal, to its end."""
     surroundings = {"HOME": str(home), "GOODBOT_HOME": str(home / ".goodbot"), **env}
     return subprocess.run(
-        [*PROGRAM, *words], input=input if text else None, capture_output=True, text=text,
-        timeout=patience(100), env=environment(**surroundings), check=False,
-    )  # fmt: skip
+        [*PROGRAM, *words],
+        input=input if text else None,
+        capture_output=True,
+        text=text,
+        timeout=patience(100),
+        env=environment(**surroundings),
+        check=False,
+    )
 
 
 @dataclass

@@ -79,10 +79,13 @@ class Person:
         self.raw = ""
         self.process = subprocess.Popen(
             [*PROGRAM, "--home", str(home), *args],
-            stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
             env=environment(**{"TERM": "xterm", "NO_COLOR": "", "LANG": "C.UTF-8", **env}),
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )  # fmt: skip
+        )
 
     def __enter__(self) -> Person:
         return self

@@ -44,13 +44,12 @@ def test_the_formats_of_the_help_are_those_that_are_made() -> None:
     assert set(words._FORMATS) == set(exporting.KINDS)
 
 
-def test_in_and_out_in_every_format_and_in_again(
-    goodbot: Goodbot, foreign: Path, tmp_path: Path
-) -> None:
+def test_in_and_out_in_every_format_and_in_again(goodbot: Goodbot, foreign: Path, tmp_path: Path) -> None:
     code, out, err = goodbot("adapters", "import", str(foreign))
     assert (code, out.splitlines()) == (
-        0, ["v1 is here, from the PEFT directory poet. It does not answer: `rollback 1` lets it."],
-    ), err  # fmt: skip
+        0,
+        ["v1 is here, from the PEFT directory poet. It does not answer: `rollback 1` lets it."],
+    ), err
     code, out, _ = goodbot("adapters")
     assert out.splitlines()[0].startswith("→ base  tiny")
     assert "v1  from base" in out.splitlines()[1]
@@ -148,9 +147,7 @@ def test_what_is_hostile_is_refused_in_a_sentence_and_nothing_is_left(
     assert "v1" not in goodbot("adapters")[1]
 
 
-def test_beside_a_daemon_one_comes_in_answers_is_pinned_and_goes(
-    running: Bot, foreign: Path
-) -> None:
+def test_beside_a_daemon_one_comes_in_answers_is_pinned_and_goes(running: Bot, foreign: Path) -> None:
     before = running.json("adapters")["adapters"]
     made = running.json("adapters", "import", str(foreign), "--activate")
     version = made["version"]

@@ -37,9 +37,7 @@ def test_there_and_back(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [path] = home.parent.glob("goodbot-*.tar")
     assert str(path) in said
     assert "24 answers, 26 ratings, 2 adapters" in said
-    assert (
-        "Not in it: tokens, sessions, codes, settings of other programs, and base models." in said
-    )
+    assert "Not in it: tokens, sessions, codes, settings of other programs, and base models." in said
     shutil.rmtree(home)
     assert main(["restore", str(path), "--yes", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
@@ -54,9 +52,8 @@ def test_a_person_is_shown_it_and_asked(home: Path) -> None:
     (home / "config.toml").write_text("[serving]\nhistory = 3\n")
     with Person(home, "restore", "b.tar", columns=200) as person:
         person.sees(
-            "24 answers, 26 ratings, 2 adapters", "[serving] history = 2 (now: 3)",
-            "replaces", "[y/N]",
-        )  # fmt: skip
+            "24 answers, 26 ratings, 2 adapters", "[serving] history = 2 (now: 3)", "replaces", "[y/N]"
+        )
         person.type("\n")
         assert person.ends() == 1
         assert "Nothing was changed." in person.look()
@@ -90,9 +87,7 @@ def test_s3_a_new_owner_needs_a_typed_word(home: Path, owned: Path) -> None:
         assert ("mallory" in owned.read_text()) is done
 
 
-def test_s3_yes_alone_is_not_enough(
-    home: Path, owned: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_s3_yes_alone_is_not_enough(home: Path, owned: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words in ([], ["--json"], ["--accept", "rights"]):
         assert main(["restore", "b.tar", "--yes", *words]) == 2
         said = capsys.readouterr().err
@@ -125,12 +120,17 @@ def test_ctrl_c_at_the_question_leaves_nothing(home: Path) -> None:
 
 @pytest.mark.parametrize(
     ("argv", "code", "sentence"),
-    [(["backup", "b.tar"], 2, "never replaces a file"), (["backup", "no/b.tar"], 2, "no directory"),
-     (["--home", "none", "backup"], 2, "there is no goodbot in"),
-     (["restore", "b.tar"], 2, "say --yes"), (["restore", "none.tar"], 1, "none.tar"),
-     (["restore", "text"], 1, "not made by goodbot"), (["restore", "home"], 1, "directory"),
-     (["restore"], 2, "required")],
-)  # fmt: skip
+    [
+        (["backup", "b.tar"], 2, "never replaces a file"),
+        (["backup", "no/b.tar"], 2, "no directory"),
+        (["--home", "none", "backup"], 2, "there is no goodbot in"),
+        (["restore", "b.tar"], 2, "say --yes"),
+        (["restore", "none.tar"], 1, "none.tar"),
+        (["restore", "text"], 1, "not made by goodbot"),
+        (["restore", "home"], 1, "directory"),
+        (["restore"], 2, "required"),
+    ],
+)
 def test_what_is_refused(
     home: Path, capsys: pytest.CaptureFixture[str], argv: list[str], code: int, sentence: str
 ) -> None:
@@ -183,10 +183,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_disk_that_is_too_small_is_said_and_left_clean(
-    home: Path,
-    small_disk: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    home: Path, small_disk: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert main(["backup", str(small_disk / "b.tar")]) == 1
     assert "are needed in" in capsys.readouterr().err

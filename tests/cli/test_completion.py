@@ -33,8 +33,11 @@ show() {{ print -r -- "<$BUFFER>" }}; zle -N show; bindkey '^X' show; bindkey '^
 def script(home: Path, shell: str, **env: str) -> str:
     done = subprocess.run(
         [*PROGRAM, "--home", str(home), "completion", shell],
-        capture_output=True, text=True, check=True, env=environment(**env),
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment(**env),
+    )
     assert done.stderr == ""
     return done.stdout
 
@@ -45,9 +48,12 @@ def bash(folder: Path, text: str, *words: str) -> list[str]:
     line = " ".join(f"'{word}'" for word in ("goodbot", *words))
     program = BASH.format(script=folder / "goodbot.bash", words=line)
     done = subprocess.run(
-        [require_program("bash"), "--norc", "-c", program], capture_output=True, text=True,
-        check=False, cwd=folder,
-    )  # fmt: skip
+        [require_program("bash"), "--norc", "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return sorted(word.strip() for word in done.stdout.split("\n") if word.strip())
 
@@ -97,9 +103,12 @@ def test_fish(tmp_path: Path) -> None:
     def offers(line: str) -> list[str]:
         done = subprocess.run(
             [fish, "--no-config", "-c", f"source {path}; complete --do-complete '{line}'"],
-            capture_output=True, text=True, check=False, cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
             env=environment(HOME=str(tmp_path), XDG_CONFIG_HOME=str(tmp_path)),
-        )  # fmt: skip
+        )
         assert (done.returncode, done.stderr) == (0, "")
         return sorted(row.split("\t")[0] for row in done.stdout.splitlines())
 
@@ -118,9 +127,13 @@ def test_zsh(tmp_path: Path, line: str, completed: str) -> None:
     (tmp_path / "_goodbot").write_text(script(tmp_path / "home", "zsh"))
     (tmp_path / "setup").write_text(ZSH.format(folder=tmp_path))
     shell = pexpect.spawn(
-        zsh, ["-f", "-i"], encoding="utf-8", timeout=patience(30), cwd=str(tmp_path),
+        zsh,
+        ["-f", "-i"],
+        encoding="utf-8",
+        timeout=patience(30),
+        cwd=str(tmp_path),
         env=environment(HOME=str(tmp_path), TERM="dumb"),
-    )  # fmt: skip
+    )
     try:
         shell.sendline("source ./setup; print RE''ADY")
         shell.expect_exact("READY")
@@ -132,8 +145,11 @@ def test_zsh(tmp_path: Path, line: str, completed: str) -> None:
 
 def test_any_other_shell_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "goodbot", "completion", "tcsh"], capture_output=True, text=True,
-        check=False, env=environment(),
-    )  # fmt: skip
+        [sys.executable, "-m", "goodbot", "completion", "tcsh"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(),
+    )
     assert done.returncode == 2
     assert "invalid choice: 'tcsh'" in done.stderr

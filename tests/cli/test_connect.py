@@ -44,9 +44,7 @@ def test_a_bot_that_is_set_up_comes_to_slack(home: Path, far: Far[FakeSlack]) ->
     file = configured(home, WITH_MODEL.format(url=far.there.api_url))
     with Screen("connect", "slack", home=home) as ada:
         ada.sees("connects the bot that is set up here to Slack", "Step 1 of 3")
-        ada.sees(
-            "What goodbot asks Slack for, and why", "reactions:read", "socket_mode_enabled: true"
-        )
+        ada.sees("What goodbot asks Slack for, and why", "reactions:read", "socket_mode_enabled: true")
         ada.sees("api.slack.com/apps")
         ada.shoot("connect-slack")
         ada.answer("Bot token (xoxb-…) (not shown", far.there.app.app_token)
@@ -118,15 +116,15 @@ def test_from_nothing_to_an_answer(home: Path, far: Far[FakeSlack]) -> None:
 
 
 @pytest.mark.parametrize("question", range(4))
-def test_leaving_at_any_question_leaves_nothing(
-    question: int, home: Path, far: Far[FakeSlack]
-) -> None:
+def test_leaving_at_any_question_leaves_nothing(question: int, home: Path, far: Far[FakeSlack]) -> None:
     configured(home, WITH_MODEL.format(url=far.there.api_url))
     before = listing(home)
     answers = [
-        ("Bot token", far.there.app.bot_token), ("App-level token", far.there.app.app_token),
-        ("keep it?", ""), ("Step 2 of 3", ""),
-    ]  # fmt: skip
+        ("Bot token", far.there.app.bot_token),
+        ("App-level token", far.there.app.app_token),
+        ("keep it?", ""),
+        ("Step 2 of 3", ""),
+    ]
     with Screen("connect", "slack", home=home) as ada:
         for asked, answer in answers[:question]:
             ada.answer(asked, answer)
@@ -137,9 +135,7 @@ def test_leaving_at_any_question_leaves_nothing(
     assert listing(home) == before
 
 
-def test_back_shows_the_manifest_again_and_asks_for_the_tokens_again(
-    home: Path, far: Far[FakeSlack]
-) -> None:
+def test_back_shows_the_manifest_again_and_asks_for_the_tokens_again(home: Path, far: Far[FakeSlack]) -> None:
     configured(home, WITH_MODEL.format(url=far.there.api_url))
     with Screen("connect", "slack", home=home) as ada:
         ada.answer("Bot token (xoxb-…) (not", "b")
@@ -158,9 +154,7 @@ def test_back_shows_the_manifest_again_and_asks_for_the_tokens_again(
     assert tokens(home) == ""
 
 
-def test_a_missing_scope_is_said_with_its_reason_and_looked_at_again(
-    home: Path, far: Far[FakeSlack]
-) -> None:
+def test_a_missing_scope_is_said_with_its_reason_and_looked_at_again(home: Path, far: Far[FakeSlack]) -> None:
     configured(home, WITH_MODEL.format(url=far.there.api_url))
     far.do(lambda slack: slack.app.scopes.discard("reactions:read"))
     with Screen("connect", "slack", "--owner", "U0ADA", "--start", "no", home=home) as ada:
@@ -200,10 +194,7 @@ def test_a_script_answers_with_flags(home: Path, far: Far[FakeSlack]) -> None:
         (("connect", "slack"), "connect asks questions and this is no terminal"),
         (("connect", "slack", "--yes"), f"give --token-stdin, or set {BOT}"),
         (("connect", "slack", "--yes", "--token", "xoxb-1"), "it was not copied whole"),
-        (
-            ("connect", "slack", "--yes", "--token", "xoxb-" + "1" * 40),
-            f"--token-stdin, or set {APP}",
-        ),
+        (("connect", "slack", "--yes", "--token", "xoxb-" + "1" * 40), f"--token-stdin, or set {APP}"),
         (
             ("manifest", "pigeon"),
             f"no connector is named 'pigeon'; there are: {PLATFORMS.replace(', web', '')}",
@@ -212,9 +203,7 @@ def test_a_script_answers_with_flags(home: Path, far: Far[FakeSlack]) -> None:
         (("disconnect", "telegram"), "is not connected; there are: none"),
     ],
 )
-def test_words_that_are_off_are_a_sentence(
-    words: tuple[str, ...], sentence: str, home: Path
-) -> None:
+def test_words_that_are_off_are_a_sentence(words: tuple[str, ...], sentence: str, home: Path) -> None:
     done = call(home, *words)
     assert done.returncode == 2
     assert sentence in done.stderr

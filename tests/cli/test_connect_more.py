@@ -49,9 +49,7 @@ def tenant() -> Iterator[Far[teams.FakeTeams]]:
 
 
 def on_discord(home: Path, far: Far[discord.FakeDiscord]) -> Path:
-    there = (
-        f'[connectors.discord]\napi_base = "{far.there.api}"\ngateway = "{far.there.gateway_url}"\n'
-    )
+    there = f'[connectors.discord]\napi_base = "{far.there.api}"\ngateway = "{far.there.gateway_url}"\n'
     return configured(home, MODEL + there)
 
 
@@ -92,9 +90,7 @@ def test_discord_takes_a_token_and_shows_a_link_with_no_more_than_is_needed(
     assert not (home / ".goodbot" / "connectors").exists(), "a link needs no file"
 
 
-def test_discord_by_a_script_looked_at_and_left(
-    home: Path, guild: Far[discord.FakeDiscord]
-) -> None:
+def test_discord_by_a_script_looked_at_and_left(home: Path, guild: Far[discord.FakeDiscord]) -> None:
     file = on_discord(home, guild)
     flags = ("--yes", "--json", "--token-stdin", "--keep-token", "file", "--owner", "1" * 18)
     done = call(home, "connect", "discord", *flags, input=f"{discord.TOKEN}\n")

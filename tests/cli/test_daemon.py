@@ -72,9 +72,12 @@ def test_stars_reasons_and_better_answers_from_the_command_line(running: Bot) ->
 def test_two_chats_see_the_same_conversation(running: Bot) -> None:
     with subprocess.Popen(
         [*PROGRAM, "--home", str(running.home), "chat"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         env=environment(),
-    ) as other:  # fmt: skip
+    ) as other:
         assert other.stdin is not None
         other.stdin.write("Hello\n")
         other.stdin.flush()
@@ -136,16 +139,28 @@ def test_a_command_imports_neither_asyncio_nor_plugins(running: Bot) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "--home", str(running.home), "status"],
-        capture_output=True, text=True, check=True, env=environment(),
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment(),
+    )
     assert done.stdout.endswith("set()\n")
 
 
 @pytest.mark.parametrize(
-    "request_", [b"\n", b"nonsense\n", b"[1]\n", b'{"command": 3}\n', b'{"command": "status"',
-                 b'{"command": "status", "args": [1]}\n', b"[" * 100_000 + b"\n", b"x" * 2_000_000,
-                 b'{"command": "\\ud800", "args": ["\\ud800"]}\n']
-)  # fmt: skip
+    "request_",
+    [
+        b"\n",
+        b"nonsense\n",
+        b"[1]\n",
+        b'{"command": 3}\n',
+        b'{"command": "status"',
+        b'{"command": "status", "args": [1]}\n',
+        b"[" * 100_000 + b"\n",
+        b"x" * 2_000_000,
+        b'{"command": "\\ud800", "args": ["\\ud800"]}\n',
+    ],
+)
 def test_the_control_socket_bears_anything(running: Bot, request_: bytes) -> None:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(patience(20))
@@ -167,9 +182,8 @@ def test_a_daemon_that_stops_hangs_up_on_who_waits(bot: Bot) -> None:
     bot.start()
     assert bot.call("chat", input="".join(f"What is {n}+1?\n{1 + n % 2}\n" for n in range(3)))
     with subprocess.Popen(
-        [*PROGRAM, "--home", str(bot.home), "train"], stderr=subprocess.PIPE, text=True,
-        env=environment(),
-    ) as train:  # fmt: skip
+        [*PROGRAM, "--home", str(bot.home), "train"], stderr=subprocess.PIPE, text=True, env=environment()
+    ) as train:
         until(lambda: bot.json("status")["training"])
         assert bot.stop() == 0
         _, said = train.communicate(timeout=patience(30))
@@ -227,8 +241,10 @@ def test_sigterm_while_it_starts(bot: Bot, delay: float) -> None:
     need_backend()
     with subprocess.Popen(
         [*PROGRAM, "--home", str(bot.home), "run", "--demo-model"],
-        stderr=subprocess.PIPE, text=True, env=environment(),
-    ) as process:  # fmt: skip
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    ) as process:
         until(lambda: (bot.home / "lock").exists())
         try:
             process.wait(delay)

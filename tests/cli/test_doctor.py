@@ -82,16 +82,12 @@ def test_lines_for_people(home: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "\x1b" not in "".join(lines)
 
 
-def test_only_what_failed_has_an_exit_code_in_json(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_what_failed_has_an_exit_code_in_json(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(home, "[servng]\n")
     assert main(["doctor", "--json"]) == 2
     data = json.loads(capsys.readouterr().out)
     assert (data["ok"], data["exit_code"]) == (False, 2)
-    assert {(check["state"], check["exit_code"]) for check in data["checks"]} == {
-        ("fail", 2), ("ok", 0),
-    }  # fmt: skip
+    assert {(check["state"], check["exit_code"]) for check in data["checks"]} == {("fail", 2), ("ok", 0)}
 
 
 def test_nothing_is_changed(home: Path, doctor_says: Any) -> None:
@@ -112,9 +108,7 @@ def test_nothing_is_changed(home: Path, doctor_says: Any) -> None:
         ('[plugins]\nenable = ["lava"]\n', "config.toml:2: [plugins] enable names 'lava'"),
     ],
 )
-def test_a_broken_config_hides_no_broken_database(
-    toml: str, text: str, home: Path, doctor_says: Any
-) -> None:
+def test_a_broken_config_hides_no_broken_database(toml: str, text: str, home: Path, doctor_says: Any) -> None:
     write(home, toml)
     (home / "goodbot.db").write_bytes(b"not a database" * 999)
     (home / "goodbot.db").chmod(0o600)
@@ -194,9 +188,7 @@ def test_a_daemon_that_still_starts(home: Path, doctor_says: Any) -> None:
     lock.acquire()
     checks = doctor_says(0, "--demo-model")
     lock.release()
-    assert (checks["daemon"]["state"], "may be starting" in checks["daemon"]["text"]) == (
-        "warn", True,
-    )  # fmt: skip
+    assert (checks["daemon"]["state"], "may be starting" in checks["daemon"]["text"]) == ("warn", True)
 
 
 class Barometer:
@@ -224,9 +216,7 @@ class Barometer:
 @pytest.fixture
 def barometer(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a distribution with this entry point were installed."""
-    point = importlib.metadata.EntryPoint(
-        name="barometer", value=f"{__name__}:BAROMETER", group="goodbot"
-    )
+    point = importlib.metadata.EntryPoint(name="barometer", value=f"{__name__}:BAROMETER", group="goodbot")
     real = importlib.metadata.entry_points
 
     def points(**wanted: Any) -> Any:
@@ -262,9 +252,7 @@ def test_security_is_a_table_and_json(home: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("columns", [50, 80, 200])
-def test_what_a_platform_said_is_one_tidy_paragraph(
-    columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_platform_said_is_one_tidy_paragraph(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     line = command.line(warn("a part", "said\r\n\x1b[31mthis\x1b[0m " + "and that " * 30, "do\nit"))
     assert "\x1b" not in line

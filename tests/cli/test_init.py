@@ -69,11 +69,16 @@ def call(home: Path, *words: str, **more: str) -> Any:
 def walk(ada: Screen, upto: int = 99, **given: str) -> None:
     """Answer the steps before step `upto` of a first set-up on Telegram."""
     answers = {
-        "platform": ("Step 1 of 8", ""), "token": ("while you type", SECRET), "keep": ("keep it?", ""),
-        "backend": ("Step 3 of 8", ""), "model": ("Step 4 of 8", "demo"),
-        "preset": ("Step 5 of 8", ""), "schedule": ("Step 6 of 8", ""), "owner": ("Step 7 of 8", ""),
+        "platform": ("Step 1 of 8", ""),
+        "token": ("while you type", SECRET),
+        "keep": ("keep it?", ""),
+        "backend": ("Step 3 of 8", ""),
+        "model": ("Step 4 of 8", "demo"),
+        "preset": ("Step 5 of 8", ""),
+        "schedule": ("Step 6 of 8", ""),
+        "owner": ("Step 7 of 8", ""),
         "start": ("Step 8 of 8", "no"),
-    }  # fmt: skip
+    }
     for name, (question, answer) in list(answers.items())[:upto]:
         ada.sees(question)
         if name != "token":
@@ -85,9 +90,7 @@ def test_a_bot_on_telegram_from_nothing_to_a_code(home: Path, telegram: int) -> 
     file = on_telegram(home, telegram)
     with Screen("init", home=home) as ada:
         walk(ada)
-        code = re.search(
-            r"Send (\S+) to @the_good_bot \(https://t.me/the_good_bot\)", ada.sees(MATTERS)
-        )
+        code = re.search(r"Send (\S+) to @the_good_bot \(https://t.me/the_good_bot\)", ada.sees(MATTERS))
         assert ada.ends() == 0
         assert SECRET not in ada.raw, "what is hidden stays hidden"
         assert SECRET[8:] not in ada.raw
@@ -95,9 +98,7 @@ def test_a_bot_on_telegram_from_nothing_to_a_code(home: Path, telegram: int) -> 
     assert len(code[1]) == 9
     set_up = tomllib.loads(file.read_text())
     assert set_up["model"]["path"] == "demo"
-    assert set_up["training"] == {
-        "backend": "auto", "schedule": "auto", "settings": {"preset": "balanced"}
-    }  # fmt: skip
+    assert set_up["training"] == {"backend": "auto", "schedule": "auto", "settings": {"preset": "balanced"}}
     assert set_up["connectors"]["telegram"]["owners"] == []
     kept = home / ".goodbot" / "secrets.env"
     assert f"{TOKEN}={SECRET}\n" in kept.read_text()
@@ -237,9 +238,7 @@ kl = 0.7               # found by trying
 """
 
 
-def test_running_it_again_shows_how_it_is_and_keeps_every_comment(
-    home: Path, telegram: int
-) -> None:
+def test_running_it_again_shows_how_it_is_and_keeps_every_comment(home: Path, telegram: int) -> None:
     file = configured(home, OWN.format(port=telegram))
     (file.parent / "secrets.env").write_text(f"{TOKEN}={SECRET}\n")
     (file.parent / "secrets.env").chmod(0o600)
@@ -308,9 +307,18 @@ def test_without_colour_and_within_eighty_columns(home: Path, telegram: int) -> 
 
 def test_own_values_can_be_chosen_before_there_are_any(home: Path) -> None:
     done = call(
-        home, "--json", "--yes", "--platform", "terminal", "--model", "demo",
-        "--preset", "custom", "--start", "no",
-    )  # fmt: skip
+        home,
+        "--json",
+        "--yes",
+        "--platform",
+        "terminal",
+        "--model",
+        "demo",
+        "--preset",
+        "custom",
+        "--start",
+        "no",
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["preset"] == "custom"
     config = tomllib.loads((home / ".goodbot" / "config.toml").read_text())
@@ -321,17 +329,47 @@ def test_everything_as_flags(home: Path, telegram: int) -> None:
     file = on_telegram(home, telegram)
     backend = need_backend()
     done = call(
-        home, "--json", "--yes", "--platform", "telegram", "--token-stdin", "--keep-token", "file",
-        "--backend", backend, "--model", MODEL, "--preset", "aggressive", "--schedule", "03:30",
-        "--owner", "1001", "--start", "no", input=f"{SECRET}\n",
-    )  # fmt: skip
+        home,
+        "--json",
+        "--yes",
+        "--platform",
+        "telegram",
+        "--token-stdin",
+        "--keep-token",
+        "file",
+        "--backend",
+        backend,
+        "--model",
+        MODEL,
+        "--preset",
+        "aggressive",
+        "--schedule",
+        "03:30",
+        "--owner",
+        "1001",
+        "--start",
+        "no",
+        input=f"{SECRET}\n",
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
-        "ok": True, "config": str(file), "platform": "telegram", "bot": "@the_good_bot",
-        "link": "https://t.me/the_good_bot", "token": "file", "backend": backend, "model": MODEL,
-        "preset": "aggressive", "schedule": "03:30", "owners": ["1001"], "pairing_code": "",
-        "start": "no", "missing": [], "changed": [], "next": "goodbot run",
-    }  # fmt: skip
+        "ok": True,
+        "config": str(file),
+        "platform": "telegram",
+        "bot": "@the_good_bot",
+        "link": "https://t.me/the_good_bot",
+        "token": "file",
+        "backend": backend,
+        "model": MODEL,
+        "preset": "aggressive",
+        "schedule": "03:30",
+        "owners": ["1001"],
+        "pairing_code": "",
+        "start": "no",
+        "missing": [],
+        "changed": [],
+        "next": "goodbot run",
+    }
     assert SECRET not in done.stdout + done.stderr + file.read_text()
     assert SECRET in (home / ".goodbot" / "secrets.env").read_text()
 
@@ -388,7 +426,7 @@ def test_flags_and_questions_mix(home: Path, telegram: int) -> None:
         (("--yes", "--token", SECRET, "--owner", "alice"), "a user id on Telegram is a number"),
         (("--yes", "--token", SECRET, "--keep-token", "keyring"), "no keyring that goodbot can"),
     ],
-)  # fmt: skip
+)
 def test_flags_that_are_off_are_a_sentence_and_write_nothing(
     flags: tuple[str, ...], sentence: str, home: Path, telegram: int
 ) -> None:
@@ -437,14 +475,10 @@ class Keyring(KeyringBackend):
 '''
 
 
-def test_a_keyring_keeps_the_token_where_there_is_one(
-    home: Path, tmp_path: Path, telegram: int
-) -> None:
+def test_a_keyring_keeps_the_token_where_there_is_one(home: Path, tmp_path: Path, telegram: int) -> None:
     require("keyring")
     (tmp_path / "session_keyring.py").write_text(KEYRING)
-    session = {
-        "PYTHONPATH": str(tmp_path), "PYTHON_KEYRING_BACKEND": "session_keyring.Keyring"
-    }  # fmt: skip
+    session = {"PYTHONPATH": str(tmp_path), "PYTHON_KEYRING_BACKEND": "session_keyring.Keyring"}
     file = on_telegram(home, telegram)
     with Screen("init", home=home, **session) as ada:
         walk(ada, keep="keyring")
@@ -563,9 +597,7 @@ def test_while_a_goodbot_runs_it_says_what_takes_the_change(home: Path, telegram
             screen = ada.sees("Step 8 of 8", "goes on as it is until it is restarted")
             assert "run it here now" not in screen
             ada.type("\r")
-            ada.sees(
-                "Restart goodbot, then send", "to @the_good_bot", "restart the goodbot that runs"
-            )
+            ada.sees("Restart goodbot, then send", "to @the_good_bot", "restart the goodbot that runs")
             assert ada.ends() == 0
         assert bot.json("status")["pid"] == bot.process.pid
     finally:

@@ -46,8 +46,5 @@ def test_what_holds_the_model_is_locked_up(running: Bot) -> None:
     own = (sampler / "cwd").resolve()
     assert own.name.startswith("goodbot-own-")
     assert {environ["HOME"], environ["TMPDIR"]} == {str(own)}
-    handles = {
-        (entry.name, entry.readlink().name.partition(":")[0])
-        for entry in (sampler / "fd").iterdir()
-    }
+    handles = {(entry.name, entry.readlink().name.partition(":")[0]) for entry in (sampler / "fd").iterdir()}
     assert "socket" not in {kind for _, kind in handles}

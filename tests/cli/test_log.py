@@ -21,9 +21,7 @@ TOKEN = "123456:AAH-canary_Token"
 CANARY = "xylophone-canary-4711"
 
 
-def record(
-    message: str, *args: object, error: Exception | None = None, **extra: object
-) -> logging.LogRecord:
+def record(message: str, *args: object, error: Exception | None = None, **extra: object) -> logging.LogRecord:
     info = (type(error), error, None) if error else None
     made = logging.LogRecord("x", logging.ERROR, __file__, 1, message, args, info)
     vars(made).update(extra)
@@ -63,9 +61,7 @@ def test_a_line_of_json() -> None:
     assert datetime.fromisoformat(at).utcoffset() is not None
     assert (at[-1], len(at)) == ("Z", len("2026-11-21T13:47:47.123Z"))
     assert line.pop("exception").endswith("ValueError: two\nlines")
-    assert line == {
-        "level": "error", "logger": "x", "msg": "run 3: é\n", "run": 3, "connector": "telegram",
-    }  # fmt: skip
+    assert line == {"level": "error", "logger": "x", "msg": "run 3: é\n", "run": 3, "connector": "telegram"}
     assert "text" not in IDS
 
 

@@ -35,9 +35,14 @@ def hub() -> Iterator[FakeHub]:
 @pytest.fixture
 def env(hub: FakeHub, tmp_path: Path) -> dict[str, str]:
     return {
-        "HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_CACHE": "",
-        "HF_TOKEN": "", "HF_HUB_OFFLINE": "", "GOODBOT_SERVER_PORTS": "", "OLLAMA_HOST": "",
-    }  # fmt: skip
+        "HF_ENDPOINT": hub.url,
+        "HF_HOME": str(tmp_path / "hf"),
+        "HF_HUB_CACHE": "",
+        "HF_TOKEN": "",
+        "HF_HUB_OFFLINE": "",
+        "GOODBOT_SERVER_PORTS": "",
+        "OLLAMA_HOST": "",
+    }
 
 
 def _config(bot: Bot) -> dict[str, object]:
@@ -52,9 +57,7 @@ def test_nothing_is_here_yet(bot: Bot, env: dict[str, str]) -> None:
     assert "`goodbot model use auto`" in done.stdout
 
 
-def test_servers_and_weights_are_listed_and_the_configured_one_marked(
-    bot: Bot, env: dict[str, str]
-) -> None:
+def test_servers_and_weights_are_listed_and_the_configured_one_marked(bot: Bot, env: dict[str, str]) -> None:
     assert bot.call("model", "use", REPO, "--yes", env=env).returncode == 0
     with fake_servers.ollama() as ollama, fake_servers.mlx_lm("\x1b]0;gotcha\x07evil") as mlx:
         env["GOODBOT_SERVER_PORTS"] = f"{ollama.port},{mlx.port}"
@@ -71,9 +74,7 @@ def test_servers_and_weights_are_listed_and_the_configured_one_marked(
     assert found["configured"] == weights["path"]
 
 
-def test_a_dialogue_ends_with_a_configured_model(
-    bot: Bot, hub: FakeHub, env: dict[str, str]
-) -> None:
+def test_a_dialogue_ends_with_a_configured_model(bot: Bot, hub: FakeHub, env: dict[str, str]) -> None:
     with Person(bot.home, "model", "use", REPO, columns=110, **env) as person:
         screen = person.sees("Download it and use it? [y/N]")
         assert "licence    apache-2.0" in screen
@@ -89,9 +90,7 @@ def test_a_dialogue_ends_with_a_configured_model(
 
 
 @pytest.mark.parametrize("answer", ["n\r", "\r", "perhaps\r", "\x04"])
-def test_anything_but_yes_changes_nothing(
-    bot: Bot, hub: FakeHub, env: dict[str, str], answer: str
-) -> None:
+def test_anything_but_yes_changes_nothing(bot: Bot, hub: FakeHub, env: dict[str, str], answer: str) -> None:
     with Person(bot.home, "model", "use", REPO, columns=110, **env) as person:
         person.sees("[y/N]")
         person.type(answer)
@@ -125,9 +124,7 @@ def test_ctrl_c_leaves_nothing_half_and_the_same_command_goes_on(
     assert json.loads(done.stdout)["taken"] is True
 
 
-def test_auto_explains_its_choice_and_shows_the_others(
-    bot: Bot, hub: FakeHub, env: dict[str, str]
-) -> None:
+def test_auto_explains_its_choice_and_shows_the_others(bot: Bot, hub: FakeHub, env: dict[str, str]) -> None:
     bot.home.mkdir(0o700)
     (bot.home / "config.toml").write_text('[training]\nbackend = "torch"\n')
     require("torch")
@@ -145,26 +142,37 @@ def test_auto_explains_its_choice_and_shows_the_others(
 
 
 def test_a_proposal_shows_what_it_costs_and_the_others(tmp_path: Path) -> None:
-    place = Place(
-        backend="torch", device="cuda", memory=24 << 30, flops=2e13, bandwidth=2e11, step=8e-4
-    )
+    place = Place(backend="torch", device="cuda", memory=24 << 30, flops=2e13, bandwidth=2e11, step=8e-4)
     options = tuple(
         Option(
-            name=entry.name, parameters=entry.parameters, bytes=entry.bytes,
-            licence=entry.licence, gated=entry.gated, backend="torch",
+            name=entry.name,
+            parameters=entry.parameters,
+            bytes=entry.bytes,
+            licence=entry.licence,
+            gated=entry.gated,
+            backend="torch",
             estimate=estimate(entry.architecture, place, entry.bytes),
         )
         for entry in reversed(catalogue.entries())
         if estimate(entry.architecture, place, entry.bytes).fits
-    )  # fmt: skip
+    )
     first = options[0]
     text = described(
         Proposal(
-            source=first.name, name=first.name, backend="torch", device="cuda",
-            parameters=first.parameters, download=first.bytes, disk=10**11, licence=first.licence,
-            gated=True, estimate=first.estimate, why="It is the largest", options=options,
+            source=first.name,
+            name=first.name,
+            backend="torch",
+            device="cuda",
+            parameters=first.parameters,
+            download=first.bytes,
+            disk=10**11,
+            licence=first.licence,
+            gated=True,
+            estimate=first.estimate,
+            why="It is the largest",
+            options=options,
         )
-    )  # fmt: skip
+    )
     assert text.splitlines()[:7] == [
         "Qwen/Qwen3-1.7B  (1.7 billion parameters, torch on the GPU)",
         "  download   4.1 GB; 100.0 GB are free on the disk",
@@ -230,9 +238,7 @@ def test_a_directory_is_taken_and_comments_stay(bot: Bot, env: dict[str, str]) -
     assert "switch" not in done.stdout + done.stderr, "nothing was learnt yet"
 
 
-def test_before_it_asks_it_says_what_would_stay_with_the_old_model(
-    bot: Bot, env: dict[str, str]
-) -> None:
+def test_before_it_asks_it_says_what_would_stay_with_the_old_model(bot: Bot, env: dict[str, str]) -> None:
     bot.home.mkdir(0o700)
     (bot.home / "config.toml").write_text('[model]\npath = "demo"\n')
     bot.call("why")  # there is a store now
@@ -306,9 +312,13 @@ def test_a_running_bot_is_told_apart_and_answers_with_the_new_model_after_a_rest
     with log.open("w") as output:
         bot.process = subprocess.Popen(
             [*PROGRAM, "--home", str(bot.home), "run"],
-            stdin=subprocess.DEVNULL, stdout=output, stderr=output, text=True,
-            env=environment(HF_HOME=env["HF_HOME"], HF_HUB_CACHE=""), start_new_session=True,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            text=True,
+            env=environment(HF_HOME=env["HF_HOME"], HF_HUB_CACHE=""),
+            start_new_session=True,
+        )
     until(lambda: "Ctrl-C stops" in log.read_text() or bot.process.poll() is not None)
     assert bot.process.poll() is None, log.read_text()
     assert bot.json("status")["model"] == REPO

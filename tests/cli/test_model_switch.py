@@ -43,9 +43,14 @@ class Bot(Program):
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", RUN, "--home", str(self.home), "run"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=True,
-                env=environment(**env), cwd=Path(__file__).parents[2], start_new_session=True,
-            )  # fmt: skip
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                text=True,
+                env=environment(**env),
+                cwd=Path(__file__).parents[2],
+                start_new_session=True,
+            )
         until(lambda: "Ctrl-C stops" in self.log.read_text() or self.process.poll() is not None)
         assert self.process.poll() is None, self.log.read_text()
 

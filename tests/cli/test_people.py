@@ -44,9 +44,7 @@ def test_pair_says_which_connectors_there_are(bot: Bot, words: list[str]) -> Non
 
 
 def test_people_are_listed_granted_and_revoked_without_a_daemon(bot: Bot) -> None:
-    assert (
-        "telegram:9 may talk and rate" in bot.call("people", "grant", "rater", "telegram:9").stdout
-    )
+    assert "telegram:9 may talk and rate" in bot.call("people", "grant", "rater", "telegram:9").stdout
     listed = bot.json("people")["people"]
     assert ("telegram:1", "owner", "config") in [
         (entry["person"], entry["role"], entry["source"]) for entry in listed

@@ -10,9 +10,14 @@ from goodbot.cli import output
 from goodbot.learning.training import progress as told
 
 STEP = {
-    "phase": "train", "step": 12, "steps": 32, "loss": 0.31249, "eta": 61.2,
-    "token_acceptance": 0.941, "trajectory_acceptance": 0.88,
-}  # fmt: skip
+    "phase": "train",
+    "step": 12,
+    "steps": 32,
+    "loss": 0.31249,
+    "eta": 61.2,
+    "token_acceptance": 0.941,
+    "trajectory_acceptance": 0.88,
+}
 
 
 class Terminal(io.StringIO):
@@ -55,8 +60,7 @@ def test_status_says_as_much_and_who_does_something_else_hears_less() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "says"),
-    [(0.4, "0 s left"), (99, "99 s left"), (125, "2 min left"), (12600, "3.5 h left")],
+    ("seconds", "says"), [(0.4, "0 s left"), (99, "99 s left"), (125, "2 min left"), (12600, "3.5 h left")]
 )
 def test_the_time_left_is_as_exact_as_it_is_known(seconds: float, says: str) -> None:
     assert told.left(seconds) == says
@@ -84,9 +88,7 @@ def test_on_a_terminal_it_is_one_line_that_is_taken_away(monkeypatch: pytest.Mon
 def test_in_a_log_it_is_a_line_for_each_tenth(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = shown(monkeypatch, io.StringIO()).splitlines()
     assert lines[0] == "loading, 0/1"
-    assert lines[-1] == (
-        "learning, 32/32, loss 0.312, 61 s left, 94% of tokens, 88% of answers fit"
-    )
+    assert lines[-1] == ("learning, 32/32, loss 0.312, 61 s left, 94% of tokens, 88% of answers fit")
     assert len(lines) == 1 + 11
     assert not any("\x1b" in line or "█" in line for line in lines)
 

@@ -23,9 +23,7 @@ def systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeManager:
     return FakeManager(tmp_path, monkeypatch, ("systemctl", "loginctl"))
 
 
-def test_from_nothing_to_a_service_and_back(
-    systemd: FakeManager, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_from_nothing_to_a_service_and_back(systemd: FakeManager, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["service", "status"]) == 1
     assert "`goodbot service install` makes one" in capsys.readouterr().out
     assert main(["service", "install"]) == 0

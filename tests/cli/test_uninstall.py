@@ -99,9 +99,7 @@ def snapshot(folder: Path, commit: str, files: dict[str, bytes]) -> list[str]:
 def fetch(machine: FakeManager, home: Path, repo: str = "we/ours") -> Path:
     """A model that goodbot has downloaded; returns its folder."""
     folder = cache(machine) / f"models--{repo.replace('/', '--')}"
-    blobs = snapshot(
-        folder, COMMIT, {"config.json": b'{"a":1}', "model.safetensors": bytes(2_000_000)}
-    )
+    blobs = snapshot(folder, COMMIT, {"config.json": b'{"a":1}', "model.safetensors": bytes(2_000_000)})
     path = str(folder / "snapshots" / COMMIT)
     fetched.record(home, fetched.Fetched(repo=repo, commit=COMMIT, path=path, blobs=tuple(blobs)))
     return folder
@@ -118,8 +116,10 @@ def listing(person: Path, *, times: bool = False) -> dict[str, object]:
         elif path.is_file():
             content = hashlib.sha256(path.read_bytes()).hexdigest()
         found[str(path.relative_to(person))] = (
-            oct(info.st_mode), content, (info.st_mtime_ns, info.st_ctime_ns) if times else None,
-        )  # fmt: skip
+            oct(info.st_mode),
+            content,
+            (info.st_mtime_ns, info.st_ctime_ns) if times else None,
+        )
     return found
 
 
@@ -150,9 +150,11 @@ def test_s3_a_forged_list_of_downloads_deletes_nothing(
     home = machine.person / ".goodbot"
     folder = cache(machine) / "models--them--theirs"
     entry = {
-        "repo": "them/theirs", "commit": COMMIT, "path": str(folder / "snapshots" / COMMIT),
+        "repo": "them/theirs",
+        "commit": COMMIT,
+        "path": str(folder / "snapshots" / COMMIT),
         "blobs": [blob.name for blob in (folder / "blobs").iterdir()],
-    }  # fmt: skip
+    }
     fetch(machine, home)
     for forged in ([entry], {"models": [entry], "mac": "0" * 64}, {"models": [entry], "mac": None}):
         (home / "fetched.json").write_text(json.dumps(forged))
@@ -235,9 +237,8 @@ def test_nobody_to_ask_and_a_no_remove_nothing(
 
 
 def test_a_keyring_that_does_not_answer_is_named_and_stops_nobody(
-    machine: FakeManager, ring: Ring, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    machine: FakeManager, ring: Ring, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     home = lived_in(machine)
     monkeypatch.setattr("goodbot.config.secrets._KEYRING_SECONDS", 0.1)
     monkeypatch.setattr(ring, "get_password", lambda service, user: threading.Event().wait(60))
@@ -299,8 +300,7 @@ def test_weights_that_somebody_else_uses_stay(machine: FakeManager) -> None:
         ("../../../precious", precious),
     ):
         fetched.record(
-            home,
-            fetched.Fetched(repo=repo, commit=COMMIT, path=str(path), blobs=("model.safetensors",)),
+            home, fetched.Fetched(repo=repo, commit=COMMIT, path=str(path), blobs=("model.safetensors",))
         )
     assert main(["uninstall", "--yes"]) == 0
     assert not home.exists()
@@ -322,10 +322,7 @@ def test_a_platform_that_cannot_be_reached_is_said_and_the_rest_goes(
         '[connectors.telegram]\nowners = [1]\napi_base = "http://127.0.0.1:9/bot"\n'
     )
     assert main(["uninstall", "--yes"]) == 0
-    assert (
-        "stays: what telegram has set up on its platform: there is no token"
-        in capsys.readouterr().out
-    )
+    assert "stays: what telegram has set up on its platform: there is no token" in capsys.readouterr().out
     assert not home.exists()
     home.mkdir()
     (home / "config.toml").write_text(

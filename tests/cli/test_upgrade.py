@@ -90,9 +90,7 @@ def test_an_index_without_goodbot(index: Path, capsys: pytest.CaptureFixture[str
     assert said.count("\n") == 1
 
 
-def test_offline(
-    index: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_offline(index: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.delenv("PIP_FIND_LINKS")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
@@ -176,9 +174,7 @@ def test_one_of_the_two_must_be_said(words: list[str], capsys: pytest.CaptureFix
     assert "`goodbot upgrade --check`, or" in capsys.readouterr().err
 
 
-def test_the_way_back_says_first_what_it_gives_up(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_way_back_says_first_what_it_gives_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home = tmp_path / "home"
     assert main(["--home", str(home), "upgrade", "--back"]) == 2
     assert "there is no data" in capsys.readouterr().err

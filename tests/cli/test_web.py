@@ -9,9 +9,7 @@ def test_without_a_daemon_there_is_nothing_to_log_in_to(bot: Bot) -> None:
     for words in ([], ["--user", "ada"], ["--sign-out"]):
         done = bot.call("web", *words)
         assert done.returncode == 2
-        assert done.stderr == (
-            "goodbot: goodbot is not running: start it (`goodbot run`), then ask again\n"
-        )
+        assert done.stderr == ("goodbot: goodbot is not running: start it (`goodbot run`), then ask again\n")
     assert not (bot.home / "goodbot.db").exists(), "nothing was made"
 
 

@@ -17,10 +17,35 @@ from tests.cli.program import need_backend
 from tests.support import within
 
 COMMANDS = (
-    "run", "chat", "demo", "status", "good", "bad", "stars", "undo", "reason", "better", "reset", "export",
-    "history", "why", "compare", "train", "pause", "resume", "cancel", "release", "off", "rollback",
-    "adapters", "plugins", "doctor", "connect", "manifest", "disconnect",
-)  # fmt: skip
+    "run",
+    "chat",
+    "demo",
+    "status",
+    "good",
+    "bad",
+    "stars",
+    "undo",
+    "reason",
+    "better",
+    "reset",
+    "export",
+    "history",
+    "why",
+    "compare",
+    "train",
+    "pause",
+    "resume",
+    "cancel",
+    "release",
+    "off",
+    "rollback",
+    "adapters",
+    "plugins",
+    "doctor",
+    "connect",
+    "manifest",
+    "disconnect",
+)
 REPORTS = ("status", "history", "adapters", "plugins")
 
 
@@ -91,7 +116,7 @@ def test_no_words_are_answered_with_the_help(capsys: pytest.CaptureFixture[str])
         (["bad", "nonsense"], "there is no answer 'nonsense'"),
         (["train"], "0 ratings are not enough"),
     ],
-)  # fmt: skip
+)
 def test_what_is_off_is_said_in_one_sentence(
     argv: list[str], sentence: str, capsys: pytest.CaptureFixture[str], home: Path
 ) -> None:
@@ -107,12 +132,12 @@ def test_what_is_off_is_said_in_one_sentence(
         ("[training]\nmin_rating = 4\n", 2, "did you mean 'min_ratings'?"),
         ('[model]\npath = "/no/such/model"\n', 2, "/no/such/model does not exist"),
         ("[connectors.telegram]\n", 2, "GOODBOT_TELEGRAM_TOKEN"),
-        ('[connectors.discrod]\n', 2, "config.toml:1: no connector is named 'discrod'"),
+        ("[connectors.discrod]\n", 2, "config.toml:1: no connector is named 'discrod'"),
         ('[training]\nbackend = "cuda"\n', 2, "toml:2: no training backend is named 'cuda'"),
         ('\n[training]\nreward = "best"\n', 2, "toml:3: no reward policy is named 'best'"),
         ('[plugins]\nenable = ["nothing"]\n', 2, "toml:2: [plugins] enable names 'nothing', which"),
     ],
-)  # fmt: skip
+)
 def test_a_config_that_is_off(
     toml: str, code: int, sentence: str, capsys: pytest.CaptureFixture[str], home: Path
 ) -> None:
@@ -134,9 +159,7 @@ def test_a_missing_extra_is_named(
     prepare_home(home)
     (home / "config.toml").write_text("[connectors.telegram]\n")
     monkeypatch.setenv("GOODBOT_TELEGRAM_TOKEN", "1:x")
-    monkeypatch.setattr(
-        "goodbot.daemon.connectors.missing_modules", lambda requires: tuple(requires)
-    )
+    monkeypatch.setattr("goodbot.daemon.connectors.missing_modules", lambda requires: tuple(requires))
     said = fails(capsys, 1, "run", "--demo-model")
     assert " install 'python-telegram-bot>=" in said
 
@@ -151,9 +174,7 @@ def test_newer_data_is_left_alone(capsys: pytest.CaptureFixture[str], home: Path
     assert "newer goodbot" in fails(capsys, 78, "run", "--demo-model")
 
 
-def test_a_database_of_something_else_is_left_alone(
-    capsys: pytest.CaptureFixture[str], home: Path
-) -> None:
+def test_a_database_of_something_else_is_left_alone(capsys: pytest.CaptureFixture[str], home: Path) -> None:
     prepare_home(home)
     (home / "goodbot.db").write_bytes(b"not a database, but somebody's letters" * 100)
     assert "goodbot: " in fails(capsys, 1, "status")
@@ -172,9 +193,7 @@ def test_a_directory_that_is_held_is_busy(capsys: pytest.CaptureFixture[str], ho
 
 
 @pytest.mark.parametrize("command", REPORTS)
-def test_reports_without_a_daemon(
-    command: str, capsys: pytest.CaptureFixture[str], home: Path
-) -> None:
+def test_reports_without_a_daemon(command: str, capsys: pytest.CaptureFixture[str], home: Path) -> None:
     assert main([command, "--json"]) == 0
     assert isinstance(json.loads(capsys.readouterr().out), dict)
     assert main([command]) == 0
@@ -221,17 +240,17 @@ def test_sequences_without_an_end_take_linear_time() -> None:
     [
         (["model", "use", "--yes", "DIR"], {"action": "use", "name": "DIR", "yes": True}),
         (["model", "--yes", "use", "DIR"], {"action": "use", "name": "DIR", "yes": True}),
-        (["people", "grant", "--json", "rater", "x:1"],
-         {"words": ["grant", "rater", "x:1"], "json": True}),
+        (["people", "grant", "--json", "rater", "x:1"], {"words": ["grant", "rater", "x:1"], "json": True}),
         (["reason", "too", "--json", "long"], {"words": ["too", "long"], "json": True}),
-        (["rollback", "--json", "since", "--home", "/nowhere/x", "2026-11-21"],
-         {"words": ["since", "2026-11-21"]}),
-        (["adapters", "export", "--format", "gguf", "3", "--out", "F"],
-         {"version": "3", "format": "gguf"}),
+        (
+            ["rollback", "--json", "since", "--home", "/nowhere/x", "2026-11-21"],
+            {"words": ["since", "2026-11-21"]},
+        ),
+        (["adapters", "export", "--format", "gguf", "3", "--out", "F"], {"version": "3", "format": "gguf"}),
         (["good", "--json"], {"word": None, "json": True}),
         (["reason", "--", "--weird"], {"words": ["--weird"]}),
     ],
-)  # fmt: skip
+)
 def test_options_may_stand_between_words(argv: list[str], expected: dict[str, object]) -> None:
     arguments = vars(parser.parse(argv))
     assert {name: arguments[name] for name in expected} == expected

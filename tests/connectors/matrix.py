@@ -12,9 +12,13 @@ from goodbot.api.connector import Capability
 
 YES, NO = "✓", "–"
 PLATFORMS = {
-    "slack": "Slack", "telegram": "Telegram", "discord": "Discord", "teams": "Teams",
-    "web": "browser", "terminal": "terminal",
-}  # fmt: skip
+    "slack": "Slack",
+    "telegram": "Telegram",
+    "discord": "Discord",
+    "teams": "Teams",
+    "web": "browser",
+    "terminal": "terminal",
+}
 CONTRACTS = {
     "slack": "connectors/slack/test_contract.py::TestSlack",
     "telegram": "connectors/telegram/test_contract.py::TestTelegram",
@@ -71,7 +75,10 @@ ROWS = (
         capability=Capability.THREADS,
         cells=by_contract(
             "test_each_thread_is_a_conversation_of_its_own",
-            telegram="topics", discord="threads, forums", web="conversations", terminal=NO,
+            telegram="topics",
+            discord="threads, forums",
+            web="conversations",
+            terminal=NO,
         ),
     ),
     Row(
@@ -79,15 +86,15 @@ ROWS = (
         capability=Capability.STREAMING,
         cells=by_contract(
             "test_a_stream_shows_the_beginning_early",
-            telegram="drafts, edits", discord="edits", teams="✓, edits in groups",
+            telegram="drafts, edits",
+            discord="edits",
+            teams="✓, edits in groups",
         ),
     ),
     Row(
         name="react",
         capability=Capability.REACTIONS,
-        cells=by_contract(
-            "test_a_reaction_rates_and_its_removal_takes_that_back", web=NO, terminal=NO
-        ),
+        cells=by_contract("test_a_reaction_rates_and_its_removal_takes_that_back", web=NO, terminal=NO),
     ),
     Row(
         name="buttons",
@@ -105,16 +112,17 @@ ROWS = (
     ),
     Row(
         name="private confirmation",
-        cells=by_contract(
-            "test_a_press_is_answered_privately", telegram="toast", teams="own chat"
-        ),
+        cells=by_contract("test_a_press_is_answered_privately", telegram="toast", teams="own chat"),
     ),
     Row(
         name="reasons",
         capability=Capability.COMMENTS,
         cells=by_contract(
             "test_a_reason_and_a_better_answer_come_as_what_they_are",
-            slack="form", telegram="reply", discord="form", teams="form",
+            slack="form",
+            telegram="reply",
+            discord="form",
+            teams="form",
         )
         | {"terminal": Cell(text="typed", test=TYPED)},
     ),
@@ -125,8 +133,7 @@ ROWS = (
             telegram="connectors/telegram/test_feedback.py::test_stars_are_pressed",
             discord="connectors/discord/test_surfaces.py::test_stars_rate_where_they_are_the_buttons",
             teams="connectors/teams/test_normalize.py::test_recorded",
-            web="connectors/web/test_pages.py::"
-            "test_an_answer_comes_word_by_word_and_is_rated_by_keyboard",
+            web="connectors/web/test_pages.py::test_an_answer_comes_word_by_word_and_is_rated_by_keyboard",
             terminal=("typed", TYPED),
         ),
     ),
@@ -145,36 +152,27 @@ ROWS = (
         name="pairing",
         cells=by_tests(
             slack="end_to_end/test_slack.py::test_pair_talk_rate_in_ten_ways_train_and_go_back",
-            telegram="end_to_end/test_telegram.py::"
-            "test_pair_talk_rate_in_every_way_train_and_go_back",
+            telegram="end_to_end/test_telegram.py::test_pair_talk_rate_in_every_way_train_and_go_back",
             discord="end_to_end/test_discord.py::test_pair_talk_rate_in_ten_ways_train_and_go_back",
             teams="end_to_end/test_teams.py::test_pair_talk_rate_in_ten_ways_train_and_go_back",
             web=(
                 "by link",
-                "connectors/web/test_pages.py::"
-                "test_a_link_signs_in_once_and_leaves_the_address_bar",
+                "connectors/web/test_pages.py::test_a_link_signs_in_once_and_leaves_the_address_bar",
             ),
-            terminal=(
-                "needless",
-                "cli/test_chat.py::test_it_starts_a_goodbot_talks_rates_and_stops_it",
-            ),
+            terminal=("needless", "cli/test_chat.py::test_it_starts_a_goodbot_talks_rates_and_stops_it"),
         ),
     ),
     Row(
         name="reconcile",
         capability=Capability.RECONCILE,
         cells=by_tests(
-            slack="connectors/slack/test_faults.py::"
-            "test_a_restart_asks_for_reactions_that_were_missed",
-            telegram=(
-                "for a day",
-                f"{CONTRACTS['telegram']}::test_a_restart_goes_on_after_the_last_commit",
-            ),
+            slack="connectors/slack/test_faults.py::test_a_restart_asks_for_reactions_that_were_missed",
+            telegram=("for a day", f"{CONTRACTS['telegram']}::test_a_restart_goes_on_after_the_last_commit"),
             discord="connectors/discord/test_faults.py::"
             "test_killed_and_away_for_too_long_the_reaction_is_found_by_asking",
         ),
     ),
-)  # fmt: skip
+)
 
 
 def table() -> list[str]:

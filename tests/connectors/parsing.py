@@ -82,6 +82,7 @@ def mentions_on_telegram(text: str, entities: Iterable[Any]) -> Sequence[str]:
         end = len(wide[: 2 * (entity["offset"] + entity["length"])].decode("utf-16-le"))
         covered.append((start, end))
     return [
-        found[0] for found in _MENTION.finditer(text)
+        found[0]
+        for found in _MENTION.finditer(text)
         if not any(start <= found.start() and found.end() <= end for start, end in covered)
-    ]  # fmt: skip
+    ]

@@ -11,9 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-PLATFORMS = {
-    "telegram": "telegram", "slack": "slack_bolt", "discord": "discord", "teams": "botbuilder.core",
-}  # fmt: skip
+PLATFORMS = {"telegram": "telegram", "slack": "slack_bolt", "discord": "discord", "teams": "botbuilder.core"}
 """Those that are elsewhere, and what their connectors need."""
 VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 _LINE = re.compile(rb"^([A-Z]+ [a-z]+://[^ ]+) HTTP/1.1\r$", re.MULTILINE)
@@ -45,8 +43,7 @@ class Proxy:
         method, target, _ = line.split(" ", 2)
         told = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
         if not any(
-            header.casefold() == f"proxy-authorization: basic {told}".casefold()
-            for header in headers
+            header.casefold() == f"proxy-authorization: basic {told}".casefold() for header in headers
         ):
             self.refused += 1
             writer.write(b"HTTP/1.1 407 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
@@ -72,9 +69,7 @@ class Proxy:
 
 
 async def _pump(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    note: Callable[[bytes], None] = lambda _: None,
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, note: Callable[[bytes], None] = lambda _: None
 ) -> None:
     with contextlib.suppress(OSError):
         while piece := await reader.read(65536):

@@ -35,12 +35,16 @@ def facts(event: Event) -> dict[str, Any]:
     """An event under the names that cases use."""
     found = {name: getattr(event, name) for name in type(event).__dataclass_fields__}
     rating = {"rating": event.kind.value} if isinstance(event, RatingEvent) else {}
-    return found | rating | {
-        "event": type(event).__name__,
-        "user": event.user.id,
-        "channel": event.channel.id,
-        "kind": event.channel.kind.value,
-        "thread": event.channel.thread,
-        "time_ms": event.order.time_ms,
-        "attachments": list(getattr(event, "attachments", [])),
-    }  # fmt: skip
+    return (
+        found
+        | rating
+        | {
+            "event": type(event).__name__,
+            "user": event.user.id,
+            "channel": event.channel.id,
+            "kind": event.channel.kind.value,
+            "thread": event.channel.thread,
+            "time_ms": event.order.time_ms,
+            "attachments": list(getattr(event, "attachments", [])),
+        }
+    )

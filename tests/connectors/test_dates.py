@@ -58,9 +58,7 @@ class Ahead(SystemClock):
 
 
 @pytest.mark.parametrize("name", list(PLATFORMS))
-async def test_the_platforms_time_is_told_while_it_runs_and_by_the_doctor(
-    name: str, tmp_path: Path
-) -> None:
+async def test_the_platforms_time_is_told_while_it_runs_and_by_the_doctor(name: str, tmp_path: Path) -> None:
     require(PLATFORMS[name])
     spec = load_spec(f"goodbot_connectors.{name}")
     async with platform(name, Ahead()) as driver:
@@ -72,9 +70,7 @@ async def test_the_platforms_time_is_told_while_it_runs_and_by_the_doctor(
         assert host.told
         assert all(AHEAD - 30 < told - host.clock.now() < AHEAD + 30 for told in host.told[-1:])
         module, _, made = spec.setup.partition(":")
-        setup = getattr(import_module(module), made)(
-            Secrets(spec.secrets, driver.environ), driver.settings
-        )
+        setup = getattr(import_module(module), made)(Secrets(spec.secrets, driver.environ), driver.settings)
         setup.clock = VirtualClock(now=SystemClock().now())
         [clock] = [check for check in await setup.examine() if check.part == "clock"]
         assert clock.state is CheckState.WARN

@@ -100,8 +100,10 @@ class Doors:
         said = {"undo": ""} if value is None else {"press": COMMANDS[value]}
         event = normalize.event(
             {"id": self._id(), "in": "here", "at": self.claimed, "turn": turn, **said},
-            user=self.origin, alias="a", now_ms=int(self.clock.now() * 1000),
-        )  # fmt: skip
+            user=self.origin,
+            alias="a",
+            now_ms=int(self.clock.now() * 1000),
+        )
         return await self._submitted("web", event)
 
     async def terminal(self, turn: str, value: float | None) -> str:
@@ -168,17 +170,17 @@ class Said:
 async def opened(home: Path, port: int, clock: Lying, ids: Iterator[int]) -> AsyncIterator[Doors]:
     """A goodbot whose person is one and the same everywhere."""
     token = clients.create(home / "bot", "api", "me", admin=True)
-    sections = {
-        "http": HttpConfig(port=port),
-        "connectors": {"api": {"owners": ["me"]}, "web": {}},
-    }
+    sections = {"http": HttpConfig(port=port), "connectors": {"api": {"owners": ["me"]}, "web": {}}}
     async with (
         open_bot(
-            home, clock=clock, terminal=True, sections=sections,
+            home,
+            clock=clock,
+            terminal=True,
+            sections=sections,
             extra=(goodbot_connectors.api, goodbot_connectors.web),
         ) as bot,
         aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session,
-    ):  # fmt: skip
+    ):
         pages = [f"web:{one}" for one in ("loopback:owner", ME, "api:me")]
         for other in ("loopback:owner", "api:me", *pages):  # as a login links them
             await bot.store.write(lambda db, one=other: people.link(db, ME, one, 1.0))
@@ -194,9 +196,11 @@ async def opened(home: Path, port: int, clock: Lying, ids: Iterator[int]) -> Asy
     JUMPS,
 )
 async def test_b1_f2_through_every_door_what_was_done_counts(
-    on_a_platform: list[list[Step]], in_a_terminal: list[list[Step]], of_a_program: list[list[Step]],
+    on_a_platform: list[list[Step]],
+    in_a_terminal: list[list[Step]],
+    of_a_program: list[list[Step]],
     skew: int,
-) -> None:  # fmt: skip
+) -> None:
     clock, port, said = Lying(), free_port(), Said()
     told: list[tuple[str, str, list[Step]]] = []
     """Where the page's person comes from, the answer, what is done."""
@@ -228,10 +232,7 @@ async def followed(doors: Doors, said: Said, turn: str, steps: list[Step], skew:
     for door, value, ours, theirs, passes in steps:
         doors.clock.true += passes
         doors.clock.ahead += ours
-        doors.platform, doors.claimed = (
-            doors.clock.true + skew,
-            int(doors.clock.now() * 1000) + theirs,
-        )
+        doors.platform, doors.claimed = (doors.clock.true + skew, int(doors.clock.now() * 1000) + theirs)
         before = await labels()
         if door in (OLD, NEVER):
             await doors.leave_out(door)

@@ -126,9 +126,7 @@ def test_without_a_record_what_is_ours_is_still_taken_out(tmp_path: Path, kept: 
 
 
 @pytest.mark.parametrize("whole_directory", [True, False])
-def test_links_of_dotfile_managers_stay_links(
-    tmp_path: Path, kept: Path, whole_directory: bool
-) -> None:
+def test_links_of_dotfile_managers_stay_links(tmp_path: Path, kept: Path, whole_directory: bool) -> None:
     dotfiles = tmp_path / "dotfiles"
     dotfiles.mkdir()
     (dotfiles / "settings.json").write_bytes(BEFORE)
@@ -216,9 +214,7 @@ def test_a_crash_before_the_write_leaves_nothing_to_undo(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
-def test_a_file_that_may_not_be_written_is_named_with_its_target(
-    tmp_path: Path, kept: Path
-) -> None:
+def test_a_file_that_may_not_be_written_is_named_with_its_target(tmp_path: Path, kept: Path) -> None:
     store = tmp_path / "store"
     store.mkdir()
     (store / "settings.json").write_bytes(BEFORE)

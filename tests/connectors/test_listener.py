@@ -54,9 +54,7 @@ async def test_who_goes_away_in_the_middle_fills_no_log(caplog: pytest.LogCaptur
 
 
 @pytest.mark.parametrize("begun", [b"", b"POST /in HT"])
-async def test_who_says_nothing_is_not_waited_for(
-    begun: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_says_nothing_is_not_waited_for(begun: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "IDLE_SECONDS", 0.1)
     async with calling(b"") as (reader, writer), asyncio.timeout(patience(20)):
         writer.write(begun)

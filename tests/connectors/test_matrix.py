@@ -29,17 +29,13 @@ def test_every_row_has_every_platform() -> None:
 
 @pytest.mark.parametrize(("row", "platform", "cell"), CELLS)
 def test_a_cell_says_what_the_connector_declares(row: Row, platform: str, cell: Cell) -> None:
-    assert bool(cell.test) == (cell.text != NO), (
-        "what is there has a test, and what is not has none"
-    )
+    assert bool(cell.test) == (cell.text != NO), "what is there has a test, and what is not has none"
     if row.capability is not Capability.NONE and cell.text in (YES, NO):
         spec = import_module(f"goodbot_connectors.{platform}").SPEC
         assert (row.capability in spec.capabilities) == (cell.text == YES)
 
 
-@pytest.mark.parametrize(
-    "test", sorted({cell.test for row in ROWS for cell in row.cells.values()} - {""})
-)
+@pytest.mark.parametrize("test", sorted({cell.test for row in ROWS for cell in row.cells.values()} - {""}))
 def test_a_cells_test_is_there(test: str) -> None:
     file, *names = test.split("::")
     found: object = import_module("tests." + file.removesuffix(".py").replace("/", "."))

@@ -39,9 +39,11 @@ SECRETS = {
 }
 SETTINGS: Mapping[str, dict[str, Any]] = {"teams": {"app_id": f"{GUID}1", "tenant": f"{GUID}2"}}
 HOSTS = {
-    "telegram": "api.telegram.org", "slack": "slack.com", "discord": "discord.com",
+    "telegram": "api.telegram.org",
+    "slack": "slack.com",
+    "discord": "discord.com",
     "teams": "login.microsoftonline.com",
-}  # fmt: skip
+}
 PLATFORMS = pytest.mark.parametrize("name", list(SECRETS))
 
 
@@ -80,9 +82,7 @@ async def test_what_is_no_http_proxy_is_told_in_a_sentence(
 
 
 @PLATFORMS
-async def test_no_proxy_names_what_is_reached_directly(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_proxy_names_what_is_reached_directly(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A host that does not exist, for nothing may leave this machine."""
     setup = setup_of(name)
     addresses = setup.addresses()
@@ -90,8 +90,11 @@ async def test_no_proxy_names_what_is_reached_directly(
 
     async with proxying.proxy(monkeypatch, "HTTPS_PROXY") as proxy:
         assert [proxy_url(address) for address in addresses] == [proxy.url] * len(addresses)
-        monkeypatch.setenv("NO_PROXY", "telegram.org, .slack.com,slack.com discord.com,discord.gg,"
-                           ".microsoftonline.com,botframework.com:443,*.trafficmanager.net")  # fmt: skip
+        monkeypatch.setenv(
+            "NO_PROXY",
+            "telegram.org, .slack.com,slack.com discord.com,discord.gg,"
+            ".microsoftonline.com,botframework.com:443,*.trafficmanager.net",
+        )
         assert [proxy_url(address) for address in addresses] == [None] * len(addresses)
 
 
@@ -134,10 +137,7 @@ async def test_slack_works_through_the_proxy_and_never_asks_it_for_this_machine(
             slack.url = named(slack.url, "slack.test")
         await hears("goodbot_connectors.slack", SlackPeer(slack), tmp_path)
     asked = [line.partition("?")[0] for line in proxy.asked]
-    api, link = (
-        f"GET {slack.url}/api/auth.test",
-        f"GET {slack.url}/link/".replace("GET http", "GET ws"),
-    )
+    api, link = (f"GET {slack.url}/api/auth.test", f"GET {slack.url}/link/".replace("GET http", "GET ws"))
     assert ({api, link} <= set(asked)) if by_name else (asked == []), asked
     assert not proxy.refused
 
@@ -155,9 +155,10 @@ async def test_discord_works_through_the_proxy_and_never_asks_it_for_this_machin
         peer = DiscordPeer(discord)
         if by_name:
             peer.settings = replace(
-                peer.settings, api_base=named(discord.api, "discord.test"),
+                peer.settings,
+                api_base=named(discord.api, "discord.test"),
                 gateway=named(discord.gateway_url, "discord.test"),
-            )  # fmt: skip
+            )
         await hears("goodbot_connectors.discord", peer, tmp_path)
     if not by_name:
         assert proxy.asked == []
@@ -220,12 +221,13 @@ async def test_teams_goes_through_the_proxy_for_tokens_keys_and_answers(
         wire = Wire(settings, Secret("x" * 40), SystemClock(), lambda _: None, Dates(SystemClock()))
         wire._token._token, wire._token._until = "t", 1e18  # type: ignore[union-attr]
         place = Reference(
-            service_url="https://smba.trafficmanager.net/emea/", conversation="19:1", kind="channel",
-            tenant="t", bot="b",
-        )  # fmt: skip
+            service_url="https://smba.trafficmanager.net/emea/",
+            conversation="19:1",
+            kind="channel",
+            tenant="t",
+            bot="b",
+        )
         with pytest.raises(ConnectorError):
             await wire.send(place, {"type": "message", "text": "4"})
         await wire.close()
-    assert proxy.asked == [
-        "CONNECT login.botframework.com:443", "CONNECT smba.trafficmanager.net:443",
-    ]  # fmt: skip
+    assert proxy.asked == ["CONNECT login.botframework.com:443", "CONNECT smba.trafficmanager.net:443"]

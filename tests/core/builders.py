@@ -44,9 +44,11 @@ _through = spawn._through
 
 
 def _with_a_door(
-    command: Sequence[str], environ: Mapping[str, str], cage: spawn.Cage | None = None,
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    cage: spawn.Cage | None = None,
     scratch: Path | None = None,
-) -> tuple[str, ...]:  # fmt: skip
+) -> tuple[str, ...]:
     """The fake keeps its switches and its diary in its model's directory, which no real one writes."""
     if cage and SPEC.worker in command:
         cage = dataclasses.replace(cage, writes=(*cage.writes, *cage.reads))
@@ -66,9 +68,14 @@ class FakeSettings:
 
 
 SPEC = BackendSpec(
-    name="fake", factory="tests.core.fake_worker:Fake", requires=(), extra="",
-    settings=FakeSettings, priority=100, worker="tests.core.fake_worker",
-)  # fmt: skip
+    name="fake",
+    factory="tests.core.fake_worker:Fake",
+    requires=(),
+    extra="",
+    settings=FakeSettings,
+    priority=100,
+    worker="tests.core.fake_worker",
+)
 
 
 class FakePlugin:
@@ -86,10 +93,18 @@ def server_parts(backend: BackendSpec, model: Path, **changes: Any) -> ServerPar
         return directory
 
     parts = ServerParts(
-        model=ResolvedModel(name=model.name, path=model), backend=backend, url="", served_model="",
-        key=Secrets(("KEY",), {}).get("KEY"), home=model.parent / "serving", clock=SystemClock(),
-        environ=child_environment(), adapters=model.parent, path_on_server="", convert=convert,
-    )  # fmt: skip
+        model=ResolvedModel(name=model.name, path=model),
+        backend=backend,
+        url="",
+        served_model="",
+        key=Secrets(("KEY",), {}).get("KEY"),
+        home=model.parent / "serving",
+        clock=SystemClock(),
+        environ=child_environment(),
+        adapters=model.parent,
+        path_on_server="",
+        convert=convert,
+    )
     return dataclasses.replace(parts, **changes)
 
 
@@ -239,11 +254,17 @@ def config(home: Path, fake: Fake, history: int = 0, **training: Any) -> Config:
 
 @contextlib.asynccontextmanager
 async def open_bot(
-    home: Path, *, clock: Clock | None = None, extra: tuple[object, ...] = (),
-    grants: Grants = GRANTS, serve: bool = True, sections: Mapping[str, Any] | None = None,
+    home: Path,
+    *,
+    clock: Clock | None = None,
+    extra: tuple[object, ...] = (),
+    grants: Grants = GRANTS,
+    serve: bool = True,
+    sections: Mapping[str, Any] | None = None,
     terminal: bool = False,
-    machine: Callable[[bool], Readings] | None = None, **training: Any,
-) -> AsyncGenerator[Bot]:  # fmt: skip
+    machine: Callable[[bool], Readings] | None = None,
+    **training: Any,
+) -> AsyncGenerator[Bot]:
     """A whole goodbot in `home/bot` on the fake model in `home/fake`; `machine` as in `App`.
 
     `sections` of the config beside those that `config` makes; with `terminal` the local one, too.
@@ -253,9 +274,8 @@ async def open_bot(
     fake = Fake(home / "fake")
     made = dataclasses.replace(config(home / "bot", fake, **training), **(sections or {}))
     async with App.open(
-        made, plugins(*extra),
-        clock=clock, grants={"loopback": grants, **local}, serve=serve, machine=machine,
-    ) as app:  # fmt: skip
+        made, plugins(*extra), clock=clock, grants={"loopback": grants, **local}, serve=serve, machine=machine
+    ) as app:
         yield Bot(app, fake)
 
 
@@ -294,9 +314,7 @@ async def check(bot: Bot) -> None:
     for row in versions.values():  # I3: what is not tainted has learnt nothing that was taken back
         if not row.tainted:
             for id_, claimed in await _claimed(bot.store, row.version, versions):
-                lost = await bot.store.read(
-                    lambda db, i=id_, before=claimed: ledger.lost(db, i, before)
-                )
+                lost = await bot.store.read(lambda db, i=id_, before=claimed: ledger.lost(db, i, before))
                 assert not lost, f"v{row.version} has learnt {id_}"
     active = await registry.active()
     if active:  # I4
@@ -338,16 +356,30 @@ async def check_store(store: Store) -> None:
         " GROUP BY i.turn, r.model HAVING count(*) > 1",
     )
     assert used == []
-    derived = (
-        "SELECT * FROM labels ORDER BY turn, rater",
-        "SELECT id, rated FROM turns ORDER BY id",
-    )
+    derived = ("SELECT * FROM labels ORDER BY turn, rater", "SELECT id, rated FROM turns ORDER BY id")
     before = [await rows(store, one) for one in derived]
     await store.write(ledger.rebuild)
     assert [await rows(store, one) for one in derived] == before
 
 
 __all__ = [
-    "CHANNEL", "GRANTS", "OWNER", "SPEC", "Bot", "Fake", "FakePlugin", "add_turn", "check",
-    "check_store", "config", "copied", "open_bot", "plugins", "rate", "retract", "rows", "turn", "until",
-]  # fmt: skip
+    "CHANNEL",
+    "GRANTS",
+    "OWNER",
+    "SPEC",
+    "Bot",
+    "Fake",
+    "FakePlugin",
+    "add_turn",
+    "check",
+    "check_store",
+    "config",
+    "copied",
+    "open_bot",
+    "plugins",
+    "rate",
+    "retract",
+    "rows",
+    "turn",
+    "until",
+]

@@ -86,10 +86,11 @@ def train() -> int:
     refused = mode == "refuse"
     if mode != "no gate":
         emit(
-            event="gate", passed=not refused,
+            event="gate",
+            passed=not refused,
             reason="no better" if refused else "better",
             metrics=behaviour(job["model"]).get("gate", {"score": 1.0}),
-        )  # fmt: skip
+        )
     if not refused:
         save(Path(job["output"]), job, mode)
     emit(event="done", baseline={"mean": 0.25, "weight": 1.0}, metrics={"loss": 0.1}, seconds=0.0)
@@ -111,16 +112,23 @@ def plan() -> int:
     emit(
         event="done",
         estimate={
-            "how": "measured", "train": rows.count("train"), "held_out": rows.count("held_out"),
-            "too_long": 1, "tokens": 10 * len(rows), "longest": 12, "learning_rate": 0.003,
-            "steps": 4, "passes": 2.0, "peak": 700_000_000,
-            "memory": {
-                "tokens_per_forward": 96, "recompute": False, "needed": 10**9, "free": 16 * 10**9,
-            },
+            "how": "measured",
+            "train": rows.count("train"),
+            "held_out": rows.count("held_out"),
+            "too_long": 1,
+            "tokens": 10 * len(rows),
+            "longest": 12,
+            "learning_rate": 0.003,
+            "steps": 4,
+            "passes": 2.0,
+            "peak": 700_000_000,
+            "memory": {"tokens_per_forward": 96, "recompute": False, "needed": 10**9, "free": 16 * 10**9},
             "parts": {"load": cost(4.0), "gate": cost(0.1 * len(rows))},
-            "total": cost(4.0 + 0.1 * len(rows)), "least": cost(4.0), "most": cost(9.0),
+            "total": cost(4.0 + 0.1 * len(rows)),
+            "least": cost(4.0),
+            "most": cost(9.0),
         },
-    )  # fmt: skip
+    )
     return 0
 
 
@@ -138,9 +146,15 @@ def steps(job: dict[str, Any], modes: dict[str, Any]) -> None:
                 file.write(f"dies {step}\n")
             os.kill(os.getpid(), signal.SIGKILL)
         emit(
-            event="progress", phase="train", step=step, steps=6, loss=0.25, eta=30.0,
-            token_acceptance=0.94, trajectory_acceptance=0.88,
-        )  # fmt: skip
+            event="progress",
+            phase="train",
+            step=step,
+            steps=6,
+            loss=0.25,
+            eta=30.0,
+            token_acceptance=0.94,
+            trajectory_acceptance=0.88,
+        )
         daemon = os.getppid()
         while modes.get("hold") == step:
             time.sleep(0.005)
@@ -152,9 +166,7 @@ def steps(job: dict[str, Any], modes: dict[str, Any]) -> None:
         with done.open("a") as file:
             file.write(f"{job['run']} {step} {job['attempt']}\n")
             file.flush()
-            partial.rename(
-                kept
-            )  # in the same breath: a kill in between would look like a step twice
+            partial.rename(kept)  # in the same breath: a kill in between would look like a step twice
         emit(event="checkpoint", step=step + 1, steps=6)
 
 
@@ -347,9 +359,15 @@ class Slow:
 
 def done(id_: str, text: str, version: int, finish: str = "stop") -> None:
     emit(
-        id=id_, event="done", text=text, version=version, finish=finish,
-        prompt_tokens=[1, 2], tokens=[3, 4], logprobs=[-0.5, -0.25],
-    )  # fmt: skip
+        id=id_,
+        event="done",
+        text=text,
+        version=version,
+        finish=finish,
+        prompt_tokens=[1, 2],
+        tokens=[3, 4],
+        logprobs=[-0.5, -0.25],
+    )
 
 
 def generate(

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from goodbot.api.events import (
-    ChannelKind,
-    ChannelRef,
-    MessageRef,
-    OrderKey,
-    RatingEvent,
-    RatingKind,
-    UserRef,
-)
+from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, OrderKey, RatingEvent, RatingKind, UserRef
 from goodbot.api.turns import Turn
 from goodbot.config import Grants
 from goodbot.store import Store, messages, turns
@@ -29,9 +21,15 @@ OWNER = UserRef(connector="loopback", account="loopback", id="owner")
 def turn(id_: str, **fields: Any) -> Turn:
     """A turn in the owner's private chat; its one message has the id `m-ID`."""
     given: dict[str, Any] = {
-        "channel": CHANNEL, "talker": OWNER, "messages": [{"role": "user", "content": "Hello?"}],
-        "response": "Hello!", "version": 0, "model": "fake", "temperature": 1.0, "created_at": 1e9,
-    }  # fmt: skip
+        "channel": CHANNEL,
+        "talker": OWNER,
+        "messages": [{"role": "user", "content": "Hello?"}],
+        "response": "Hello!",
+        "version": 0,
+        "model": "fake",
+        "temperature": 1.0,
+        "created_at": 1e9,
+    }
     return Turn(id=id_, **{**given, **fields})
 
 
@@ -70,15 +68,17 @@ async def copied(store: Store, like: str, first: int, last: int, **columns: str)
     await store.write(operation)
 
 
-def rate(
-    event_id: str, at: int, value: float | None, turn: str = "t", **fields: Any
-) -> RatingEvent:
+def rate(event_id: str, at: int, value: float | None, turn: str = "t", **fields: Any) -> RatingEvent:
     """A rating of the message `m-TURN`, by default by a reaction of the owner's."""
     source = "reaction:+" if (value or 0) > 0 else "reaction:-"
     given: dict[str, Any] = {
-        "user": OWNER, "channel": CHANNEL, "kind": RatingKind.RATE, "message_id": f"m-{turn}",
-        "source": source, "value": value,
-    }  # fmt: skip
+        "user": OWNER,
+        "channel": CHANNEL,
+        "kind": RatingKind.RATE,
+        "message_id": f"m-{turn}",
+        "source": source,
+        "value": value,
+    }
     return RatingEvent(event_id=event_id, order=OrderKey(at), **{**given, **fields})
 
 

@@ -50,11 +50,7 @@ def elsewhere(id_: str = "me") -> Place:
 def capture(event_id: str, at: Place = HERE, **fields: Any) -> CaptureEvent:
     given: dict[str, Any] = {"messages": (QUESTION,), "response": "4", "model": "cloud-1"}
     return CaptureEvent(
-        event_id=event_id,
-        order=OrderKey(1),
-        user=at.user,
-        channel=at.channel,
-        **{**given, **fields},
+        event_id=event_id, order=OrderKey(1), user=at.user, channel=at.channel, **{**given, **fields}
     )
 
 
@@ -159,9 +155,7 @@ async def test_an_id_that_is_used_for_something_else_is_refused(bot: Bot) -> Non
     assert (await one(bot, capture("a"))).outcome is Outcome.ACCEPTED  # it says nothing of itself
     assert (await stored(bot, first.turn)).response == "4"
     await one(bot, rating("r", turn=first.turn, digest="one"))
-    assert (await one(bot, rating("r", -1.0, turn=first.turn, digest="two"))).outcome is (
-        Outcome.CONFLICT
-    )
+    assert (await one(bot, rating("r", -1.0, turn=first.turn, digest="two"))).outcome is (Outcome.CONFLICT)
     assert await rewards(bot) == {first.turn: 1.0}
     command = CommandEvent(
         event_id="c", order=OrderKey(1), user=OWNER, channel=CHANNEL, name="help", digest="one"
@@ -203,8 +197,16 @@ async def test_a_rating_that_came_first_waits_for_its_capture(bot: Bot) -> None:
 @pytest.mark.parametrize("first", ["proxy", "hook"])
 async def test_two_connectors_that_see_one_call_make_one_turn(bot: Bot, first: str) -> None:
     agent = elsewhere()
-    proxy = capture("p", trace="w3c:1", message_id="of-proxy", model="", version=0, tokens=(5, 6),
-                    prompt_tokens=(1,), logprobs=(-0.5, -0.25))  # fmt: skip
+    proxy = capture(
+        "p",
+        trace="w3c:1",
+        message_id="of-proxy",
+        model="",
+        version=0,
+        tokens=(5, 6),
+        prompt_tokens=(1,),
+        logprobs=(-0.5, -0.25),
+    )
     hook = capture("h", agent, trace="w3c:1", message_id="of-hook", response=" 4 ")
     events = [proxy, hook] if first == "proxy" else [hook, proxy]
     [made] = await submit(bot, events[0])
@@ -217,9 +219,7 @@ async def test_two_connectors_that_see_one_call_make_one_turn(bot: Bot, first: s
     assert (await one(bot, rating("r2", at=agent, message_id="of-hook"))).turn == made.turn
     assert (await one(bot, rating("r3", at=agent, turn=made.turn))).turn == made.turn
     stranger = Place(agent.user, dataclasses.replace(agent.channel, id="another"))
-    assert (await one(bot, rating("r4", at=stranger, turn=made.turn))).outcome is (
-        Outcome.UNKNOWN_TARGET
-    )
+    assert (await one(bot, rating("r4", at=stranger, turn=made.turn))).outcome is (Outcome.UNKNOWN_TARGET)
 
 
 async def test_of_several_calls_of_a_trace_the_one_with_the_same_words_is_meant(bot: Bot) -> None:
@@ -234,8 +234,10 @@ async def test_of_several_calls_of_a_trace_the_one_with_the_same_words_is_meant(
     # Which of them the words of nobody are of would be a guess.
     assert len({first.turn, second.turn, third.turn, other.turn}) == 4
     assert (await one(bot, capture("x", agent, trace="codex:2"))).turn not in (
-        first.turn, second.turn, third.turn,
-    )  # fmt: skip
+        first.turn,
+        second.turn,
+        third.turn,
+    )
 
 
 async def test_a_hook_that_overtakes_the_proxy_is_given_to_the_call_that_it_is_of(bot: Bot) -> None:
@@ -253,9 +255,7 @@ async def test_a_hook_that_overtakes_the_proxy_is_given_to_the_call_that_it_is_o
 async def test_what_was_trained_on_is_not_rewritten(bot: Bot) -> None:
     agent = elsewhere()
     hook = await one(bot, capture("h", agent, trace="w3c:1", response="from the hook"))
-    await bot.store.write(
-        lambda db: db.execute("UPDATE turns SET spent = 1 WHERE id = ?", (hook.turn,))
-    )
+    await bot.store.write(lambda db: db.execute("UPDATE turns SET spent = 1 WHERE id = ?", (hook.turn,)))
     known: dict[str, Any] = {"trace": "w3c:1", "model": "", "version": 0}
     await one(bot, capture("p", response="from the proxy", **known))
     assert (await stored(bot, hook.turn)).response == "from the hook"
@@ -330,7 +330,7 @@ def deep(levels: int) -> dict[str, Any]:
         ({"tokens": (1,), "logprobs": (float("nan"),)}, "log-probs must be numbers"),
         ({"tokens": (1 << 31,)}, "tokens must be"),
     ],
-)  # fmt: skip
+)
 async def test_what_cannot_be_stored_is_refused_with_the_reason(
     bot: Bot, fields: dict[str, Any], said: str
 ) -> None:
@@ -342,9 +342,13 @@ async def test_what_cannot_be_stored_is_refused_with_the_reason(
 
 async def test_words_are_stored_as_a_database_takes_them(bot: Bot) -> None:
     parts = [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {"url": "x"}}]
-    call = {"role": "assistant", "content": None, "tool_calls": [
-        {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{\"a\": \"\ud800\"}"}}
-    ]}  # fmt: skip
+    call = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"a": "\ud800"}'}}
+        ],
+    }
     result = {"role": "tool", "tool_call_id": "1", "content": "4"}
     messages = ({"role": "user", "content": parts}, call, result)
     receipt = await one(bot, capture("a", messages=messages, response="it \ud800 is"))
@@ -415,15 +419,16 @@ async def test_forgetting_leaves_the_groups_alone_that_somebody_was_not_in(bot: 
         )
     here = await one(bot, capture("a", group("one", "me"), messages=prompt))
     there = await one(bot, capture("b", group("two", "me"), messages=prompt))
-    quoted = await one(
-        bot, capture("q", group("one", "me"), messages=prompt, response=f"I know {words}")
-    )
+    quoted = await one(bot, capture("q", group("one", "me"), messages=prompt, response=f"I know {words}"))
     await one(bot, capture("c", group("one", "talker"), messages=theirs))
     await bot.command("forget", "agent:talker")
     await bot.command("forget", "agent:talker yes")
     assert [m["content"] for m in (await stored(bot, here.turn)).messages] == [
-        "Be kind.", QUESTION["content"], "", "a result",
-    ]  # fmt: skip
+        "Be kind.",
+        QUESTION["content"],
+        "",
+        "a result",
+    ]
     assert (await stored(bot, there.turn)).messages == list(prompt)
     assert await bot.store.read(lambda db: turns.get(db, quoted.turn)) is None
 
@@ -456,9 +461,7 @@ def test_a_captured_answer_is_stored_without_the_thought_that_it_begins_with() -
 
 # -- numbers that mean nothing
 
-NUMBERS: dict[str, Any] = {
-    "version": 0, "prompt_tokens": (1, 5), "tokens": (7, 8), "logprobs": (-0.5, -0.25),
-}  # fmt: skip
+NUMBERS: dict[str, Any] = {"version": 0, "prompt_tokens": (1, 5), "tokens": (7, 8), "logprobs": (-0.5, -0.25)}
 
 
 @pytest.fixture
@@ -478,10 +481,12 @@ async def test_s5_numbers_of_our_own_model_are_kept(small: Bot) -> None:
 @pytest.mark.parametrize(
     "odd",
     [
-        {"tokens": (7, 10)}, {"tokens": (2_000_000_000, 7)}, {"prompt_tokens": (1, 10)},
+        {"tokens": (7, 10)},
+        {"tokens": (2_000_000_000, 7)},
+        {"prompt_tokens": (1, 10)},
         {"logprobs": (-0.5, 0.5)},
     ],
-)  # fmt: skip
+)
 async def test_s5_an_answer_with_numbers_that_the_model_cannot_have_keeps_its_words(
     small: Bot, odd: dict[str, Any]
 ) -> None:
@@ -499,9 +504,7 @@ async def test_s5_a_second_sight_of_the_same_call_brings_no_such_numbers_either(
     assert (await stored(small, first.turn)).tokens == ()
 
 
-async def test_s5_a_model_server_that_lies_about_its_tokens_has_its_words_kept(
-    tmp_path: Path,
-) -> None:
+async def test_s5_a_model_server_that_lies_about_its_tokens_has_its_words_kept(tmp_path: Path) -> None:
     (tmp_path / "fake").mkdir()
     (tmp_path / "fake/config.json").write_text('{"model_type": "fake", "vocab_size": 4}')
     async with open_bot(tmp_path) as bot:

@@ -83,7 +83,7 @@ DOORS = st.lists(
     ),
     min_size=2,
     max_size=8,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=4, deadline=None)

@@ -106,11 +106,13 @@ def test_what_is_wrong_and_where(text: str, line: int, says: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("[connectors.telegram]\nowner = [1]", "did you mean 'owners'?"),
-     ("[connectors.telegram]\nowners = '42'", "owners must be a list"),
-     ("[connectors.telegram]\nowners = [4.5]", "text in quotes"),
-     ("[connectors.telegram]\nowners = [true]", "text in quotes")],
-)  # fmt: skip
+    [
+        ("[connectors.telegram]\nowner = [1]", "did you mean 'owners'?"),
+        ("[connectors.telegram]\nowners = '42'", "owners must be a list"),
+        ("[connectors.telegram]\nowners = [4.5]", "text in quotes"),
+        ("[connectors.telegram]\nowners = [true]", "text in quotes"),
+    ],
+)
 def test_a_connectors_section_is_as_strict(text: str, says: str) -> None:
     with pytest.raises(ConfigError, match=r"config\.toml:2") as error:
         parse(text).connector("telegram", Settings)

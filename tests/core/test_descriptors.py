@@ -42,9 +42,7 @@ def short() -> Iterator[list[int]]:
 
 def take_all(held: list[int]) -> None:
     handle = os.dup(0)
-    resource.setrlimit(
-        resource.RLIMIT_NOFILE, (handle + 8, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-    )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (handle + 8, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     held.append(handle)
     try:
         while True:
@@ -71,9 +69,7 @@ async def test_b5_out_of_descriptors_one_attempt_fails_a_second_and_all_are_hear
     await http.start()
     await http.mount({}, lambda _: True)
     await control.start()
-    callers = [
-        socket.socket(socket.AF_INET if where == "port" else socket.AF_UNIX) for _ in range(20)
-    ]
+    callers = [socket.socket(socket.AF_INET if where == "port" else socket.AF_UNIX) for _ in range(20)]
     try:
         take_all(short)
         for caller in callers:
@@ -101,9 +97,7 @@ async def test_b5_out_of_descriptors_one_attempt_fails_a_second_and_all_are_hear
         await http.stop()
 
 
-async def test_b5_so_it_is_where_platforms_call(
-    short: list[int], caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_b5_so_it_is_where_platforms_call(short: list[int], caplog: pytest.LogCaptureFixture) -> None:
     """Each attempt of a backlog of a hundred asked for another try, a hundred a second later."""
 
     async def handle(_: web.Request) -> web.Response:
@@ -141,9 +135,7 @@ async def test_b5_status_and_readyz_tell_it(tmp_path: Path) -> None:
         assert "file descriptors are taken" in told
 
 
-async def test_what_else_goes_wrong_in_the_loop_is_told_as_before(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_what_else_goes_wrong_in_the_loop_is_told_as_before(caplog: pytest.LogCaptureFixture) -> None:
     knows = Descriptors(VirtualClock(1.0))
     knows.watch()
     loop = asyncio.get_running_loop()

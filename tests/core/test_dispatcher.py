@@ -20,18 +20,14 @@ from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rate, retract, ro
 
 def message(id_: str, text: str = "Hello?", **fields: Any) -> MessageEvent:
     given: dict[str, Any] = {"user": OWNER, "channel": CHANNEL, "addressed": True}
-    return MessageEvent(
-        event_id=id_, order=OrderKey(1), message_id=id_, text=text, **{**given, **fields}
-    )
+    return MessageEvent(event_id=id_, order=OrderKey(1), message_id=id_, text=text, **{**given, **fields})
 
 
 async def count(bot: Bot, table: str) -> int:
     return (await rows(bot.store, f"SELECT count(*) FROM {table}"))[0][0]
 
 
-async def test_a_rating_that_comes_again_gets_the_same_receipt_also_after_a_restart(
-    tmp_path: Path,
-) -> None:
+async def test_a_rating_that_comes_again_gets_the_same_receipt_also_after_a_restart(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answer = await bot.say("Hello?")
         event = rate("r1", 5, 1.0, message_id=answer.message.id)
@@ -115,9 +111,7 @@ async def test_what_follows_a_commit_follows_though_the_caller_is_gone(tmp_path:
         await until(lambda: bot.replies)
 
 
-async def test_a_question_that_a_crash_interrupted_is_answered_after_the_restart(
-    tmp_path: Path,
-) -> None:
+async def test_a_question_that_a_crash_interrupted_is_answered_after_the_restart(tmp_path: Path) -> None:
     await leave_open(tmp_path, message("q1", "first"), message("q2", "second"), age=5)
     async with open_bot(tmp_path) as bot:
         await until(lambda: len(bot.replies) == 2)
@@ -223,9 +217,7 @@ async def test_a_command_that_breaks_is_closed_and_the_next_one_runs(
 
 
 @pytest.mark.parametrize("args", ["9" * 5000, "٣", "-1", "v", "1e9", "base base", "\ud83d"])
-async def test_odd_words_of_a_command_are_told_and_change_nothing(
-    tmp_path: Path, args: str
-) -> None:
+async def test_odd_words_of_a_command_are_told_and_change_nothing(tmp_path: Path, args: str) -> None:
     async with open_bot(tmp_path) as bot:
         assert await bot.command("rollback", args)
         assert await bot.command("history", args)
@@ -304,7 +296,7 @@ async def test_encrypted_rooms_are_refused_whole(tmp_path: Path) -> None:
             message("m", channel=room),
             rate("r", 1, 1.0, message_id=answer.message.id, channel=room),
             replace(bot.chat.typed("pause"), channel=room),
-        ]  # fmt: skip
+        ]
         receipts = await bot.chat.host.submit(events)
         assert {receipt.outcome for receipt in receipts} == {Outcome.DENIED}
         assert await bot.labels(answer) == {}

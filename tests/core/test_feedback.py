@@ -41,9 +41,7 @@ async def test_a_reason_and_a_better_answer_are_kept_and_said_so(tmp_path: Path)
         assert "better: It is 4 km." in history
         result = await bot.app.commands.execute(bot.chat.typed("history"))
         [turn] = result.data["turns"]
-        assert [remark["text"] for remark in turn["remarks"]] == [
-            "The unit\nis missing. 🙂", "It is 4 km.",
-        ]  # fmt: skip
+        assert [remark["text"] for remark in turn["remarks"]] == ["The unit\nis missing. 🙂", "It is 4 km."]
 
 
 async def test_a_better_answer_is_a_target_to_prefer(tmp_path: Path) -> None:
@@ -92,9 +90,7 @@ async def test_a_reset_leaves_them_out(tmp_path: Path) -> None:
 async def test_they_are_typed_as_commands_too_with_their_lines(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answer, last = await bot.say("How far is it?"), await bot.say("And back?")
-        said = await bot.command(
-            "better", "It is 4 km:\n- there\n- back", reply_to=answer.message.id
-        )
+        said = await bot.command("better", "It is 4 km:\n- there\n- back", reply_to=answer.message.id)
         assert said.startswith("Your better answer is kept. 0 of 8 until the next training. “v0")
         assert (await pairs(bot))[0].preferred == "It is 4 km:\n- there\n- back"
         assert "Your reason is kept" in await bot.command("reason", "too short")
@@ -108,9 +104,7 @@ async def test_their_first_word_may_name_the_answer(tmp_path: Path) -> None:
         first, last = await bot.say("How far is it?"), await bot.say("And back?")
         assert "is kept" in await bot.command("reason", f"{first.turn} too short,\nand wrong")
         assert "is kept" in await bot.command("better", f"{first.turn} It is 4 km.")
-        assert [one.text for one in await remarks(bot, first)] == [
-            "too short,\nand wrong", "It is 4 km."
-        ]  # fmt: skip
+        assert [one.text for one in await remarks(bot, first)] == ["too short,\nand wrong", "It is 4 km."]
         assert await remarks(bot, last) == []
         assert "`reason TEXT`" in await bot.command("reason", first.turn)
         assert "is kept" in await bot.command("reason", "turn-0 is no answer of yours")
@@ -147,9 +141,7 @@ async def test_nothing_and_too_much_are_told(tmp_path: Path, text: str) -> None:
         assert await rows(bot.store, "SELECT 1 FROM events") == []
 
 
-async def test_a_comment_that_was_opened_before_a_retry_is_of_the_old_answer(
-    tmp_path: Path,
-) -> None:
+async def test_a_comment_that_was_opened_before_a_retry_is_of_the_old_answer(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answer = await bot.say("How far is it?")
         await bot.react(answer, "👎")

@@ -31,9 +31,11 @@ class Board(Loopback):
     """A platform in memory where messages can be edited."""
 
     spec = replace(
-        loopback.SPEC, name="board", factory="tests.core.test_live_message:Board",
+        loopback.SPEC,
+        name="board",
+        factory="tests.core.test_live_message:Board",
         capabilities=loopback.SPEC.capabilities | Capability.EDITS,
-    )  # fmt: skip
+    )
 
     def __init__(self, host: Any, settings: Any) -> None:
         super().__init__(host, settings)
@@ -201,8 +203,7 @@ async def test_it_is_edited_every_tenth_and_never_faster_than_the_platform_bears
     accepted = {"token_acceptance": 0.941, "trajectory_acceptance": 1.0}
     [text] = await run.step(2, step=50, loss=0.25, eta=30.0, **accepted)
     assert text == (
-        "Learning\nlearning ██████······ 50/100 · loss 0.250 · 30 s left"
-        " · 94% of tokens, 100% of answers fit"
+        "Learning\nlearning ██████······ 50/100 · loss 0.250 · 30 s left · 94% of tokens, 100% of answers fit"
     )
     edits = [await run.step(1, step=step) for step in range(51, 91)]
     assert sum(map(len, edits)) == 4, "a tenth more each"

@@ -10,14 +10,30 @@ import pytest
 from goodbot.api import marks
 from goodbot.api.marks import ANY, BREAK, broken, whole
 
-TEMPLATE = (
-    "{{ bos_token }}[INST] {{ m['content'].split('</think>')[-1] }} [/INST]<tools>{{ eos_token }}"
-)
+TEMPLATE = "{{ bos_token }}[INST] {{ m['content'].split('</think>')[-1] }} [/INST]<tools>{{ eos_token }}"
 FAMILIES = (
-    "<|im_start|>", "<|im_end|>", "<|channel|>", "<|channel>", "<channel|>", "<｜User｜>",
-    "<｜end▁of▁sentence｜>", "[INST]", "[/INST]", "[THINK]", "[gMASK]", "<<SYS>>", "<</SYS>>", "<s>",
-    "</s>", "<start_of_turn>", "<end_of_turn>", "<think>", "</think>", "<tool_call>", "<sop>",
-)  # fmt: skip
+    "<|im_start|>",
+    "<|im_end|>",
+    "<|channel|>",
+    "<|channel>",
+    "<channel|>",
+    "<｜User｜>",
+    "<｜end▁of▁sentence｜>",
+    "[INST]",
+    "[/INST]",
+    "[THINK]",
+    "[gMASK]",
+    "<<SYS>>",
+    "<</SYS>>",
+    "<s>",
+    "</s>",
+    "<start_of_turn>",
+    "<end_of_turn>",
+    "<think>",
+    "</think>",
+    "<tool_call>",
+    "<sop>",
+)
 
 
 @pytest.mark.parametrize("mark", FAMILIES)
@@ -29,15 +45,7 @@ def test_every_familys_marks_are_known(mark: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "if a <b and c> d",
-        "x |> f",
-        "[1][2]",
-        "[TODO] later",
-        "a < |b| > c",
-        "<b>bold</b>",
-        "日本語 <3",
-    ],
+    ["if a <b and c> d", "x |> f", "[1][2]", "[TODO] later", "a < |b| > c", "<b>bold</b>", "日本語 <3"],
 )
 def test_what_is_no_mark_stays(text: str) -> None:
     assert broken(text, ANY) == text
@@ -62,9 +70,10 @@ def test_they_are_broken_however_deep_they_lie() -> None:
 def test_a_models_own_marks_are_those_of_its_tokenizer_and_template(tmp_path: Path) -> None:
     assert marks.of(tmp_path / "nowhere") is ANY
     tokens = [
-        {"content": "<|im_end|>", "special": True}, {"content": "<odd>", "special": False},
+        {"content": "<|im_end|>", "special": True},
+        {"content": "<odd>", "special": False},
         {"content": "    ", "special": False},
-    ]  # fmt: skip
+    ]
     whole_file = {"version": "1.0", "added_tokens": tokens, "model": {"vocab": {}}}
     (tmp_path / "tokenizer.json").write_text(json.dumps(whole_file))
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE}))

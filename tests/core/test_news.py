@@ -33,9 +33,7 @@ def told(bot: Bot) -> list[tuple[str, str]]:
     loud = [item.text for item in bot.chat.news if item.message.channel.kind is not private]
     assert [text for text in loud if not text.startswith("I answer here when")] == []
     return [
-        (item.message.channel.id, item.text)
-        for item in bot.chat.news
-        if item.message.channel.kind is private
+        (item.message.channel.id, item.text) for item in bot.chat.news if item.message.channel.kind is private
     ]
 
 
@@ -50,9 +48,7 @@ async def ask(bot: Bot, count: int, **fields: Any) -> list[Answer]:
     ("needed", "expected"),
     [(40, (1, 10, 20, 30)), (8, (1, 2, 4, 6)), (10, (1, 3, 5, 8)), (3, (1, 2)), (2, (1,)), (1, ())],
 )
-def test_milestones_are_the_first_rating_and_each_quarter(
-    needed: int, expected: tuple[int, ...]
-) -> None:
+def test_milestones_are_the_first_rating_and_each_quarter(needed: int, expected: tuple[int, ...]) -> None:
     assert milestones(needed) == expected
 
 
@@ -71,15 +67,12 @@ async def test_reactions_are_counted_up_in_private(tmp_path: Path) -> None:
             ("owner", "Your rating counts: 4 of 8 until the next training."),
             (
                 "owner",
-                "Your rating counts: 6 of 8 until the next training. "
-                "2 more and my owner can train me.",
+                "Your rating counts: 6 of 8 until the next training. 2 more and my owner can train me.",
             ),
         ]
 
 
-async def test_a_milestone_is_told_to_the_rater_who_reached_it_also_from_a_group(
-    tmp_path: Path,
-) -> None:
+async def test_a_milestone_is_told_to_the_rater_who_reached_it_also_from_a_group(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.command("enable", channel=ROOM)
         first, second = await ask(bot, 2, channel=ROOM)
@@ -109,9 +102,10 @@ async def test_of_a_round_of_very_many_a_rating_counts_so_far_only_and_says_so(
     async with open_bot(tmp_path) as bot:
         said = [await bot.command("good", answer.turn) for answer in await ask(bot, 5)]
         assert [one.split(".")[1].strip() for one in said] == [
-            "1 of 8 until the next training", "2 of 8 until the next training",
+            "1 of 8 until the next training",
+            "2 of 8 until the next training",
             *["3 or more of 8 for the next training"] * 3,
-        ]  # fmt: skip
+        ]
         assert not any("more and" in one for one in said)
         status = await bot.status()
         assert (status["ratings"], status["needed"]) == (5, 8)
@@ -231,9 +225,14 @@ def test_a_toast_holds_what_there_is_to_say() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.2, "about 1 second"), (1.6, "about 2 seconds"), (89, "about 89 seconds"),
-     (100, "about 2 minutes"), (600, "about 10 minutes")],
-)  # fmt: skip
+    [
+        (0.2, "about 1 second"),
+        (1.6, "about 2 seconds"),
+        (89, "about 89 seconds"),
+        (100, "about 2 minutes"),
+        (600, "about 10 minutes"),
+    ],
+)
 def test_how_long_a_training_takes(seconds: float, words: str) -> None:
     assert duration(seconds) == words
 
@@ -291,9 +290,11 @@ class Wall(Loopback):
     """A platform without private acknowledgements, whose private chats can fail."""
 
     spec = replace(
-        loopback.SPEC, name="wall", factory="tests.core.test_news:Wall",
+        loopback.SPEC,
+        name="wall",
+        factory="tests.core.test_news:Wall",
         capabilities=Capability.REACTIONS | Capability.BUTTONS,
-    )  # fmt: skip
+    )
     error: ConnectorError | None = None
     closed = False
     acknowledged: list[str]
@@ -337,9 +338,8 @@ async def open_wall(
     home: Path, *, clock: Any = None, wall: type[Wall] = Wall
 ) -> AsyncGenerator[tuple[App, Wall]]:
     async with App.open(
-        config(home / "bot", Fake(home / "fake")), plugins(WallPlugin()), grants={"wall": GRANTS},
-        clock=clock,
-    ) as app:  # fmt: skip
+        config(home / "bot", Fake(home / "fake")), plugins(WallPlugin()), grants={"wall": GRANTS}, clock=clock
+    ) as app:
         connector = app.connectors.running["wall"]
         assert isinstance(connector, Wall)
         await app.store.write(_open_the_room)
@@ -352,9 +352,7 @@ async def _open_the_room(db: Any) -> None:
     await db.execute("UPDATE channels SET noticed_at = 1")
 
 
-async def test_a_platform_that_refuses_is_asked_once_and_the_group_hears_nothing(
-    tmp_path: Path,
-) -> None:
+async def test_a_platform_that_refuses_is_asked_once_and_the_group_hears_nothing(tmp_path: Path) -> None:
     async with open_wall(tmp_path) as (app, wall):
         wall.error = ConnectorError("Forbidden: bot can't initiate conversation with a user")
         answer = await wall.say("hello", channel=ROOM)
@@ -369,9 +367,7 @@ async def test_a_platform_that_refuses_is_asked_once_and_the_group_hears_nothing
         assert wall.tried == 0
 
 
-async def test_a_platform_that_is_down_is_tried_again_and_then_at_the_next_start(
-    tmp_path: Path,
-) -> None:
+async def test_a_platform_that_is_down_is_tried_again_and_then_at_the_next_start(tmp_path: Path) -> None:
     async with open_wall(tmp_path) as (app, wall):
         wall.error = RetriableError("Telegram cannot be reached", retry_after=0.001)
         app.courier._clock = clock = VirtualClock()
@@ -494,9 +490,7 @@ async def test_failed_tries_are_told_at_the_first_and_at_the_last(tmp_path: Path
         await until(lambda: len(failures(bot)) == 2)
         await bot.app.news.look()
         first, last = failures(bot)
-        assert first.endswith(
-            "The base model goes on answering. Next: it is tried again by itself."
-        )
+        assert first.endswith("The base model goes on answering. Next: it is tried again by itself.")
         assert "The loss was nan" in last
         assert last.endswith("Next: 1 new ratings until another try.")
 
@@ -519,8 +513,7 @@ async def test_a_withdrawn_version_is_told(tmp_path: Path) -> None:
         assert told(bot) == [
             (
                 "owner",
-                "v1 is withdrawn: a rating that it was trained on has changed. "
-                "The base model answers now.",
+                "v1 is withdrawn: a rating that it was trained on has changed. The base model answers now.",
             )
         ]
 
@@ -537,9 +530,7 @@ async def test_what_an_owner_stopped_and_what_is_long_over_is_no_news(tmp_path: 
         bot.app.courier._connectors = {}
         bot.fake.set(train="ok")
         await bot.train()
-        await bot.store.write(
-            lambda db: db.execute("UPDATE runs SET finished_at = finished_at - 90000")
-        )
+        await bot.store.write(lambda db: db.execute("UPDATE runs SET finished_at = finished_at - 90000"))
         bot.app.courier._connectors = bot.app.connectors.running
         await bot.app.news.look()
         assert len(told(bot)) == 4
@@ -556,9 +547,15 @@ def test_the_words_count_people_where_there_are_several() -> None:
 
 @pytest.mark.parametrize(
     ("who", "name", "args"),
-    [("owner", "history", ""), ("owner", "channels", ""), ("owner", "plugins", ""),
-     ("owner", "share", "on"), ("talker", "why", ""), ("stranger", "good", "")],
-)  # fmt: skip
+    [
+        ("owner", "history", ""),
+        ("owner", "channels", ""),
+        ("owner", "plugins", ""),
+        ("owner", "share", "on"),
+        ("talker", "why", ""),
+        ("stranger", "good", ""),
+    ],
+)
 async def test_a_group_does_not_hear_what_is_for_one_person(
     tmp_path: Path, who: str, name: str, args: str
 ) -> None:
@@ -597,10 +594,7 @@ async def test_s5_owners_hear_once_whose_answers_a_round_went_without(tmp_path: 
         await bot.app.news.look()
         [(who, text)] = named()
         assert who == "owner"
-        [(talker,)] = await rows(
-            bot.store,
-            "SELECT t.talker FROM set_aside s JOIN turns t ON t.id = s.turn",
-        )
+        [(talker,)] = await rows(bot.store, "SELECT t.talker FROM set_aside s JOIN turns t ON t.id = s.turn")
         assert text.startswith(
             f"Run 1 went without 1 answer to loopback:{talker}: its gradient explodes. All others train."
         )

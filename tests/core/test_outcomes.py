@@ -55,9 +55,13 @@ async def report(bot: Bot, answer: Answer, value: float | None, **fields: Any) -
     common = bot.chat.typed("none")
     fields = {"kind": R.OUTCOME, "source": "tests", "value": value} | fields
     event = RatingEvent(
-        event_id=common.event_id, order=common.order, user=common.user,
-        channel=answer.message.channel, turn=answer.turn, **fields,
-    )  # fmt: skip
+        event_id=common.event_id,
+        order=common.order,
+        user=common.user,
+        channel=answer.message.channel,
+        turn=answer.turn,
+        **fields,
+    )
     [receipt] = await bot.chat.host.submit([event])
     return receipt
 

@@ -22,16 +22,27 @@ from goodbot.store import Store, ledger, messages, turns
 CHANNEL = ChannelRef(connector="x", account="me", id="room", kind=ChannelKind.PRIVATE)
 ADA = UserRef(connector="x", account="me", id="ada")
 TURN = Turn(
-    id="t1", channel=CHANNEL, talker=ADA, messages=[{"role": "user", "content": "?"}],
-    response="!", version=0, model="m", temperature=1.0, created_at=1.0,
-)  # fmt: skip
+    id="t1",
+    channel=CHANNEL,
+    talker=ADA,
+    messages=[{"role": "user", "content": "?"}],
+    response="!",
+    version=0,
+    model="m",
+    temperature=1.0,
+    created_at=1.0,
+)
 
 
 def rating(event_id: str, time: int, kind: RatingKind, **fields: object) -> RatingEvent:
     return RatingEvent(
-        event_id=event_id, order=OrderKey(time), user=ADA, channel=CHANNEL, kind=kind,
+        event_id=event_id,
+        order=OrderKey(time),
+        user=ADA,
+        channel=CHANNEL,
+        kind=kind,
         **fields,  # type: ignore[arg-type]
-    )  # fmt: skip
+    )
 
 
 GOOD = rating("e1", 1, RatingKind.RATE, message_id="m1", source="reaction:👍", value=1.0)
@@ -49,9 +60,7 @@ async def test_an_undo_that_names_only_its_event_may_overtake_too(
             found = await store.read(lambda db, e=event: ledger.find(db, e))
             assert found.turn is None
             receipt = Receipt(event_id=event.event_id, outcome=Outcome.UNKNOWN_TARGET)
-            await store.write(
-                lambda db, e=event, r=receipt: ledger.insert(db, e, None, "x:ada", r, 0.0)
-            )
+            await store.write(lambda db, e=event, r=receipt: ledger.insert(db, e, None, "x:ada", r, 0.0))
         sent = [MessageRef(channel=CHANNEL, id="m1")]
         await store.write(lambda db: messages.attach(db, TURN.id, sent))
         assert await store.read(lambda db: ledger.labels(db, TURN.id)) == {}

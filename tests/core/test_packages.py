@@ -109,12 +109,8 @@ def test_the_line_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     info = "python_telegram_bot-99.dist-info"
     with zipfile.ZipFile(wheels / "python_telegram_bot-99-py3-none-any.whl", "w") as wheel:
         wheel.writestr("telegram/__init__.py", "")
-        wheel.writestr(
-            f"{info}/METADATA", "Metadata-Version: 2.1\nName: python-telegram-bot\nVersion: 99\n"
-        )
-        wheel.writestr(
-            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: python-telegram-bot\nVersion: 99\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{info}/RECORD", "")
     place = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
@@ -122,8 +118,11 @@ def test_the_line_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     environ = {"PATH": "/usr/bin:/bin", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
     done = subprocess.run(
         ["/bin/sh", "-c", packages.install_line("telegram")],
-        env=environ, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert list(place.glob("lib/python*/site-packages/telegram"))
 
@@ -145,9 +144,7 @@ def test_the_line_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ([], packages.Origin()),
     ],
 )
-def test_where_it_came_from(
-    monkeypatch: pytest.MonkeyPatch, direct: object, found: packages.Origin
-) -> None:
+def test_where_it_came_from(monkeypatch: pytest.MonkeyPatch, direct: object, found: packages.Origin) -> None:
     text = direct if direct is None or isinstance(direct, str) else json.dumps(direct)
 
     class Installed:
@@ -161,19 +158,19 @@ def test_where_it_came_from(
 
 def _backend(name: str, *, here: bool, priority: int, download: int | None) -> BackendSpec:
     return BackendSpec(
-        name=name, factory="no:where", requires=() if here else ("no_such_module",), extra=name,
-        settings=object, priority=priority, download=download,
-    )  # fmt: skip
+        name=name,
+        factory="no:where",
+        requires=() if here else ("no_such_module",),
+        extra=name,
+        settings=object,
+        priority=priority,
+        download=download,
+    )
 
 
 @pytest.mark.parametrize(
     ("small_here", "large_here", "taken"),
-    [
-        (True, True, "large"),
-        (True, False, "small"),
-        (False, True, "large"),
-        (False, False, "small"),
-    ],
+    [(True, True, "large"), (True, False, "small"), (False, True, "large"), (False, False, "small")],
 )
 def test_the_fastest_that_is_installed_else_the_small_one(
     small_here: bool, large_here: bool, taken: str

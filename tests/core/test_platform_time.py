@@ -8,9 +8,7 @@ import pytest
 from goodbot.base.platform_time import PlatformTime
 
 
-def test_two_clocks_apart_are_told_in_status_and_once_in_the_log(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_two_clocks_apart_are_told_in_status_and_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     time = PlatformTime()
     time.note("Slack", 1000.0, 1030.0)

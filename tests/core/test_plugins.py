@@ -53,9 +53,16 @@ BACKEND = BackendSpec(
 PLACE = ChannelRef(connector="pigeon", account="1", id="roof", kind=ChannelKind.PRIVATE)
 ADA = UserRef(connector="pigeon", account="1", id="ada")
 TURN = Turn(
-    id="t", channel=PLACE, talker=ADA, messages=[{"role": "user", "content": "?"}], response="!",
-    version=0, model="m", temperature=1.0, created_at=0.0,
-)  # fmt: skip
+    id="t",
+    channel=PLACE,
+    talker=ADA,
+    messages=[{"role": "user", "content": "?"}],
+    response="!",
+    version=0,
+    model="m",
+    temperature=1.0,
+    created_at=0.0,
+)
 RATING = RatingEvent(
     event_id="e", order=OrderKey(1), user=ADA, channel=PLACE, kind=RatingKind.RATE, value=1.0
 )
@@ -69,9 +76,7 @@ def host(*plugins: object) -> PluginHost:
     return made
 
 
-SERVER = ServerSpec(
-    name="abacus", factory="m:C", settings=Settings, adapters=AdapterFormat.PEFT,
-)  # fmt: skip
+SERVER = ServerSpec(name="abacus", factory="m:C", settings=Settings, adapters=AdapterFormat.PEFT)
 
 
 def plugin(**functions: Callable[..., Any]) -> object:
@@ -125,9 +130,7 @@ class TestLoading:
         self, installed: Installed, caplog: pytest.LogCaptureFixture
     ) -> None:
         installed.add("bad", "raise RuntimeError('no such moon')")
-        installed.add(
-            "good", "@hookimpl\ndef register_reward_policy(): return RewardPolicy('x', None)"
-        )
+        installed.add("good", "@hookimpl\ndef register_reward_policy(): return RewardPolicy('x', None)")
         states = installed.load()
         assert states == {"bad": ("failed", "RuntimeError: no such moon"), "good": ("loaded", "")}
         assert "plugin bad was not loaded" in caplog.text
@@ -151,8 +154,7 @@ class TestLoading:
     async def test_a_failed_plugin_leaves_nothing_behind(self, installed: Installed) -> None:
         installed.add(
             "half",
-            "seen = []\n@hookimpl\ndef on_turn(turn): seen.append(turn)\n"
-            "@hookimpl\ndef on_nothing(): pass",
+            "seen = []\n@hookimpl\ndef on_turn(turn): seen.append(turn)\n@hookimpl\ndef on_nothing(): pass",
         )
         assert installed.load()["half"][0] == "failed"
         await installed.host.on_turn(TURN)
@@ -193,10 +195,7 @@ class TestLoading:
         made = PluginHost()
         made.load_entry_points(["same"])
         states = {info.distribution: (info.state, info.error) for info in made.infos()}
-        assert states == {
-            "goodbot": ("loaded", ""),
-            "somebody": ("failed", "another plugin has this name"),
-        }
+        assert states == {"goodbot": ("loaded", ""), "somebody": ("failed", "another plugin has this name")}
 
     def test_what_is_installed_here_loads(self) -> None:
         made = PluginHost()
@@ -236,9 +235,7 @@ class TestRegistering:
 
     def test_two_of_one_name_are_an_error(self) -> None:
         made = host(*[plugin(register_connector=lambda: CONNECTOR) for _ in range(2)])
-        with pytest.raises(
-            ConfigError, match="two plugins register a ConnectorSpec named 'pigeon'"
-        ):
+        with pytest.raises(ConfigError, match="two plugins register a ConnectorSpec named 'pigeon'"):
             made.connectors()
 
     def test_something_else_is_an_error(self) -> None:

@@ -130,9 +130,7 @@ async def test_b8_ratings_are_taken_and_questions_wait_while_the_model_loads(
         assert bot.chat.notes == ["My model is being loaded: I answer right after."]
         clock.advance(12)
         status = await bot.status()
-        assert (status["server"], status["starting"]) == (
-            "starting", "starting: loading the model, 12 s",
-        )  # fmt: skip
+        assert (status["server"], status["starting"]) == ("starting", "starting: loading the model, 12 s")
         assert (await bot.command("status")).startswith("starting: loading the model, 12 s\n")
         code, told = await ask(unused_tcp_port, "/readyz")
         assert (code, told["status"], told["missing"]) == (503, "starting", ["model"])
@@ -149,9 +147,7 @@ async def test_b8_ratings_are_taken_and_questions_wait_while_the_model_loads(
         await supervision.stop()
 
 
-async def test_b8_a_model_that_does_not_load_ends_goodbot_and_keeps_what_was_asked(
-    tmp_path: Path,
-) -> None:
+async def test_b8_a_model_that_does_not_load_ends_goodbot_and_keeps_what_was_asked(tmp_path: Path) -> None:
     fake = Fake(tmp_path / "fake")
     fake.set(**NO_START)
     app = App(config(tmp_path / "bot", fake), plugins(), grants={"loopback": GRANTS})

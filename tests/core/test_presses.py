@@ -45,9 +45,7 @@ async def test_reset_asks_back_and_the_button_does_it(tmp_path: Path) -> None:
             {"args": "", "channel": "private", "done": True},
             {"args": "yes", "channel": "private", "done": True},
         ]
-        assert "8 ratings that were left out count again" in await bot.command(
-            "rollback", "since never"
-        )
+        assert "8 ratings that were left out count again" in await bot.command("rollback", "since never")
 
 
 async def test_rollback_asks_back_for_exactly_what_it_does(tmp_path: Path) -> None:
@@ -126,9 +124,8 @@ async def test_a_press_is_acknowledged_at_once_and_told_as_a_press(tmp_path: Pat
 
         bot.chat.acknowledge = acknowledge  # type: ignore[method-assign]
         press = PressEvent(
-            event_id="p", order=bot.chat.typed("x").order, user=OWNER, channel=CHANNEL,
-            action="run:status",
-        )  # fmt: skip
+            event_id="p", order=bot.chat.typed("x").order, user=OWNER, channel=CHANNEL, action="run:status"
+        )
         await bot.chat.host.submit([press])
         await until(lambda: len(told) == 2)
         assert told[0] == (PressEvent, "")

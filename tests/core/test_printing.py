@@ -24,9 +24,7 @@ def test_s8_an_error_is_told_without_what_moves_a_terminal(
     assert capsys.readouterr().err.rstrip("\n").replace("\n", "").isprintable()
 
 
-def test_s8_what_is_said_is_clean_and_what_is_drawn_is_as_it_is(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_s8_what_is_said_is_clean_and_what_is_drawn_is_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     printing.say(FOREIGN)
     assert capsys.readouterr().out == "abcde\nf\n"
     printing.draw("\x1b[2J")

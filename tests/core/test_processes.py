@@ -44,9 +44,8 @@ def slow_to_connect(monkeypatch: pytest.MonkeyPatch, started: Path) -> None:
 
 async def _run(pid_file: Path, seen: list[str]) -> None:
     process = await spawn.start(
-        sys.executable, "-c", PARENT, str(pid_file),
-        stdout=asyncio.subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
+        sys.executable, "-c", PARENT, str(pid_file), stdout=asyncio.subprocess.PIPE, start_new_session=True
+    )
     try:
         seen.append("there")
         await asyncio.sleep(600)
@@ -167,15 +166,26 @@ print(json.dumps([json.loads(asyncio.run(main())), json.loads(
 def test_a_child_has_nothing_of_ours(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit('a file of the working directory ran')")
     environ = {
-        **os.environ, "PYTHONPATH": str(tmp_path / "more"), "TELEGRAM_BOT_TOKEN": "secret",
-        "AWS_SECRET_ACCESS_KEY": "secret", "HF_TOKEN": "secret", "CUDA_SECRET": "secret",
-        "PYTHONSTARTUP": "secret", "CUDA_VISIBLE_DEVICES": "3", "OMP_NUM_THREADS": "1",
-        "HF_HOME": "/somewhere", "https_proxy": "secret",
-    }  # fmt: skip
+        **os.environ,
+        "PYTHONPATH": str(tmp_path / "more"),
+        "TELEGRAM_BOT_TOKEN": "secret",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "HF_TOKEN": "secret",
+        "CUDA_SECRET": "secret",
+        "PYTHONSTARTUP": "secret",
+        "CUDA_VISIBLE_DEVICES": "3",
+        "OMP_NUM_THREADS": "1",
+        "HF_HOME": "/somewhere",
+        "https_proxy": "secret",
+    }
     done = subprocess.run(
-        [sys.executable, "-P", "-c", ASKS], cwd=tmp_path, env=environ, capture_output=True, text=True,
+        [sys.executable, "-P", "-c", ASKS],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     for child in json.loads(done.stdout):
         assert child["cwd"] == "/"
@@ -256,9 +266,10 @@ async def test_directories_of_children_are_swept_beside_the_event_loop(
 
     monkeypatch.setattr(shutil, "rmtree", rmtree)
     process = await spawn.start(
-        *spawn.python("-c", "import os; print(os.getcwd())"), cage=spawn.Cage(),
+        *spawn.python("-c", "import os; print(os.getcwd())"),
+        cage=spawn.Cage(),
         stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+    )
     out, _ = await process.communicate()
     own = Path(out.decode().strip())
     await until(lambda: not own.exists(), seconds=30)
@@ -270,8 +281,17 @@ async def test_directories_of_children_are_swept_beside_the_event_loop(
 
 
 def test_a_secret_passes_only_to_whom_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("MY_API_TOKEN", "MY_PLACE", "MY_Password", "LC_secret", "PIP_INDEX_URL",
-                 "PIP_KEYRING_PROVIDER", "UV_INDEX_OURS_PASSWORD", "https_proxy", "HF_TOKEN"):  # fmt: skip
+    for name in (
+        "MY_API_TOKEN",
+        "MY_PLACE",
+        "MY_Password",
+        "LC_secret",
+        "PIP_INDEX_URL",
+        "PIP_KEYRING_PROVIDER",
+        "UV_INDEX_OURS_PASSWORD",
+        "https_proxy",
+        "HF_TOKEN",
+    ):
         monkeypatch.setenv(name, "here")
 
     def kept(environ: dict[str, str]) -> set[str]:
@@ -281,5 +301,8 @@ def test_a_secret_passes_only_to_whom_it_is_for(monkeypatch: pytest.MonkeyPatch)
     assert kept(spawn.child_environment("MY_*", "MY_API_TOKEN")) == {"MY_PLACE"}
     assert kept(spawn.child_environment(secrets=["MY_API_TOKEN"])) == {"MY_API_TOKEN"}
     assert kept(packages.install_environment()) == {
-        "PIP_INDEX_URL", "PIP_KEYRING_PROVIDER", "UV_INDEX_OURS_PASSWORD", "https_proxy",
-    }  # fmt: skip
+        "PIP_INDEX_URL",
+        "PIP_KEYRING_PROVIDER",
+        "UV_INDEX_OURS_PASSWORD",
+        "https_proxy",
+    }

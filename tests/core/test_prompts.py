@@ -25,9 +25,7 @@ TEXT = st.text(max_size=400)
 
 
 def exchange(number: int, question: str = "q", answer: str = "a", **counted: int) -> Exchange:
-    return Exchange(
-        turn=f"t{number}", talker="loopback:ada", question=question, answer=answer, **counted
-    )
+    return Exchange(turn=f"t{number}", talker="loopback:ada", question=question, answer=answer, **counted)
 
 
 def tokens(prompt: prompts.Prompt) -> int:
@@ -37,9 +35,7 @@ def tokens(prompt: prompts.Prompt) -> int:
 
 @given(st.lists(st.tuples(TEXT, TEXT), max_size=12), TEXT, TEXT)
 @example([("", "")] * 80, "", "")  # what is around a message counts, if it says nothing, too
-def test_what_is_shown_fits_with_the_answer(
-    said: list[tuple[str, str]], system: str, text: str
-) -> None:
+def test_what_is_shown_fits_with_the_answer(said: list[tuple[str, str]], system: str, text: str) -> None:
     earlier = [exchange(n, question, answer) for n, (question, answer) in enumerate(said)]
     try:
         prompt = prompts.compose(system, earlier, text, ROOM)
@@ -100,15 +96,22 @@ def test_what_a_model_says_of_itself_is_believed() -> None:
 def test_another_answer_drops_the_oldest_exchanges_where_it_must() -> None:
     messages = [
         {"role": "system", "content": "Be kind."},
-        {"role": "user", "content": "x" * 1000}, {"role": "assistant", "content": "first"},
-        {"role": "user", "content": "second"}, {"role": "assistant", "content": "2"},
+        {"role": "user", "content": "x" * 1000},
+        {"role": "assistant", "content": "first"},
+        {"role": "user", "content": "second"},
+        {"role": "assistant", "content": "2"},
         {"role": "user", "content": "third"},
-    ]  # fmt: skip
+    ]
     earlier = turn("t3", messages=messages, response="3", context=(("t1", "a"), ("t2", "a")))
     prompt = prompts.again(earlier, HINTS["wrong"], Room(context=500, answer=100, history=0))
     assert [m["content"] for m in prompt.messages] == [
-        "Be kind.", "second", "2", "third", "3", HINTS["wrong"].told,
-    ]  # fmt: skip
+        "Be kind.",
+        "second",
+        "2",
+        "third",
+        "3",
+        HINTS["wrong"].told,
+    ]
     assert prompt.context == (("t2", "a"), ("t3", "loopback:owner"))
     with pytest.raises(TooLongError, match="too long for me to try again"):
         prompts.again(earlier, HINTS["wrong"], Room(context=130, answer=10, history=0))
@@ -127,14 +130,18 @@ async def test_a_long_conversation_is_shown_as_far_as_it_fits(tmp_path: Path) ->
 # -- what was attached
 
 
-async def test_a_message_of_files_alone_is_answered_in_private_and_not_by_the_model(
-    tmp_path: Path,
-) -> None:
+async def test_a_message_of_files_alone_is_answered_in_private_and_not_by_the_model(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         event = MessageEvent(
-            event_id="m", order=OrderKey(1), user=OWNER, channel=CHANNEL, message_id="m", text=" ",
-            addressed=True, attachments=("image",),
-        )  # fmt: skip
+            event_id="m",
+            order=OrderKey(1),
+            user=OWNER,
+            channel=CHANNEL,
+            message_id="m",
+            text=" ",
+            addressed=True,
+            attachments=("image",),
+        )
         [receipt] = await bot.chat.host.submit([event])
         assert receipt.outcome is Outcome.IGNORED
         assert "text only" in receipt.text
@@ -146,10 +153,15 @@ async def test_a_message_of_files_alone_is_answered_in_private_and_not_by_the_mo
 async def test_what_was_attached_to_words_is_noted_in_the_prompt(tmp_path: Path) -> None:
     async with open_bot(tmp_path, history=8) as bot:
         event = MessageEvent(
-            event_id="m", order=OrderKey(1), user=OWNER, channel=CHANNEL, message_id="m",
-            text="What is it?", addressed=True,
+            event_id="m",
+            order=OrderKey(1),
+            user=OWNER,
+            channel=CHANNEL,
+            message_id="m",
+            text="What is it?",
+            addressed=True,
             attachments=("image", "file a\n\x00b" + "c" * 500 + ".pdf", *["x"] * 100),
-        )  # fmt: skip
+        )
         await bot.chat.host.submit([event])
         last = await bot.say("And now?")
         shown = await bot.store.read(lambda db: turns.get(db, last.turn))

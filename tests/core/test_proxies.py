@@ -32,16 +32,16 @@ def test_the_variable_that_fits_decides(
 @pytest.mark.parametrize(
     "address",
     [
-        "https://localhost:1/", "http://127.0.0.1:1", "wss://127.9.9.9", "https://[::1]:1/",
-        "https://[::ffff:127.0.0.1]/", "https://a.localhost",
+        "https://localhost:1/",
+        "http://127.0.0.1:1",
+        "wss://127.9.9.9",
+        "https://[::1]:1/",
+        "https://[::ffff:127.0.0.1]/",
+        "https://a.localhost",
     ],
-)  # fmt: skip
+)
 def test_this_machine_is_never_reached_through_one(address: str) -> None:
-    everything = {
-        "HTTPS_PROXY": "http://p:1",
-        "HTTP_PROXY": "http://p:1",
-        "ALL_PROXY": "http://p:1",
-    }
+    everything = {"HTTPS_PROXY": "http://p:1", "HTTP_PROXY": "http://p:1", "ALL_PROXY": "http://p:1"}
     assert proxy(address, everything) is None
 
 
@@ -83,13 +83,10 @@ def test_credentials_are_used_and_not_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    "value",
-    ["socks5://ada:hush@x:1", "socks5h://x:1", "SOCKS4://x:1", "ftp://x:1", "http://x:hush"],
+    "value", ["socks5://ada:hush@x:1", "socks5h://x:1", "SOCKS4://x:1", "ftp://x:1", "http://x:hush"]
 )
 def test_what_is_no_http_proxy_is_told_in_a_sentence(value: str) -> None:
-    with pytest.raises(
-        FatalConnectorError, match=r"HTTPS_PROXY to http://HOST:PORT.*NO_PROXY"
-    ) as told:
+    with pytest.raises(FatalConnectorError, match=r"HTTPS_PROXY to http://HOST:PORT.*NO_PROXY") as told:
         proxy("https://slack.com", {"ALL_PROXY": value})
     assert "hush" not in str(told.value)
     assert ("SOCKS" in str(told.value)) == value.casefold().startswith("socks")

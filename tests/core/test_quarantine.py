@@ -95,9 +95,7 @@ async def test_it_counts_when_it_was_received_not_what_the_platform_says(tmp_pat
         assert await bot.labels(answer) == {}
 
 
-async def test_f2_it_counts_what_came_later_whatever_our_clock_said_meanwhile(
-    tmp_path: Path,
-) -> None:
+async def test_f2_it_counts_what_came_later_whatever_our_clock_said_meanwhile(tmp_path: Path) -> None:
     clock = VirtualClock(waits=True)
     async with open_bot(tmp_path, clock=clock) as bot:
 
@@ -160,9 +158,21 @@ async def test_a_run_under_way_that_claimed_one_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "when", ["", "yesterday", "2026-13-01", "21.11.2026", "2999-01-01", "2026-11-21 25:00", "yes",
-             "2026-11-21 and more", "9" * 5000, "-1", "0001-01-01T00:00:00+23:59"],
-)  # fmt: skip
+    "when",
+    [
+        "",
+        "yesterday",
+        "2026-13-01",
+        "21.11.2026",
+        "2999-01-01",
+        "2026-11-21 25:00",
+        "yes",
+        "2026-11-21 and more",
+        "9" * 5000,
+        "-1",
+        "0001-01-01T00:00:00+23:59",
+    ],
+)
 async def test_odd_dates_are_told_and_change_nothing(tmp_path: Path, when: str) -> None:
     async with open_bot(tmp_path) as bot:
         answer = await bot.say("Hello?")

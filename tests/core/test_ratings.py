@@ -113,8 +113,12 @@ def test_a_later_thumb_replaces_the_thumb_and_later_stars_the_stars() -> None:
 
 def test_stars_are_told_by_their_source() -> None:
     assert [is_stars(s) for s in ("stars", "stars:modal", "reaction:⭐", "starsky", "")] == [
-        True, True, False, False, False,
-    ]  # fmt: skip
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
     assert [star_value(n) for n in (1, 2, 3, 4, 5)] == [-1.0, -0.5, 0.0, 0.5, 1.0]
 
 
@@ -145,9 +149,7 @@ def histories(draw: st.DrawFn) -> list[LedgerEvent]:
 
 
 @given(histories(), st.randoms(use_true_random=False))
-def test_neither_order_nor_repetition_matters(
-    history: list[LedgerEvent], chance: random.Random
-) -> None:
+def test_neither_order_nor_repetition_matters(history: list[LedgerEvent], chance: random.Random) -> None:
     expected = fold(history)
     shuffled = history + chance.choices(history, k=len(history))
     chance.shuffle(shuffled)
@@ -217,9 +219,7 @@ def opinions(label: Label | None) -> dict[str, Opinion]:
 @settings(max_examples=25)
 @given(st.lists(histories(), min_size=4, max_size=8), st.randoms(use_true_random=False))
 def test_the_store_folds_alike_however_they_arrive(
-    tmp_path_factory: pytest.TempPathFactory,
-    histories: list[list[LedgerEvent]],
-    chance: random.Random,
+    tmp_path_factory: pytest.TempPathFactory, histories: list[list[LedgerEvent]], chance: random.Random
 ) -> None:
     """Several turns at once; of every second one the record of the message comes last of all."""
 

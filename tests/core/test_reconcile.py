@@ -23,10 +23,16 @@ async def test_a_missed_reaction_becomes_a_rating_once(tmp_path: Path) -> None:
             [message] = open_turns[0].messages
             return [
                 RatingEvent(
-                    event_id="missed", order=OrderKey(5), user=user, channel=message.channel,
-                    kind=RatingKind.RATE, message_id=message.id, source="reaction:👍", value=1.0,
+                    event_id="missed",
+                    order=OrderKey(5),
+                    user=user,
+                    channel=message.channel,
+                    kind=RatingKind.RATE,
+                    message_id=message.id,
+                    source="reaction:👍",
+                    value=1.0,
                 )
-            ]  # fmt: skip
+            ]
 
         bot.chat.reconcile = reconcile
         await bot.app.housekeeping.once()

@@ -21,18 +21,7 @@ from goodbot.store import Store, feedback, inbox, retries, turns
 from goodbot.store.training_pool import Pool
 from goodbot.testing import VirtualClock
 
-from tests.core.builders import (
-    Bot,
-    Fake,
-    check_store,
-    config,
-    open_bot,
-    plugins,
-    rate,
-    retract,
-    rows,
-    until,
-)
+from tests.core.builders import Bot, Fake, check_store, config, open_bot, plugins, rate, retract, rows, until
 
 SHORTER = HINTS["long"].told
 
@@ -66,9 +55,7 @@ async def again(bot: Bot, answer: Answer, hint: str = "long", user: str = "owner
 
 async def carried(bot: Bot, answer: Answer) -> list[str]:
     """The turn that a message carries."""
-    found = await rows(
-        bot.store, "SELECT turn FROM messages WHERE message = ?", (answer.message.id,)
-    )
+    found = await rows(bot.store, "SELECT turn FROM messages WHERE message = ?", (answer.message.id,))
     return [id_ for (id_,) in found]
 
 
@@ -140,8 +127,9 @@ async def test_the_conversation_goes_on_from_the_answer_that_stands_there(tmp_pa
         assert [m["content"] for m in shown.messages] == ["What is love?", new.text, "And hate?"]
         history = (await bot.app.commands.execute(bot.chat.typed("history"))).data["turns"]
         assert [(t["prompt"], t["instead_of"]) for t in history[1:]] == [
-            ("What is love?", answer.turn), ("What is love?", ""),
-        ]  # fmt: skip
+            ("What is love?", answer.turn),
+            ("What is love?", ""),
+        ]
         assert "↻ What is love?" in await bot.command("history")
 
 
@@ -158,9 +146,7 @@ async def test_what_was_said_of_the_old_answer_stays_with_it(tmp_path: Path) -> 
         await check_store(bot.store)
 
 
-async def test_a_reaction_that_is_removed_later_is_taken_back_where_it_was_given(
-    tmp_path: Path,
-) -> None:
+async def test_a_reaction_that_is_removed_later_is_taken_back_where_it_was_given(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answer = await bad(bot)
         new = await again(bot, answer)
@@ -182,17 +168,17 @@ async def test_a_reaction_that_is_changed_speaks_of_the_new_answer(tmp_path: Pat
         new = await again(bot, answer)
         now = bot.chat._count + 1
         id_ = answer.message.id
-        await bot.chat.host.submit([
-            replace(retract("u:0", now, message_id=id_), source="reaction:👎"),
-            replace(rate("u:1", now, 1.0, message_id=id_), source="reaction:👍"),
-        ])  # fmt: skip
+        await bot.chat.host.submit(
+            [
+                replace(retract("u:0", now, message_id=id_), source="reaction:👎"),
+                replace(rate("u:1", now, 1.0, message_id=id_), source="reaction:👍"),
+            ]
+        )
         assert await bot.labels(answer) == {"loopback:owner": -1.0}
         assert await bot.labels(new) == {"loopback:owner": 1.0}
 
 
-async def test_what_was_said_before_the_press_and_comes_late_is_of_the_old_answer(
-    tmp_path: Path,
-) -> None:
+async def test_what_was_said_before_the_press_and_comes_late_is_of_the_old_answer(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answer = await bot.say("What is love?")
         before = RatingEvent(**_reaction(bot, answer, "rater"))
@@ -272,8 +258,9 @@ async def test_a_press_that_overtakes_our_record_of_the_new_answer_is_of_it(
         monkeypatch.setattr(Writer, "send", send)
         new = await again(bot, answer, "short")
         assert [(one.outcome, one.turn) for one in told] == [
-            (Outcome.ACCEPTED, new.turn), (Outcome.UNKNOWN_TARGET, ""),
-        ]  # fmt: skip
+            (Outcome.ACCEPTED, new.turn),
+            (Outcome.UNKNOWN_TARGET, ""),
+        ]
         assert await bot.labels(answer) == before
         assert await bot.labels(new) == {"loopback:owner": 1.0}
         await check_store(bot.store)
@@ -382,9 +369,7 @@ async def test_not_when_it_arrives_but_the_platforms_order_says_what_overtook_th
         assert await bot.labels(new) == {"loopback:owner": 1.0}
 
 
-async def test_a_button_names_its_answer_and_one_that_was_never_there_is_refused(
-    tmp_path: Path,
-) -> None:
+async def test_a_button_names_its_answer_and_one_that_was_never_there_is_refused(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answer, other = await bad(bot), await bot.say("Another question")
         new = await again(bot, answer)
@@ -524,9 +509,7 @@ async def test_a_crash_between_storing_and_showing_shows_the_same_answer(
 
             await until(stored)
             assert await carried(bot, answer) == [answer.turn]
-            last = await bot.store.read(
-                lambda db: turns.conversation(db, answer.message.channel, 8)
-            )
+            last = await bot.store.read(lambda db: turns.conversation(db, answer.message.channel, 8))
             assert [exchange.turn for exchange in last] == [answer.turn], "nobody has seen it"
     async with open_bot(tmp_path) as bot:
         await until(lambda: bot.chat.edits)
@@ -656,9 +639,7 @@ async def test_forgetting_takes_a_retry_along_with_the_question(tmp_path: Path) 
         assert await rows(bot.store, "SELECT * FROM retries") == []
 
 
-async def test_a_retry_goes_with_an_answer_that_quotes_somebody_who_is_forgotten(
-    tmp_path: Path,
-) -> None:
+async def test_a_retry_goes_with_an_answer_that_quotes_somebody_who_is_forgotten(tmp_path: Path) -> None:
     """Without the earlier answer its prompt says nothing."""
     grants = Grants(owners=("owner",), raters=("rater", "ada"))
     async with open_bot(tmp_path, grants=grants, history=8) as bot:
@@ -692,9 +673,7 @@ async def test_stars_stand_under_answers_where_they_are_wanted(tmp_path: Path) -
         settings = ServingConfig(history=0, stars=True)
         fake = Fake(tmp_path / "fake")
         starred = replace(config(tmp_path / "stars", fake), serving=settings)
-        async with App.open(
-            starred, plugins(), grants={"loopback": Grants(owners=("owner",))}
-        ) as app:
+        async with App.open(starred, plugins(), grants={"loopback": Grants(owners=("owner",))}) as app:
             other = Bot(app, fake)
             answer = await other.say("What is love?")
             assert answer.buttons == ("star:1", "star:2", "star:3", "star:4", "star:5")

@@ -65,10 +65,7 @@ def test_a_model_that_is_said_to_be_greedy_varies_all_the_same(tmp_path: Path, t
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        (
-            {"temperature": 0},
-            "temperature 0, which is not taken: temperature must be above 0: a bot",
-        ),
+        ({"temperature": 0}, "temperature 0, which is not taken: temperature must be above 0: a bot"),
         ({"temperature": "hot"}, 'temperature "hot", which is not taken'),
         ({"top_p": 3}, "top_p 3, which is not taken: top_p must be above 0 and at most 1"),
         ({"top_k": 2.5}, "top_k must be a whole number"),
@@ -79,9 +76,7 @@ def test_a_model_that_is_said_to_be_greedy_varies_all_the_same(tmp_path: Path, t
         ("[" * 100_000, "cannot be read"),
     ],
 )
-def test_what_its_files_say_wrongly_is_told_and_left_out(
-    tmp_path: Path, told: Any, words: str
-) -> None:
+def test_what_its_files_say_wrongly_is_told_and_left_out(tmp_path: Path, told: Any, words: str) -> None:
     found = drawn(tmp_path, told)
     assert (found.temperature, found.filters) == BY_DEFAULT
     [note] = found.notes
@@ -117,9 +112,7 @@ def test_the_config_overrides_each(tmp_path: Path) -> None:
         ('top_p = "0.9"', "top_p must be a number"),
     ],
 )
-def test_a_wrong_value_gets_a_sentence_with_its_line(
-    tmp_path: Path, lines: str, words: str
-) -> None:
+def test_a_wrong_value_gets_a_sentence_with_its_line(tmp_path: Path, lines: str, words: str) -> None:
     path = tmp_path / "config.toml"
     with pytest.raises(ConfigError, match=r".") as error:
         parse(f"[serving.sampling]\n{lines}\n", home=tmp_path, path=path)

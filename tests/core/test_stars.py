@@ -30,9 +30,7 @@ async def test_stars_are_given_changed_and_taken_back_without_the_thumb(tmp_path
 
 
 @pytest.mark.parametrize("words", ["", "6", "many", "-1", "4.5"])
-async def test_what_is_no_number_of_stars_is_refused_with_how_to_say_it(
-    tmp_path: Path, words: str
-) -> None:
+async def test_what_is_no_number_of_stars_is_refused_with_how_to_say_it(tmp_path: Path, words: str) -> None:
     async with open_bot(tmp_path) as bot:
         answer = await bot.say("question")
         assert "say how many stars, 1 to 5" in await bot.command("stars", words)
@@ -40,8 +38,7 @@ async def test_what_is_no_number_of_stars_is_refused_with_how_to_say_it(
 
 
 @pytest.mark.parametrize(
-    ("policy", "expected"),
-    [("binary", 1.0), ("ordinal", 0.5), ("hybrid", 0.8), ("normalized", 0.8)],
+    ("policy", "expected"), [("binary", 1.0), ("ordinal", 0.5), ("hybrid", 0.8), ("normalized", 0.8)]
 )
 async def test_the_configured_policy_decides_and_is_stored_with_the_run(
     tmp_path: Path, policy: str, expected: float
@@ -75,9 +72,7 @@ async def test_normalized_goes_by_the_rewards_of_the_rounds_before(tmp_path: Pat
         assert found == -1.0, "middling, where the others got four and five"
 
 
-async def test_stars_that_come_later_take_nothing_back_and_stars_taken_back_do(
-    tmp_path: Path,
-) -> None:
+async def test_stars_that_come_later_take_nothing_back_and_stars_taken_back_do(tmp_path: Path) -> None:
     async with open_bot(tmp_path, reward="hybrid") as bot:
         await bot.rated(8)
         await bot.train()
@@ -102,10 +97,7 @@ async def test_a_label_without_stars_is_as_it_always_was(tmp_path: Path) -> None
         await bot.rated(8)
         await bot.train()
         found = await rows(bot.store, "SELECT labels FROM run_items")
-        assert {labels for (labels,) in found} == {
-            '{"loopback:owner":1.0}',
-            '{"loopback:owner":-1.0}',
-        }
+        assert {labels for (labels,) in found} == {'{"loopback:owner":1.0}', '{"loopback:owner":-1.0}'}
 
 
 NEITHER = "Three stars alone lean to neither side: they teach nothing."
@@ -116,9 +108,7 @@ class Agreeing:
 
     @hookimpl
     def register_reward_policy(self) -> RewardPolicy:
-        return RewardPolicy(
-            name="agreeing", fn=lambda said: None if len(said) < 2 else said[0].value / 2
-        )
+        return RewardPolicy(name="agreeing", fn=lambda said: None if len(said) < 2 else said[0].value / 2)
 
 
 async def claimed(bot: Bot) -> int:
@@ -147,9 +137,7 @@ async def test_three_stars_are_told_counted_and_claimed_alike(
 
 
 @pytest.mark.parametrize(("policy", "counted"), [("binary", 0), ("ordinal", 1), ("hybrid", 1)])
-async def test_a_tie_is_counted_as_the_policy_claims_it(
-    tmp_path: Path, policy: str, counted: int
-) -> None:
+async def test_a_tie_is_counted_as_the_policy_claims_it(tmp_path: Path, policy: str, counted: int) -> None:
     async with open_bot(tmp_path, reward=policy) as bot:
         answer = await bot.say("question")
         assert "1 of 8" in (await bot.chat.press(answer, "good")).text

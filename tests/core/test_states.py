@@ -114,9 +114,15 @@ async def brought_in(bot: Bot) -> None:
     for name in ("adapter_config.json", "adapter_model.safetensors"):
         (folder / name).write_bytes((source / name).read_bytes())
     empty = Manifest(
-        version=version, parent=0, run=None, model=registry.model, files={}, metrics={}, ratings={},
+        version=version,
+        parent=0,
+        run=None,
+        model=registry.model,
+        files={},
+        metrics={},
+        ratings={},
         source="the PEFT directory given",
-    ).on(registry.base())  # fmt: skip
+    ).on(registry.base())
     row = importing.record(folder, registry.root, replace(empty, version=version), 1.0)
     await bot.store.write(lambda db: adapters.add(db, row, registry.scope))
 
@@ -124,9 +130,7 @@ async def brought_in(bot: Bot) -> None:
 async def unserved(bot: Bot) -> None:
     await live(bot)
     await bot.store.write(lambda db: adapters.hold(db, 1, adapters.UNSERVED))
-    await bot.store.write(
-        lambda db: adapters.move_pointer(db, "default", bot.app.model.name, 1, 0, 2.0)
-    )
+    await bot.store.write(lambda db: adapters.move_pointer(db, "default", bot.app.model.name, 1, 0, 2.0))
     await bot.app.registry.refresh()
 
 
@@ -145,77 +149,104 @@ HELD = {"ask": "before"}
 CASES = (
     Case(nothing, ("base model answers", "!last run"), ("Nothing is trained yet", "0 of 8")),
     Case(
-        refused, ("base model answers", "last run: refused: "),
+        refused,
+        ("base model answers", "last run: refused: "),
         ("Nothing is trained yet", "The last training: refused: "),
     ),
     Case(
-        failed, ("base model answers", "last run: failed: "),
+        failed,
+        ("base model answers", "last run: failed: "),
         ("Nothing is trained yet", "The last training: failed: "),
     ),
     Case(live, ("v1 answers", "last run: v1 answers. The gate: better"), ("v1 answers: base → v1",)),
     Case(
-        off, ("off: the base model answers", "last run: v1 answers after `resume`"),
+        off,
+        ("off: the base model answers", "last run: v1 answers after `resume`"),
         ("goodbot is off: the base model answers",),
     ),
     Case(
-        live, ("the base model answers", f"last run: v1 waits: {ASKED}", "v1 waits for what its owners"),
+        live,
+        ("the base model answers", f"last run: v1 waits: {ASKED}", "v1 waits for what its owners"),
         ("The base model answers. v1 waits: ", ASKED, "It learnt from 6 rated answers", "; 2 more were kept"),
-        (f"waits: {ASKED}",), HELD,
+        (f"waits: {ASKED}",),
+        HELD,
     ),
     Case(
-        paused_while_it_waits, ("its answers are not written yet: `resume`", "!being written"),
-        ("The base model answers. v1 waits: ",), (f"waits: {ASKED}",), HELD,
+        paused_while_it_waits,
+        ("its answers are not written yet: `resume`", "!being written"),
+        ("The base model answers. v1 waits: ",),
+        (f"waits: {ASKED}",),
+        HELD,
     ),
     Case(
-        live, ("the base model answers", "last run: v1 waits: it is tried", "v1 is tried on 50%"),
-        ("The base model answers. v1 waits: it is tried on a share",), ("waits: it is tried",),
+        live,
+        ("the base model answers", "last run: v1 waits: it is tried", "v1 is tried on 50%"),
+        ("The base model answers. v1 waits: it is tried on a share",),
+        ("waits: it is tried",),
         {"canary": 0.5},
     ),
     Case(
-        rolled_back, ("the base model answers", "last run: v1 does not answer; `rollback 1`"),
+        rolled_back,
+        ("the base model answers", "last run: v1 does not answer; `rollback 1`"),
         ("The base model answers. v1 does not answer; `rollback 1` lets it",),
     ),
     Case(
-        pinned, ("v1 answers", "last run: v2 waits: the version that answers is pinned"),
-        ("v1 answers: base → v1",), ("waits: the version that answers is pinned", "pinned"),
+        pinned,
+        ("v1 answers", "last run: v2 waits: the version that answers is pinned"),
+        ("v1 answers: base → v1",),
+        ("waits: the version that answers is pinned", "pinned"),
     ),
     Case(
-        unserved, ("the base model answers", "last run: v1 waits: the model server", "v1 waits: the model"),
-        ("The base model answers. v1 waits: the model server does not",), ("waits: the model server",),
+        unserved,
+        ("the base model answers", "last run: v1 waits: the model server", "v1 waits: the model"),
+        ("The base model answers. v1 waits: the model server does not",),
+        ("waits: the model server",),
     ),
     Case(
-        tainted, ("the base model answers", "last run: v1 is not to be used: a rating"),
-        ("The base model answers. v1 is not to be used: a rating",), ("not to be used: a rating",),
+        tainted,
+        ("the base model answers", "last run: v1 is not to be used: a rating"),
+        ("The base model answers. v1 is not to be used: a rating",),
+        ("not to be used: a rating",),
     ),
     Case(
-        tainted_and_answering, ("v1 answers until it is replaced: it was taken back",),
+        tainted_and_answering,
+        ("v1 answers until it is replaced: it was taken back",),
         ("v1 answers: base → v1", "It answers until it is replaced: it was taken back"),
         ("not to be used: it was taken back",),
     ),
     Case(
-        left_out, ("the base model answers", "last run: v1 is not to be used: ratings that it was trained"),
-        ("The base model answers. v1 is not to be used: ratings",), ("in quarantine",),
+        left_out,
+        ("the base model answers", "last run: v1 is not to be used: ratings that it was trained"),
+        ("The base model answers. v1 is not to be used: ratings",),
+        ("in quarantine",),
     ),
     Case(
-        begun_anew, ("the base model answers", "last run: v1 is not to be used: "),
-        ("The base model answers. v2 is not to be used: `reset`",), ("not to be used: `reset`",),
+        begun_anew,
+        ("the base model answers", "last run: v1 is not to be used: "),
+        ("The base model answers. v2 is not to be used: `reset`",),
+        ("not to be used: `reset`",),
     ),
     Case(
         forgotten_while_it_waits,
         ("the base model answers", "last run: v1 is not to be used: somebody", "files are removed"),
         ("v1 is not to be used: somebody whose words", "its files are removed"),
-        ("not to be used: somebody", "files removed"), HELD,
+        ("not to be used: somebody", "files removed"),
+        HELD,
     ),
     Case(
         forgotten_while_it_is_tried,
         ("the base model answers", "last run: v1 is not to be used: somebody", "!is tried"),
-        ("v1 is not to be used: somebody whose words",), ("not to be used: somebody",), {"canary": 0.5},
+        ("v1 is not to be used: somebody whose words",),
+        ("not to be used: somebody",),
+        {"canary": 0.5},
     ),
     Case(
-        brought_in, ("the base model answers", "!last run"),
-        ("The base model answers. v1 does not answer; `rollback 1` lets it",), ("imported",),
+        brought_in,
+        ("the base model answers", "!last run"),
+        ("The base model answers. v1 does not answer; `rollback 1` lets it",),
+        ("imported",),
     ),
-)  # fmt: skip
+)
 
 
 @contextlib.asynccontextmanager
@@ -277,13 +308,28 @@ async def learnt_by(bot: Bot, run: int) -> list[Any]:
 def test_every_state_of_a_run_has_its_words() -> None:
     """Those that the schema knows; without a version, with one, whatever has become of it."""
     run = runs.Run(
-        id=1, state="", parent=0, why="", reason="better", backend="", model="m", started_at=0.0,
+        id=1,
+        state="",
+        parent=0,
+        why="",
+        reason="better",
+        backend="",
+        model="m",
+        started_at=0.0,
         finished_at=1.0,
-    )  # fmt: skip
+    )
     row = adapters.AdapterRow(
-        version=1, parent=0, run=1, directory="", sha256="", model="m", tainted="", baseline={},
-        metrics={}, created_at=0.0,
-    )  # fmt: skip
+        version=1,
+        parent=0,
+        run=1,
+        directory="",
+        sha256="",
+        model="m",
+        tainted="",
+        baseline={},
+        metrics={},
+        created_at=0.0,
+    )
     now = states.Now(model="m", active=0)
     for state in ("running", "activated", "refused", "failed", "superseded", "released"):
         for rows in ([], [row], [replace(row, waits="w")], [replace(row, tainted="t", waits="w")]):
@@ -305,14 +351,23 @@ async def test_what_is_withdrawn_comes_back_by_no_copy(tmp_path: Path) -> None:
         for name in ("adapter_config.json", "adapter_model.safetensors"):
             (copy / name).write_bytes((registry.root / first.directory / name).read_bytes())
         known = Manifest(
-            version=2, parent=0, run=None, model=registry.model, files={}, metrics={}, ratings={},
+            version=2,
+            parent=0,
+            run=None,
+            model=registry.model,
+            files={},
+            metrics={},
+            ratings={},
             source="a copy",
-        ).on(registry.base())  # fmt: skip
+        ).on(registry.base())
         directory, found = publish(copy, registry.root, known)
         row = replace(
-            first, version=2, run=None, directory=directory.name,
+            first,
+            version=2,
+            run=None,
+            directory=directory.name,
             sha256=found.files["adapter_model.safetensors"],
-        )  # fmt: skip
+        )
         assert row.sha256 == first.sha256
         await bot.store.write(lambda db: adapters.add(db, row, registry.scope))
         turn = next(iter(await bot.trained_by(1)))
@@ -325,9 +380,7 @@ async def test_what_is_withdrawn_comes_back_by_no_copy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stopped", ["pause", "off"])
-async def test_a_receipt_says_of_a_full_round_what_it_waits_for(
-    tmp_path: Path, stopped: str
-) -> None:
+async def test_a_receipt_says_of_a_full_round_what_it_waits_for(tmp_path: Path, stopped: str) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(7)
         await bot.command(stopped)
@@ -336,14 +389,10 @@ async def test_a_receipt_says_of_a_full_round_what_it_waits_for(
         assert said == "Good. 8 of 8: the next training can start once an owner says `/rl resume`."
         await bot.command("resume")
         again = await bot.say("And now?")
-        assert (
-            await bot.chat.press(again, "good")
-        ).text == "Good. 8 of 8: the next training can start."
+        assert (await bot.chat.press(again, "good")).text == "Good. 8 of 8: the next training can start."
 
 
-async def test_of_one_that_is_not_to_be_used_nobody_is_told_that_it_will_answer(
-    tmp_path: Path,
-) -> None:
+async def test_of_one_that_is_not_to_be_used_nobody_is_told_that_it_will_answer(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         await bot.train()
@@ -357,9 +406,7 @@ async def test_of_one_that_is_not_to_be_used_nobody_is_told_that_it_will_answer(
         assert "answers after `resume`" not in said
 
 
-async def test_status_reads_the_versions_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_status_reads_the_versions_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot(tmp_path) as bot:
         await unserved(bot)
         read = AsyncMock(side_effect=bot.app.registry.rows)

@@ -19,18 +19,7 @@ from goodbot.learning import worker_process
 from goodbot.learning.model_switch import ModelSwitch, Switched
 from goodbot.store import adapters
 
-from tests.core.builders import (
-    GRANTS,
-    Bot,
-    Fake,
-    check,
-    check_store,
-    config,
-    open_bot,
-    plugins,
-    rows,
-    until,
-)
+from tests.core.builders import GRANTS, Bot, Fake, check, check_store, config, open_bot, plugins, rows, until
 
 
 @pytest.fixture
@@ -169,9 +158,7 @@ async def test_a_model_that_does_not_come_up_changes_nothing(tmp_path: Path, oth
         assert await rows(bot.store, "SELECT * FROM runs") == []
 
 
-async def test_an_adapter_that_the_new_model_cannot_load_changes_nothing(
-    tmp_path: Path, other: Fake
-) -> None:
+async def test_an_adapter_that_the_new_model_cannot_load_changes_nothing(tmp_path: Path, other: Fake) -> None:
     other.set(refused=[1])
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
@@ -218,9 +205,7 @@ async def test_one_rating_is_too_few(tmp_path: Path, other: Fake) -> None:
         assert await untouched(bot)
 
 
-async def test_an_undo_of_a_replayed_rating_trains_the_rest_again(
-    tmp_path: Path, other: Fake
-) -> None:
+async def test_an_undo_of_a_replayed_rating_trains_the_rest_again(tmp_path: Path, other: Fake) -> None:
     async with open_bot(tmp_path) as bot:
         answers = await bot.rated(8)
         await switch(bot, other)
@@ -246,9 +231,7 @@ async def test_an_undo_of_a_replayed_rating_trains_the_rest_again(
         await check(bot)
 
 
-async def test_an_undo_on_another_model_does_not_make_this_one_train(
-    tmp_path: Path, other: Fake
-) -> None:
+async def test_an_undo_on_another_model_does_not_make_this_one_train(tmp_path: Path, other: Fake) -> None:
     async with open_bot(tmp_path) as bot:
         answers = await bot.rated(8)
         await switch(bot, other)
@@ -276,9 +259,7 @@ async def test_an_undo_while_it_is_replayed(tmp_path: Path, other: Fake) -> None
         other.go()
         done = await switching
         assert done.done, done.reason
-        rows_ = await rows(
-            bot.store, "SELECT turn FROM run_items WHERE run = (SELECT max(id) FROM runs)"
-        )
+        rows_ = await rows(bot.store, "SELECT turn FROM run_items WHERE run = (SELECT max(id) FROM runs)")
         assert len(rows_) == 7, "it has started over without it"
         assert (answers[0].turn,) not in rows_
         await check(bot)

@@ -10,11 +10,24 @@ from hypothesis import strategies as st
 ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=600)
 MARKDOWN = st.lists(
     st.sampled_from(
-        ["```", "```python", "````", "word", "a longer line of words", "    indented", "",
-         "😀" * 40, "x" * 130, "``` not a fence ```", "~~~", " ```", "`" * 9]
+        [
+            "```",
+            "```python",
+            "````",
+            "word",
+            "a longer line of words",
+            "    indented",
+            "",
+            "😀" * 40,
+            "x" * 130,
+            "``` not a fence ```",
+            "~~~",
+            " ```",
+            "`" * 9,
+        ]
     ),
     max_size=40,
-).map("\n".join)  # fmt: skip
+).map("\n".join)
 LIMIT = st.integers(SMALLEST, 300)
 
 

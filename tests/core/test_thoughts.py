@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from goodbot.base.thoughts import (
-    KNOWN,
-    Marks,
-    Splitter,
-    Thought,
-    opened_by,
-    opened_by_template,
-    split,
-)
+from goodbot.base.thoughts import KNOWN, Marks, Splitter, Thought, opened_by, opened_by_template, split
 
 THINK = KNOWN[0]
 CASES = [
@@ -25,7 +17,9 @@ CASES = [
     ("<|channel>thought\nhm<channel|>Green.", None, "hm", "Green."),
     (
         "<|channel|>analysis<|message|>User asks.<|end|><|start|>assistant<|channel|>final<|message|>Green.",
-        None, "User asks.", "Green.",
+        None,
+        "User asks.",
+        "Green.",
     ),
     ("<|channel|>final<|message|>Green.", None, "", "Green."),
     ("analysisUser asks.assistantfinalGreen.", None, "User asks.", "Green."),
@@ -41,7 +35,7 @@ CASES = [
     ("Here is my thought process: I like it.", None, "", "Here is my thought process: I like it."),
     ("<think>never ends", None, "never ends", ""),
     ("", None, "", ""),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])

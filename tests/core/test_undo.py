@@ -35,9 +35,7 @@ async def test_learning_and_answering_with_what_was_learnt(tmp_path: Path) -> No
         await check(bot)
 
 
-async def test_an_undo_while_it_trains_is_left_out_of_what_goes_live(
-    tmp_path: Path,
-) -> None:
+async def test_an_undo_while_it_trains_is_left_out_of_what_goes_live(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         await bot.start_training()
@@ -48,9 +46,7 @@ async def test_an_undo_while_it_trains_is_left_out_of_what_goes_live(
         await check(bot)
 
 
-async def test_a_rating_changed_while_it_trains_is_left_out_of_what_goes_live(
-    tmp_path: Path,
-) -> None:
+async def test_a_rating_changed_while_it_trains_is_left_out_of_what_goes_live(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         await bot.start_training()
@@ -144,9 +140,7 @@ async def test_an_undo_in_the_parents_ratings_between_record_and_pointer(
         await check(bot)
 
 
-async def test_an_undo_afterwards_taints_the_adapter_and_all_that_descend_from_it(
-    tmp_path: Path,
-) -> None:
+async def test_an_undo_afterwards_taints_the_adapter_and_all_that_descend_from_it(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         for _ in range(3):
             await bot.rated(8)
@@ -308,9 +302,7 @@ async def test_there_may_be_nothing_to_take_back(tmp_path: Path) -> None:
         rated, other = await bot.say("one"), await bot.say("two")
         await bot.react(rated, "👎")
         for word in ("undo", "stars"):
-            said = await bot.command(
-                word, "0" if word == "stars" else "", reply_to=other.message.id
-            )
+            said = await bot.command(word, "0" if word == "stars" else "", reply_to=other.message.id)
             assert said.startswith("There is nothing of yours to take back there.")
         said = await bot.command("stars", "0", reply_to=rated.message.id)
         assert said.startswith("There is nothing of yours"), "a thumb is no stars"

@@ -13,17 +13,7 @@ from goodbot.commands import Result, why
 from goodbot.daemon.app import App
 from goodbot.store import news
 
-from tests.core.builders import (
-    CHANNEL,
-    GRANTS,
-    OWNER,
-    Bot,
-    Fake,
-    config,
-    open_bot,
-    plugins,
-    rows,
-)
+from tests.core.builders import CHANNEL, GRANTS, OWNER, Bot, Fake, config, open_bot, plugins, rows
 
 ROOM = "#room"
 
@@ -48,8 +38,12 @@ async def test_while_nothing_is_trained_it_says_what_to_do(tmp_path: Path) -> No
             "0 of 8 ratings until the next training.\nReact 👍 or 👎"
         )
         assert await data(bot) == {
-            "version": 0, "lineage": [], "comparison": [], "off": False, "waiting": None,
-        }  # fmt: skip
+            "version": 0,
+            "lineage": [],
+            "comparison": [],
+            "off": False,
+            "waiting": None,
+        }
 
 
 async def test_it_tells_what_was_learnt_and_shows_before_and_after(tmp_path: Path) -> None:
@@ -69,10 +63,16 @@ async def test_it_tells_what_was_learnt_and_shows_before_and_after(tmp_path: Pat
             "Why then: an owner asked for it.",
             "The gate: better",
             "Your own questions, before and after:",
-            "“question 7”", "  before  v0 says: question 7", "  v1      v1 says: question 7",
-            "“question 6”", "  before  v0 says: question 6", "  v1      v1 says: question 6",
-            "“question 5”", "  before  v0 says: question 5", "  v1      v1 says: question 5",
-        ]  # fmt: skip
+            "“question 7”",
+            "  before  v0 says: question 7",
+            "  v1      v1 says: question 7",
+            "“question 6”",
+            "  before  v0 says: question 6",
+            "  v1      v1 says: question 6",
+            "“question 5”",
+            "  before  v0 says: question 5",
+            "  v1      v1 says: question 5",
+        ]
         assert all(len(line) <= 80 for line in lines[4:])
 
 
@@ -166,14 +166,10 @@ async def test_without_a_daemon_the_facts_are_told(tmp_path: Path) -> None:
     settings = config(tmp_path / "bot", Fake(tmp_path / "fake"))
     people = {"loopback": GRANTS}
     async with App.open(settings, plugins(), grants=people, serve=False) as app:
-        event = CommandEvent(
-            event_id="cli", order=OrderKey(1), user=OWNER, channel=CHANNEL, name="why"
-        )
+        event = CommandEvent(event_id="cli", order=OrderKey(1), user=OWNER, channel=CHANNEL, name="why")
         found = await result(app, event)
         assert found.text.startswith("v1 answers: base → v1.\n")
-        assert found.text.endswith(
-            "While goodbot runs (`goodbot run`), it also shows before and after."
-        )
+        assert found.text.endswith("While goodbot runs (`goodbot run`), it also shows before and after.")
 
 
 async def test_a_server_that_fails_does_not_hide_the_facts(tmp_path: Path) -> None:

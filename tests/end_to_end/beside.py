@@ -19,10 +19,16 @@ from tests.core.builders import Fake, plugins
 
 @contextlib.asynccontextmanager
 async def goodbot(
-    home: Path, plugin: Any, section: Mapping[str, Any], environ: Mapping[str, str], *,
-    fake: Fake | None = None, clock: Clock | None = None, serving: Mapping[str, Any] | None = None,
+    home: Path,
+    plugin: Any,
+    section: Mapping[str, Any],
+    environ: Mapping[str, str],
+    *,
+    fake: Fake | None = None,
+    clock: Clock | None = None,
+    serving: Mapping[str, Any] | None = None,
     **training: Any,
-) -> AsyncGenerator[App]:  # fmt: skip
+) -> AsyncGenerator[App]:
     """Start it in `home`, with `[connectors.NAME]` as `section` says, on a `fake` model or the tiny one.
 
     It trains on command, unless `training` says otherwise; what else the machine does, it does not
@@ -39,7 +45,7 @@ async def goodbot(
             **{"schedule": "manual", "min_ratings": 8, "held_out": 2, "idle_seconds": 0.0, **training}
         ),
         connectors={spec.name: section},
-    )  # fmt: skip
+    )
     host = plugins() if fake else open_plugins(config)
     if fake:
         host.register(plugin, spec.name)

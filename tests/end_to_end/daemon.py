@@ -32,9 +32,17 @@ class Daemon:
         """Returns when it says that it answers."""
         size = self._log.tell()
         self.process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "goodbot", "--home", str(self.home), "run", "--demo-model",
-            stdin=asyncio.subprocess.DEVNULL, stderr=self._log, env=self._environ,
-        )  # fmt: skip
+            sys.executable,
+            "-m",
+            "goodbot",
+            "--home",
+            str(self.home),
+            "run",
+            "--demo-model",
+            stdin=asyncio.subprocess.DEVNULL,
+            stderr=self._log,
+            env=self._environ,
+        )
 
         async def greeted() -> bool:
             assert self.process is not None
@@ -46,9 +54,16 @@ class Daemon:
     async def cli(self, *words: str) -> str:
         """What `goodbot WORDS` prints, beside the running one."""
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "goodbot", "--home", str(self.home), *words,
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, env=self._environ,
-        )  # fmt: skip
+            sys.executable,
+            "-m",
+            "goodbot",
+            "--home",
+            str(self.home),
+            *words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            env=self._environ,
+        )
         said, _ = await process.communicate()
         assert process.returncode == 0
         return said.decode()

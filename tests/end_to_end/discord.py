@@ -39,10 +39,12 @@ def daemon_beside(
 ) -> Daemon:
     """A goodbot on that Discord, with these owners, and Carl who may only talk."""
     config = CONFIG.format(
-        ratings=ratings, owners=[peer.people[name].id for name in owners],
-        talkers=[peer.people["carl"].id], api_base=peer.discord.api,
+        ratings=ratings,
+        owners=[peer.people[name].id for name in owners],
+        talkers=[peer.people["carl"].id],
+        api_base=peer.discord.api,
         gateway=peer.discord.gateway_url,
-    )  # fmt: skip
+    )
     return Daemon(home, config, peer.environ)
 
 
@@ -57,9 +59,7 @@ class Person:
         whispers = {message.id for message in self.peer.shown(self.name)}
         return [one for one in self.peer.discord.said(place) if one.id not in whispers]
 
-    async def ask(
-        self, text: str, place: Channel | None = None, *, mention: bool = False
-    ) -> Message:
+    async def ask(self, text: str, place: Channel | None = None, *, mention: bool = False) -> Message:
         """Say something and wait for the beginning of what is said to it."""
         place = place or self.person.dm
         before = {message.id for message in self.answers(place)}
@@ -77,9 +77,7 @@ class Person:
 
         async def fresh() -> list[str]:
             shown = [(one.id, self.person.read(one)) for one in self.peer.shown(self.name)]
-            return [
-                text for id_, text in shown if like in text and before.get(id_) != text and text
-            ]
+            return [text for id_, text in shown if like in text and before.get(id_) != text and text]
 
         return (await eventually(fresh, 30))[-1]
 
@@ -93,9 +91,7 @@ class Person:
         def act() -> None:
             for place in (answer, *reversed(self.peer.shown(self.name))):
                 if action in self.peer.actions(place):
-                    self.person.presses(
-                        place, lambda one: self.peer.action(one["custom_id"]) == action
-                    )
+                    self.person.presses(place, lambda one: self.peer.action(one["custom_id"]) == action)
                     return
             raise AssertionError(f"{self.name} sees no button {action}")
 
@@ -160,6 +156,14 @@ def ways(person: Person) -> Iterator[Way]:
 
     while True:
         yield from (
-            reaction, skin_tone, changed_reaction, buttons, second_thoughts, slash, context_menu,
-            form, reason, better,
-        )  # fmt: skip
+            reaction,
+            skin_tone,
+            changed_reaction,
+            buttons,
+            second_thoughts,
+            slash,
+            context_menu,
+            form,
+            reason,
+            better,
+        )

@@ -18,9 +18,16 @@ from tests.architecture.source import ROOT
 LEFT_OUT = ("goodbot", "telegram", "python_telegram_bot", "mlx_lm", "peft", "pytest")
 """What a newcomer's environment does not have at first; pip brings some of it."""
 WHEELS = (
-    "python-telegram-bot", "mlx-lm", "peft",
-    "hatchling", "packaging", "pathspec", "pluggy", "tomlkit", "trove-classifiers",  # what builds goodbot
-)  # fmt: skip
+    "python-telegram-bot",
+    "mlx-lm",
+    "peft",
+    "hatchling",
+    "packaging",
+    "pathspec",
+    "pluggy",
+    "tomlkit",
+    "trove-classifiers",  # what builds goodbot
+)
 
 
 def shop(folder: Path) -> Path:
@@ -65,9 +72,14 @@ def stock(environment: Path) -> None:
 def surroundings(home: Path, wheels: Path) -> dict[str, str]:
     """The environment variables of the newcomer's shell."""
     return {
-        "HOME": str(home), "GOODBOT_HOME": str(home / ".goodbot"), "PS1": "ada$ ",
+        "HOME": str(home),
+        "GOODBOT_HOME": str(home / ".goodbot"),
+        "PS1": "ada$ ",
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "PIP_PROGRESS_BAR": "off",
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_CACHE_DIR": str(home / ".cache" / "pip"),
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(wheels),
+        "PIP_PROGRESS_BAR": "off",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_CACHE_DIR": str(home / ".cache" / "pip"),
         "BASH_SILENCE_DEPRECATION_WARNING": "1",
-    }  # fmt: skip
+    }

@@ -41,9 +41,11 @@ def daemon_beside(
     """A goodbot on that Slack, with these owners, and Carl who may only talk."""
     people = peer.slack.people
     config = CONFIG.format(
-        ratings=ratings, owners=[people.id(name) for name in owners],
-        talkers=[people.id("carl")], api_base=peer.slack.api_url,
-    )  # fmt: skip
+        ratings=ratings,
+        owners=[people.id(name) for name in owners],
+        talkers=[people.id("carl")],
+        api_base=peer.slack.api_url,
+    )
     return Daemon(home, config, peer.environ)
 
 
@@ -105,9 +107,7 @@ class Person:
 
     async def press(self, answer: Message, action: str, like: str = "") -> str:
         """Press a button under an answer, or of what only this person sees of it."""
-        return await self.told(
-            lambda: self.peer.press(self.ref(answer), action, user=self.name), like
-        )
+        return await self.told(lambda: self.peer.press(self.ref(answer), action, user=self.name), like)
 
     async def say_why(self, answer: Message, text: str, *, better: bool = False) -> None:
         """Call it bad, then fill in the modal that is offered for that."""
@@ -158,10 +158,7 @@ def ways(person: Person) -> Iterator[Way]:
 
     async def typed_in_the_thread(answer: Message, good: bool) -> None:
         async def typed() -> None:
-            people.say(
-                person.name, f"rl {word(good)}", answer.channel,
-                mention=True, thread=answer.thread_ts,
-            )  # fmt: skip
+            people.say(person.name, f"rl {word(good)}", answer.channel, mention=True, thread=answer.thread_ts)
 
         await person.told(typed, verdict(good))
 
@@ -178,6 +175,14 @@ def ways(person: Person) -> Iterator[Way]:
 
     while True:
         yield from (
-            reaction, skin_tone, changed_reaction, feedback_buttons, second_thoughts, slash,
-            typed_in_the_thread, shortcut, reason, better,
-        )  # fmt: skip
+            reaction,
+            skin_tone,
+            changed_reaction,
+            feedback_buttons,
+            second_thoughts,
+            slash,
+            typed_in_the_thread,
+            shortcut,
+            reason,
+            better,
+        )

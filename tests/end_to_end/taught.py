@@ -54,9 +54,13 @@ class Bot(Program):
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [*PROGRAM, "--home", str(self.home), "run"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=True,
-                env=environment(**env), start_new_session=True,
-            )  # fmt: skip
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                text=True,
+                env=environment(**env),
+                start_new_session=True,
+            )
         until(lambda: "Ctrl-C stops" in self.log.read_text() or self.process.poll() is not None)
         assert self.process.poll() is None, self.log.read_text()
 
@@ -71,9 +75,13 @@ class Bot(Program):
         from goodbot_training.tiny.judge import style_of
 
         with subprocess.Popen(
-            [*PROGRAM, "--home", str(self.home), "chat"], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment(),
-        ) as chat:  # fmt: skip
+            [*PROGRAM, "--home", str(self.home), "chat"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment(),
+        ) as chat:
             assert chat.stdin is not None
             assert chat.stdout is not None
             for question in questions:
@@ -89,9 +97,13 @@ class Bot(Program):
         """`goodbot model switch` under way."""
         with subprocess.Popen(
             [*PROGRAM, "--home", str(self.home), "model", "switch", str(model)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=environment(), start_new_session=True,
-        ) as process:  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(),
+            start_new_session=True,
+        ) as process:
             try:
                 yield process
             finally:

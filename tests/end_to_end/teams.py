@@ -48,10 +48,12 @@ def daemon_beside(
 ) -> Daemon:
     """A goodbot on that Teams, with these owners, and Carl who may only talk."""
     config = CONFIG.format(
-        ratings=ratings, owners=json.dumps([peer.people[name].id for name in owners]),
-        talkers=json.dumps([peer.people["carl"].id]), settings=peer.settings,
+        ratings=ratings,
+        owners=json.dumps([peer.people[name].id for name in owners]),
+        talkers=json.dumps([peer.people["carl"].id]),
+        settings=peer.settings,
         urls=json.dumps(peer.settings.service_urls),
-    )  # fmt: skip
+    )
     return Daemon(home, config, peer.environ)
 
 
@@ -62,9 +64,7 @@ class Person:
         self.peer, self.name = peer, name
         self.client = peer.people[name]
 
-    async def ask(
-        self, text: str, place: Conversation | None = None, *, mention: bool = False
-    ) -> Message:
+    async def ask(self, text: str, place: Conversation | None = None, *, mention: bool = False) -> Message:
         """Say something and wait for the whole answer, which has the label of an AI."""
         before = {message.id for message in self.client.sees(place)}
         self.client.says(text, place, mention=mention)
@@ -91,17 +91,19 @@ class Person:
         return (await eventually(fresh, 30))[-1]
 
     async def command(
-        self, text: str, place: Conversation | None = None, *, about: Message | None = None,
-        like: str = "",
-    ) -> str:  # fmt: skip
+        self, text: str, place: Conversation | None = None, *, about: Message | None = None, like: str = ""
+    ) -> str:
         """Type `/rl …`, in a channel with the bot's name before it, and read the answer."""
         return await self.told(
             lambda: self.client.says(
-                f"/rl {text}", place, mention=place is not None, quote=about,
+                f"/rl {text}",
+                place,
+                mention=place is not None,
+                quote=about,
                 thread=about.thread if about else "",
             ),
             like,
-        )  # fmt: skip
+        )
 
     def ref(self, answer: Message) -> MessageRef:
         """The message as the suite's driver takes it."""
@@ -180,6 +182,14 @@ def ways(person: Person) -> Iterator[Way]:
 
     while True:
         yield from (
-            reaction, skin_tone, changed_reaction, removed_reaction, feedback, feedback_with_words,
-            command, stars, undo, better,
-        )  # fmt: skip
+            reaction,
+            skin_tone,
+            changed_reaction,
+            removed_reaction,
+            feedback,
+            feedback_with_words,
+            command,
+            stars,
+            undo,
+            better,
+        )

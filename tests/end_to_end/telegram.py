@@ -40,14 +40,10 @@ group_edit_interval = 0.2
 """
 
 
-def daemon_beside(
-    home: Path, peer: Peer, *, ratings: int = 40, owners: Sequence[str] = ("ada",)
-) -> Daemon:
+def daemon_beside(home: Path, peer: Peer, *, ratings: int = 40, owners: Sequence[str] = ("ada",)) -> Daemon:
     """A goodbot on that Telegram, with these owners, and Carl who may only talk."""
     grants = f"owners = {[USERS[name] for name in owners]}\ntalkers = [{USERS['carl']}]"
-    config = CONFIG.format(
-        ratings=ratings, grants=grants, api_base=peer.settings.api_base, custom=CUSTOM
-    )
+    config = CONFIG.format(ratings=ratings, grants=grants, api_base=peer.settings.api_base, custom=CUSTOM)
     return Daemon(home, config, peer.environ)
 
 
@@ -64,9 +60,7 @@ class Person:
 
     async def ask(self, text: str, room: ChannelKind = ChannelKind.PRIVATE, **say: Any) -> Post:
         """Say something and wait for the whole of what comes back."""
-        return await self._after(
-            room, lambda: self.peer.say(text, user=self.name, room=room, **say)
-        )
+        return await self._after(room, lambda: self.peer.say(text, user=self.name, room=room, **say))
 
     async def ask_for_an_answer(self, text: str) -> Post:
         """Ask what the model answers, and wait for that, whatever else the bot says meanwhile."""
@@ -184,6 +178,14 @@ def ways(person: Person) -> Iterator[Callable[[Post, bool], Awaitable[None]]]:
 
     while True:
         yield from (
-            reaction, changed_reaction, removed_reaction, custom_emoji, button, command, undo,
-            stars, reason, better,
-        )  # fmt: skip
+            reaction,
+            changed_reaction,
+            removed_reaction,
+            custom_emoji,
+            button,
+            command,
+            undo,
+            stars,
+            reason,
+            better,
+        )

@@ -49,8 +49,10 @@ def test_the_demo_learns_and_a_seed_repeats_it(backend: str, tmp_path: Path) -> 
 
     status = subprocess.run(
         [sys.executable, "-m", "goodbot", "--home", result["home"], "status", "--json"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert json.loads(status.stdout)["waiting_for_consent"] == 0, "its owner has agreed"
 
     if backend == "torch":  # the faster one on a CPU: once more, from nothing
@@ -62,8 +64,10 @@ def test_the_demo_learns_and_a_seed_repeats_it(backend: str, tmp_path: Path) -> 
 def test_how_many_questions_is_a_number_that_there_are(number: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "goodbot", "--home", str(tmp_path), "demo", "--questions", number],
-        capture_output=True, text=True, timeout=patience(60),
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=patience(60),
+    )
     assert done.returncode == 2
     assert "is not a number from 20 to 200" in done.stderr
     assert not (tmp_path / "demo").exists()

@@ -48,9 +48,7 @@ async def stands(person: Person, count: int) -> None:
     await eventually(so_many, 30)
 
 
-async def whole(
-    daemon: Daemon, peer: DiscordPeer, answer: Message, *, buttons: bool = True
-) -> None:
+async def whole(daemon: Daemon, peer: DiscordPeer, answer: Message, *, buttons: bool = True) -> None:
     """An answer is whole when its buttons are there, and goodbot knows that it has sent them."""
     known = "SELECT 1 FROM messages WHERE message = ?"
 
@@ -63,16 +61,12 @@ async def whole(
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-async def test_pair_talk_rate_in_ten_ways_train_and_go_back(
-    peer: DiscordPeer, tmp_path: Path
-) -> None:
+async def test_pair_talk_rate_in_ten_ways_train_and_go_back(peer: DiscordPeer, tmp_path: Path) -> None:
     from goodbot_training.tiny.corpus import split
 
     ada, discord = Person(peer, "ada"), peer.discord
     questions = Random(1).sample(split(0)[0], RATINGS + 1)
-    async with running(
-        daemon_beside(tmp_path / "home", peer, ratings=RATINGS, owners=())
-    ) as daemon:
+    async with running(daemon_beside(tmp_path / "home", peer, ratings=RATINGS, owners=())) as daemon:
         # Nobody owns it until somebody proves that they can read its terminal.
         refused = await ada.told(lambda: ada.person.says("Hello?"))
         assert "only the people" in refused.lower()
@@ -191,9 +185,7 @@ async def test_who_may_what_on_a_server(daemon: Daemon, peer: DiscordPeer) -> No
 
 
 @pytest.mark.slow
-async def test_killed_at_any_moment_every_question_is_answered(
-    daemon: Daemon, peer: DiscordPeer
-) -> None:
+async def test_killed_at_any_moment_every_question_is_answered(daemon: Daemon, peer: DiscordPeer) -> None:
     """SIGKILL after the dispatch, before or after the commit; the session is resumed, and tells it again."""
     asked, ada = 3, Person(peer, "ada")
     for n in range(asked):

@@ -33,9 +33,11 @@ port = {port}
 [connectors.api]
 """
 EXPORTED = {
-    "GOODBOT_DISCORD_TOKEN": "canary-of-a-platform", "GOODBOT_SLACK_APP_TOKEN": "canary-of-another",
-    "HF_TOKEN": "canary-of-the-hub", "WANDB_API_KEY": "canary-of-a-tracker",
-}  # fmt: skip
+    "GOODBOT_DISCORD_TOKEN": "canary-of-a-platform",
+    "GOODBOT_SLACK_APP_TOKEN": "canary-of-another",
+    "HF_TOKEN": "canary-of-the-hub",
+    "WANDB_API_KEY": "canary-of-a-tracker",
+}
 """In the shell that has started it; `TOKEN` lies in secrets.env."""
 
 

@@ -47,9 +47,7 @@ async def daemon(peer: SlackPeer, tmp_path: Path) -> AsyncIterator[Daemon]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-async def test_pair_talk_rate_in_ten_ways_train_and_go_back(
-    peer: SlackPeer, tmp_path: Path
-) -> None:
+async def test_pair_talk_rate_in_ten_ways_train_and_go_back(peer: SlackPeer, tmp_path: Path) -> None:
     from goodbot_training.tiny.corpus import split
 
     ada, slack = Person(peer, "ada"), peer.slack
@@ -126,9 +124,7 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(
     assert "how I talk" not in daemon.log()
 
 
-async def whole(
-    daemon: Daemon, answer: Message, buttons: tuple[str, ...] = ("good", "bad")
-) -> None:
+async def whole(daemon: Daemon, answer: Message, buttons: tuple[str, ...] = ("good", "bad")) -> None:
     """An answer is whole when its buttons are there, and goodbot knows that it has sent them.
 
     Nobody presses sooner than that; who could would be rated all the same, but offered nothing.
@@ -182,9 +178,7 @@ async def test_who_may_what_in_a_channel(daemon: Daemon, peer: SlackPeer) -> Non
 
 
 @pytest.mark.slow
-async def test_killed_at_any_moment_every_question_is_answered_once(
-    daemon: Daemon, peer: SlackPeer
-) -> None:
+async def test_killed_at_any_moment_every_question_is_answered_once(daemon: Daemon, peer: SlackPeer) -> None:
     """SIGKILL after the delivery, before or after the commit; Slack tells it again."""
     asked = 3
     roots: list[Message] = []

@@ -54,9 +54,7 @@ async def known(daemon: Daemon, answer: Message) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-async def test_pair_talk_rate_in_ten_ways_train_and_go_back(
-    peer: TeamsPeer, tmp_path: Path
-) -> None:
+async def test_pair_talk_rate_in_ten_ways_train_and_go_back(peer: TeamsPeer, tmp_path: Path) -> None:
     from goodbot_training.tiny.corpus import split
 
     ada, teams = Person(peer, "ada"), peer.teams
@@ -174,9 +172,7 @@ async def test_who_may_what_in_a_channel(daemon: Daemon, peer: TeamsPeer) -> Non
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-async def test_killed_at_any_moment_every_question_is_answered_once(
-    daemon: Daemon, peer: TeamsPeer
-) -> None:
+async def test_killed_at_any_moment_every_question_is_answered_once(daemon: Daemon, peer: TeamsPeer) -> None:
     """SIGKILL after the delivery, before or after the commit; Teams tells it again."""
     asked = 3
     for n in range(asked):

@@ -58,9 +58,7 @@ async def test_pair_talk_rate_in_every_way_train_and_go_back(peer: Driver, tmp_p
     peer.people["ada"].user["is_premium"] = True  # she has custom emoji
     ada = Person(peer, "ada")
     questions = Random(1).sample(split(0)[0], RATINGS + 1)
-    async with running(
-        daemon_beside(tmp_path / "home", peer, ratings=RATINGS, owners=())
-    ) as daemon:
+    async with running(daemon_beside(tmp_path / "home", peer, ratings=RATINGS, owners=())) as daemon:
         # Nobody owns it until somebody proves that they can read its terminal.
         assert "only the people" in (await ada.ask("Hello?")).text.lower()
         [code] = CODE.findall(await daemon.cli("pair", "telegram"))
@@ -197,9 +195,7 @@ async def test_who_may_what(daemon: Daemon, peer: Driver) -> None:
 
 
 @pytest.mark.slow
-async def test_killed_at_any_moment_every_question_is_answered(
-    daemon: Daemon, peer: Driver
-) -> None:
+async def test_killed_at_any_moment_every_question_is_answered(daemon: Daemon, peer: Driver) -> None:
     """X15: SIGKILL after delivery, before or after the commit; no update is lost."""
     ada = Person(peer, "ada")
     asked = 4

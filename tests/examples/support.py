@@ -24,9 +24,7 @@ def python(
     *arguments: str, cwd: Path, environ: Mapping[str, str] | None = None, seconds: float = 110.0
 ) -> subprocess.CompletedProcess[str]:
     """Run this Python in a directory outside of the repository; output is captured."""
-    environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"} | dict(
-        environ or {}
-    )
+    environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"} | dict(environ or {})
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=cwd,

@@ -12,9 +12,7 @@ from tests.examples.support import ROOT
 from tests.support import require
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-TARGETS = set(
-    re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
-)
+TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M))
 TASKS = {
     title: body
     for title, _, body in (part.partition("\n") for part in re.split(r"^## ", PAGE, flags=re.M))
@@ -34,9 +32,12 @@ def test_every_path_that_is_named_is_there() -> None:
 
 def test_every_task_of_a_newcomer_names_code_tests_and_docs() -> None:
     assert list(TASKS) == [
-        "Add a connector", "Add a command", "Add an objective", "Add a model server",
+        "Add a connector",
+        "Add a command",
+        "Add an objective",
+        "Add a model server",
         "Add a page, or change a text",
-    ]  # fmt: skip
+    ]
     for title, body in TASKS.items():
         assert re.search(r"`(?:core|connectors|training)/", body), title
         assert "`tests/" in body, title
@@ -70,9 +71,10 @@ def test_every_make_target_is_there() -> None:
 
 def _beside() -> list[Path]:
     return [
-        ROOT / ".devcontainer/devcontainer.json", ROOT / ".pre-commit-config.yaml",
+        ROOT / ".devcontainer/devcontainer.json",
+        ROOT / ".pre-commit-config.yaml",
         ROOT / ".github/pull_request_template.md",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_commit_is_checked_by_the_ruff_of_the_environment() -> None:

@@ -45,18 +45,19 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeManager:
     program = machine.base / "bin" / "goodbot"
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m goodbot "$@"\n')
     program.chmod(0o755)
-    for folder in (
-        ".local/share/bash-completion/completions", ".zfunc", ".config/fish/completions",
-    ):  # fmt: skip
+    for folder in (".local/share/bash-completion/completions", ".zfunc", ".config/fish/completions"):
         (machine.person / folder).mkdir(parents=True)
     return machine
 
 
 def shell(command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [require_program("bash"), "-c", command], capture_output=True, text=True, check=False,
+        [require_program("bash"), "-c", command],
+        capture_output=True,
+        text=True,
+        check=False,
         env={**os.environ, "PIP_NO_INDEX": "1"},
-    )  # fmt: skip
+    )
 
 
 def test_every_goodbot_command_of_the_page_does_what_it_says(machine: FakeManager) -> None:
@@ -66,19 +67,25 @@ def test_every_goodbot_command_of_the_page_does_what_it_says(machine: FakeManage
         done = shell(command)
         offline = "upgrade" in command and "your package index" in done.stderr
         assert done.returncode == 0 or offline, f"{command}: {done.stderr}"
-    for name in (".local/share/bash-completion/completions/goodbot", ".zfunc/_goodbot",
-                 ".config/fish/completions/goodbot.fish"):  # fmt: skip
+    for name in (
+        ".local/share/bash-completion/completions/goodbot",
+        ".zfunc/_goodbot",
+        ".config/fish/completions/goodbot.fish",
+    ):
         assert "service" in (machine.person / name).read_text()
     verbs = [call.split()[2] for call in machine.calls() if call.startswith("systemctl")]
     assert verbs == [
-        "daemon-reload", "enable", "reset-failed", "restart",
-        "disable", "reset-failed", "daemon-reload",
-    ]  # fmt: skip
+        "daemon-reload",
+        "enable",
+        "reset-failed",
+        "restart",
+        "disable",
+        "reset-failed",
+        "daemon-reload",
+    ]
 
 
-def test_a_daemon_with_the_pages_settings_answers_the_pages_addresses(
-    bot: Bot, unused_tcp_port: int
-) -> None:
+def test_a_daemon_with_the_pages_settings_answers_the_pages_addresses(bot: Bot, unused_tcp_port: int) -> None:
     need_backend()
     settings = "".join(re.findall(r"```toml\n(.*?)```", PAGE, flags=re.S))
     assert parse(settings, home=bot.home).http.port == 8765
@@ -87,9 +94,7 @@ def test_a_daemon_with_the_pages_settings_answers_the_pages_addresses(
     bot.start()
     asked = [command for command in COMMANDS if command.startswith("curl ")]
     require_program("curl")
-    answers = [
-        json.loads(shell(command.replace("8765", str(unused_tcp_port))).stdout) for command in asked
-    ]
+    answers = [json.loads(shell(command.replace("8765", str(unused_tcp_port))).stdout) for command in asked]
     assert [answer["status"] for answer in answers] == ["ok", "ready"]
     second = bot.call("run", "--demo-model")
     assert (second.returncode, "already running" in second.stderr) == (75, True), "not: the port"
@@ -104,7 +109,5 @@ def test_the_line_of_the_log_is_one_of_ours() -> None:
     record.run = line["run"]
     made = json.loads(JsonFormatter().format(record))
     assert made.keys() == line.keys()
-    assert {key: made[key] for key in made if key != "ts"} == {
-        key: line[key] for key in line if key != "ts"
-    }
+    assert {key: made[key] for key in made if key != "ts"} == {key: line[key] for key in line if key != "ts"}
     assert all(f"`{name}`" in PAGE for name in IDS if name != "plugin")

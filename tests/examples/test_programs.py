@@ -10,9 +10,7 @@ import pytest
 from tests.examples.support import ROOT, python, require_backend
 
 
-def run(
-    example: str, tmp_path: Path, *arguments: str, seconds: float = 60, says: str = ""
-) -> list[str]:
+def run(example: str, tmp_path: Path, *arguments: str, seconds: float = 60, says: str = "") -> list[str]:
     """What it prints, line by line; `says` may stand on stderr."""
     require_backend()
     program = ("-W", "error", str(ROOT / "examples" / example), *arguments)

@@ -17,12 +17,16 @@ from tests.architecture.source import ROOT, modules
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SECTIONS = {
-    "model": sections.ModelConfig, "serving": sections.ServingConfig,
+    "model": sections.ModelConfig,
+    "serving": sections.ServingConfig,
     "serving.sampling": sections.SamplingConfig,
-    "training": sections.TrainingConfig, "adapters": sections.AdaptersConfig,
-    "privacy": sections.PrivacyConfig, "http": sections.HttpConfig, "log": sections.LogConfig,
+    "training": sections.TrainingConfig,
+    "adapters": sections.AdaptersConfig,
+    "privacy": sections.PrivacyConfig,
+    "http": sections.HttpConfig,
+    "log": sections.LogConfig,
     "plugins": sections.PluginsConfig,
-}  # fmt: skip
+}
 
 
 def _rows() -> Iterator[tuple[str, str, list[str], list[str]]]:
@@ -77,9 +81,10 @@ def test_every_command_is_in_the_table() -> None:
 
 
 PAGES = [
-    path for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md"))
+    path
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md"))
     if path.name != "CHANGELOG.md"
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -32,9 +32,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert tops == {"goodbot_matrixlike", "goodbot_matrixlike-0.1.0.dist-info"}
     site = work / "site"
     done = python(
-        "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--disable-pip-version-check",
-        "--target", str(site), str(wheel), cwd=work,
-    )  # fmt: skip
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--disable-pip-version-check",
+        "--target",
+        str(site),
+        str(wheel),
+        cwd=work,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return site
 
@@ -44,9 +53,8 @@ def plugin(site: Path, home: Path, config: str) -> dict[str, str]:
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text(config)
     done = python(
-        "-m", "goodbot", "--home", str(home), "plugins", "--json",
-        cwd=home, environ={"PYTHONPATH": str(site)},
-    )  # fmt: skip
+        "-m", "goodbot", "--home", str(home), "plugins", "--json", cwd=home, environ={"PYTHONPATH": str(site)}
+    )
     assert done.returncode == 0, done.stderr
     plugins = json.loads(done.stdout)["plugins"]
     return next(info for info in plugins if info["name"] == "matrixlike")
@@ -62,9 +70,7 @@ def test_it_is_off_until_the_config_names_it(site: Path, tmp_path: Path) -> None
 
 def test_doctor_names_what_it_still_needs(site: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
-    config.write_text(
-        '[plugins]\nenable = ["matrixlike"]\n[connectors.matrixlike]\nowners = ["@me:test"]\n'
-    )
+    config.write_text('[plugins]\nenable = ["matrixlike"]\n[connectors.matrixlike]\nowners = ["@me:test"]\n')
     environ = {"PYTHONPATH": str(site), "GOODBOT_MATRIXLIKE_TOKEN": ""}
     words = ("-m", "goodbot", "--home", str(tmp_path), "doctor")
     done = python(*words, cwd=tmp_path, environ=environ)
@@ -72,15 +78,11 @@ def test_doctor_names_what_it_still_needs(site: Path, tmp_path: Path) -> None:
     assert "ok    matrixlike: transport nobody can read along" in done.stdout
     config.write_text(config.read_text().replace("owners", "owner"))
     done = python(*words, cwd=tmp_path, environ=environ)
-    assert f"{config}:4: [connectors.matrixlike] unknown key 'owner'" in " ".join(
-        done.stdout.split()
-    )
+    assert f"{config}:4: [connectors.matrixlike] unknown key 'owner'" in " ".join(done.stdout.split())
 
 
 def test_its_own_tests_pass_against_the_installed_wheel(site: Path, tmp_path: Path) -> None:
-    shutil.copytree(
-        EXAMPLE / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    shutil.copytree(EXAMPLE / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(EXAMPLE / "pyproject.toml", tmp_path)
     environ = {"PYTHONPATH": str(site), "PYTEST_ADDOPTS": ""}
     done = python("-m", "pytest", "-p", "no:cacheprovider", "-q", cwd=tmp_path, environ=environ)

@@ -25,12 +25,13 @@ from tests.learning.sweep import SEEDS, VALUES, Place, Tried, best, run
 Where = tuple[str, str]
 """Base and stream."""
 STREAMS: tuple[Where, ...] = (
-    ("tiny", "flip"), ("tiny", "continual"),
-    ("llama", "balanced"), ("llama", "adversary"), ("llama", "80 ratings"),
-)  # fmt: skip
-FOUND = (
-    "learning_rate_scale=1.5", "attention_rate=1", "damping=10", "kl=0.03", "rank=16", "max_passes=12",
-)  # fmt: skip
+    ("tiny", "flip"),
+    ("tiny", "continual"),
+    ("llama", "balanced"),
+    ("llama", "adversary"),
+    ("llama", "80 ratings"),
+)
+FOUND = ("learning_rate_scale=1.5", "attention_rate=1", "damping=10", "kl=0.03", "rank=16", "max_passes=12")
 """By the sweep, on the natural stream."""
 RESULTS = Path(__file__).parent / "results" / "across.md"
 
@@ -77,24 +78,22 @@ def _setting(word: str) -> tuple[str, float]:
     return setting, float(value)
 
 
-def _places(
-    setting: str, value: float, streams: Sequence[Where], seeds: Sequence[int]
-) -> Iterator[Place]:
+def _places(setting: str, value: float, streams: Sequence[Where], seeds: Sequence[int]) -> Iterator[Place]:
     for base, stream in streams:
         for seed in seeds:
             for like in TWO:
                 yield Place(
-                    arm=DEFAULT, setting=setting, value=value, base=base, stream=stream,
-                    like=like, seed=seed,
-                )  # fmt: skip
+                    arm=DEFAULT, setting=setting, value=value, base=base, stream=stream, like=like, seed=seed
+                )
 
 
 def _head(streams: Sequence[Where]) -> str:
     return (
         "| setting | worst stream: liked | most facts lost (points) "
         + "".join(f"| {base}, {stream} " for base, stream in streams)
-        + "|\n|---|---|---|" + "---|" * len(streams)
-    )  # fmt: skip
+        + "|\n|---|---|---|"
+        + "---|" * len(streams)
+    )
 
 
 _ABOUT = f"""\

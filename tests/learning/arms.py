@@ -11,9 +11,7 @@ from goodbot_training.process.settings import TrainingSettings
 DEFAULT = TrainingSettings().objective
 """The arm that stands for goodbot as it is installed."""
 TRL = "TRL KTO"
-PLAIN: dict[str, Any] = {
-    "attention_rate": 1.0, "damping": 0.0, "strength": 1.0, "contested_strength": 1.0,
-}  # fmt: skip
+PLAIN: dict[str, Any] = {"attention_rate": 1.0, "damping": 0.0, "strength": 1.0, "contested_strength": 1.0}
 """AdamW as it is, for every weight, and every round taken as it comes."""
 BARE = {"gate_retry": 0.0, "start_over": False, **PLAIN}
 """Without what others do not have."""
@@ -67,18 +65,24 @@ ARMS = {
         _other("kto", "KTO over single ratings", 0.6),
         _other("bco", "BCO over single ratings", 0.6),
         Arm(
-            name="reinforceclaw", about="ReinforceClaw 0.1.0's loss from its formulas, our rate",
-            trainer="reinforceclaw", settings={"objective": "reinforce", "kl": 0.001, **BARE},
+            name="reinforceclaw",
+            about="ReinforceClaw 0.1.0's loss from its formulas, our rate",
+            trainer="reinforceclaw",
+            settings={"objective": "reinforce", "kl": 0.001, **BARE},
         ),
         Arm(
-            name=TRL, about="TRL's own KTOTrainer: same LoRA, ratings and number of steps",
-            trainer="trl", settings={"objective": "kto", "learning_rate_scale": 0.6, **BARE},
+            name=TRL,
+            about="TRL's own KTOTrainer: same LoRA, ratings and number of steps",
+            trainer="trl",
+            settings={"objective": "kto", "learning_rate_scale": 0.6, **BARE},
         ),
         Arm(name="4-bit writer", about="the default on answers of a 4-bit copy", writer="4-bit"),
         Arm(name="stale writer", about="the default on an older adapter's answers", writer="stale"),
         Arm(
-            name="chosen", shuffled=True, among_chosen=True,
+            name="chosen",
+            shuffled=True,
+            among_chosen=True,
             about="as shuffled, but among the answers that the stream chose by style, which tell of it",
         ),
     )
-}  # fmt: skip
+}

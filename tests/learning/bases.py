@@ -71,16 +71,17 @@ class Base:
 BASES = {
     base.name: base
     for base in (
-        Base(
-            name="tiny",
-            about="the shipped model: Qwen3, 4 layers of 128, 4 heads on 2, head tied, 0.95M",
-        ),
+        Base(name="tiny", about="the shipped model: Qwen3, 4 layers of 128, 4 heads on 2, head tied, 0.95M"),
         Base(
             name="llama",
             about="Llama, 6 layers of 128, 8 heads on 2, no query or key norm, head apart, 1.2M",
             shape={
-                "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 6,
-                "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 16,
+                "hidden_size": 128,
+                "intermediate_size": 256,
+                "num_hidden_layers": 6,
+                "num_attention_heads": 8,
+                "num_key_value_heads": 2,
+                "head_dim": 16,
                 "tie_word_embeddings": False,
             },
             steps=2400,  # at 1250 it knows 84 % of the facts, the shipped one 98 %
@@ -91,7 +92,7 @@ BASES = {
             styles=("terse", "friendly"),
         ),
     )
-}  # fmt: skip
+}
 
 
 def _make(base: Base, directory: Path, say: Callable[[str], None]) -> None:

@@ -48,9 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         trials: list[Trial] = []
         for seed in range(arguments.seeds):
             for deal in range(DEALS + 1):
-                trial = run_trial(
-                    factory(), seed=seed, like=like, deal=deal, answers=arguments.answers
-                )
+                trial = run_trial(factory(), seed=seed, like=like, deal=deal, answers=arguments.answers)
                 trials.append(trial)
                 print(line(trial), file=sys.stderr, flush=True)
         sections.append(table(like, trials))
@@ -89,9 +87,7 @@ def table(like: str, trials: Sequence[Trial]) -> str:
     rated = [trial for trial in trials if not trial.deal]
     control = [trial for trial in trials if trial.deal]
     deals = [[trial for trial in control if trial.seed == a.seed] for a in rated]
-    net = [
-        a.liked_gain - fmean(b.liked_gain for b in bs) for a, bs in zip(rated, deals, strict=True)
-    ]
+    net = [a.liked_gain - fmean(b.liked_gain for b in bs) for a, bs in zip(rated, deals, strict=True)]
     rows = [
         f"## Liking {like}\n",
         "| seed | liked before | after | after shuffled, each deal | gain minus shuffled gain "
@@ -120,10 +116,7 @@ def table(like: str, trials: Sequence[Trial]) -> str:
 def musts(trials: Sequence[Trial]) -> bool:
     """Whether one liked style was learnt as it must be."""
     rated = [trial for trial in trials if not trial.deal]
-    net = [
-        a.liked_gain - fmean(b.liked_gain for b in trials if b.deal and b.seed == a.seed)
-        for a in rated
-    ]
+    net = [a.liked_gain - fmean(b.liked_gain for b in trials if b.deal and b.seed == a.seed) for a in rated]
     return fmean(net) >= 0.2 and t_value(net) >= 5 and fmean(t.facts_change for t in rated) >= -0.04
 
 

@@ -81,9 +81,8 @@ class Course:
 
 
 def take(
-    backend: TrainingBackend, *, arm: str, stream: str, like: str, seed: int, answers: int,
-    base: str = "tiny",
-) -> Course:  # fmt: skip
+    backend: TrainingBackend, *, arm: str, stream: str, like: str, seed: int, answers: int, base: str = "tiny"
+) -> Course:
     """Run one course. Everything is drawn by `seed`: two arms see the same questions."""
     how, what = ARMS[arm], STREAMS[stream]
     judged_style = OTHER[like] if what.flips else like
@@ -91,9 +90,15 @@ def take(
     train, exam = split(seed)[0], exam_of(seed, answers)
     before = judge(exam, _base_answers(type(backend), model, seed, answers), judged_style, 0.0)
     course = Course(
-        arm=arm, stream=stream, like=like, seed=seed, answers=answers, before=before, base=base,
+        arm=arm,
+        stream=stream,
+        like=like,
+        seed=seed,
+        answers=answers,
+        before=before,
+        base=base,
         recipe=recipe(arm, stream),
-    )  # fmt: skip
+    )
     if arm == "frozen":
         course.live.extend([before] * what.rounds)
         return course
@@ -207,9 +212,7 @@ def dealt(
     Random(100 * seed + number + 1).shuffle(ratings)
     return [
         one._replace(question=question, answer=answer, rating=rating)
-        for one, rating, (question, answer) in zip(
-            rated, ratings, list(pairs)[: len(rated)], strict=True
-        )
+        for one, rating, (question, answer) in zip(rated, ratings, list(pairs)[: len(rated)], strict=True)
     ]
 
 
@@ -219,9 +222,7 @@ def exam_of(seed: int, answers: int) -> list[Question]:
 
 
 @functools.lru_cache(maxsize=8)
-def _base_answers(
-    kind: type[TrainingBackend], model: Path, seed: int, answers: int
-) -> tuple[Sampled, ...]:
+def _base_answers(kind: type[TrainingBackend], model: Path, seed: int, answers: int) -> tuple[Sampled, ...]:
     """The base's exam, the same for every arm."""
     backend = kind()
     backend.load(model, lora=LoraSettings(), seed=seed)
@@ -229,9 +230,8 @@ def _base_answers(
 
 
 def _judged(
-    backend: TrainingBackend, adapter: Path, exam: Sequence[Question], like: str, seed: int,
-    model: Path,
-) -> Judged:  # fmt: skip
+    backend: TrainingBackend, adapter: Path, exam: Sequence[Question], like: str, seed: int, model: Path
+) -> Judged:
     """The exam of an adapter, as it lies on the disk."""
     backend.load(model, lora=LoraSettings(), adapter=adapter, seed=seed)
     sampler = backend.sampler()
@@ -241,9 +241,7 @@ def _judged(
     return judge(exam, answers, like, drift(backend, answers))
 
 
-def _writer(
-    arm: Arm, backend: TrainingBackend, model: Path, directory: Path, like: str, seed: int
-) -> Writer:
+def _writer(arm: Arm, backend: TrainingBackend, model: Path, directory: Path, like: str, seed: int) -> Writer:
     if arm.writer == "4-bit":
         return Writer(model=quantized(directory / "4-bit", model), fixed=True)
     if arm.writer == "stale":  # trained on other people's ratings of the same taste
@@ -267,9 +265,15 @@ def _outvoted(items: Sequence[_Item]) -> set[str]:
 
 
 def job_of(
-    items: Sequence[_Item], model: Path, seed: int, parent: Path | None,
-    baseline: dict[str, float], output: Path, arm: Arm, versions: Mapping[str, str] | None = None,
-) -> Job:  # fmt: skip
+    items: Sequence[_Item],
+    model: Path,
+    seed: int,
+    parent: Path | None,
+    baseline: dict[str, float],
+    output: Path,
+    arm: Arm,
+    versions: Mapping[str, str] | None = None,
+) -> Job:
     """The worker's job of a round, as the daemon would write it."""
     unheard = _outvoted(items) if not arm.trainer else set[str]()
     trained = [item for item in items if not item.held_out and item.rated.rater not in unheard]
@@ -281,20 +285,30 @@ def job_of(
         {
             "id": item.id,
             "messages": [{"role": "user", "content": item.rated.question.text}],
-            "response": item.rated.answer.text, "prompt_tokens": list(item.rated.answer.prompt),
+            "response": item.rated.answer.text,
+            "prompt_tokens": list(item.rated.answer.prompt),
             "tokens": list(item.rated.answer.tokens),
             "logprobs": list(item.rated.answer.logprobs),
-            "temperature": TEMPERATURE, "version": item.version, "reward": float(item.rated.rating),
-            "weight": weights.get(item.id, 1.0), "split": "held_out" if item.id in held_out else "train",
+            "temperature": TEMPERATURE,
+            "version": item.version,
+            "reward": float(item.rated.rating),
+            "weight": weights.get(item.id, 1.0),
+            "split": "held_out" if item.id in held_out else "train",
         }
         for item in items
-    ]  # fmt: skip
+    ]
     return Job.parse(
         {
-            "protocol": 1, "run": 1, "model": str(model),
-            "parent": str(parent) if parent else None, "output": str(output), "seed": seed,
-            "settings": dict(arm.settings), "baseline": baseline,
-            "behaviour": dict(versions or {}), "items": rows,
+            "protocol": 1,
+            "run": 1,
+            "model": str(model),
+            "parent": str(parent) if parent else None,
+            "output": str(output),
+            "seed": seed,
+            "settings": dict(arm.settings),
+            "baseline": baseline,
+            "behaviour": dict(versions or {}),
+            "items": rows,
             "anchors": [row["messages"] for row in rows],
         }
-    )  # fmt: skip
+    )

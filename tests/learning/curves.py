@@ -14,9 +14,20 @@ from tests.learning.exam import Judged
 from tests.learning.figures import estimate, of
 
 COLOURS = (
-    "#777777", "#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00",
-    "#56b4e9", "#882255", "#999933", "#332288", "#44aa99", "#b15928",
-)  # fmt: skip
+    "#777777",
+    "#000000",
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#882255",
+    "#999933",
+    "#332288",
+    "#44aa99",
+    "#b15928",
+)
 CONTROLS = ("frozen", "shuffled")
 WIDTH, HEIGHT, LEFT, TOP, GAP = 380, 240, 50, 30, 60
 _TICK = 'text-anchor="middle" fill="#555"'
@@ -43,11 +54,7 @@ def _panels(courses: Sequence[Course]) -> list[Panel]:
     least = min(judged.facts for c in courses for judged in (c.before, *c.live))
     return [
         Panel(title="in the liked style", of=lambda judged: judged.liked, low=0.0),
-        Panel(
-            title="facts right",
-            of=lambda judged: judged.facts,
-            low=min(0.8, math.floor(10 * least) / 10),
-        ),
+        Panel(title="facts right", of=lambda judged: judged.facts, low=min(0.8, math.floor(10 * least) / 10)),
     ]
 
 
@@ -110,9 +117,7 @@ def arms(courses: Sequence[Course]) -> str:
             )
             if not place:
                 weight = ' font-weight="bold"' if arm == DEFAULT else ""
-                body.append(
-                    f'<text x="{x0 - 10}" y="{y + 4}" text-anchor="end"{weight}>{escape(arm)}</text>'
-                )
+                body.append(f'<text x="{x0 - 10}" y="{y + 4}" text-anchor="end"{weight}>{escape(arm)}</text>')
     return _picture("What answers after one round, by arm", TOP + height + 28, body)
 
 

@@ -36,9 +36,7 @@ class Judged:
     """How many answers had each style, and how many of them were right."""
 
 
-def judge(
-    questions: Sequence[Question], answers: Sequence[Sampled], like: str, kl: float
-) -> Judged:
+def judge(questions: Sequence[Question], answers: Sequence[Sampled], like: str, kl: float) -> Judged:
     """The judge's word on one answer a question, in order."""
     texts = [answer.text for answer in answers]
     styles = [style_of(text) for text in texts]
@@ -75,10 +73,6 @@ def sample(sampler: Sampler, questions: Sequence[Question], seed: int) -> list[S
 def drift(backend: TrainingBackend, answers: Sequence[Sampled]) -> float:
     """KL(policy, base), nats a token, estimated on the policy's own answers."""
     turns = [TokenizedTurn(prompt=answer.prompt, response=answer.tokens) for answer in answers]
-    base = logprobs_of(
-        backend, turns, [TEMPERATURE] * len(turns), adapter=False, budget=TOKENS_PER_FORWARD
-    )
-    total = sum(
-        sum(answer.logprobs) - float(row.sum()) for answer, row in zip(answers, base, strict=True)
-    )
+    base = logprobs_of(backend, turns, [TEMPERATURE] * len(turns), adapter=False, budget=TOKENS_PER_FORWARD)
+    total = sum(sum(answer.logprobs) - float(row.sum()) for answer, row in zip(answers, base, strict=True))
     return total / sum(len(answer.tokens) for answer in answers)

@@ -29,9 +29,7 @@ class Estimate:
 
     def __format__(self, digits: str) -> str:
         """As a number is written, with its sign: `f"{estimate:.3f}"`."""
-        mean, low, high = (
-            format(x, f"+{digits or '.2f'}") for x in (self.mean, self.low, self.high)
-        )
+        mean, low, high = (format(x, f"+{digits or '.2f'}") for x in (self.mean, self.low, self.high))
         return f"{mean} [{low}, {high}]"
 
 
@@ -39,14 +37,10 @@ def estimate(values: Sequence[float]) -> Estimate:
     """Resampled with replacement; the same draws every time."""
     draw = Random(0)
     means = sorted(fmean(draw.choices(values, k=len(values))) for _ in range(DRAWS))
-    return Estimate(
-        mean=fmean(values), low=means[round(0.025 * DRAWS)], high=means[round(0.975 * DRAWS) - 1]
-    )
+    return Estimate(mean=fmean(values), low=means[round(0.025 * DRAWS)], high=means[round(0.975 * DRAWS) - 1])
 
 
-def of(
-    courses: Sequence[Course], arm: str, stream: str = "", base: str = "", like: str = ""
-) -> list[Course]:
+def of(courses: Sequence[Course], arm: str, stream: str = "", base: str = "", like: str = "") -> list[Course]:
     """Those of one arm; empty names take all."""
     return [
         c
@@ -99,9 +93,7 @@ def paired(
 
     other = {place(course): course for course in others}
     return [
-        what(course) - (theirs or what)(other[place(course)])
-        for course in courses
-        if place(course) in other
+        what(course) - (theirs or what)(other[place(course)]) for course in courses if place(course) in other
     ]
 
 
@@ -109,7 +101,5 @@ def reached(curve: Sequence[tuple[float, float]]) -> float | None:
     """Where a curve of (ratings, liked share) first reaches nine in ten, by straight lines."""
     for (x0, y0), (x1, y1) in pairwise(curve):
         if y1 >= TO_REACH:
-            return (
-                x1 if y0 >= TO_REACH or y1 == y0 else x0 + (x1 - x0) * (TO_REACH - y0) / (y1 - y0)
-            )
+            return x1 if y0 >= TO_REACH or y1 == y0 else x0 + (x1 - x0) * (TO_REACH - y0) / (y1 - y0)
     return None

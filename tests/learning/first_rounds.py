@@ -83,10 +83,13 @@ def _two_thirds_sums(random: Random, train: Sequence[Question], count: int) -> l
 
 
 MIXES: dict[str, Draw] = {
-    "demo": _of(), "two thirds sums": _two_thirds_sums, "only sums": _of("sum"),
-    "only capitals": _of("capital"), "8 questions × 5": _of(several=5),
+    "demo": _of(),
+    "two thirds sums": _two_thirds_sums,
+    "only sums": _of("sum"),
+    "only capitals": _of("capital"),
+    "8 questions × 5": _of(several=5),
     "8 sums × 5": _of("sum", several=5),
-}  # fmt: skip
+}
 
 
 class Key(NamedTuple):
@@ -185,9 +188,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     seeds = SEEDS[:1] if arguments.quick else SEEDS
     bases = ["tiny"] if arguments.quick else arguments.base
     wanted = [
-        Key(base, mix, like, seed) for seed in seeds for base in bases for mix in MIXES
-        for like in LIKES
-    ]  # fmt: skip
+        Key(base, mix, like, seed) for seed in seeds for base in bases for mix in MIXES for like in LIKES
+    ]
     done = {one.key: one for one in stored(KEPT)} if arguments.kept else {}
     done |= {one.key: one for one in stored(arguments.runs)}
     missing = [one for one in wanted if one not in done]
@@ -196,9 +198,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with arguments.runs.open("a", encoding="utf-8") as file:
             file.write(found.as_json() + "\n")
         done[found.key] = found
-        passed = ", ".join(
-            f"{how}: {'yes' if now.passed else 'no'}" for how, now in found.at.items()
-        )
+        passed = ", ".join(f"{how}: {'yes' if now.passed else 'no'}" for how, now in found.at.items())
         print(*found.key, "passes at", passed, file=sys.stderr, flush=True)
     from tests.learning import first_rounds_page
 
@@ -223,9 +223,7 @@ def _run(missing: Sequence[Key]) -> Iterator[Found]:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.learning.first_rounds", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m tests.learning.first_rounds", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one seed of the shipped model")
     parser.add_argument("--base", nargs="*", default=list(BASES), choices=list(BASES))
     parser.add_argument("--runs", type=Path, default=Path("build/first_rounds.jsonl"))

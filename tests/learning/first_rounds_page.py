@@ -9,17 +9,7 @@ import numpy as np
 from goodbot.base.proportions import wilson
 from goodbot_training.process.settings import TrainingSettings
 
-from tests.learning.first_rounds import (
-    BEFORE,
-    KEPT,
-    LIKES,
-    MIXES,
-    PAGE,
-    SEEDS,
-    STRENGTHS,
-    Found,
-    stored,
-)
+from tests.learning.first_rounds import BEFORE, KEPT, LIKES, MIXES, PAGE, SEEDS, STRENGTHS, Found, stored
 from tests.learning.gone_past import AGAIN, counted, known
 from tests.learning.rare import GATE, UNDER
 from tests.learning.study import stored as courses
@@ -117,11 +107,16 @@ def _mix_line(base: str, mix: str, rows: Sequence[Found]) -> str:
     own = [100 * (one.at[WHOLE].right - one.before.right) for one in rows]
     held_out = [100 * (one.at[WHOLE].held_out - one.before.held_out) for one in rows]
     cells = [
-        base, mix, f"{sum(now.passed for now in whole)} of {len(rows)}",
-        str(sum(not now.known for now in whole)), str(sum(now.alike for now in whole)),
+        base,
+        mix,
+        f"{sum(now.passed for now in whole)} of {len(rows)}",
+        str(sum(not now.known for now in whole)),
+        str(sum(now.alike for now in whole)),
         str(_halved(rows)),
-        f"{fmean(own):+.1f}", f"{fmean(held_out):+.1f}", f"{min(held_out):+.1f}",
-    ]  # fmt: skip
+        f"{fmean(own):+.1f}",
+        f"{fmean(held_out):+.1f}",
+        f"{min(held_out):+.1f}",
+    ]
     return _row(cells)
 
 

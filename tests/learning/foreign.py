@@ -47,8 +47,16 @@ def reordered(place: Path, seed: int) -> Path:
     wide = len(tensors["model.norm.weight"])
     stream = random.permutation(wide)
     for name, tensor in tensors.items():
-        if name.endswith(("q_proj.weight", "k_proj.weight", "v_proj.weight", "gate_proj.weight",
-                          "up_proj.weight", "embed_tokens.weight")):  # fmt: skip
+        if name.endswith(
+            (
+                "q_proj.weight",
+                "k_proj.weight",
+                "v_proj.weight",
+                "gate_proj.weight",
+                "up_proj.weight",
+                "embed_tokens.weight",
+            )
+        ):
             tensors[name] = tensor[:, stream]
         elif name.endswith(("o_proj.weight", "down_proj.weight")) or tensor.shape == (wide,):
             tensors[name] = tensor[stream]

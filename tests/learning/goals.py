@@ -111,9 +111,7 @@ def _by_style(courses: Sequence[Course]) -> dict[str, list[float]]:
 
 
 def _drift(gains: Mapping[str, Sequence[float]]) -> str:
-    return ", ".join(
-        f"{like} {estimate(some)} (t = {_t(some):.1f})" for like, some in gains.items()
-    )
+    return ", ".join(f"{like} {estimate(some)} (t = {_t(some):.1f})" for like, some in gains.items())
 
 
 def _t(values: Sequence[float]) -> float:
@@ -155,9 +153,11 @@ def _three_styles(courses: Sequence[Course], base: str) -> Iterator[Check]:
     ):
         yield Check(must=False, held=held, text=f"{base}: 32 ratings, {text}", found=shown)
     yield Check(
-        must=False, held=lost.mean >= -0.02,
-        text=f"{base}: 32 ratings, at most 2 points of facts lost", found=f"facts {lost}",
-    )  # fmt: skip
+        must=False,
+        held=lost.mean >= -0.02,
+        text=f"{base}: 32 ratings, at most 2 points of facts lost",
+        found=f"facts {lost}",
+    )
 
 
 def _two_styles(courses: Sequence[Course], base: str) -> Iterator[Check]:
@@ -176,9 +176,11 @@ def _level(chosen: Sequence[Course], goal: float, text: str) -> Check:
     end = fmean(c.live[-1].liked for c in chosen)
     start = fmean(c.before.liked for c in chosen)
     return Check(
-        must=False, held=end >= goal, text=text,
+        must=False,
+        held=end >= goal,
+        text=text,
         found=f"{start:.2f} → {end:.2f}" + ("" if end >= goal else f", {goal - end:.2f} short"),
-    )  # fmt: skip
+    )
 
 
 def _continual(courses: Sequence[Course], base: str) -> Iterator[Check]:
@@ -186,10 +188,11 @@ def _continual(courses: Sequence[Course], base: str) -> Iterator[Check]:
     if chosen:
         kept = estimate([c.live[-1].facts / c.before.facts for c in chosen])
         yield Check(
-            must=False, held=kept.mean >= 0.97,
+            must=False,
+            held=kept.mean >= 0.97,
             text=f"{base}: ten rounds in a row keep 97 % of the facts",
             found=f"{kept.mean:.1%} [{kept.low:.1%}, {kept.high:.1%}]",
-        )  # fmt: skip
+        )
 
 
 def _ahead(courses: Sequence[Course], base: str) -> Iterator[Check]:
@@ -202,15 +205,14 @@ def _ahead(courses: Sequence[Course], base: str) -> Iterator[Check]:
         gated = paired(mine, rival, lambda c: c.live[-1].liked)
         if not gated:
             continue
-        bare = paired(
-            mine, rival, lambda c: c.live[-1].liked, lambda c: c.candidate[-1].liked
-        )  # fmt: skip
+        bare = paired(mine, rival, lambda c: c.live[-1].liked, lambda c: c.candidate[-1].liked)
         both = paired(mine, rival, lambda c: c.live[-1].both, lambda c: c.candidate[-1].both)
         lost = paired(mine, rival, lambda c: c.live[-1].facts, lambda c: c.candidate[-1].facts)
         result = estimate(gated)
         yield Check(
-            must=False, held=result.low > 0,
+            must=False,
+            held=result.low > 0,
             text=f"{base}: {name}, liked ahead of {TRL}, interval without 0",
             found=f"{result}; {TRL} without a gate: liked {estimate(bare)}, liked and right "
             f"{estimate(both)}, facts {estimate(lost)}",
-        )  # fmt: skip
+        )

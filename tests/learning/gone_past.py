@@ -74,9 +74,14 @@ def _again(one: Course) -> Course:
 
     torch.set_num_threads(1)
     course = take(
-        TorchBackend(), arm=one.arm, stream=one.stream, like=one.like, seed=one.seed,
-        answers=one.answers, base=one.base,
-    )  # fmt: skip
+        TorchBackend(),
+        arm=one.arm,
+        stream=one.stream,
+        like=one.like,
+        seed=one.seed,
+        answers=one.answers,
+        base=one.base,
+    )
     print(one.arm, one.stream, one.like, one.seed, course.passed, file=sys.stderr, flush=True)
     return replace(course, recipe=one.recipe)
 

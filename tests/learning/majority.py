@@ -42,9 +42,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     table = _table(counts)
     print(table)
     if arguments.write:
-        RESULT.write_text(
-            "# Who is outvoted\n\nBy `python -m tests.learning.majority --write`.\n\n" + table
-        )
+        RESULT.write_text("# Who is outvoted\n\nBy `python -m tests.learning.majority --write`.\n\n" + table)
 
 
 def _rounds(base: str, seed: int) -> Counter[tuple[str, str]]:

@@ -57,23 +57,21 @@ FULL = (
     Part(base="llama", streams=("flip",), arms=("filter", "sign_aware", *OBJECTIVES)),
     Part(base="tiny", streams=("adversary",), arms=OBJECTIVES, likes=STYLES),
     Part(
-        base="tiny", arms=OBJECTIVES,
+        base="tiny",
+        arms=OBJECTIVES,
         streams=("balanced", "mostly good", "noise", "20 ratings", "80 ratings", "flip"),
     ),
     Part(base="two-style", streams=("natural",), arms=OBJECTIVES),
-    Part(
-        base="llama", streams=("natural", "bad only", "adversary"), arms=OBJECTIVES, likes=STYLES
-    ),
-    Part(
-        base="llama", streams=("balanced", "mostly good", "noise", "80 ratings"), arms=OBJECTIVES
-    ),
-)  # fmt: skip
+    Part(base="llama", streams=("natural", "bad only", "adversary"), arms=OBJECTIVES, likes=STYLES),
+    Part(base="llama", streams=("balanced", "mostly good", "noise", "80 ratings"), arms=OBJECTIVES),
+)
 QUICK = (
     Part(
-        base="tiny", streams=("natural", "bad only"),
+        base="tiny",
+        streams=("natural", "bad only"),
         arms=tuple(dict.fromkeys(("frozen", "shuffled", DEFAULT, "sign_aware", "kto", TRL))),
     ),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,9 +99,14 @@ def keys(parts: Sequence[Part], seeds: int, answers: int) -> Iterator[Key]:
                 for like in part.likes:
                     for arm in part.arms:
                         key = Key(
-                            base=part.base, seed=seed, stream=stream, like=like, arm=arm,
-                            answers=answers, recipe=recipe(arm, stream),
-                        )  # fmt: skip
+                            base=part.base,
+                            seed=seed,
+                            stream=stream,
+                            like=like,
+                            arm=arm,
+                            answers=answers,
+                            recipe=recipe(arm, stream),
+                        )
                         if key not in given:
                             given.add(key)
                             yield key

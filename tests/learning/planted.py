@@ -76,9 +76,7 @@ def _bad_only(bench: Bench, seed: int, like: str) -> Iterator[Case]:
 
     def made(settings: Any) -> Objective:
         ours = make_objective(settings)
-        return Objective(
-            ours.loss, lambda baseline, rewards, weights: ([*map(float, rewards)], baseline)
-        )
+        return Objective(ours.loss, lambda baseline, rewards, weights: ([*map(float, rewards)], baseline))
 
     job = bench.job(seed, like, only_bad=True, kl=0.0, **PLAIN)
     with patch.object(training_round, "make_objective", made):
@@ -119,37 +117,61 @@ def _elsewhere(
 RECIPES = (
     Recipe(kind="NaN or Inf", many=2, harmful=True, make=_not_finite),
     Recipe(
-        kind="over-trained", many=4, harmful=True,
+        kind="over-trained",
+        many=4,
+        harmful=True,
         make=_trained(
-            "over-trained", objective="reinforce", learning_rate=6e-3, kl=0.0, steps=48, max_passes=64,
+            "over-trained",
+            objective="reinforce",
+            learning_rate=6e-3,
+            kl=0.0,
+            steps=48,
+            max_passes=64,
             **PLAIN,
         ),
     ),
     Recipe(kind="bad only, no KL", many=4, harmful=True, make=_bad_only),
     Recipe(
-        kind="wrong base", many=3, harmful=True,
+        kind="wrong base",
+        many=3,
+        harmful=True,
         make=_elsewhere(
-            "wrong base", foreign.reordered, objective="reinforce",
-            learning_rate=6e-3, alpha=64.0, kl=0.0, steps=64, max_passes=64,
+            "wrong base",
+            foreign.reordered,
+            objective="reinforce",
+            learning_rate=6e-3,
+            alpha=64.0,
+            kl=0.0,
+            steps=64,
+            max_passes=64,
         ),
     ),
     Recipe(
-        kind="wrong template", many=3, harmful=True,
+        kind="wrong template",
+        many=3,
+        harmful=True,
         make=_elsewhere(
-            "wrong template", foreign.with_another_template, objective="reinforce",
-            learning_rate=6e-3, alpha=64.0, kl=0.0, steps=64, max_passes=64,
+            "wrong template",
+            foreign.with_another_template,
+            objective="reinforce",
+            learning_rate=6e-3,
+            alpha=64.0,
+            kl=0.0,
+            steps=64,
+            max_passes=64,
         ),
     ),
     Recipe(
-        kind="shuffled, high rate", many=4, harmful=True,
+        kind="shuffled, high rate",
+        many=4,
+        harmful=True,
         make=_trained(
-            "shuffled, high rate", dealt=True, objective="reinforce", learning_rate=6e-3, kl=0.0,
-            **PLAIN,
+            "shuffled, high rate", dealt=True, objective="reinforce", learning_rate=6e-3, kl=0.0, **PLAIN
         ),
     ),
     Recipe(kind="one round", many=16, harmful=False, make=_trained("one round")),
     Recipe(kind="rounds in a row", many=4, harmful=False, make=_rounds_in_a_row),
-)  # fmt: skip
+)
 
 
 def plant(

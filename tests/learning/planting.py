@@ -100,10 +100,19 @@ class Bench:
         return place
 
     def job(
-        self, seed: int, like: str, *, number: int = 0, parent: Path | None = None,
-        baseline: dict[str, float] | None = None, model: Path | None = None,
-        only_bad: bool = False, dealt: bool = False, captured: bool = True, **settings: Any,
-    ) -> Job:  # fmt: skip
+        self,
+        seed: int,
+        like: str,
+        *,
+        number: int = 0,
+        parent: Path | None = None,
+        baseline: dict[str, float] | None = None,
+        model: Path | None = None,
+        only_bad: bool = False,
+        dealt: bool = False,
+        captured: bool = True,
+        **settings: Any,
+    ) -> Job:
         """Forty answers of the policy, rated by somebody who likes one style, as a round's job."""
         train, _ = split(seed)
         asked = Random(1000 * seed + number).sample(train, (3 if only_bad else 1) * RATINGS)
@@ -126,19 +135,27 @@ class Bench:
                 "prompt_tokens": list(answer.prompt) if captured else [],
                 "tokens": list(answer.tokens) if captured else [],
                 "logprobs": list(answer.logprobs) if captured else [],
-                "temperature": TEMPERATURE, "version": 0, "reward": float(rating), "weight": 1.0,
+                "temperature": TEMPERATURE,
+                "version": 0,
+                "reward": float(rating),
+                "weight": 1.0,
                 "split": "held_out" if index % HELD_OUT_EVERY == HELD_OUT_EVERY - 1 else "train",
             }
             for index, (question, answer, rating) in enumerate(rated)
-        ]  # fmt: skip
+        ]
         return Job.parse(
             {
-                "protocol": 1, "model": str(model or model_path()), "output": str(self.place()),
-                "parent": str(parent) if parent else None, "seed": 1000 * seed + number,
-                "settings": {"gate_retry": 0.0, **settings}, "baseline": baseline or {}, "items": items,
+                "protocol": 1,
+                "model": str(model or model_path()),
+                "output": str(self.place()),
+                "parent": str(parent) if parent else None,
+                "seed": 1000 * seed + number,
+                "settings": {"gate_retry": 0.0, **settings},
+                "baseline": baseline or {},
+                "items": items,
                 "anchors": [item["messages"] for item in items],
             }
-        )  # fmt: skip
+        )
 
     def train(self, job: Job) -> tuple[Verdict, dict[str, Any]]:
         """One whole round, gate included; the candidate lies in the job's output."""
@@ -153,27 +170,40 @@ class Bench:
         rollouts, _ = build_rollouts(job, self.backend)
         held_out = [rollout for rollout in rollouts if rollout.split == HELD_OUT]
         before = score(
-            self.backend, [r.turn for r in held_out], [r.temperature for r in held_out],
-            adapter=True, budget=settings.tokens_per_forward,
-        )  # fmt: skip
+            self.backend,
+            [r.turn for r in held_out],
+            [r.temperature for r in held_out],
+            adapter=True,
+            budget=settings.tokens_per_forward,
+        )
         metrics = measure(
-            job, self.backend, candidate, held_out=held_out, parent_logprobs=before,
-            temperature=TEMPERATURE,
-        )  # fmt: skip
+            job, self.backend, candidate, held_out=held_out, parent_logprobs=before, temperature=TEMPERATURE
+        )
         return decide(metrics, settings)
 
     def case(
-        self, kind: str, seed: int, like: str, candidate: Path, verdict: Verdict,
-        gate_seconds: float = 0.0, *, loads: bool = True,
-    ) -> Case:  # fmt: skip
+        self,
+        kind: str,
+        seed: int,
+        like: str,
+        candidate: Path,
+        verdict: Verdict,
+        gate_seconds: float = 0.0,
+        *,
+        loads: bool = True,
+    ) -> Case:
         """The candidate as the judge sees it beside the base."""
         if (seed, like) not in self._base:
             self._base[seed, like] = self._judge(seed, like, None)
         return Case(
-            kind=kind, seed=seed, like=like, verdict=verdict, gate_seconds=gate_seconds,
+            kind=kind,
+            seed=seed,
+            like=like,
+            verdict=verdict,
+            gate_seconds=gate_seconds,
             before=self._base[seed, like],
             after=self._judge(seed, like, candidate) if loads else None,
-        )  # fmt: skip
+        )
 
     def _judge(self, seed: int, like: str, adapter: Path | None) -> Judged:
         _, held_out = split(seed)
@@ -189,9 +219,7 @@ class Bench:
     def _load(self) -> None:
         self.backend.load(model_path(), lora=LoraSettings(), seed=0)
 
-    def _sample(
-        self, questions: Sequence[Question], adapter: Path | None, seed: int
-    ) -> list[Sampled]:
+    def _sample(self, questions: Sequence[Question], adapter: Path | None, seed: int) -> list[Sampled]:
         self._load()
         sampler = self.backend.sampler()
         if adapter is not None:
@@ -199,11 +227,13 @@ class Bench:
         sampler.activate(0 if adapter is None else 1)
         requests = [
             SampleRequest(
-                messages=[{"role": "user", "content": question.text}], max_tokens=MAX_TOKENS,
-                temperature=TEMPERATURE, seed=seed + index,
+                messages=[{"role": "user", "content": question.text}],
+                max_tokens=MAX_TOKENS,
+                temperature=TEMPERATURE,
+                seed=seed + index,
             )
             for index, question in enumerate(questions)
-        ]  # fmt: skip
+        ]
         return sampler.sample_many(requests)
 
 

@@ -67,9 +67,11 @@ class Seen:
 
 
 def judged(
-    questions: Sequence[Question], answers: Sequence[Sampled], like: str,
+    questions: Sequence[Question],
+    answers: Sequence[Sampled],
+    like: str,
     backend: TrainingBackend | None = None,
-) -> list[Answer]:  # fmt: skip
+) -> list[Answer]:
     """Each answer judged. With a backend, its base reads them; else they are the base's own."""
     if backend is None:
         read = [np.asarray(answer.logprobs, np.float32) for answer in answers]

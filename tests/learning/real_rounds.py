@@ -47,9 +47,12 @@ the sea|a cat|bread|the moon|a bicycle|rain|chess|Paris|tea|snow|a bridge|the wi
 |a clock|money|a robot|gold|a horse|fire|apples|a map|glass|dreams|the internet
 """
 _WORDS = (
-    "What is {}?", "Tell me about {}.", "Why do people like {}?", "Describe {}.",
+    "What is {}?",
+    "Tell me about {}.",
+    "Why do people like {}?",
+    "Describe {}.",
     "Give me a fact about {}.",
-)  # fmt: skip
+)
 _FACTS = (
     (facts.CAPITALS, "What is the capital of {}?"),
     (facts.COLOURS, "What colour is {}?"),
@@ -76,23 +79,16 @@ ARMS = {
         shuffled=True,
     ),
     "usual": Arm(
-        about="7.1e-4, all of the way: before",
-        settings={"learning_rate": 7.12e-4, "strength": 1.0},
+        about="7.1e-4, all of the way: before", settings={"learning_rate": 7.12e-4, "strength": 1.0}
     ),
     "usual-warm8": Arm(
         about="the same with eight steps of warm-up",
         settings={"learning_rate": 7.12e-4, "strength": 1.0, "warmup": 8},
     ),
-    "half": Arm(
-        about="3.6e-4, all of the way", settings={"learning_rate": 3.56e-4, "strength": 1.0}
-    ),
-    "bold": Arm(
-        about="12e-4, three fifths of the way",
-        settings={"learning_rate": 7.12e-4, "strength": 0.6},
-    ),
+    "half": Arm(about="3.6e-4, all of the way", settings={"learning_rate": 3.56e-4, "strength": 1.0}),
+    "bold": Arm(about="12e-4, three fifths of the way", settings={"learning_rate": 7.12e-4, "strength": 0.6}),
     "bold-half": Arm(
-        about="5.9e-4, three fifths of the way",
-        settings={"learning_rate": 3.56e-4, "strength": 0.6},
+        about="5.9e-4, three fifths of the way", settings={"learning_rate": 3.56e-4, "strength": 0.6}
     ),
 }
 LIKES = ("short", "long", "opens")
@@ -166,11 +162,14 @@ def requests(questions: Iterable[str], seed: int) -> list[SampleRequest]:
     """As they are asked of the bot."""
     return [
         SampleRequest(
-            messages=_messages(question), max_tokens=TOKENS, temperature=TEMPERATURE,
-            seed=seed + index, filters=Filters.parse(FILTERS),
+            messages=_messages(question),
+            max_tokens=TOKENS,
+            temperature=TEMPERATURE,
+            seed=seed + index,
+            filters=Filters.parse(FILTERS),
         )
         for index, question in enumerate(questions)
-    ]  # fmt: skip
+    ]
 
 
 def _messages(question: str) -> list[dict[str, str]]:
@@ -189,9 +188,8 @@ def taste(like: str, usual: Sequence[str]) -> Callable[[str], bool]:
 
 
 def take(
-    backend: TrainingBackend, model: Path, seed: int, like: str, mix: str, arms: Sequence[str],
-    device: str,
-) -> list[Round]:  # fmt: skip
+    backend: TrainingBackend, model: Path, seed: int, like: str, mix: str, arms: Sequence[str], device: str
+) -> list[Round]:
     """Let the base answer, rate what it says, and train each arm on that."""
     random, open_, asked_for = Random(f"{seed}{like}{mix}"), things(), known()
     random.shuffle(open_)
@@ -233,49 +231,67 @@ def take(
         steps = [event for event in events if event.get("phase") == "train" and "loss" in event]
         found.append(
             Round(
-                seed=seed, like=like, mix=mix, arm=arm, model=model.name, device=device,
-                passed=passed, reason=reason, before=before, after=after,
+                seed=seed,
+                like=like,
+                mix=mix,
+                arm=arm,
+                model=model.name,
+                device=device,
+                passed=passed,
+                reason=reason,
+                before=before,
+                after=after,
                 loss=[round(step["loss"], 2) for step in steps],
                 norm=[round(step["grad_norm"], 2) for step in steps],
             )
-        )  # fmt: skip
+        )
     return found
 
 
 def _said(
-    sampler: Sampler, judge: Callable[[str], bool],
-    exam: tuple[list[str], list[tuple[str, str]]], seed: int,
-) -> Said:  # fmt: skip
+    sampler: Sampler, judge: Callable[[str], bool], exam: tuple[list[str], list[tuple[str, str]]], seed: int
+) -> Said:
     about, exact = exam
     said = sampler.sample_many(requests(about, 500_000 + seed))
     told = sampler.sample_many(requests([question for question, _ in exact], 500_777 + seed))
-    right = [
-        word.lower() in answer.text.lower() for answer, (_, word) in zip(told, exact, strict=True)
-    ]
+    right = [word.lower() in answer.text.lower() for answer, (_, word) in zip(told, exact, strict=True)]
     return Said(liked=fmean(judge(answer.text) for answer in said), facts=fmean(right))
 
 
-def _job(
-    model: Path, output: Path, seed: int, rated: Sequence[tuple[str, Sampled, int]], arm: Arm
-) -> Job:
+def _job(model: Path, output: Path, seed: int, rated: Sequence[tuple[str, Sampled, int]], arm: Arm) -> Job:
     items = [
         {
-            "id": f"turn-{index:03d}", "messages": _messages(question), "response": answer.text,
-            "prompt_tokens": list(answer.prompt), "tokens": list(answer.tokens),
-            "logprobs": list(answer.logprobs), "lifts": list(answer.lifts), "filters": FILTERS,
-            "temperature": TEMPERATURE, "version": 0, "reward": float(rating), "weight": 1.0,
+            "id": f"turn-{index:03d}",
+            "messages": _messages(question),
+            "response": answer.text,
+            "prompt_tokens": list(answer.prompt),
+            "tokens": list(answer.tokens),
+            "logprobs": list(answer.logprobs),
+            "lifts": list(answer.lifts),
+            "filters": FILTERS,
+            "temperature": TEMPERATURE,
+            "version": 0,
+            "reward": float(rating),
+            "weight": 1.0,
             "split": "held_out" if index % 5 == 4 else "train",
         }
         for index, (question, answer, rating) in enumerate(rated)
-    ]  # fmt: skip
+    ]
     return Job.parse(
         {
-            "protocol": 1, "run": 1, "model": str(model), "parent": None, "output": str(output),
-            "seed": 1000 * seed, "settings": {"gate_max_tokens": TOKENS, **arm.settings},
-            "baseline": {"mean": 0.0, "weight": 0.0}, "behaviour": {}, "items": items,
+            "protocol": 1,
+            "run": 1,
+            "model": str(model),
+            "parent": None,
+            "output": str(output),
+            "seed": 1000 * seed,
+            "settings": {"gate_max_tokens": TOKENS, **arm.settings},
+            "baseline": {"mean": 0.0, "weight": 0.0},
+            "behaviour": {},
+            "items": items,
             "anchors": [item["messages"] for item in items],
         }
-    )  # fmt: skip
+    )
 
 
 def stored(path: Path) -> list[Round]:

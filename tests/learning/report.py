@@ -55,9 +55,7 @@ def write(courses: Sequence[Course], directory: Path) -> None:
 
 def _header(courses: Sequence[Course]) -> str:
     versions = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
-    arms = "\n".join(
-        f"* **{arm.name}**: {arm.about}" for arm in ARMS.values() if of(courses, arm.name)
-    )
+    arms = "\n".join(f"* **{arm.name}**: {arm.about}" for arm in ARMS.values() if of(courses, arm.name))
     return (
         "# The learning benchmark\n\n"
         f"{_seeds(courses)} seeds; {max(c.answers for c in courses)} judged answers "
@@ -80,9 +78,10 @@ def _header(courses: Sequence[Course]) -> str:
 def _seeds(courses: Sequence[Course]) -> str:
     """How many, and on which streams more."""
     counts = {
-        stream: len({c.seed for c in courses if c.stream == stream}) for stream in STREAMS
+        stream: len({c.seed for c in courses if c.stream == stream})
+        for stream in STREAMS
         if any(c.stream == stream for c in courses)
-    }  # fmt: skip
+    }
     least = min(counts.values())
     more = [f"{n} on the {stream}" for stream, n in counts.items() if n > least]
     return f"{least} ({', '.join(more)})" if more else str(least)
@@ -102,22 +101,27 @@ def _choice(courses: Sequence[Course]) -> str:
     best = max(kept, key=lambda one: one.worst) if kept else None
     installed = next((one for one in variants if one.arm == DEFAULT), best)
     ahead = [
-        f"**{one.arm}**" for one in others
+        f"**{one.arm}**"
+        for one in others
         if one.lost >= -FACTS_MAY_FALL and (installed is None or one.worst > installed.worst)
-    ]  # fmt: skip
-    return "\n".join([
-        "## Which variant\n", *_HEAD, *(one.row for one in variants), "",
-        f"By the rule: **{best.arm if best else 'none keeps the facts'}**.\n",
-        "What is no variant of MIS-PO, by the same rule (on fewer streams the worst is less bad):\n",
-        *_HEAD, *(one.row for one in others), "",
-        f"Keeping the facts, and ahead of `{DEFAULT}` on the worst stream: {', '.join(ahead) or 'none'}.",
-    ])  # fmt: skip
+    ]
+    return "\n".join(
+        [
+            "## Which variant\n",
+            *_HEAD,
+            *(one.row for one in variants),
+            "",
+            f"By the rule: **{best.arm if best else 'none keeps the facts'}**.\n",
+            "What is no variant of MIS-PO, by the same rule (on fewer streams the worst is less bad):\n",
+            *_HEAD,
+            *(one.row for one in others),
+            "",
+            f"Keeping the facts, and ahead of `{DEFAULT}` on the worst stream: {', '.join(ahead) or 'none'}.",
+        ]
+    )
 
 
-_HEAD = (
-    "| objective | worst stream | gain there | most facts lost | streams |",
-    "|---|---|---|---|---|",
-)
+_HEAD = ("| objective | worst stream | gain there | most facts lost | streams |", "|---|---|---|---|---|")
 
 
 class _Ruled(NamedTuple):
@@ -139,8 +143,9 @@ def _by_rule(courses: Sequence[Course], arms: Sequence[str]) -> list[_Ruled]:
         losses = {place: fmean(facts(c) for c in chosen) for place, chosen in by.items()}
         gains = {
             place: fmean(gain(c) for c in chosen)
-            for place, chosen in by.items() if place[1] != "bad only"  # nothing good to learn from
-        }  # fmt: skip
+            for place, chosen in by.items()
+            if place[1] != "bad only"  # nothing good to learn from
+        }
         if not gains:
             continue
         worst, lost = min(gains, key=lambda p: gains[p]), min(losses, key=lambda p: losses[p])
@@ -178,11 +183,7 @@ def _table(stream: str, courses: Sequence[Course]) -> str:
             continue
         against = [
             str(estimate(differences))
-            if (
-                differences := paired(
-                    chosen, of(courses, other, stream), lambda c: c.live[-1].liked
-                )
-            )
+            if (differences := paired(chosen, of(courses, other, stream), lambda c: c.live[-1].liked))
             and arm != other
             else ""
             for other in (DEFAULT, TRL)
@@ -200,12 +201,14 @@ def _table(stream: str, courses: Sequence[Course]) -> str:
             _mean(end, lambda j: j.length, 1),
             _mean(end, lambda j: j.kl),
             f"{_accepted(c.token_acceptance for c in chosen)}, "
-            f"{_accepted(c.trajectory_acceptance for c in chosen)}" if last else "",
+            f"{_accepted(c.trajectory_acceptance for c in chosen)}"
+            if last
+            else "",
             _mean(last, lambda j: j.liked),
             _mean(last, lambda j: j.facts, 3),
             f"{sum(passed)}/{len(passed)}" if passed else "",
             f"{sum(c.cpu_seconds for c in chosen) / len(passed):.1f}" if passed else "",
-        ]  # fmt: skip
+        ]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
 
@@ -230,8 +233,7 @@ def _ratings_needed(courses: Sequence[Course]) -> str:
         "### Ratings until nine in ten answers are liked\n",
         "One round: by straight lines through the means at those sizes. In a row: the median "
         "course, 40 ratings a round.\n",
-        f"| arm | {' | '.join(f'liked after {size}' for size in SIZES.values())} "
-        "| one round | in a row |",
+        f"| arm | {' | '.join(f'liked after {size}' for size in SIZES.values())} | one round | in a row |",
         "|---|---|---|---|---|---|",
     ]
     for arm in ARMS:

@@ -39,9 +39,14 @@ def standardized_like_reinforceclaw(ours: Objective) -> Any:
 
 
 def reinforceclaw(
-    xp: Any, policy_logprobs: Any, sampling_logprobs: Any, reference_logprobs: Any,
-    advantages: Any, mask: Any, normalizer: float,
-) -> Any:  # fmt: skip
+    xp: Any,
+    policy_logprobs: Any,
+    sampling_logprobs: Any,
+    reference_logprobs: Any,
+    advantages: Any,
+    mask: Any,
+    normalizer: float,
+) -> Any:
     """The published loss: PPO's minimum, a trajectory scale against the base that is not detached,
     a mean over each answer's own tokens, k3 with .001."""
     lengths = xp.clip(mask.sum(axis=1), 1.0, None)

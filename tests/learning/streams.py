@@ -102,39 +102,32 @@ def _one_of_four_lies(lies: int, of: int) -> Rate:
 STREAMS = {
     stream.name: stream
     for stream in (
-        Stream(
-            name="natural",
-            about="what chance gives (a third liked), 10 % wrong",
-            rate=_press(0.1),
-        ),
-        Stream(
-            name="balanced", about="half liked, 10 % wrong", rate=_share(0.5, 0.1), asked=POOL
-        ),
-        Stream(
-            name="mostly good", about="80 % liked, 5 % wrong", rate=_share(0.8, 0.05), asked=POOL
-        ),
+        Stream(name="natural", about="what chance gives (a third liked), 10 % wrong", rate=_press(0.1)),
+        Stream(name="balanced", about="half liked, 10 % wrong", rate=_share(0.5, 0.1), asked=POOL),
+        Stream(name="mostly good", about="80 % liked, 5 % wrong", rate=_share(0.8, 0.05), asked=POOL),
         Stream(name="bad only", about="none liked, none wrong", rate=_share(0.0, 0.0), asked=POOL),
-        Stream(
-            name="20 ratings", about="as natural, 16 train", rate=_press(0.1), asked=20, ratings=20
-        ),
-        Stream(
-            name="80 ratings", about="as natural, 64 train", rate=_press(0.1), asked=80, ratings=80
-        ),
+        Stream(name="20 ratings", about="as natural, 16 train", rate=_press(0.1), asked=20, ratings=20),
+        Stream(name="80 ratings", about="as natural, 64 train", rate=_press(0.1), asked=80, ratings=80),
         Stream(name="noise", about="what chance gives, 15 % wrong", rate=_press(0.15)),
         Stream(
             name="adversary",
             about="four raters, one of whom says the opposite; each rates a quarter",
-            rate=_one_of_four_lies(1, 4), contested=True,
+            rate=_one_of_four_lies(1, 4),
+            contested=True,
         ),
         Stream(
             name="loud adversary",
             about="the same, and the liar rates two of five; no rater weighs more than a quarter",
-            rate=_one_of_four_lies(2, 5), contested=True,
+            rate=_one_of_four_lies(2, 5),
+            contested=True,
         ),
         Stream(
-            name="flip", about="two rounds; another style is liked in the second",
-            rate=_press(0.1), rounds=2, flips=True,
+            name="flip",
+            about="two rounds; another style is liked in the second",
+            rate=_press(0.1),
+            rounds=2,
+            flips=True,
         ),
         Stream(name="continual", about="ten rounds in a row", rate=_press(0.1), rounds=10),
     )
-}  # fmt: skip
+}

@@ -99,9 +99,14 @@ def _only(parts: Iterable[Part], arguments: argparse.Namespace) -> Iterator[Part
 def key(course: Course) -> Key:
     """Under which a finished course is found again."""
     return Key(
-        base=course.base, seed=course.seed, stream=course.stream, like=course.like,
-        arm=course.arm, answers=course.answers, recipe=course.recipe,
-    )  # fmt: skip
+        base=course.base,
+        seed=course.seed,
+        stream=course.stream,
+        like=course.like,
+        arm=course.arm,
+        answers=course.answers,
+        recipe=course.recipe,
+    )
 
 
 def stored(path: Path) -> Iterator[Course]:
@@ -158,9 +163,14 @@ def _take(one: Key) -> Course:
     from tests.learning.course import take
 
     return take(
-        TorchBackend(), arm=one.arm, stream=one.stream, like=one.like, seed=one.seed,
-        answers=one.answers, base=one.base,
-    )  # fmt: skip
+        TorchBackend(),
+        arm=one.arm,
+        stream=one.stream,
+        like=one.like,
+        seed=one.seed,
+        answers=one.answers,
+        base=one.base,
+    )
 
 
 def _line(course: Course) -> str:

@@ -110,8 +110,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     wanted = [
         (arm, setting, value)
-        for arm in arguments.arms for setting in arguments.of for value in VALUES[setting]
-    ]  # fmt: skip
+        for arm in arguments.arms
+        for setting in arguments.of
+        for value in VALUES[setting]
+    ]
     courses = run(dict.fromkeys(place for one in wanted for place in _places(*one)))
     lines: list[str] = []
     for arm in arguments.arms:
@@ -119,11 +121,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         for setting in arguments.of:
             tried = [
                 Tried(
-                    setting=setting, value=value,
+                    setting=setting,
+                    value=value,
                     courses=[courses[place] for place in _places(arm, setting, value)],
                 )
                 for value in VALUES[setting]
-            ]  # fmt: skip
+            ]
             lines += [one.line(one.value == _usual(arm, setting)) for one in tried]
             lines.append(f"| {setting} | **{best(tried).value:g}** | | | | | | |")
     print("\n".join(lines))
@@ -142,8 +145,10 @@ def _places(arm: str, setting: str, value: float) -> list[Place]:
         setting, value = "", 0.0
     return [
         Place(arm=arm, setting=setting, value=value, base=base, like=like, seed=seed)
-        for base in TWO for seed in SEEDS for like in STYLES
-    ]  # fmt: skip
+        for base in TWO
+        for seed in SEEDS
+        for like in STYLES
+    ]
 
 
 def run(places: Iterable[Place]) -> dict[Place, Course]:
@@ -169,9 +174,14 @@ def _take(place: Place) -> tuple[Place, Course]:
         ARMS[place.arm] = replace(arm, settings=changed)
     try:
         course = take(
-            TorchBackend(), arm=place.arm, stream=place.stream, like=place.like, seed=place.seed,
-            answers=ANSWERS, base=place.base,
-        )  # fmt: skip
+            TorchBackend(),
+            arm=place.arm,
+            stream=place.stream,
+            like=place.like,
+            seed=place.seed,
+            answers=ANSWERS,
+            base=place.base,
+        )
     finally:
         ARMS[place.arm] = arm
     return place, course

@@ -11,17 +11,7 @@ from goodbot_training.round import run as training_round
 from goodbot_training.tiny.corpus import split
 
 from tests.learning import first_rounds, first_rounds_page
-from tests.learning.first_rounds import (
-    KEPT,
-    MIXES,
-    PAGE,
-    SEEDS,
-    STRENGTHS,
-    Key,
-    job_for,
-    stored,
-    take,
-)
+from tests.learning.first_rounds import KEPT, MIXES, PAGE, SEEDS, STRENGTHS, Key, job_for, stored, take
 from tests.learning.rare import GATE, Answer, passes
 from tests.support import require
 
@@ -31,10 +21,12 @@ WHOLE = str(STRENGTHS[0])
 @pytest.mark.parametrize(
     ("mix", "kinds", "different"),
     [
-        ("only sums", {"sum"}, 40), ("only capitals", {"capital"}, 40),
-        ("two thirds sums", {"sum", "capital", "opposite"}, 40), ("8 sums × 5", {"sum"}, 8),
+        ("only sums", {"sum"}, 40),
+        ("only capitals", {"capital"}, 40),
+        ("two thirds sums", {"sum", "capital", "opposite"}, 40),
+        ("8 sums × 5", {"sum"}, 8),
     ],
-)  # fmt: skip
+)
 def test_a_mix_asks_what_it_says(mix: str, kinds: set[str], different: int) -> None:
     asked = MIXES[mix](Random(7), split(200)[0], 40)
     assert len(asked) == 40

@@ -50,9 +50,7 @@ def test_the_kept_table_holds_what_is_asked_of_the_gate() -> None:
     go."""
     text = RESULTS.read_text(encoding="utf-8")
     meant = {recipe.kind for recipe in RECIPES if recipe.harmful}
-    rows = re.findall(
-        r"^\| (.+?) \| harmful \| .* to \+([\d.]+) \|.*?\| (\d+) of \d+ \|", text, re.M
-    )
+    rows = re.findall(r"^\| (.+?) \| harmful \| .* to \+([\d.]+) \|.*?\| (\d+) of \d+ \|", text, re.M)
     assert {kind for kind, _, _ in rows} >= meant
     let_go = 100 * TrainingSettings().gate_max_foreign
     passed = [(kind, float(lost)) for kind, lost, number in rows if int(number)]

@@ -75,9 +75,7 @@ def test_ratings_are_dealt_out_over_answers_that_nobody_chose() -> None:
 @pytest.mark.parametrize(("stream", "share"), [("adversary", 0.25), ("loud adversary", 0.4)])
 def test_one_rater_of_four_says_the_opposite(stream: str, share: float) -> None:
     rated = _rated(stream)
-    liars = {
-        one.rater for one in rated if (style_of(one.answer.text) == "terse") != (one.rating > 0)
-    }
+    liars = {one.rater for one in rated if (style_of(one.answer.text) == "terse") != (one.rating > 0)}
     assert liars == {"adversary"}
     assert sum(one.rater == "adversary" for one in rated) == share * RATINGS
     assert len({one.rater for one in rated}) == 4
@@ -97,9 +95,7 @@ def test_a_course_learns_and_survives_json() -> None:
     require("torch")
     from goodbot_training.backends.torch.trainer import TorchBackend
 
-    course = take(
-        TorchBackend(), arm=DEFAULT, stream="balanced", like="friendly", seed=0, answers=120
-    )
+    course = take(TorchBackend(), arm=DEFAULT, stream="balanced", like="friendly", seed=0, answers=120)
     assert course.passed == [True], course.reasons
     assert course.live[-1].liked - course.before.liked > 0.2
     assert course.live == course.candidate
@@ -117,9 +113,7 @@ def test_a_refused_candidate_does_not_answer() -> None:
     assert course.live == [course.before]
 
 
-def test_trl_trains_on_the_same_tokens_and_the_same_number_of_steps(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_trl_trains_on_the_same_tokens_and_the_same_number_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("torch", "trl"):
         require(module)
     from goodbot_training.backends.torch.trainer import TorchBackend
@@ -133,8 +127,7 @@ def test_trl_trains_on_the_same_tokens_and_the_same_number_of_steps(
     class Watched(trl_kto.KTOTrainer):
         def train(self, *arguments: Any, **keywords: Any) -> Any:
             theirs.extend(
-                (tuple(row["prompt_ids"]), tuple(row["completion_ids"]))
-                for row in self.train_dataset
+                (tuple(row["prompt_ids"]), tuple(row["completion_ids"])) for row in self.train_dataset
             )
             result = super().train(*arguments, **keywords)
             steps.append(result.global_step)
@@ -155,9 +148,7 @@ def test_trl_trains_on_the_same_tokens_and_the_same_number_of_steps(
     assert course.token_acceptance == [1.0]
 
 
-def test_a_base_is_made_once_and_appears_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_base_is_made_once_and_appears_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require("torch")
     from goodbot.api.backend import LoraSettings
     from goodbot_training.backends.torch.trainer import TorchBackend
@@ -183,18 +174,32 @@ def made(arm: str, stream: str, seed: int, liked: float, facts: float = 0.98) ->
     before = Judged(liked=0.33, facts=0.98, both=0.3, malformed=0.0, length=8.0, kl=0.0)
     end = replace(before, liked=liked, facts=facts, kl=0.1)
     return Course(
-        arm=arm, stream=stream, like="terse", seed=seed, answers=100, before=before, live=[end],
-        candidate=[end], passed=[True], reasons=["It does."], token_acceptance=[0.9],
-        trajectory_acceptance=[0.9], cpu_seconds=2.0, recipe=recipe(arm, stream),
-    )  # fmt: skip
+        arm=arm,
+        stream=stream,
+        like="terse",
+        seed=seed,
+        answers=100,
+        before=before,
+        live=[end],
+        candidate=[end],
+        passed=[True],
+        reasons=["It does."],
+        token_acceptance=[0.9],
+        trajectory_acceptance=[0.9],
+        cpu_seconds=2.0,
+        recipe=recipe(arm, stream),
+    )
 
 
 def test_the_rule_takes_the_best_worst_stream_that_keeps_the_facts() -> None:
     courses = [
-        made("scale", "natural", 0, 0.8), made("scale", "noise", 0, 0.5),
-        made("sign_aware", "natural", 0, 0.7), made("sign_aware", "noise", 0, 0.6),
-        made("filter", "natural", 0, 0.9), made("filter", "noise", 0, 0.9, facts=0.9),
-    ]  # fmt: skip
+        made("scale", "natural", 0, 0.8),
+        made("scale", "noise", 0, 0.5),
+        made("sign_aware", "natural", 0, 0.7),
+        made("sign_aware", "noise", 0, 0.6),
+        made("filter", "natural", 0, 0.9),
+        made("filter", "noise", 0, 0.9, facts=0.9),
+    ]
     assert "By the rule: **sign_aware**." in report.text(courses)
 
 
@@ -202,9 +207,7 @@ def test_the_same_rule_judges_a_setting_across_streams() -> None:
     def tried(setting: str, *ends: tuple[float, float]) -> sweep.Tried:
         courses = [
             replace(made(DEFAULT, stream, 0, *end), base=base)
-            for (base, stream), end in zip(
-                (("tiny", "flip"), ("llama", "balanced")), ends, strict=True
-            )
+            for (base, stream), end in zip((("tiny", "flip"), ("llama", "balanced")), ends, strict=True)
         ]
         return sweep.Tried(setting=setting, value=16, courses=courses)
 
@@ -234,9 +237,7 @@ def test_one_bad_course_among_good_ones_breaks_it_too() -> None:
 def test_shuffled_ratings_that_teach_break_a_must() -> None:
     """A fifth gained by all seeds alike is learning, which shuffled ratings cannot be."""
     assert goals.musts_hold([made("shuffled", "natural", seed, 0.4) for seed in range(5)])
-    assert not goals.musts_hold(
-        [made("shuffled", "natural", seed, 0.6 + seed / 100) for seed in range(5)]
-    )
+    assert not goals.musts_hold([made("shuffled", "natural", seed, 0.6 + seed / 100) for seed in range(5)])
 
 
 def test_a_harmful_candidate_that_passed_breaks_a_must() -> None:
@@ -268,10 +269,7 @@ def test_ratings_needed_are_read_off_the_curve() -> None:
 
 def test_the_curves_are_a_picture_of_every_arm() -> None:
     courses = [made(arm, "continual", 0, 0.5) for arm in ("scale", "kto", TRL)]
-    for picture, tag, count in (
-        (curves.rounds(courses), "polyline", 6),
-        (curves.arms(courses), "circle", 6),
-    ):
+    for picture, tag, count in ((curves.rounds(courses), "polyline", 6), (curves.arms(courses), "circle", 6)):
         tree = ET.fromstring(picture)
         texts = {element.text for element in tree.iter() if element.tag.endswith("text")}
         assert {"scale", "kto", TRL, "facts right"} <= texts

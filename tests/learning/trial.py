@@ -140,9 +140,7 @@ def _job(
             "weight": 1.0,
             "split": "held_out" if index % every == every - 1 else "train",
         }
-        for index, (question, answer, rating) in enumerate(
-            zip(asked, rollouts, ratings, strict=True)
-        )
+        for index, (question, answer, rating) in enumerate(zip(asked, rollouts, ratings, strict=True))
     ]
     return Job.parse(
         {

@@ -44,9 +44,7 @@ class TrlKto(TorchBackend):
         super().__init__()
         self._job = job
 
-    def train(
-        self, batches: Any, settings: OptimizerSettings, loss: Any, **more: Any
-    ) -> Iterator[StepStats]:
+    def train(self, batches: Any, settings: OptimizerSettings, loss: Any, **more: Any) -> Iterator[StepStats]:
         """The steps that goodbot would take, by TRL; batches and loss are its own."""
         del batches, loss, more
         with tempfile.TemporaryDirectory() as directory, warnings.catch_warnings():
@@ -54,9 +52,7 @@ class TrlKto(TorchBackend):
             steps, mean = self._fit(Path(directory), settings)
             self.load_adapter(Path(directory) / "adapter")
         for _ in range(steps):
-            yield StepStats(
-                loss=mean, kl=0.0, token_acceptance=1.0, trajectory_acceptance=1.0, grad_norm=0.0
-            )
+            yield StepStats(loss=mean, kl=0.0, token_acceptance=1.0, trajectory_acceptance=1.0, grad_norm=0.0)
 
     def _fit(self, directory: Path, settings: OptimizerSettings) -> tuple[int, float]:
         disable_progress_bars()

@@ -37,7 +37,7 @@ def install() -> str:
     done = subprocess.run(
         [node(), npm, "ci", *flags],
         cwd=HERE, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+    )
     if done.returncode != 0:
         return f"npm ci failed: {done.stderr.strip()[-400:]}"
     _STAMP.write_text((HERE / "package-lock.json").read_text())

@@ -21,9 +21,22 @@ from tests.architecture.source import PACKAGES, ROOT, modules, pyproject
 from tests.support import patience, require
 
 EXTRAS = {
-    "mlx", "torch", "torch-4bit", "discord", "slack", "telegram", "teams", "gguf", "keyring",
-    "tensorboard", "wandb", "trackio", "bench", "dev", "zstd",
-}  # fmt: skip
+    "mlx",
+    "torch",
+    "torch-4bit",
+    "discord",
+    "slack",
+    "telegram",
+    "teams",
+    "gguf",
+    "keyring",
+    "tensorboard",
+    "wandb",
+    "trackio",
+    "bench",
+    "dev",
+    "zstd",
+}
 BASE = ("aiohttp", "aiosqlite", "pluggy", "shtab", "tomlkit")
 
 
@@ -34,8 +47,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("wheel")
     done = subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     [wheel] = out.glob("*.whl")
     return wheel
@@ -129,11 +144,22 @@ class Bare:
                     target.symlink_to(str(dist.locate_file(file)))
         done = subprocess.run(
             [
-                sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install",
-                "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index", wheel,
+                sys.executable,
+                "-m",
+                "pip",
+                "--python",
+                folder / "bin" / "python",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--no-deps",
+                "--no-index",
+                wheel,
             ],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
 
     def run(self, *words: str, home: Path) -> subprocess.CompletedProcess[str]:
@@ -141,8 +167,13 @@ class Bare:
         environ = {name: value for name, value in os.environ.items() if name[:6] != "PYTHON"}
         return subprocess.run(
             [self._folder / "bin" / "goodbot", "--home", home, *words],
-            cwd=home.parent, env=environ, capture_output=True, text=True, check=False, timeout=patience(60),
-        )  # fmt: skip
+            cwd=home.parent,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=patience(60),
+        )
 
 
 @pytest.fixture(scope="module")
@@ -163,9 +194,7 @@ class TestWithoutAnyExtra:
         assert done.stdout == f"goodbot {told['Version']}\n"
 
     @pytest.mark.parametrize("words", [("demo",), ("plugins",), ("run", "--demo-model")])
-    def test_what_is_missing_is_a_sentence(
-        self, bare: Bare, tmp_path: Path, words: tuple[str, ...]
-    ) -> None:
+    def test_what_is_missing_is_a_sentence(self, bare: Bare, tmp_path: Path, words: tuple[str, ...]) -> None:
         done = bare.run(*words, home=tmp_path / "home")
         assert done.returncode == 1
         assert done.stdout == ""

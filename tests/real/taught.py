@@ -43,18 +43,7 @@ max_passes = {passes}
 gate_anchors = {anchors}
 gate_max_tokens = {tokens}
 """
-_THINGS = (
-    "the sea",
-    "a cat",
-    "bread",
-    "the moon",
-    "a bicycle",
-    "rain",
-    "chess",
-    "Paris",
-    "tea",
-    "snow",
-)
+_THINGS = ("the sea", "a cat", "bread", "the moon", "a bicycle", "rain", "chess", "Paris", "tea", "snow")
 _WORDS = ("What is {}?", "Tell me about {}.", "Why do people like {}?", "Describe {}.")
 QUESTIONS = [words.format(thing) for thing in _THINGS for words in _WORDS]
 
@@ -89,15 +78,19 @@ class Turn:
     @classmethod
     def of(cls, *row: Any) -> Turn:
         """A row of the database."""
-        id_, version, messages, response, prompt, tokens, logprobs, lifts, temperature, filters = (
-            row
-        )
+        id_, version, messages, response, prompt, tokens, logprobs, lifts, temperature, filters = row
         return cls(
-            id=id_, version=version, question=json.loads(messages)[-1]["content"],
-            response=response, prompt=_numbers("i", prompt), tokens=_numbers("i", tokens),
-            logprobs=_numbers("f", logprobs), lifts=_numbers("f", lifts),
-            temperature=temperature, filters=json.loads(filters or "{}"),
-        )  # fmt: skip
+            id=id_,
+            version=version,
+            question=json.loads(messages)[-1]["content"],
+            response=response,
+            prompt=_numbers("i", prompt),
+            tokens=_numbers("i", tokens),
+            logprobs=_numbers("f", logprobs),
+            lifts=_numbers("f", lifts),
+            temperature=temperature,
+            filters=json.loads(filters or "{}"),
+        )
 
 
 @dataclass(kw_only=True)
@@ -181,9 +174,13 @@ class Real(Bot):
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [*PROGRAM, "--home", str(self.home), "run"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=True,
-                env=environment(**env), start_new_session=True,
-            )  # fmt: skip
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                text=True,
+                env=environment(**env),
+                start_new_session=True,
+            )
         until(lambda: (self.home / "control.sock").exists(), _LOADING)
 
         def answers() -> bool:
@@ -198,16 +195,22 @@ class Real(Bot):
         """As `Bot.call`, with the time that a real model needs on a busy machine."""
         return subprocess.run(
             [*PROGRAM, "--home", str(self.home), *args],
-            input=more.get("input", ""), capture_output=True, text=True, timeout=patience(900),
-            env=environment(), check=False,
-        )  # fmt: skip
+            input=more.get("input", ""),
+            capture_output=True,
+            text=True,
+            timeout=patience(900),
+            env=environment(),
+            check=False,
+        )
 
     def client(self) -> openai.AsyncOpenAI:
         """A program of its owner's."""
         return openai.AsyncOpenAI(
-            api_key=self.token, base_url=f"http://127.0.0.1:{self.port}/v1", max_retries=0,
+            api_key=self.token,
+            base_url=f"http://127.0.0.1:{self.port}/v1",
+            max_retries=0,
             timeout=patience(300),
-        )  # fmt: skip
+        )
 
     def asked(self, questions: list[str], **more: Any) -> list[Turn]:
         """Ask through the API, eight at once; the answers as they were stored."""
@@ -219,9 +222,7 @@ class Real(Bot):
                 async def one(question: str) -> str:
                     async with some:
                         raw: Any = await client.chat.completions.with_raw_response.create(
-                            model="goodbot",
-                            messages=[{"role": "user", "content": question}],
-                            **more,
+                            model="goodbot", messages=[{"role": "user", "content": question}], **more
                         )
                     told = raw.parse().choices[0].message.content
                     [turn] = self.turns("WHERE id = ?", turn_id := raw.headers["x-goodbot-turn"])
@@ -256,8 +257,9 @@ class Real(Bot):
         with contextlib.closing(sqlite3.connect(address, uri=True)) as db:
             rows = db.execute(
                 "SELECT id, version, messages, response, prompt_tokens, tokens, logprobs, lifts, "
-                f"temperature, filters FROM turns {where} ORDER BY seq", values,
-            ).fetchall()  # fmt: skip
+                f"temperature, filters FROM turns {where} ORDER BY seq",
+                values,
+            ).fetchall()
         return [Turn.of(*row) for row in rows]
 
 

@@ -20,8 +20,9 @@ def test_the_model_is_taken_and_looked_at(talker: Talker) -> None:
     assert text.startswith("# mine")
     assert f'path = "{talker.bot.model}"' in text
     assert (talker.cost["backend"], talker.cost["parameters"]) == (
-        talker.bot.size.backend, pytest.approx(134_515_008, rel=1e-3),
-    )  # fmt: skip
+        talker.bot.size.backend,
+        pytest.approx(134_515_008, rel=1e-3),
+    )
     said = " ".join(talker.doctor.split())
     assert f"{NAME}@" in said
     assert "269 MB, every file is whole" in said
@@ -54,9 +55,7 @@ def test_a_stream_comes_in_pieces_that_are_the_answer(talker: Talker) -> None:
     async def read() -> tuple[str, list[str], str]:
         async with talker.bot.client() as client:
             made = await client.chat.completions.with_raw_response.create(
-                model="goodbot",
-                messages=[{"role": "user", "content": "Where is Rome?"}],
-                stream=True,
+                model="goodbot", messages=[{"role": "user", "content": "Where is Rome?"}], stream=True
             )
             chunks = [chunk async for chunk in made.parse()]
             pieces = [chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices]
@@ -72,9 +71,7 @@ def test_a_stream_comes_in_pieces_that_are_the_answer(talker: Talker) -> None:
     assert len(turn.tokens) <= talker.bot.size.tokens + stopped
 
 
-def test_it_draws_as_its_files_say_and_tells_what_was_drawn(
-    talker: Talker, real_model: Path
-) -> None:
+def test_it_draws_as_its_files_say_and_tells_what_was_drawn(talker: Talker, real_model: Path) -> None:
     """The log-probs that are stored are those of the distribution that was drawn from."""
     makers = talker.bot.size.backend == "mlx"
     told = talker.bot.said[-1]["sampling"]

@@ -9,9 +9,10 @@ import pytest
 from tests.real.conftest import Pupil
 
 pytestmark = [
-    pytest.mark.real, pytest.mark.timeout(2400),
+    pytest.mark.real,
+    pytest.mark.timeout(2400),
     pytest.mark.skipif(sys.platform != "linux", reason="what a process takes is read from /proc"),
-]  # fmt: skip
+]
 
 
 def test_memory_is_told_as_it_is_taken(pupil: Pupil) -> None:
@@ -36,7 +37,5 @@ def test_time_is_told_as_it_is_taken(pupil: Pupil) -> None:
     told = pupil.planned["estimate"]
     least, most = (told[name]["cpu"] for name in ("least", "most"))
     taken = pupil.taken["train"].cpu
-    print(
-        f"a round: {told['total']['cpu']:.0f} s told ({least:.0f} to {most:.0f}), {taken:.0f} s taken"
-    )
+    print(f"a round: {told['total']['cpu']:.0f} s told ({least:.0f} to {most:.0f}), {taken:.0f} s taken")
     assert least / 2 < taken < 2.5 * most

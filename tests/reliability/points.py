@@ -18,9 +18,17 @@ from pathlib import Path
 from typing import Any
 
 STEPS = {
-    "open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.chmod",
-    "shutil.rmtree", "sqlite3.connect", "tempfile.mkdtemp",
-}  # fmt: skip
+    "open",
+    "os.rename",
+    "os.remove",
+    "os.mkdir",
+    "os.rmdir",
+    "os.link",
+    "os.chmod",
+    "shutil.rmtree",
+    "sqlite3.connect",
+    "tempfile.mkdtemp",
+}
 INSTRUCTIONS = 400
 
 

@@ -31,14 +31,17 @@ def make(store: Store) -> Dispatcher:
     async def nothing(*args: object) -> None: ...
 
     dispatcher = Dispatcher(
-        store=store, authorization=Authorization({"loopback": GRANTS}), plugins=PluginHost(),
-        clock=SystemClock(), pool=POOL, min_ratings=40,
+        store=store,
+        authorization=Authorization({"loopback": GRANTS}),
+        plugins=PluginHost(),
+        clock=SystemClock(),
+        pool=POOL,
+        min_ratings=40,
         quotas=Quotas(ServingConfig(), Path("/"), SystemClock()),
-    )  # fmt: skip
+    )
     dispatcher.wire(
-        answer=nothing, command=nothing, acknowledge=nothing,
-        rated=lambda: None, talked=lambda: None,
-    )  # fmt: skip
+        answer=nothing, command=nothing, acknowledge=nothing, rated=lambda: None, talked=lambda: None
+    )
     return dispatcher
 
 

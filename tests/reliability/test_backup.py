@@ -26,10 +26,13 @@ LATEST = len(migrations())
 def left_by(work: Callable[[Path], None], folder: Path) -> list[Path]:
     """What each killed attempt on a copy of `folder/0` has left; the last one got through."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.reliability.points", f"{__name__}:{work.__name__}",
-         str(folder)],
-        capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2], timeout=patience(110),
-    )  # fmt: skip
+        [sys.executable, "-m", "tests.reliability.points", f"{__name__}:{work.__name__}", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+        timeout=patience(110),
+    )
     assert done.returncode == 0, done.stderr
     return [folder / str(number) for number in range(1, int(done.stdout) + 1)]
 
@@ -134,6 +137,8 @@ def test_a_restore_is_all_or_nothing(tmp_path: Path) -> None:
         restore(folder)
         assert files(home) == after
         assert {entry.name.partition("-")[0] for entry in folder.iterdir()} == {
-            "home", "backup.tar", "home.before",
-        }  # fmt: skip
+            "home",
+            "backup.tar",
+            "home.before",
+        }
     assert between, "the moment between the two renames was among them"

@@ -39,9 +39,7 @@ def kept_secrets(home: Path, names: Sequence[str]) -> list[str]:
     ],
     ids=["what was downloaded", "tokens", "programs that may call"],
 )
-def test_what_several_change_at_once_loses_nothing(
-    tmp_path: Path, change: Change, known: Known
-) -> None:
+def test_what_several_change_at_once_loses_nothing(tmp_path: Path, change: Change, known: Known) -> None:
     """The lock is one of open files: threads here are to it what processes are."""
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
@@ -51,9 +49,7 @@ def test_what_several_change_at_once_loses_nothing(
     assert sorted(known(home, names)) == sorted(names)
 
 
-def test_a_setting_that_somebody_else_has_changed_meanwhile_is_not_written_over(
-    tmp_path: Path,
-) -> None:
+def test_a_setting_that_somebody_else_has_changed_meanwhile_is_not_written_over(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     mine, theirs = ConfigFile(home), ConfigFile(home)

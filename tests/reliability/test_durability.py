@@ -38,9 +38,14 @@ def events(count: int, chance: random.Random) -> dict[str, str]:
 async def rater(path: Path, *more: str) -> AsyncGenerator[asyncio.subprocess.Process]:
     """A process of `tests.reliability.rater`; killed at the end if it still runs."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.reliability.rater", str(path), *more,
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        sys.executable,
+        "-m",
+        "tests.reliability.rater",
+        str(path),
+        *more,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
     try:
         yield process
     finally:
@@ -49,9 +54,7 @@ async def rater(path: Path, *more: str) -> AsyncGenerator[asyncio.subprocess.Pro
             await process.wait()
 
 
-async def feed(
-    process: asyncio.subprocess.Process, lines: list[str], awake: Callable[[], bool]
-) -> None:
+async def feed(process: asyncio.subprocess.Process, lines: list[str], awake: Callable[[], bool]) -> None:
     """A few lines, and the rest bit by bit once it is `awake`, so that it takes many commits."""
     assert process.stdin is not None
     try:
@@ -74,9 +77,7 @@ async def collect(process: asyncio.subprocess.Process, acked: set[str]) -> None:
             acked.add(line.decode().strip())
 
 
-async def test_killed_at_any_moment_it_has_what_it_acknowledged_exactly_once(
-    tmp_path: Path,
-) -> None:
+async def test_killed_at_any_moment_it_has_what_it_acknowledged_exactly_once(tmp_path: Path) -> None:
     chance = random.Random(7)
     path = tmp_path / "goodbot.db"
     store = await Store.open(path)
@@ -134,9 +135,7 @@ async def test_killed_at_any_moment_it_has_what_it_acknowledged_exactly_once(
         await store.close()
 
 
-async def test_a_database_that_another_program_holds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_database_that_another_program_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("goodbot.store.connection.BUSY_SECONDS", 0.2)
     path = tmp_path / "goodbot.db"
     store = await Store.open(path)
@@ -158,9 +157,7 @@ async def test_a_database_that_another_program_holds(
         await store.close()
 
 
-async def test_without_space_nothing_is_acknowledged_and_with_space_it_goes_on(
-    tmp_path: Path,
-) -> None:
+async def test_without_space_nothing_is_acknowledged_and_with_space_it_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "goodbot.db"
     store = await Store.open(path)
     for number in range(TURNS):
@@ -177,9 +174,7 @@ async def test_without_space_nothing_is_acknowledged_and_with_space_it_goes_on(
             assert process.stdin is not None
             assert process.stdout is not None
             process.stdin.write(line.encode())
-            answer = (
-                (await asyncio.wait_for(process.stdout.readline(), patience(10))).decode().strip()
-            )
+            answer = (await asyncio.wait_for(process.stdout.readline(), patience(10))).decode().strip()
             if answer.startswith("! "):
                 _, id_, reason = answer.split(" ", 2)
                 refused[id_] = reason
@@ -191,9 +186,7 @@ async def test_without_space_nothing_is_acknowledged_and_with_space_it_goes_on(
             if len(refused) > 5:
                 break
         assert len(acked) > 10
-        assert all(
-            reason.startswith(("StoreError", "StoreFullError")) for reason in refused.values()
-        )
+        assert all(reason.startswith(("StoreError", "StoreFullError")) for reason in refused.values())
         process.stdin.write(b"more space\n")
         for id_ in list(refused):
             await say(lines[id_])

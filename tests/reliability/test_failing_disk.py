@@ -26,9 +26,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     library = tmp_path_factory.mktemp("shim") / "failing_disk.so"
     source = Path(__file__).with_name("failing_disk.c")
     compiler = require_program("cc")
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True
-    )
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True)
     return library
 
 
@@ -42,11 +40,15 @@ async def test_each_kind_of_failure_is_survived(tmp_path: Path, shim: Path, ever
     lines = events(60, random.Random(every))
     switch = tmp_path / "fails"
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.reliability.rater", str(path),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        sys.executable,
+        "-m",
+        "tests.reliability.rater",
+        str(path),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         env={**os.environ, "LD_PRELOAD": str(shim), "FAILING_DISK": str(switch)},
-    )  # fmt: skip
+    )
     assert process.stdin is not None
     assert process.stdout is not None
 

@@ -30,9 +30,14 @@ def orphans(home: Path) -> list[int]:
 async def killed_at(home: Path, step: int, ratings: int) -> None:
     """Start a goodbot and kill it before a step that it is held at."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.reliability.learner", str(home), str(ratings),
-        stdout=asyncio.subprocess.PIPE, env={**os.environ, "TMPDIR": str(home)},
-    )  # fmt: skip
+        sys.executable,
+        "-m",
+        "tests.reliability.learner",
+        str(home),
+        str(ratings),
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(home)},
+    )
     assert process.stdout is not None
     async with asyncio.timeout(patience(60)):
         while line := await process.stdout.readline():

@@ -39,9 +39,8 @@ sys.stdin.read()
 
 async def child(home: Path) -> tuple[asyncio.subprocess.Process, str]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", CHILD, str(home),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        sys.executable, "-c", CHILD, str(home), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
     assert process.stdout is not None
     try:
         async with asyncio.timeout(patience(60)):

@@ -52,9 +52,7 @@ class Machine(RuleBasedStateMachine):
 
     def _open(self) -> None:
         self.stack = contextlib.AsyncExitStack()
-        self.bot = self.run(
-            self.stack.enter_async_context(open_bot(self.home, min_ratings=4, held_out=1))
-        )
+        self.bot = self.run(self.stack.enter_async_context(open_bot(self.home, min_ratings=4, held_out=1)))
         self.bot.fake.set(train="ok")
         self.slow = False
 
@@ -72,8 +70,10 @@ class Machine(RuleBasedStateMachine):
         ref = self.answers[answer].message
         common = {
             "user": type(OWNER)(connector="loopback", account="loopback", id=rater),
-            "channel": ref.channel, "message_id": ref.id, "source": f"reaction:{emoji}",
-        }  # fmt: skip
+            "channel": ref.channel,
+            "message_id": ref.id,
+            "source": f"reaction:{emoji}",
+        }
         if value is None:
             return retract(f"r{self.clock}", self.clock, **common)
         return rate(f"r{self.clock}", self.clock, value, **common)
@@ -190,9 +190,7 @@ class Machine(RuleBasedStateMachine):
         self.linked = False
         asked = "owner" in gone  # the owner asked all questions
         self.reactions = {
-            (n, rater): live
-            for (n, rater), live in self.reactions.items()
-            if rater not in gone and not asked
+            (n, rater): live for (n, rater), live in self.reactions.items() if rater not in gone and not asked
         }
         kept = [event for event in self.sent if event.user.id not in gone and not asked]
         self.sent, self.acked = kept, {event.event_id for event in kept}

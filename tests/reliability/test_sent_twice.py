@@ -44,9 +44,7 @@ async def killed(bot: Bot, text: str, at: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 async def recorded(bot: Bot, answer: Answer) -> bool:
-    found = await rows(
-        bot.store, "SELECT turn FROM messages WHERE message = ?", (answer.message.id,)
-    )
+    found = await rows(bot.store, "SELECT turn FROM messages WHERE message = ?", (answer.message.id,))
     return found == [(answer.turn,)]
 
 
@@ -94,9 +92,10 @@ async def test_b10_a_reaction_on_either_copy_counts_and_on_both_it_is_one_label(
 ) -> None:
     async with restarted(tmp_path, "_record", monkeypatch) as (bot, second):
         [(other,)] = await rows(
-            bot.store, "SELECT message FROM messages WHERE turn = ? AND message <> ?",
+            bot.store,
+            "SELECT message FROM messages WHERE turn = ? AND message <> ?",
             (second.turn, second.message.id),
-        )  # fmt: skip
+        )
         first = at(second, other)
         await bot.react(first, "👍")
         assert await labels(bot, first.turn) == {"loopback:owner": 1.0}
@@ -115,9 +114,7 @@ async def test_b10_a_reaction_counts_that_came_before_the_second_copy(
         assert [ref.id for ref in standing] == [answer.message.id, begun], "the newer copy first"
 
 
-async def test_b10_what_an_answer_does_not_end_in_is_rated_by_no_reaction(
-    tmp_path: Path, begun: str
-) -> None:
+async def test_b10_what_an_answer_does_not_end_in_is_rated_by_no_reaction(tmp_path: Path, begun: str) -> None:
     async with open_bot(tmp_path) as bot:
         answer = await bot.say("What is love?")
         await until(lambda: recorded(bot, answer))

@@ -104,7 +104,7 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "more memory than there is": lambda: bytearray(1 << 46),
         "an endless file": lambda: grow("endless"),
         "handles without end": hoard,
-    }  # fmt: skip
+    }
     needed: dict[str, Callable[[], object]] = {
         "read the model": lambda: (model / "config.json").read_bytes(),
         "write its directory": lambda: Path("own").write_text("fine"),
@@ -138,9 +138,7 @@ def main() -> None:
             "ended": ended,
         }
     )
-    print(
-        json.dumps({"event": "failed", "kind": "error", "reason": reason, "trace": ""}), flush=True
-    )
+    print(json.dumps({"event": "failed", "kind": "error", "reason": reason, "trace": ""}), flush=True)
 
 
 if __name__ == "__main__":

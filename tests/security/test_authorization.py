@@ -66,9 +66,7 @@ def user(who: str) -> UserRef:
 
 
 def place(where: str) -> ChannelRef:
-    kind = {"private": ChannelKind.PRIVATE, "encrypted": ChannelKind.ENCRYPTED}.get(
-        where, ChannelKind.SHARED
-    )
+    kind = {"private": ChannelKind.PRIVATE, "encrypted": ChannelKind.ENCRYPTED}.get(where, ChannelKind.SHARED)
     return ChannelRef(connector="loopback", account="loopback", id=f"#{where}", kind=kind)
 
 
@@ -103,9 +101,11 @@ class Matrix:
         self.count += 1
         id_ = f"x{self.count}"
         common: dict[str, Any] = {
-            "event_id": id_, "order": OrderKey(self.count), "user": user(who),
+            "event_id": id_,
+            "order": OrderKey(self.count),
+            "user": user(who),
             "channel": place(where),
-        }  # fmt: skip
+        }
         turn = await self.answer_in(where)
         if what == "message":
             event: Any = MessageEvent(**common, text="Hello?", message_id=id_, addressed=True)
@@ -123,14 +123,10 @@ class Matrix:
 
     async def effect(self, what: str, where: str, who: str) -> bool:
         if what == "message":
-            return bool(
-                await rows(self.bot.store, "SELECT 1 FROM inbox WHERE receipt LIKE '%accepted%'")
-            )
+            return bool(await rows(self.bot.store, "SELECT 1 FROM inbox WHERE receipt LIKE '%accepted%'"))
         if what == "admin command":
             return bool(await rows(self.bot.store, "SELECT 1 FROM switches WHERE name = 'paused'"))
-        return bool(
-            await rows(self.bot.store, "SELECT 1 FROM labels WHERE rater = ?", (f"loopback:{who}",))
-        )
+        return bool(await rows(self.bot.store, "SELECT 1 FROM labels WHERE rater = ?", (f"loopback:{who}",)))
 
 
 @pytest.mark.parametrize("what", WHAT)
@@ -139,9 +135,7 @@ async def test_the_table_is_exact(tmp_path: Path, what: str) -> None:
     wrong: list[str] = []
     async with open_bot(tmp_path) as bot:
         matrix = Matrix(bot)
-        await bot.store.write(
-            lambda db: channels.enable(db, place("enabled"), "loopback:owner", 0.0)
-        )
+        await bot.store.write(lambda db: channels.enable(db, place("enabled"), "loopback:owner", 0.0))
         for where, who in itertools.product(WHERE, WHO):
             allowed = ALLOWED[what, where][WHO.index(who)]
 
@@ -177,9 +171,7 @@ async def test_refused_ones_leave_nothing_in_the_store(tmp_path: Path, what: str
             assert await rows(bot.store, f"SELECT * FROM {table}") == []
 
 
-async def test_strangers_are_told_once_and_talkers_each_time_where_nobody_else_reads(
-    tmp_path: Path,
-) -> None:
+async def test_strangers_are_told_once_and_talkers_each_time_where_nobody_else_reads(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         matrix = Matrix(bot)
         await bot.store.write(lambda db: channels.enable(db, place("enabled"), "x", 0.0))
@@ -196,9 +188,7 @@ async def test_strangers_are_told_once_and_talkers_each_time_where_nobody_else_r
     assert ("talker", False) not in told, "they knew by then"
 
 
-async def test_a_reaction_or_an_admin_word_of_a_stranger_is_not_answered_at_all(
-    tmp_path: Path,
-) -> None:
+async def test_a_reaction_or_an_admin_word_of_a_stranger_is_not_answered_at_all(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         matrix = Matrix(bot)
         for what in ("reaction", "admin command"):
@@ -216,9 +206,7 @@ async def test_a_stranger_who_types_all_day_costs_no_space(tmp_path: Path) -> No
         assert "xxx" not in kept
 
 
-async def test_what_concerns_the_machine_and_others_is_for_an_owner_in_private(
-    tmp_path: Path,
-) -> None:
+async def test_what_concerns_the_machine_and_others_is_for_an_owner_in_private(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answer = await bot.say("a secret", user="rater")
         await bot.react(answer, "👍", user="rater")
@@ -239,10 +227,27 @@ async def test_what_concerns_the_machine_and_others_is_for_an_owner_in_private(
 
 @pytest.mark.parametrize(
     ("granted", "other"),
-    [("42", "042"), ("42", "4"), ("42", "420"), ("42", " 42"), ("42", "42 "), ("42", "42\n"),
-     ("42", "４２"), ("42", "٤٢"), ("42", "42\u200b"), ("42", ""), ("42", "42\0"), ("U1", "u1"),
-     ("ada", "аda"), ("é", "e\u0301"), ("*", "anyone"), ("", ""), ("42", "-42"), ("42", "42.0")],
-)  # fmt: skip
+    [
+        ("42", "042"),
+        ("42", "4"),
+        ("42", "420"),
+        ("42", " 42"),
+        ("42", "42 "),
+        ("42", "42\n"),
+        ("42", "４２"),
+        ("42", "٤٢"),
+        ("42", "42\u200b"),
+        ("42", ""),
+        ("42", "42\0"),
+        ("U1", "u1"),
+        ("ada", "аda"),
+        ("é", "e\u0301"),
+        ("*", "anyone"),
+        ("", ""),
+        ("42", "-42"),
+        ("42", "42.0"),
+    ],
+)
 def test_an_id_is_that_id_and_no_other(granted: str, other: str) -> None:
     authorization = Authorization({"x": Grants(owners=(granted,), raters=(granted,))})
     stranger = UserRef(connector="x", account="a", id=other)
@@ -256,9 +261,7 @@ def test_a_name_is_never_an_id_and_a_grant_is_of_its_connector() -> None:
     assert authorization.level(UserRef(connector="x", account="a", id="2", name="1")) is Grant.NONE
     assert authorization.level(UserRef(connector="y", account="a", id="1")) is Grant.NONE
     assert authorization.level(UserRef(connector="z", account="a", id="1")) is Grant.NONE
-    assert (
-        authorization.level(UserRef(connector="x", account="a", id="1", is_bot=True)) is Grant.NONE
-    )
+    assert authorization.level(UserRef(connector="x", account="a", id="1", is_bot=True)) is Grant.NONE
 
 
 def test_without_any_grant_nobody_may_anything() -> None:
@@ -285,11 +288,20 @@ def look_alikes(word: str) -> list[str]:
     fullwidth = "".join(chr(ord(c) + 0xFEE0) for c in word)
     cyrillic = word.translate(str.maketrans("aeopcyx", "аеорсух"))
     return [
-        fullwidth, word[0] + "\u200b" + word[1:], word + "\u200d", "\ufeff" + word, "\u202e" + word,
-        word[0] + "\u0301" + word[1:], word[0] + "\x08" + word[1:], word + "\0", word + "\x7f",
-        word[0] + "\n" + word[1:], word + "\U000e0041", *([cyrillic] if cyrillic != word else []),
+        fullwidth,
+        word[0] + "\u200b" + word[1:],
+        word + "\u200d",
+        "\ufeff" + word,
+        "\u202e" + word,
+        word[0] + "\u0301" + word[1:],
+        word[0] + "\x08" + word[1:],
+        word + "\0",
+        word + "\x7f",
+        word[0] + "\n" + word[1:],
+        word + "\U000e0041",
+        *([cyrillic] if cyrillic != word else []),
         "".join(chr(0x1D41A + ord(c) - 97) if c.isalpha() else c for c in word),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("word", [*ADMIN, "on"])
@@ -301,10 +313,19 @@ def test_what_looks_like_an_admin_word_is_none(word: str) -> None:
 
 @pytest.mark.parametrize(
     ("word", "name"),
-    [("GOOD", "good"), ("ｇｏｏｄ", "good"), ("go\u200bod", "good"), ("/good", "good"),
-     ("👍🏽", "good"),
-     ("👎️", "bad"), ("+1", "good"), ("Status", "status"), ("good job", None), ("", "help")],
-)  # fmt: skip
+    [
+        ("GOOD", "good"),
+        ("ｇｏｏｄ", "good"),
+        ("go\u200bod", "good"),
+        ("/good", "good"),
+        ("👍🏽", "good"),
+        ("👎️", "bad"),
+        ("+1", "good"),
+        ("Status", "status"),
+        ("good job", None),
+        ("", "help"),
+    ],
+)
 def test_rating_words_are_forgiving(word: str, name: str | None) -> None:
     found = find(TABLE, word)
     assert (found.name if found else None) == name
@@ -346,9 +367,7 @@ async def test_every_admin_attempt_is_in_the_trail_and_no_foreign_words_are(tmp_
             assert "secret question" not in entry.detail
 
 
-async def test_a_stranger_who_tries_all_day_leaves_one_row_a_command_and_day(
-    tmp_path: Path,
-) -> None:
+async def test_a_stranger_who_tries_all_day_leaves_one_row_a_command_and_day(tmp_path: Path) -> None:
     clock = VirtualClock(waits=True)
     async with open_bot(tmp_path, clock=clock) as bot:
         for _ in range(5):
@@ -368,12 +387,17 @@ async def test_a_stranger_who_tries_all_day_leaves_one_row_a_command_and_day(
 
 @pytest.mark.parametrize(
     "change",
-    ["UPDATE audit SET actor = 'loopback:rater' WHERE seq = 2",
-     "UPDATE audit SET at = at + 1 WHERE seq = 2", "UPDATE audit SET detail = '{}' WHERE seq = 1",
-     "UPDATE audit SET action = 'resume' WHERE seq = 3", "DELETE FROM audit WHERE seq = 2",
-     "DELETE FROM audit WHERE seq = 1", "UPDATE audit SET hash = 'x' WHERE seq = 3",
-     "UPDATE audit SET seq = 9 WHERE seq = 1"],
-)  # fmt: skip
+    [
+        "UPDATE audit SET actor = 'loopback:rater' WHERE seq = 2",
+        "UPDATE audit SET at = at + 1 WHERE seq = 2",
+        "UPDATE audit SET detail = '{}' WHERE seq = 1",
+        "UPDATE audit SET action = 'resume' WHERE seq = 3",
+        "DELETE FROM audit WHERE seq = 2",
+        "DELETE FROM audit WHERE seq = 1",
+        "UPDATE audit SET hash = 'x' WHERE seq = 3",
+        "UPDATE audit SET seq = 9 WHERE seq = 1",
+    ],
+)
 async def test_a_change_of_the_trail_shows(tmp_path: Path, change: str) -> None:
     async with open_bot(tmp_path, serve=True) as bot:
         for name in ("pause", "resume", "off"):
@@ -401,9 +425,8 @@ async def test_somebody_named_is_told_that_a_command_is_for_owners(tmp_path: Pat
 
 async def test_somebody_named_who_rates_where_the_bot_is_off_is_told_once(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
-        receipts = [
-            await bot.chat.command("good", user="talker", channel="#elsewhere") for _ in range(2)
-        ]
+        receipts = [await bot.chat.command("good", user="talker", channel="#elsewhere") for _ in range(2)]
         assert [receipt.text for receipt in receipts] == [
-            "Only the people its owner has named teach this bot.", ""
-        ]  # fmt: skip
+            "Only the people its owner has named teach this bot.",
+            "",
+        ]

@@ -92,9 +92,7 @@ async def connected(home: Path) -> dict[str, str]:
     openclaw._store(home / "connectors" / "openclaw" / "plugin.token", plugin)
     program = clients.create(home, "api", "ci", admin=True)
     SecretStore(home).set(TOKEN, "123456789:AAcanarycanary")
-    fetched.record(
-        home, fetched.Fetched(repo="a/b", commit="0" * 40, path="/cache/CANARY", blobs=())
-    )
+    fetched.record(home, fetched.Fetched(repo="a/b", commit="0" * 40, path="/cache/CANARY", blobs=()))
     here = home / "connectors"
     said = Receipt(event_id="e", outcome=Outcome.ACCEPTED, text=f"http://127.0.0.1/login#{CODE}")
     await stored(
@@ -104,8 +102,7 @@ async def connected(home: Path) -> dict[str, str]:
         lambda db: inbox.set_value(db, "web", "people", "{}"),
         lambda db: inbox.set_value(db, "plugin", "key", "CANARY of a plugin"),
         lambda db: db.execute(
-            "INSERT INTO inbox VALUES ('web', 'a', 'e', 'CANARY command', ?, 1)",
-            (codec.dump_receipt(said),),
+            "INSERT INTO inbox VALUES ('web', 'a', 'e', 'CANARY command', ?, 1)", (codec.dump_receipt(said),)
         ),
     )
     return {
@@ -150,14 +147,16 @@ async def test_s2_what_a_connector_names_travels(home: Path) -> None:
         (folder / name).write_text(name)
     (folder / "link").symlink_to("/etc/passwd")
     await stored(
-        home,
-        *(lambda db, key=key: inbox.set_value(db, "acme", key, key) for key in ("page 1", "pin")),
+        home, *(lambda db, key=key: inbox.set_value(db, "acme", key, key) for key in ("page 1", "pin"))
     )
     for specs, files, values in (
         (spec(), set[str](), []),
-        (spec(backup_files=("faces", "link", "none"), backup_values=("page *",)),
-         {"connectors/acme/faces"}, [("page 1",)]),
-    ):  # fmt: skip
+        (
+            spec(backup_files=("faces", "link", "none"), backup_values=("page *",)),
+            {"connectors/acme/faces"},
+            [("page 1",)],
+        ),
+    ):
         target = home.parent / f"{len(files)}.tar"
         make(home, target, specs, now=NOW)
         into = home.parent / f"unpacked-{len(files)}"
@@ -197,12 +196,7 @@ def of_before(home: Path, path: Path) -> Path:
     }
     assert {"fetched.json", "goodbot.db"} < files.keys()
     about = archive.About(
-        goodbot="0.1.0",
-        schema=len(migrations()),
-        created_at=NOW - 9,
-        turns=0,
-        ratings=0,
-        adapters=0,
+        goodbot="0.1.0", schema=len(migrations()), created_at=NOW - 9, turns=0, ratings=0, adapters=0
     )
     archive.write(path, about, files)
     return path
@@ -356,9 +350,10 @@ async def test_s3_ones_own_older_backup_revives_nothing_silently(home: Path) -> 
         lambda db: settings.set_share(db, "api:ann", True, 1.0),
         lambda db: db.execute(
             "INSERT INTO channels (connector, account, channel, enabled_by, enabled_at)"
-            " VALUES ('discord', 'a', ?, 'api:me', 1)", (discord.id,)
+            " VALUES ('discord', 'a', ?, 'api:me', 1)",
+            (discord.id,),
         ),
-    )  # fmt: skip
+    )
     path = make(home, home.parent / "own.tar", PLUGINS.connectors(), now=NOW).path
     assert (await restored(path, home)).gains == (), "all of it holds now: nothing to be told"
     (home / "config.toml").write_text("[connectors.api]\nowners = ['me']\n")
@@ -440,8 +435,7 @@ async def test_s3_a_forged_place_is_none(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "hiding",
-    ["[http]\nprot = 1\n", "[connectors]\nacme = 1\n", "[training]\nmin_ratings = 0\n", "no list"],
+    "hiding", ["[http]\nprot = 1\n", "[connectors]\nacme = 1\n", "[training]\nmin_ratings = 0\n", "no list"]
 )
 async def test_s3_a_mistake_in_a_config_hides_nothing_of_it(home: Path, hiding: str) -> None:
     """Whoever restores it corrects that line first of all, and then the rest holds."""

@@ -59,9 +59,12 @@ async def ignore(event: Any) -> None:
 
 async def trained(house: Path, mode: str) -> str:
     job = {
-        "model": str(house / "model"), "output": str(house / "out"), "checkpoints": str(house / "kept"),
-        "parent": None, "behaviour": {},
-    }  # fmt: skip
+        "model": str(house / "model"),
+        "output": str(house / "out"),
+        "checkpoints": str(house / "kept"),
+        "parent": None,
+        "behaviour": {},
+    }
     with pytest.raises(TrainingError) as caught:
         await worker_process.train(BURGLAR, job, ignore, mode=mode)
     return str(caught.value)
@@ -104,9 +107,7 @@ async def test_each_forbidden_thing_is_refused(
         if name not in done and end not in REFUSED.get(name, ("EPERM", "EACCES"))
     }
     assert others == {}, "it failed, and not because it was refused"
-    assert {name for name in told["ended"] if name.startswith("may ")} - done == set(), (
-        "it needs this"
-    )
+    assert {name for name in told["ended"] if name.startswith("may ")} - done == set(), "it needs this"
     assert told["core"] == 1
     assert told["privileges"]
     assert not {"GOODBOT_SERVER_KEY", "LD_PRELOAD"} & set(told["environ"])
@@ -177,16 +178,15 @@ for path in sys.argv[1:]:
 async def reading(given: Path, *paths: Path) -> list[str]:
     """What a caged child that may read `given` reads of these."""
     process = await spawn.start(
-        *spawn.python("-c", READS, *map(str, paths)), cage=spawn.Cage(reads=[given]),
+        *spawn.python("-c", READS, *map(str, paths)),
+        cage=spawn.Cage(reads=[given]),
         stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+    )
     out, _ = await process.communicate()
     return out.decode().split()
 
 
-async def test_a_link_in_a_foreign_directory_gives_nothing_but_the_hub_s_own_files(
-    tmp_path: Path,
-) -> None:
+async def test_a_link_in_a_foreign_directory_gives_nothing_but_the_hub_s_own_files(tmp_path: Path) -> None:
     cache = tmp_path / "models--some--body"
     snapshot, blobs = cache / "snapshots" / ("a" * 40), cache / "blobs"
     for directory in (snapshot / "onnx", blobs):
@@ -234,10 +234,11 @@ async def test_what_lies_in_something_larger_is_still_hidden(tmp_path: Path) -> 
             "except PermissionError: print('refused', module.FOUND)"
         )
         process = await spawn.start(
-            *spawn.python("-c", code, str(state / "secrets.env")), cage=spawn.Cage(),
+            *spawn.python("-c", code, str(state / "secrets.env")),
+            cage=spawn.Cage(),
             environ={**spawn.child_environment(), "PYTHONPATH": str(library)},
             stdout=asyncio.subprocess.PIPE,
-        )  # fmt: skip
+        )
         out, _ = await process.communicate()
     finally:
         cage.hidden.discard(str(state))

@@ -29,10 +29,7 @@ def test_of_what_a_mac_s_child_may_read_the_place_further_in_decides(
     monkeypatch.setattr(sys, "prefix", str(python))
     monkeypatch.setattr(sys, "base_prefix", "/usr")
     monkeypatch.setattr(sys, "path", ["", str(python)])
-    reads, hidden = (
-        [str(state / "adapters"), "/Volumes/models/one"],
-        [str(tmp_path / "home"), str(state)],
-    )
+    reads, hidden = ([str(state / "adapters"), "/Volumes/models/one"], [str(tmp_path / "home"), str(state)])
     profile = macos.profile(reads, [str(tmp_path / "home" / "out")], hidden)
     for path, allowed in {
         str(Path("/Users") / "me" / ".ssh"): False,

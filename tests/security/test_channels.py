@@ -27,8 +27,7 @@ async def test_switching_on_posts_one_notice_with_all_that_counts(tmp_path: Path
         said = await bot.command("enable", channel="#room")
         assert "answer here" in said
         [notice] = notices(bot)
-        for words in ("owner's machine", "deleted after 7 days", "Ratings by the people",
-                      "/rl forget me"):  # fmt: skip
+        for words in ("owner's machine", "deleted after 7 days", "Ratings by the people", "/rl forget me"):
             assert words in notice
         assert (await bot.say("Hello?", user="stranger", channel="#room")).turn
         assert "already" in await bot.command("enable", channel="#room")
@@ -99,9 +98,7 @@ async def test_a_crash_after_the_notice_and_before_its_record_posts_it_once_more
 
 async def test_many_at_once_post_one(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
-        room = ChannelRef(
-            connector="loopback", account="loopback", id="#room", kind=ChannelKind.SHARED
-        )
+        room = ChannelRef(connector="loopback", account="loopback", id="#room", kind=ChannelKind.SHARED)
         await bot.store.write(lambda db: channels.enable(db, room, "loopback:owner", 0.0))
         await asyncio.gather(*[bot.app.notices.post() for _ in range(10)])
         assert len(notices(bot)) == 1
@@ -118,9 +115,17 @@ async def test_from_elsewhere_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "args", ["enable", "enable #room", "enable nowhere:#room", "enable loopback:", "toggle x:y",
-             "enable loopback:#room now", "disable loopback:\u202eroom"],
-)  # fmt: skip
+    "args",
+    [
+        "enable",
+        "enable #room",
+        "enable nowhere:#room",
+        "enable loopback:",
+        "toggle x:y",
+        "enable loopback:#room now",
+        "disable loopback:\u202eroom",
+    ],
+)
 async def test_odd_words_are_told_and_change_nothing(tmp_path: Path, args: str) -> None:
     async with open_bot(tmp_path) as bot:
         assert await bot.command("channels", args)
@@ -142,9 +147,7 @@ async def test_what_a_terminal_switched_on_while_nothing_ran_gets_its_notice_at_
         assert "off there" in await bot.command("disable", channel="#room")
 
 
-async def test_a_channel_of_the_config_is_on_has_a_notice_and_goes_with_the_config(
-    tmp_path: Path,
-) -> None:
+async def test_a_channel_of_the_config_is_on_has_a_notice_and_goes_with_the_config(tmp_path: Path) -> None:
     named = Grants(owners=("owner",), channels=("#room",))
     async with open_bot(tmp_path, grants=named) as bot:
         await until(lambda: notices(bot))

@@ -79,9 +79,7 @@ async def test_who_said_nothing_waits_when_others_talk(tmp_path: Path) -> None:
 
 async def test_who_was_paired_at_the_machine_teaches_from_the_start(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
-        await bot.store.write(
-            lambda db: people.grant(db, "loopback:bob", "owner", people.PAIRING, 1.0)
-        )
+        await bot.store.write(lambda db: people.grant(db, "loopback:bob", "owner", people.PAIRING, 1.0))
         await bot.app.connectors.authorization.refresh(bot.store)
         await rated(bot, "bob")
         await bot.say("Hello?", user="talker")
@@ -165,9 +163,14 @@ async def test_what_was_trained_on_stays_known(tmp_path: Path) -> None:
 def overheard(bot: Bot, text: str, channel: str) -> Any:
     typed = bot.chat.typed("x", user="stranger", channel=channel)
     return MessageEvent(
-        event_id=typed.event_id, order=OrderKey(1), user=typed.user, channel=typed.channel,
-        text=text, message_id=typed.event_id, addressed=False,
-    )  # fmt: skip
+        event_id=typed.event_id,
+        order=OrderKey(1),
+        user=typed.user,
+        channel=typed.channel,
+        text=text,
+        message_id=typed.event_id,
+        addressed=False,
+    )
 
 
 async def test_what_is_not_said_to_the_bot_is_never_stored(tmp_path: Path) -> None:

@@ -31,11 +31,14 @@ def model(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "change",
     [
-        {"num_hidden_layers": 200_000_000}, {"num_hidden_layers": 2001},
-        {"hidden_size": 10**12}, {"vocab_size": 1 << 26}, {"num_attention_heads": 10**9},
+        {"num_hidden_layers": 200_000_000},
+        {"num_hidden_layers": 2001},
+        {"hidden_size": 10**12},
+        {"vocab_size": 1 << 26},
+        {"num_attention_heads": 10**9},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_s9_no_number_of_a_config_is_gone_through_without_bound(change: dict[str, Any]) -> None:
     config = json.loads((TINY / "config.json").read_bytes()) | change
     with pytest.raises(ConfigError, match=r"config\.json"):
@@ -63,9 +66,7 @@ def test_s10_nobody_waits_for_what_is_no_plain_file(model: Path, name: str, kind
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "note.txt"])
-def test_a_link_out_of_a_model_s_directory_is_no_file_of_it(
-    model: Path, tmp_path: Path, name: str
-) -> None:
+def test_a_link_out_of_a_model_s_directory_is_no_file_of_it(model: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / "private").write_text("{}")
     (model / name).unlink(missing_ok=True)
     (model / name).symlink_to(tmp_path / "private")

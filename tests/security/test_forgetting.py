@@ -26,9 +26,7 @@ GRANTS = Grants(owners=("owner",), raters=("ada", "rater"), talkers=("talker",))
 
 def on_disk(home: Path, word: str) -> list[str]:
     """The files of the state directory that have a word in them, as text or as a path."""
-    found = [
-        p for p in (home / "bot").rglob("*") if p.is_file() and word.encode() in p.read_bytes()
-    ]
+    found = [p for p in (home / "bot").rglob("*") if p.is_file() and word.encode() in p.read_bytes()]
     return [str(p.relative_to(home)) for p in found if not p.name.endswith(".log")]
 
 
@@ -122,9 +120,7 @@ async def test_a_forgotten_rater_takes_their_labels_along(tmp_path: Path) -> Non
         await check(bot)
 
 
-async def test_an_adapter_that_learnt_from_anothers_prompt_with_their_words_is_marked(
-    tmp_path: Path,
-) -> None:
+async def test_an_adapter_that_learnt_from_anothers_prompt_with_their_words_is_marked(tmp_path: Path) -> None:
     """In a shared channel their words were context of what others asked."""
     async with open_bot(tmp_path, grants=GRANTS, history=4, held_out=1, min_ratings=2) as bot:
         await bot.command("enable", channel="#room")
@@ -139,23 +135,16 @@ async def test_an_adapter_that_learnt_from_anothers_prompt_with_their_words_is_m
         assert on_disk(tmp_path, "Moustache-7731") == []
         kept = await rows(bot.store, "SELECT id, messages, context, tokens FROM turns ORDER BY seq")
         assert [row[0] for row in kept] == [answer.turn for answer in later]
-        assert [m["content"] for m in json.loads(kept[1][1])] == [
-            "and 0?", "v0 says: and 0?", "and 1?",
-        ]  # fmt: skip
+        assert [m["content"] for m in json.loads(kept[1][1])] == ["and 0?", "v0 says: and 0?", "and 1?"]
         assert json.loads(kept[1][2]) == [[later[0].turn, "loopback:owner"]]
         assert [row[3] for row in kept] == [b"", b""]
         await bot.settle()
         verdict = await bot.last_run()
-        assert (verdict.state, await bot.app.registry.active()) in (
-            ("activated", 2),
-            ("released", 0),
-        )
+        assert (verdict.state, await bot.app.registry.active()) in (("activated", 2), ("released", 0))
         await check(bot)
 
 
-async def test_words_that_outlived_their_own_turn_in_a_rated_prompt_are_found(
-    tmp_path: Path,
-) -> None:
+async def test_words_that_outlived_their_own_turn_in_a_rated_prompt_are_found(tmp_path: Path) -> None:
     """An unrated turn expires; inside the prompt of a rated one its words may stay, until this."""
     clock = VirtualClock(waits=True)
     async with open_bot(tmp_path, grants=GRANTS, history=4, clock=clock) as bot:
@@ -191,9 +180,14 @@ async def test_a_question_under_way_is_forgotten_with_the_rest(tmp_path: Path) -
         bot.fake.set(generate="held")
         typed = bot.chat.typed("x", user="ada")
         event = MessageEvent(
-            event_id="q", order=typed.order, user=typed.user, channel=typed.channel, text=SECRET,
-            message_id="q", addressed=True,
-        )  # fmt: skip
+            event_id="q",
+            order=typed.order,
+            user=typed.user,
+            channel=typed.channel,
+            text=SECRET,
+            message_id="q",
+            addressed=True,
+        )
         [receipt] = await bot.chat.host.submit([event])
         assert receipt.outcome is Outcome.ACCEPTED
         await forget(bot)
@@ -320,9 +314,14 @@ async def test_an_answer_under_way_to_somebody_else_keeps_nothing_of_them(tmp_pa
         bot.fake.set(generate="held")
         typed = bot.chat.typed("x", channel="#room")
         event = MessageEvent(
-            event_id="q", order=typed.order, user=typed.user, channel=typed.channel, text="and?",
-            message_id="q", addressed=True,
-        )  # fmt: skip
+            event_id="q",
+            order=typed.order,
+            user=typed.user,
+            channel=typed.channel,
+            text="and?",
+            message_id="q",
+            addressed=True,
+        )
         await bot.chat.host.submit([event])
         await until(lambda: bot.app.server._writing)
         await forget(bot)
@@ -340,13 +339,13 @@ async def test_prompts_from_before_it_was_recorded_whose_words_they_hold_lose_th
     tmp_path: Path,
 ) -> None:
     async with open_bot(tmp_path, grants=GRANTS) as bot:
-        room = ChannelRef(
-            connector="loopback", account="loopback", id="#room", kind=ChannelKind.SHARED
-        )
+        room = ChannelRef(connector="loopback", account="loopback", id="#room", kind=ChannelKind.SHARED)
         history = [
-            {"role": "system", "content": "Be kind."}, {"role": "user", "content": SECRET},
-            {"role": "assistant", "content": "I see."}, {"role": "user", "content": "and?"},
-        ]  # fmt: skip
+            {"role": "system", "content": "Be kind."},
+            {"role": "user", "content": SECRET},
+            {"role": "assistant", "content": "I see."},
+            {"role": "user", "content": "and?"},
+        ]
         await add_turn(bot.store, "old", channel=room, messages=history)
         await add_turn(bot.store, "private", messages=history[:1] + history[-1:])
         await tell_secrets(bot)
@@ -485,9 +484,14 @@ async def test_an_answer_under_way_that_repeats_them_is_dropped(tmp_path: Path) 
         bot.fake.set(generate="held")
         typed = bot.chat.typed("x", channel="#room")
         event = MessageEvent(
-            event_id="q", order=typed.order, user=typed.user, channel=typed.channel,
-            text=f"she said: {SECRET}", message_id="q", addressed=True,
-        )  # fmt: skip
+            event_id="q",
+            order=typed.order,
+            user=typed.user,
+            channel=typed.channel,
+            text=f"she said: {SECRET}",
+            message_id="q",
+            addressed=True,
+        )
         await bot.chat.host.submit([event])
         await until(lambda: bot.app.server._writing)  # its prompt is made
         await forget(bot)
@@ -588,9 +592,7 @@ async def test_s6_what_a_restore_has_replaced_goes_with_it(tmp_path: Path) -> No
         assert "Backups that were made before still hold it" in said
 
 
-async def test_s6_what_cannot_be_deleted_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_s6_what_cannot_be_deleted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot(tmp_path, grants=GRANTS) as bot:
         (tmp_path / COPIES[0]).mkdir()
         await bot.say(SECRET, user="ada")
@@ -601,7 +603,4 @@ async def test_s6_what_cannot_be_deleted_is_told(
         monkeypatch.setattr("goodbot.learning.adapters.erasure.shutil.rmtree", refuse)
         await bot.command("forget", "loopback:ada")
         said = await bot.command("forget", "loopback:ada yes")
-        assert (
-            f"{tmp_path / COPIES[0]} holds it, too, and cannot be deleted: Permission denied."
-            in said
-        )
+        assert f"{tmp_path / COPIES[0]} holds it, too, and cannot be deleted: Permission denied." in said

@@ -25,19 +25,19 @@ from hypothesis import strategies as st
 
 from tests.support import within
 
-LORA: dict[str, Any] = {
-    "peft_type": "LORA", "r": 2, "lora_alpha": 4, "target_modules": ["q_proj", "up_proj"],
-}  # fmt: skip
+LORA: dict[str, Any] = {"peft_type": "LORA", "r": 2, "lora_alpha": 4, "target_modules": ["q_proj", "up_proj"]}
 BASE: dict[str, Any] = {
-    "model_type": "llama", "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2,
-    "intermediate_size": 16, "vocab_size": 32,
-}  # fmt: skip
+    "model_type": "llama",
+    "hidden_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+    "vocab_size": 32,
+}
 Q = "base_model.model.model.layers.0.self_attn.q_proj"
 
 
-def shapes(
-    path: str = Q, a: tuple[int, int] = (2, 8), b: tuple[int, int] = (8, 2)
-) -> dict[str, Any]:
+def shapes(path: str = Q, a: tuple[int, int] = (2, 8), b: tuple[int, int] = (8, 2)) -> dict[str, Any]:
     return {f"{path}.lora_A.weight": a, f"{path}.lora_B.weight": b}
 
 
@@ -103,10 +103,7 @@ BAD_SHAPES: dict[str, tuple[dict[str, Any], str]] = {
     "an embedding": ({f"{Q}.lora_embedding_A.weight": (2, 8)}, "no LoRA weight"),
     "too wide": (shapes(a=(2, 9)), "another model"),
     "too high": (shapes(b=(9, 2)), "another model"),
-    "the other way round": (
-        shapes("model.layers.0.mlp.up_proj", (2, 16), (16, 2)),
-        "another model",
-    ),
+    "the other way round": (shapes("model.layers.0.mlp.up_proj", (2, 16), (16, 2)), "another model"),
     "a layer too many": (shapes("model.layers.2.self_attn.q_proj"), "another model"),
     "a layer far off": (shapes("model.layers.99999999999.q_proj"), "another model"),
     "no layer": (shapes("model.q_proj"), "another model"),
@@ -123,11 +120,7 @@ def test_a_config_that_does_not_fit_its_matrices_is_refused(
         pairs(check_weights(staging / WEIGHTS), {**LORA, **config})
     (tmp_path / "adapters").mkdir()
     with pytest.raises(AdapterError, match=said):
-        publish(
-            staging,
-            tmp_path / "adapters",
-            Manifest(version=1, parent=0, run=1, model="m", files={}),
-        )
+        publish(staging, tmp_path / "adapters", Manifest(version=1, parent=0, run=1, model="m", files={}))
     assert list((tmp_path / "adapters").iterdir()) == []
 
 
@@ -144,12 +137,11 @@ def test_experts_have_their_own_rank_and_ours_pass() -> None:
     """A stack of four experts of rank 1 beside projections of rank 2, as we write it."""
     path = "base_model.model.model.layers.1.mlp.experts"
     config = {
-        **LORA, "target_parameters": ["experts.gate_up_proj", "experts.down_proj"],
+        **LORA,
+        "target_parameters": ["experts.gate_up_proj", "experts.down_proj"],
         "rank_pattern": {r"experts\.gate_up_proj": 1, r"experts\.down_proj": 1},
-    }  # fmt: skip
-    found = {
-        **shapes(), **shapes(f"{path}.base_layer", (4, 8), (32, 4)), **shapes(path, (4, 16), (8, 4)),
-    }  # fmt: skip
+    }
+    found = {**shapes(), **shapes(f"{path}.base_layer", (4, 8), (32, 4)), **shapes(path, (4, 16), (8, 4))}
     assert len(pairs(found, config)) == 3
     odd = {**found, **shapes(path, (3, 16), (8, 3))}
     with pytest.raises(AdapterError, match="rank"):
@@ -160,15 +152,13 @@ anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=150)
 @given(
     st.dictionaries(
-        st.sampled_from([*LORA, "rank_pattern", "target_parameters", "use_dora"]),
-        anything,
-        max_size=4,
+        st.sampled_from([*LORA, "rank_pattern", "target_parameters", "use_dora"]), anything, max_size=4
     ),
     st.dictionaries(st.sampled_from([*BASE, "text_config", "num_experts"]), anything, max_size=3),
 )
@@ -256,9 +246,7 @@ def member(name: str, content: bytes = b"{}", **fields: Any) -> tuple[tarfile.Ta
     return info, content
 
 
-def packed(
-    path: Path, *members: tuple[tarfile.TarInfo, bytes], kind: int = tarfile.USTAR_FORMAT
-) -> Path:
+def packed(path: Path, *members: tuple[tarfile.TarInfo, bytes], kind: int = tarfile.USTAR_FORMAT) -> Path:
     with tarfile.open(path, "w", format=kind) as tar:
         for info, content in members:
             tar.addfile(info, io.BytesIO(content))
@@ -291,18 +279,27 @@ def test_an_archive_comes_back_and_tells_no_rating(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "odd",
-    [member("../evil"), member("/etc/cron.d/evil"), member("a/../../evil"), member("evil.py"),
-     member("adapter_model.bin"), member(CONFIG), member(f"./{MANIFEST}"), member(f"{CONFIG}/"),
-     member("x" * 90), member("adapter_config.json\u200b"),
-     member("link", b"", type=tarfile.SYMTYPE, linkname="/etc/passwd"),
-     member("link", b"", type=tarfile.LNKTYPE, linkname=WEIGHTS),
-     member(WEIGHTS, b"", type=tarfile.FIFOTYPE), member(WEIGHTS, b"", type=tarfile.CHRTYPE),
-     member("d", b"", type=tarfile.DIRTYPE), member("sparse", b"", type=tarfile.GNUTYPE_SPARSE)],
+    [
+        member("../evil"),
+        member("/etc/cron.d/evil"),
+        member("a/../../evil"),
+        member("evil.py"),
+        member("adapter_model.bin"),
+        member(CONFIG),
+        member(f"./{MANIFEST}"),
+        member(f"{CONFIG}/"),
+        member("x" * 90),
+        member("adapter_config.json\u200b"),
+        member("link", b"", type=tarfile.SYMTYPE, linkname="/etc/passwd"),
+        member("link", b"", type=tarfile.LNKTYPE, linkname=WEIGHTS),
+        member(WEIGHTS, b"", type=tarfile.FIFOTYPE),
+        member(WEIGHTS, b"", type=tarfile.CHRTYPE),
+        member("d", b"", type=tarfile.DIRTYPE),
+        member("sparse", b"", type=tarfile.GNUTYPE_SPARSE),
+    ],
     ids=lambda odd: f"{odd[0].name[:24]} {odd[0].type!r}",
-)  # fmt: skip
-def test_nothing_else_comes_out_of_an_archive(
-    tmp_path: Path, odd: tuple[tarfile.TarInfo, bytes]
-) -> None:
+)
+def test_nothing_else_comes_out_of_an_archive(tmp_path: Path, odd: tuple[tarfile.TarInfo, bytes]) -> None:
     path = exported(tmp_path)
     with tarfile.open(path) as tar:
         members = [(info, tar.extractfile(info).read()) for info in tar]  # type: ignore[union-attr]
@@ -385,9 +382,20 @@ def test_of_a_directory_only_what_counts_is_copied(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", ".", "..", "../1-0123456789abcdef", "1-0123456789abcdef/..", "/etc", "1-0123456789abcdeg",
-     "1-0123456789ABCDEF", "1-0123456789abcdef\n", "1-0123456789abcdef\0", "１-0123456789abcdef"],
-)  # fmt: skip
+    [
+        "",
+        ".",
+        "..",
+        "../1-0123456789abcdef",
+        "1-0123456789abcdef/..",
+        "/etc",
+        "1-0123456789abcdeg",
+        "1-0123456789ABCDEF",
+        "1-0123456789abcdef\n",
+        "1-0123456789abcdef\0",
+        "１-0123456789abcdef",
+    ],
+)
 def test_no_odd_name_of_a_prepared_one_reaches_the_disk(tmp_path: Path, name: str) -> None:
     model = base(tmp_path)
     with pytest.raises(AdapterError, match="goodbot adapters import PATH"):

@@ -11,29 +11,18 @@ import pytest
 
 from tests.support import require
 
-NAMES = (
-    "numpy",
-    "goodbot",
-    "goodbot_training",
-    "json",
-    "asyncio",
-    "transformers",
-    "pip",
-    "mlx",
-    "torch",
-)
+NAMES = ("numpy", "goodbot", "goodbot_training", "json", "asyncio", "transformers", "pip", "mlx", "torch")
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("adapters", "import", "."), "adapter_model.safetensors holds 0 tensors"),
-        (("doctor",), "in order."), (("upgrade", "--check"), "backs the data up before it changes it"),
+        (("doctor",), "in order."),
+        (("upgrade", "--check"), "backs the data up before it changes it"),
     ],
-)  # fmt: skip
-def test_code_beside_what_is_imported_does_not_run(
-    tmp_path: Path, words: tuple[str, ...], said: str
-) -> None:
+)
+def test_code_beside_what_is_imported_does_not_run(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     require("numpy")
     here, home, ran = tmp_path / "here", tmp_path / "home", tmp_path / "ran"
     here.mkdir()
@@ -46,8 +35,12 @@ def test_code_beside_what_is_imported_does_not_run(
     (here / "adapter_model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
     ended = subprocess.run(
         [sys.executable, "-P", "-m", "goodbot", "--home", str(home), *words],
-        cwd=here, env={**os.environ, "HOME": str(tmp_path)}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=here,
+        env={**os.environ, "HOME": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert said in ended.stdout + ended.stderr, "it came as far as it was to"
     assert not ran.exists(), ran.read_text()

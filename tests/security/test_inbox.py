@@ -49,9 +49,7 @@ async def test_a_rater_sees_the_shared_channels_and_nobody_else_s_chat(
         assert await bot.labels(said["owner"]) == {}
 
 
-async def test_who_logged_in_from_a_chat_sees_that_chat_too(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_who_logged_in_from_a_chat_sees_that_chat_too(tmp_path: Path, unused_tcp_port: int) -> None:
     """M5: but nobody's by the name of one of the browser's own accounts."""
     async with served(tmp_path, unused_tcp_port, web=PEOPLE) as (bot, site):
         said = await answers(bot)
@@ -142,9 +140,7 @@ async def test_what_is_nobody_s_to_rate_is_not_shown(
         assert (await site.rate("boss", "seen")).outcome is Outcome.ACCEPTED
 
 
-async def test_what_a_plugin_keeps_out_of_training_is_not_shown(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_what_a_plugin_keeps_out_of_training_is_not_shown(tmp_path: Path, unused_tcp_port: int) -> None:
     async with served(tmp_path, unused_tcp_port, web=PEOPLE) as (bot, site):
         kept_out = turn("vetoed", channel=replace(CHANNEL, kind=ChannelKind.SHARED))
         await bot.store.write(lambda db: turns.insert(db, kept_out, trainable=False))
@@ -152,9 +148,7 @@ async def test_what_a_plugin_keeps_out_of_training_is_not_shown(
         assert (await site.rate("boss", "vetoed")).outcome is Outcome.UNKNOWN_TARGET
 
 
-async def test_only_a_connector_with_an_inbox_rates_elsewhere(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_only_a_connector_with_an_inbox_rates_elsewhere(tmp_path: Path, unused_tcp_port: int) -> None:
     other = {"path": "/other", "owners": ["boss"]}
     async with served(tmp_path, unused_tcp_port, web=PEOPLE, other=other) as (bot, site):
         said = await answers(bot)
@@ -170,9 +164,7 @@ async def test_only_a_connector_with_an_inbox_rates_elsewhere(
         assert await bot.labels(said["room"]) == {}
 
 
-async def test_a_rating_out_of_the_inbox_is_one_like_any_other(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_a_rating_out_of_the_inbox_is_one_like_any_other(tmp_path: Path, unused_tcp_port: int) -> None:
     """It is told its effect, is taken back, can be stars and words, and counts towards a training."""
     async with served(tmp_path, unused_tcp_port, web=PEOPLE) as (bot, site):
         room = (await answers(bot))["room"]
@@ -204,9 +196,7 @@ async def test_stars_alone_are_no_thumb(tmp_path: Path, unused_tcp_port: int) ->
         assert (seen.label, seen.stars) == (1.0, 1.0)
 
 
-async def test_the_other_s_rating_of_an_answer_is_not_told(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_the_other_s_rating_of_an_answer_is_not_told(tmp_path: Path, unused_tcp_port: int) -> None:
     async with served(tmp_path, unused_tcp_port, web=PEOPLE) as (bot, site):
         room = (await answers(bot))["room"]
         await bot.react(room, "👎")
@@ -229,9 +219,7 @@ async def test_what_one_has_rated_in_the_chat_is_rated_in_the_browser(
         assert await bot.labels(room) == {"loopback:rater": 1.0}, "one person, one vote"
 
 
-async def test_an_answer_that_was_replaced_is_not_shown(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_an_answer_that_was_replaced_is_not_shown(tmp_path: Path, unused_tcp_port: int) -> None:
     async with served(tmp_path, unused_tcp_port, web=PEOPLE) as (bot, site):
         first = await bot.say("Which one stands?")
         second = await bot.chat.again(first, "short")
@@ -242,22 +230,22 @@ async def test_an_answer_that_was_replaced_is_not_shown(
 
         await until(recorded)
         [seen] = await site.entries("loopback:owner")
-        assert (seen.turn, seen.question, seen.answer) == (
-            second.turn, "Which one stands?", second.text,
-        )  # fmt: skip
+        assert (seen.turn, seen.question, seen.answer) == (second.turn, "Which one stands?", second.text)
 
 
-async def test_it_is_narrowed_down_and_read_page_by_page(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_it_is_narrowed_down_and_read_page_by_page(tmp_path: Path, unused_tcp_port: int) -> None:
     shared = replace(CHANNEL, kind=ChannelKind.SHARED)
     async with served(tmp_path, unused_tcp_port, web=PEOPLE) as (bot, site):
         for number in range(7):
             question = [{"role": "user", "content": f"Frage {number}: 100% ÜBER_alles?"}]
             await add_turn(
-                bot.store, f"t{number}", channel=shared, created_at=1e9 + number, messages=question,
+                bot.store,
+                f"t{number}",
+                channel=shared,
+                created_at=1e9 + number,
+                messages=question,
                 response=f"Antwort {number}",
-            )  # fmt: skip
+            )
         assert await site.inbox("ann", limit=3) == ["t6", "t5", "t4"]
         assert await site.inbox("ann", limit=3, before="t4") == ["t3", "t2", "t1"]
         assert await site.inbox("ann", before="gone") == []
@@ -290,9 +278,7 @@ async def test_the_browser_s_owner_is_an_owner_for_consent_too(tmp_path: Path) -
         for talker, waits in (("loopback:owner", 0), ("loopback:talker", 1)):
             place = replace(CHANNEL, connector="web", account="here", id=talker)
             person = replace(turn("x").talker, connector="web", account="here", id=talker)
-            await add_turn(
-                bot.store, talker, channel=place, talker=person, model=bot.app.model.name
-            )
+            await add_turn(bot.store, talker, channel=place, talker=person, model=bot.app.model.name)
             await bot.store.write(lambda db, t=talker: _label(db, t))
             standing = await bot.app.scheduler.standing()
             assert (standing.available, standing.waiting_for_consent) == (1, waits)
@@ -313,9 +299,7 @@ async def test_it_knows_every_connector_that_somebody_may_see_answers_of(
     shared = replace(CHANNEL, kind=ChannelKind.SHARED)
     async with served(tmp_path, unused_tcp_port, web=PEOPLE) as (bot, site):
         await add_turn(bot.store, "old", channel=replace(shared, connector="slack"), created_at=1e9)
-        await add_turn(
-            bot.store, "own", channel=replace(CHANNEL, connector="discord"), created_at=1e9
-        )
+        await add_turn(bot.store, "own", channel=replace(CHANNEL, connector="discord"), created_at=1e9)
         for number in range(60):
             await add_turn(bot.store, f"t{number}", channel=shared, created_at=1e9 + 1 + number)
         assert "old" not in await site.inbox("ann")

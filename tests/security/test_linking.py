@@ -60,9 +60,7 @@ async def test_undo_takes_back_all_that_the_person_said(tmp_path: Path) -> None:
         assert await bot.labels(answer) == {}
 
 
-@pytest.mark.parametrize(
-    ("first", "second"), [("owner", "talker"), ("talker", "owner"), ("rater", "talker")]
-)
+@pytest.mark.parametrize(("first", "second"), [("owner", "talker"), ("talker", "owner"), ("rater", "talker")])
 async def test_linking_raises_no_grant(tmp_path: Path, first: str, second: str) -> None:
     async with open_bot(tmp_path) as bot:
         before = [bot.app.connectors.authorization.level(user(who)) for who in (first, second)]
@@ -149,9 +147,7 @@ async def test_odd_codes_are_told(tmp_path: Path, args: str) -> None:
         assert await rows(bot.store, "SELECT * FROM links") == []
 
 
-async def test_ones_own_code_links_nothing_and_a_channel_is_no_place_for_it(
-    tmp_path: Path,
-) -> None:
+async def test_ones_own_code_links_nothing_and_a_channel_is_no_place_for_it(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         code = (await bot.command("link")).split()[0]
         assert "private chat" in await bot.command("link", code, user="rater", channel="#room")

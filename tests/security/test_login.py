@@ -32,22 +32,16 @@ def code(url: str) -> str:
     return url.partition("#")[2]
 
 
-async def test_the_machine_s_owner_logs_in_as_the_owner(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_the_machine_s_owner_logs_in_as_the_owner(tmp_path: Path, unused_tcp_port: int) -> None:
     async with served(tmp_path, unused_tcp_port) as (bot, pages):
         url = await link(bot)
-        assert re.fullmatch(
-            rf"http://127\.0\.0\.1:{unused_tcp_port}/login#[A-Za-z0-9_-]{{22}}", url
-        )
+        assert re.fullmatch(rf"http://127\.0\.0\.1:{unused_tcp_port}/login#[A-Za-z0-9_-]{{22}}", url)
         assert await pages.host.log_in(code(url)) == "owner"
         assert bot.app.connectors.authorization.level(pages.user("owner")) is Grant.ADMINISTER
         assert await pages.host.log_in(code(url)) == "", "it works once"
 
 
-async def test_an_owner_that_the_config_names_takes_that_place(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_an_owner_that_the_config_names_takes_that_place(tmp_path: Path, unused_tcp_port: int) -> None:
     people = {"owners": ["ada"], "talkers": ["tom"]}
     async with served(tmp_path, unused_tcp_port, web=people) as (bot, pages):
         assert await pages.host.log_in(code(await link(bot))) == "ada"
@@ -69,8 +63,9 @@ async def test_a_link_says_what_to_do_with_it(tmp_path: Path, unused_tcp_port: i
     async with served(tmp_path, unused_tcp_port) as (bot, _):
         said = await execute(bot.app, "web", ())
         assert said.text.splitlines()[2:] == [
-            NOBODY, "It works on the machine that goodbot runs on: elsewhere, set `[http] url`.",
-        ]  # fmt: skip
+            NOBODY,
+            "It works on the machine that goodbot runs on: elsewhere, set `[http] url`.",
+        ]
         assert said.data["user"] == "owner"
         assert said.data["url"] == said.text.splitlines()[0]
     public = {"url": "https://bot.example.org"}
@@ -131,9 +126,7 @@ async def test_after_five_wrong_codes_in_a_minute_no_other_is_looked_at(
             assert await pages.host.log_in(wrong) == "", "the old ones are forgiven"
 
 
-async def test_guesses_that_come_at_once_are_counted_too(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_guesses_that_come_at_once_are_counted_too(tmp_path: Path, unused_tcp_port: int) -> None:
     async with served(tmp_path, unused_tcp_port, VirtualClock(waits=True)) as (_, pages):
         tries = [pages.host.log_in(str(number)) for number in range(50)]
         told = await asyncio.gather(*tries, return_exceptions=True)
@@ -172,9 +165,7 @@ async def test_only_who_may_rate_gets_a_link_and_only_in_private(
         assert "nothing else" in await bot.command("web", "sign-out")
 
 
-async def test_whoever_was_revoked_meanwhile_is_not_logged_in(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_whoever_was_revoked_meanwhile_is_not_logged_in(tmp_path: Path, unused_tcp_port: int) -> None:
     async with served(tmp_path, unused_tcp_port) as (bot, pages):
         await bot.command("people", "grant rater loopback:ada")
         made = code((await bot.command("web", user="ada")).splitlines()[0])
@@ -204,18 +195,14 @@ async def test_who_logs_in_is_in_the_audit_trail(tmp_path: Path, unused_tcp_port
         assert second.startswith("person-")
 
 
-async def test_forgetting_ends_the_browser_s_account_too(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_forgetting_ends_the_browser_s_account_too(tmp_path: Path, unused_tcp_port: int) -> None:
     async with served(tmp_path, unused_tcp_port) as (bot, pages):
         await pages.host.log_in(code((await bot.command("web", user="rater")).splitlines()[0]))
         room = await bot.say("What?", user="rater")
         await pages.rate("loopback:rater", room.turn)
         await bot.command("forget", "me", user="rater")
         await bot.command("forget", "me yes", user="rater")
-        assert (
-            await rows(bot.store, "SELECT rater FROM events UNION SELECT person FROM links") == []
-        )
+        assert await rows(bot.store, "SELECT rater FROM events UNION SELECT person FROM links") == []
         assert bot.app.connectors.authorization.level(pages.user("loopback:rater")) is Grant.RATE, (
             "the config's grants stay"
         )

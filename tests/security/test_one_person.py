@@ -14,15 +14,7 @@ import goodbot_connectors.web
 import pytest
 from goodbot.access.authorization import Grant
 from goodbot.access.inbox import viewer_of
-from goodbot.api.events import (
-    CommandEvent,
-    OrderKey,
-    Outcome,
-    RatingEvent,
-    RatingKind,
-    Receipt,
-    UserRef,
-)
+from goodbot.api.events import CommandEvent, OrderKey, Outcome, RatingEvent, RatingKind, Receipt, UserRef
 from goodbot.base.errors import GoodbotError
 from goodbot.config import HttpConfig, PrivacyConfig, ServingConfig
 from goodbot.daemon.control import execute
@@ -39,13 +31,14 @@ API = {"owners": ["me"], "raters": ["ci", "other"]}
 
 @contextlib.asynccontextmanager
 async def machine(
-    home: Path, port: int, api: dict[str, Any] | None = None, more: dict[str, Any] | None = None,
+    home: Path,
+    port: int,
+    api: dict[str, Any] | None = None,
+    more: dict[str, Any] | None = None,
     **options: Any,
-) -> AsyncIterator[Bot]:  # fmt: skip
+) -> AsyncIterator[Bot]:
     """A bot of a terminal, a browser, the API, and a chat platform in memory."""
-    sections = {
-        "http": HttpConfig(port=port), "connectors": {"api": api or API, "web": {}}, **(more or {}),
-    }  # fmt: skip
+    sections = {"http": HttpConfig(port=port), "connectors": {"api": api or API, "web": {}}, **(more or {})}
     extra = (goodbot_connectors.api, goodbot_connectors.web)
     async with open_bot(home, extra=extra, sections=sections, terminal=True, **options) as bot:
         yield bot
@@ -70,9 +63,15 @@ async def rated(bot: Bot, account: str, id_: str, value: float, at: int = 1) -> 
     connector, _, name = account.partition(":")
     place = replace(CHANNEL, connector=connector, account="here", id=name)
     event = RatingEvent(
-        event_id=f"{account} {id_} {at}", order=OrderKey(at), user=who(account), channel=place,
-        kind=RatingKind.RATE, turn=id_, source="button", value=value,
-    )  # fmt: skip
+        event_id=f"{account} {id_} {at}",
+        order=OrderKey(at),
+        user=who(account),
+        channel=place,
+        kind=RatingKind.RATE,
+        turn=id_,
+        source="button",
+        value=value,
+    )
     receipt = Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED)
     await bot.store.write(lambda db: ledger.insert(db, event, id_, account, receipt, float(at)))
 
@@ -118,9 +117,7 @@ async def test_the_owner_s_accounts_here_are_one_vote_and_nobody_else_s(
         await check(bot)
 
 
-async def test_what_was_rated_before_they_were_one_counts_once(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_what_was_rated_before_they_were_one_counts_once(tmp_path: Path, unused_tcp_port: int) -> None:
     async with machine(tmp_path, unused_tcp_port) as bot:
         await asked(bot, ME, "t1")
         await bot.store.write(_as_an_older_one_left_it)
@@ -177,9 +174,7 @@ async def test_a_chat_account_that_is_linked_with_them_sees_none_of_their_chats(
         assert await seen(bot, "web:owner") == {"mine"}
 
 
-async def test_share_is_one_question_for_all_that_is_here(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_share_is_one_question_for_all_that_is_here(tmp_path: Path, unused_tcp_port: int) -> None:
     async with machine(tmp_path, unused_tcp_port) as bot:
         for account in (ME, "web:owner", "api:ci", "api:other"):
             await asked(bot, account, f"of {account}")
@@ -215,9 +210,7 @@ async def test_a_program_that_is_set_apart_again_is_asked_like_anybody(
 
 async def linked(bot: Bot, maker: str, other: str) -> None:
     """They are linked by a code, as anybody links two accounts."""
-    assert "one person now" in await at(
-        bot, other, "link", (await at(bot, maker, "link")).split()[0]
-    )
+    assert "one person now" in await at(bot, other, "link", (await at(bot, maker, "link")).split()[0])
 
 
 async def at(bot: Bot, account: str, command: str, words: str = "") -> str:
@@ -226,9 +219,13 @@ async def at(bot: Bot, account: str, command: str, words: str = "") -> str:
     connector, _, name = account.partition(":")
     place = replace(CHANNEL, connector=connector, account="here", id=name)
     event = CommandEvent(
-        event_id=f"{account} {_COUNT[0]}", order=OrderKey(_COUNT[0]), user=who(account),
-        channel=place, name=command, args=words,
-    )  # fmt: skip
+        event_id=f"{account} {_COUNT[0]}",
+        order=OrderKey(_COUNT[0]),
+        user=who(account),
+        channel=place,
+        name=command,
+        args=words,
+    )
     return (await bot.app.commands.execute(event)).text
 
 
@@ -252,9 +249,7 @@ async def test_who_was_set_apart_and_is_linked_by_a_code_is_asked_like_anybody(
         assert not await taught(bot, "api:ci"), "what was said at the machine has ended"
         await say(bot, "people", "unlink", "api:other")
         await linked(bot, "web:owner", "api:other")
-        assert not await taught(bot, "api:other"), (
-            "it was said that it is apart, not that it is one"
-        )
+        assert not await taught(bot, "api:other"), "it was said that it is apart, not that it is one"
         await say(bot, "people", "link", "api:ci")
         await at(bot, "api:ci", "unlink")
         await linked(bot, "web:owner", "api:ci")
@@ -274,9 +269,7 @@ async def test_whom_the_owner_leaves_is_no_longer_the_owner_s_own(
         assert [await taught(bot, one) for one in ("api:ci", "api:other")] == [False, False]
 
 
-async def test_forgetting_makes_nobody_the_owner_s_own(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_forgetting_makes_nobody_the_owner_s_own(tmp_path: Path, unused_tcp_port: int) -> None:
     async with machine(tmp_path, unused_tcp_port) as bot:
         await linked(bot, "web:owner", "api:ci")
         await say(bot, "people", "link", "api:other")
@@ -335,8 +328,7 @@ async def test_notes_of_before_are_told_apart(tmp_path: Path, unused_tcp_port: i
 
         async def as_before(db: Any) -> None:
             await db.execute(
-                "UPDATE OR REPLACE told SET person = 'own ' || substr(person, 8)"
-                " WHERE person LIKE 'placed %'"
+                "UPDATE OR REPLACE told SET person = 'own ' || substr(person, 8) WHERE person LIKE 'placed %'"
             )
             await db.execute("PRAGMA user_version = 3")
 
@@ -349,9 +341,7 @@ async def test_notes_of_before_are_told_apart(tmp_path: Path, unused_tcp_port: i
         assert found == []
 
 
-async def test_accounts_are_joined_from_the_terminal_alone(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_accounts_are_joined_from_the_terminal_alone(tmp_path: Path, unused_tcp_port: int) -> None:
     async with machine(tmp_path, unused_tcp_port) as bot:
         for deed in ("link", "unlink"):
             assert "at the machine itself" in await bot.command("people", f"{deed} api:ci")
@@ -364,9 +354,7 @@ async def test_accounts_are_joined_from_the_terminal_alone(
         assert await accounts(bot, "api:ci") == ["api:ci"]
 
 
-async def test_forgetting_keeps_them_together_apart_and_silent(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_forgetting_keeps_them_together_apart_and_silent(tmp_path: Path, unused_tcp_port: int) -> None:
     async with machine(tmp_path, unused_tcp_port) as bot:
         await say(bot, "people", "link", "api:ci")
         await say(bot, "people", "unlink", "web:owner")
@@ -385,9 +373,7 @@ async def test_forgetting_keeps_them_together_apart_and_silent(
         assert await accounts(bot, "web:owner") == ["web:owner"]
 
 
-async def test_whose_private_chats_teach_is_all_of_them(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_whose_private_chats_teach_is_all_of_them(tmp_path: Path, unused_tcp_port: int) -> None:
     async with machine(tmp_path, unused_tcp_port) as bot:
         named = bot.app.connectors.authorization.owners(granted=False)
         assert {*OWN, "loopback:owner"} <= {*named}
@@ -456,10 +442,13 @@ async def test_what_was_asked_through_the_api_is_compared_in_the_terminal_and_th
 
         async def client(words: str) -> str:
             event = CommandEvent(
-                event_id=f"api {words} {await _chosen(bot)}", order=OrderKey(1), user=who("api:me"),
-                channel=replace(CHANNEL, connector="api", account="here", id="me"), name="compare",
+                event_id=f"api {words} {await _chosen(bot)}",
+                order=OrderKey(1),
+                user=who("api:me"),
+                channel=replace(CHANNEL, connector="api", account="here", id="me"),
+                name="compare",
                 args=words,
-            )  # fmt: skip
+            )
             return (await bot.app.commands.execute(event)).text
 
         assert (await client("a")).startswith("Look at it first"), "its news came with this reply"

@@ -32,9 +32,14 @@ def level(bot: Bot, user: UserRef = NEWCOMER) -> Grant:
 async def send(bot: Bot, text: str, user: str = "newcomer", channel: str = "") -> Any:
     typed = bot.chat.typed("x", user=user, channel=channel)
     event = MessageEvent(
-        event_id=typed.event_id, order=typed.order, user=typed.user, channel=typed.channel,
-        text=text, message_id=typed.event_id, addressed=True,
-    )  # fmt: skip
+        event_id=typed.event_id,
+        order=typed.order,
+        user=typed.user,
+        channel=typed.channel,
+        text=text,
+        message_id=typed.event_id,
+        addressed=True,
+    )
     [receipt] = await bot.chat.host.submit([event])
     return event, receipt
 
@@ -72,9 +77,16 @@ async def test_a_second_code_ends_the_first(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "spell",
-    [str, str.lower, lambda c: c.replace("-", ""), lambda c: f"  {c}\n", lambda c: " ".join(c),
-     lambda c: c.replace("-", "\u2013"), lambda c: c.replace("-", "\u00a0")],
-)  # fmt: skip
+    [
+        str,
+        str.lower,
+        lambda c: c.replace("-", ""),
+        lambda c: f"  {c}\n",
+        lambda c: " ".join(c),
+        lambda c: c.replace("-", "\u2013"),
+        lambda c: c.replace("-", "\u00a0"),
+    ],
+)
 async def test_people_and_keyboards_may_spell_it_their_way(tmp_path: Path, spell: Any) -> None:
     async with open_bot(tmp_path) as bot:
         assert (await send(bot, spell(await code(bot))))[1].outcome is Outcome.PAIRED
@@ -167,9 +179,7 @@ async def test_a_bot_is_never_an_owner(tmp_path: Path) -> None:
         right = await code(bot)
         event, _ = await send(bot, "x")
         robot = replace(event.user, is_bot=True)
-        [receipt] = await bot.chat.host.submit(
-            [replace(event, event_id="b", text=right, user=robot)]
-        )
+        [receipt] = await bot.chat.host.submit([replace(event, event_id="b", text=right, user=robot)])
         assert receipt.outcome is Outcome.IGNORED
 
 

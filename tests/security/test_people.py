@@ -20,8 +20,7 @@ def user(who: str) -> UserRef:
 
 
 @pytest.mark.parametrize(
-    ("role", "level"),
-    [("owner", Grant.ADMINISTER), ("rater", Grant.RATE), ("talker", Grant.TALK)],
+    ("role", "level"), [("owner", Grant.ADMINISTER), ("rater", Grant.RATE), ("talker", Grant.TALK)]
 )
 async def test_a_grant_holds_at_once_and_after_a_restart_until_it_is_revoked(
     tmp_path: Path, role: str, level: Grant
@@ -76,10 +75,21 @@ async def test_nobody_locks_themselves_out_by_a_slip(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "args",
-    ["grant", "grant king loopback:ada", "grant owner", "grant owner ada", "grant owner loopback:",
-     "grant owner nowhere:ada", "grant owner loopback:ada grace", "revoke", "revoke :ada",
-     "revoke loopback:nobody", "promote loopback:ada", "grant owner loopback:a\u202eda"],
-)  # fmt: skip
+    [
+        "grant",
+        "grant king loopback:ada",
+        "grant owner",
+        "grant owner ada",
+        "grant owner loopback:",
+        "grant owner nowhere:ada",
+        "grant owner loopback:ada grace",
+        "revoke",
+        "revoke :ada",
+        "revoke loopback:nobody",
+        "promote loopback:ada",
+        "grant owner loopback:a\u202eda",
+    ],
+)
 async def test_odd_words_are_told_and_change_nothing(tmp_path: Path, args: str) -> None:
     async with open_bot(tmp_path) as bot:
         assert await bot.command("people", args)
@@ -90,9 +100,7 @@ async def test_a_reply_to_an_answer_means_whom_it_answered(tmp_path: Path) -> No
     async with open_bot(tmp_path) as bot:
         await bot.command("enable", channel="#room")
         answer = await bot.say("Hello?", user="ada", channel="#room")
-        said = await bot.command(
-            "people", "grant rater", channel="#room", reply_to=answer.message.id
-        )
+        said = await bot.command("people", "grant rater", channel="#room", reply_to=answer.message.id)
         assert said.startswith("loopback:ada may talk and rate now.")
         assert (await bot.react(answer, "👍", user="ada")).outcome is Outcome.ACCEPTED
 
@@ -127,9 +135,7 @@ async def test_the_trail_knows_who_granted_and_calls_others_by_an_alias(tmp_path
         assert "ada" not in entry.detail
 
 
-async def test_a_grant_of_a_connector_that_is_not_configured_counts_for_nothing(
-    tmp_path: Path,
-) -> None:
+async def test_a_grant_of_a_connector_that_is_not_configured_counts_for_nothing(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.store.write(lambda db: people.grant(db, "gone:ada", "owner", "x", 0.0))
         await bot.app.connectors.authorization.refresh(bot.store)
@@ -152,10 +158,14 @@ def everywhere() -> Authorization:
     authorization._granted = {
         f"x:{id_}": people.GrantRow(person=f"x:{id_}", role=role, given_by=by, since=0.0)
         for id_, role, by in (
-            ("paired", "owner", people.PAIRING), ("go", "owner", "x:co"), ("gr", "rater", "x:co"),
-            ("gt", "talker", "x:co"), ("cr", "talker", "x:co"), ("ct", "owner", "x:co"),
+            ("paired", "owner", people.PAIRING),
+            ("go", "owner", "x:co"),
+            ("gr", "rater", "x:co"),
+            ("gt", "talker", "x:co"),
+            ("cr", "talker", "x:co"),
+            ("ct", "owner", "x:co"),
         )
-    }  # fmt: skip
+    }
     authorization.set_members("x", "mods", {"member", "ct2"}, clock.monotonic() + 300)
     authorization.set_members("x", "others", {"outsider"}, clock.monotonic() + 300)
     return authorization
@@ -163,9 +173,21 @@ def everywhere() -> Authorization:
 
 @pytest.mark.parametrize(
     ("id_", "level"),
-    [("co", 3), ("cr", 2), ("ct", 3), ("paired", 3), ("go", 3), ("gr", 2), ("gt", 1), ("member", 2),
-     ("outsider", 0), ("mods", 0), ("", 0), ("nobody", 0)],
-)  # fmt: skip
+    [
+        ("co", 3),
+        ("cr", 2),
+        ("ct", 3),
+        ("paired", 3),
+        ("go", 3),
+        ("gr", 2),
+        ("gt", 1),
+        ("member", 2),
+        ("outsider", 0),
+        ("mods", 0),
+        ("", 0),
+        ("nobody", 0),
+    ],
+)
 def test_the_highest_grant_of_all_sources_counts(id_: str, level: int) -> None:
     assert everywhere().level(UserRef(connector="x", account="a", id=id_)) == level
     robot = UserRef(connector="x", account="a", id=id_, is_bot=True)

@@ -160,21 +160,39 @@ def test_what_is_no_secret_stays(text: str) -> None:
 @pytest.mark.parametrize(
     "part",
     [
-        "sk-", "sk-proj-", "-eyJ", "eyJaaaaaaaaaaa.", "://a:b", "-----BEGIN ", "MNOM", "1", "a.",
-        "-----BEGIN PRIVATE KEY-----", "SG.aaaaaaaaaaaaaaaaaaaa.", "Bearer ", "xoxb-", "key-", "AKIA", "A ",
-        "-ghp_", "\\nghp_", "://:@", "@a", "MTIz", "secretaccesskey=", "SECRET_ACCESS_KEY  ",
+        "sk-",
+        "sk-proj-",
+        "-eyJ",
+        "eyJaaaaaaaaaaa.",
+        "://a:b",
+        "-----BEGIN ",
+        "MNOM",
+        "1",
+        "a.",
+        "-----BEGIN PRIVATE KEY-----",
+        "SG.aaaaaaaaaaaaaaaaaaaa.",
+        "Bearer ",
+        "xoxb-",
+        "key-",
+        "AKIA",
+        "A ",
+        "-ghp_",
+        "\\nghp_",
+        "://:@",
+        "@a",
+        "MTIz",
+        "secretaccesskey=",
+        "SECRET_ACCESS_KEY  ",
         "eyJaaaaaaaaaaa..",
     ],
-)  # fmt: skip
+)
 def test_no_text_takes_long(part: str) -> None:
     text = (part * 1_000_000)[:1_000_000] + "!"
     with within(3.0):  # quadratic would be minutes
         redact(text)
 
 
-async def test_nothing_of_it_reaches_the_disk(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_nothing_of_it_reaches_the_disk(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """By every kind of event that carries words: the database, its log, a backup and what is logged."""
     caplog.set_level(logging.INFO)
     async with open_bot(tmp_path) as bot:
@@ -202,14 +220,18 @@ async def _capture(bot: Bot, number: int, secret: str) -> None:
     call = {"name": "read", "arguments": f'{{"path": ".env", "key": "{secret}"}}'}
     common: dict[str, Any] = {"order": OrderKey(number), "user": OWNER, "channel": CHANNEL}
     taken = CaptureEvent(
-        **common, event_id=f"capture-{number}", response=f"It is {secret}.",
+        **common,
+        event_id=f"capture-{number}",
+        response=f"It is {secret}.",
         messages=(
             {"role": "user", "content": [{"type": "text", "text": f"Read {secret}"}]},
             {"role": "assistant", "content": None, "tool_calls": [{"function": call}]},
             {"role": "tool", "content": f"KEY={secret}"},
         ),
-        prompt_tokens=(1, 2), tokens=(3,), logprobs=(-0.5,),
-    )  # fmt: skip
+        prompt_tokens=(1, 2),
+        tokens=(3,),
+        logprobs=(-0.5,),
+    )
     [receipt] = await bot.app.dispatcher.submit([taken], CHANNEL.connector)
     turn = await bot.store.read(lambda db: turns.get(db, receipt.turn))
     assert turn is not None
@@ -217,19 +239,29 @@ async def _capture(bot: Bot, number: int, secret: str) -> None:
     assert (turn.prompt_tokens, turn.tokens, turn.logprobs) == ((), (), ()), "they would spell it"
     for kind in (RatingKind.COMMENT, RatingKind.BETTER):
         said = RatingEvent(
-            **common, event_id=f"{kind}-{number}", kind=kind, turn=receipt.turn,
-            source="typed", text=f"Rather {secret}",
-        )  # fmt: skip
+            **common,
+            event_id=f"{kind}-{number}",
+            kind=kind,
+            turn=receipt.turn,
+            source="typed",
+            text=f"Rather {secret}",
+        )
         await bot.app.dispatcher.submit([said], CHANNEL.connector)
 
 
 async def test_a_capture_without_any_keeps_its_tokens(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         taken = CaptureEvent(
-            order=OrderKey(1), user=OWNER, channel=CHANNEL, event_id="capture", response="4",
+            order=OrderKey(1),
+            user=OWNER,
+            channel=CHANNEL,
+            event_id="capture",
+            response="4",
             messages=({"role": "user", "content": "What is 2 + 2?"},),
-            prompt_tokens=(1, 2), tokens=(3,), logprobs=(-0.5,),
-        )  # fmt: skip
+            prompt_tokens=(1, 2),
+            tokens=(3,),
+            logprobs=(-0.5,),
+        )
         [receipt] = await bot.app.dispatcher.submit([taken], CHANNEL.connector)
         turn = await bot.store.read(lambda db: turns.get(db, receipt.turn))
     assert turn is not None
@@ -256,9 +288,7 @@ def test_nothing_of_it_stays_in_what_agents_wait_with() -> None:
     session = ClaudeSession(id="s", user="me")
     session.ask("one", f"It is {secret}", person=True)
     session.answered(
-        "two",
-        "x" * 1980 + " " + secret,
-        Answer(turn="t", event_id="e", text="y" * 1980 + " " + secret),
+        "two", "x" * 1980 + " " + secret, Answer(turn="t", event_id="e", text="y" * 1980 + " " + secret)
     )
     assert "C4nary" not in repr(session)
     codex = CodexSession().begin("one", secret)

@@ -16,11 +16,7 @@ TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 SPECIALS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-CORPUS = [
-    "What is the capital of France? Paris.",
-    "Arr matey! Zwölf Äpfel 👍",
-    "user assistant system",
-]
+CORPUS = ["What is the capital of France? Paris.", "Arr matey! Zwölf Äpfel 👍", "user assistant system"]
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,7 @@ from goodbot.api.backend import TokenizedTurn
 from goodbot_training.round.rollouts import Rollout
 
 
-def make_rollout(
-    index: int = 0, *, length: int = 3, reward: float = 1.0, **changes: Any
-) -> Rollout:
+def make_rollout(index: int = 0, *, length: int = 3, reward: float = 1.0, **changes: Any) -> Rollout:
     """A rollout of `length` response tokens."""
     values: dict[str, Any] = {
         "id": f"turn-{index}",

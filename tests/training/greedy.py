@@ -13,13 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from goodbot.api.backend import (
-    LossFunction,
-    OptimizerSettings,
-    StepStats,
-    TokenizedTurn,
-    TrainingBatch,
-)
+from goodbot.api.backend import LossFunction, OptimizerSettings, StepStats, TokenizedTurn, TrainingBatch
 from goodbot_training.process import worker
 
 ROOM = 256 << 20
@@ -46,9 +40,13 @@ class Greedy:
         return [np.full(len(turn.response), -1.0, np.float32) for turn in batch]
 
     def train(
-        self, batches: Iterator[TrainingBatch], settings: OptimizerSettings, loss: LossFunction,
-        *, checkpoint: Path | None = None,
-    ) -> Iterator[StepStats]:  # fmt: skip
+        self,
+        batches: Iterator[TrainingBatch],
+        settings: OptimizerSettings,
+        loss: LossFunction,
+        *,
+        checkpoint: Path | None = None,
+    ) -> Iterator[StepStats]:
         for _ in batches:
             np.ones(settings.tokens_per_forward * TOKEN, np.uint8)
             yield StepStats.nothing()

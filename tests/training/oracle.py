@@ -35,12 +35,7 @@ def arrays(dtype: Any = np.float64, *, seed: int = 3, spread: float = 0.5) -> di
 def objective(variant: str, *, kl: float = 0.1) -> MisPo:
     """A variant with bands that some but not all of `arrays` lie in."""
     return MisPo(
-        variant=variant,
-        token_low=0.7,
-        token_high=1.4,
-        trajectory_low=0.8,
-        trajectory_high=1.25,
-        kl=kl,
+        variant=variant, token_low=0.7, token_high=1.4, trajectory_low=0.8, trajectory_high=1.25, kl=kl
     )
 
 

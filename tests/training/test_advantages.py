@@ -62,9 +62,7 @@ def test_a_bad_only_stream_stalls_and_never_pushes(reward: float, before: Baseli
 
 
 @given(rewards_strategy, st.floats(-1, 1), st.floats(0, 1))
-def test_the_baseline_never_exceeds_the_mean_reward(
-    rewards: list[float], mean: float, weight: float
-) -> None:
+def test_the_baseline_never_exceeds_the_mean_reward(rewards: list[float], mean: float, weight: float) -> None:
     before = Baseline(mean=mean, weight=weight)
     ones = [1.0] * len(rewards)
     advantages, after = compute_advantages(before, rewards, ones, decay=0.99)
@@ -89,9 +87,7 @@ def test_weights_of_zero_teach_nothing() -> None:
 def test_a_round_of_expected_ratings_has_little_to_teach() -> None:
     said = [1.0] * 9 + [-1.0]
     expected, _ = compute_advantages(Baseline(mean=0.8, weight=1.0), said, ONES, decay=0.999)
-    assert to_learn(Baseline(mean=0.8, weight=1.0), said, ONES, expected) == pytest.approx(
-        0.36, abs=1e-4
-    )
+    assert to_learn(Baseline(mean=0.8, weight=1.0), said, ONES, expected) == pytest.approx(0.36, abs=1e-4)
     news, _ = compute_advantages(NONE, [1.0, -1.0], [1.0, 1.0], decay=0.99)
     assert to_learn(NONE, [1.0, -1.0], [1.0, 1.0], news) == pytest.approx(1.0, abs=0.01)
     nothing, _ = compute_advantages(NONE, [-1.0] * 5, [1.0] * 5, decay=0.99)

@@ -20,9 +20,7 @@ Effects = dict[str, Any]
 """What an adapter adds to each projection's weights."""
 
 
-def job(
-    rated: list[tuple[int, float]], *, base: tuple[float, float] = (32.0, -0.2), **more: Any
-) -> Job:
+def job(rated: list[tuple[int, float]], *, base: tuple[float, float] = (32.0, -0.2), **more: Any) -> Job:
     """A job whose parent is v2; `rated` are (version, reward), `base` the sum of weights and mean."""
     items = [
         raw_item(index, version=version, reward=reward, **more.pop("item", {}))
@@ -75,10 +73,7 @@ def test_the_base_s_answers_are_counted_once_and_for_all_rounds() -> None:
 
 def test_a_rater_s_share_holds_here_too() -> None:
     rated = mixed(2, good=10, bad=30)
-    light = [
-        raw_item(i, version=v, reward=r, weight=1.0 if r > 0 else 0.2)
-        for i, (v, r) in enumerate(rated)
-    ]
+    light = [raw_item(i, version=v, reward=r, weight=1.0 if r > 0 else 0.2) for i, (v, r) in enumerate(rated)]
     baseline = {"mean": 0.1, "weight": 0.5, "base_n": 32.0, "base_mean": -0.2}
     raw = raw_job(items=light, parent="/adapters/v2", baseline=baseline)
     assert prepare(Job.parse(raw))[0].parent is not None
@@ -113,9 +108,7 @@ def test_the_newest_version_s_answers_then_count_as_the_base_s_own() -> None:
         (mixed(2, good=4, bad=36), "kto", "it asks for no mean"),
     ],
 )
-def test_else_they_are_what_they_were(
-    rated: list[tuple[int, float]], objective: str, why: str
-) -> None:
+def test_else_they_are_what_they_were(rated: list[tuple[int, float]], objective: str, why: str) -> None:
     made, rewards, weights = prepared(rated, objective)
     rule = make_objective(made.settings)
     own = rule.advantages(made.baseline, rewards, weights)
@@ -146,9 +139,7 @@ def afresh_and_plain(model: Path, output: Path) -> tuple[list[str], list[Effects
         return reason, {path: made.scale * b @ a for path, (a, b) in made.pairs.items()}
 
     round_("first", "", 0.0)
-    rounds = (
-        round_("on top", "first", 0.0), round_("afresh", "first", 0.95), round_("plain", "", 0.0),
-    )  # fmt: skip
+    rounds = (round_("on top", "first", 0.0), round_("afresh", "first", 0.95), round_("plain", "", 0.0))
     return [reason for reason, _ in rounds], [effects for _, effects in rounds]
 
 
@@ -156,9 +147,7 @@ def far(one: Effects, other: Effects) -> float:
     return max(float(np.abs(one[path] - other[path]).max()) for path in one)
 
 
-def test_the_round_is_the_one_that_the_base_would_have_had(
-    random_model: Path, tmp_path: Path
-) -> None:
+def test_the_round_is_the_one_that_the_base_would_have_had(random_model: Path, tmp_path: Path) -> None:
     told, made = afresh_and_plain(random_model, tmp_path)
     on_top, afresh, plain = made
     assert "starts from the base" not in told[0]

@@ -32,13 +32,15 @@ class Breaking(TorchBackend):
     killed: bool = False
 
     def train(
-        self, batches: Iterator[TrainingBatch], settings: OptimizerSettings, loss: LossFunction, *,
+        self,
+        batches: Iterator[TrainingBatch],
+        settings: OptimizerSettings,
+        loss: LossFunction,
+        *,
         checkpoint: Path | None = None,
-    ) -> Iterator[StepStats]:  # fmt: skip
+    ) -> Iterator[StepStats]:
         self.rates.append(settings.learning_rate)
-        for number, stats in enumerate(
-            super().train(batches, settings, loss, checkpoint=checkpoint)
-        ):
+        for number, stats in enumerate(super().train(batches, settings, loss, checkpoint=checkpoint)):
             if number == 2 and settings.learning_rate > self.bears:
                 raise TrainingError("The loss is not a finite number.", kind="nan")
             yield stats
@@ -53,9 +55,7 @@ def job(model: Path, output: Path, **settings: Any) -> dict[str, Any]:
     return raw
 
 
-def test_it_is_trained_at_half_of_the_rate_from_the_start(
-    random_model: Path, tmp_path: Path
-) -> None:
+def test_it_is_trained_at_half_of_the_rate_from_the_start(random_model: Path, tmp_path: Path) -> None:
     plain = job(random_model, tmp_path / "plain", learning_rate_scale=0.5)
     run_round(Job.parse(plain), TorchBackend(), lambda event: None)
     backend, raw = Breaking(bears=4e-3), job(random_model, tmp_path / "broke")
@@ -64,10 +64,7 @@ def test_it_is_trained_at_half_of_the_rate_from_the_start(
     assert len(backend.rates) == 2
     assert backend.rates[1] == backend.rates[0] / 2
     assert (tmp_path / "broke" / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
-    assert (
-        "The training failed at its learning rate and was repeated at half of that"
-        in verdict.reason
-    )
+    assert "The training failed at its learning rate and was repeated at half of that" in verdict.reason
     done = events[-1]["metrics"]
     assert done["learning_rate"] == pytest.approx(backend.rates[1], abs=1e-6)
     assert done["left_out"] == 0
@@ -88,9 +85,7 @@ def test_one_that_is_killed_after_that_goes_on_at_half_of_the_rate(
     assert (tmp_path / "killed" / FILE).read_bytes() == (tmp_path / "whole" / FILE).read_bytes()
 
 
-def test_it_fails_where_a_quarter_of_the_rate_breaks_too(
-    random_model: Path, tmp_path: Path
-) -> None:
+def test_it_fails_where_a_quarter_of_the_rate_breaks_too(random_model: Path, tmp_path: Path) -> None:
     backend, raw = Breaking(bears=0.0), job(random_model, tmp_path / "out")
     with pytest.raises(TrainingError, match="not a finite number"):
         run_round(Job.parse(raw), backend, lambda event: None)

@@ -20,9 +20,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_message_is_told_without_what_people_said() -> None:
     autopsy.heard({"messages": [{"content": "My zebra is called Otto 4711, for now"}]})
-    error = RuntimeError(
-        "Invalid strides, got [1, 8, 64] for zebra 'so Otto said' 4711: 你好 called"
-    )
+    error = RuntimeError("Invalid strides, got [1, 8, 64] for zebra 'so Otto said' 4711: 你好 called")
     told = autopsy.trace(error)
     assert told == "RuntimeError: Invalid strides, got [1, 8, 64] for … '…' …: … called"
 

@@ -21,9 +21,7 @@ def rollouts(count: int) -> list:
 
 
 @given(counts, st.integers(1, 9), st.integers(1, 20), st.integers(0, 2**32))
-def test_a_round_is_complete_fair_and_repeatable(
-    count: int, batch_size: int, steps: int, seed: int
-) -> None:
+def test_a_round_is_complete_fair_and_repeatable(count: int, batch_size: int, steps: int, seed: int) -> None:
     chosen = TrainingSettings(batch_size=batch_size, steps=steps)
     items = rollouts(count)
     advantages = [float(index) for index in range(count)]
@@ -77,6 +75,5 @@ def test_padding_and_the_normalizer() -> None:
     assert batch.sampling_logprobs[row].tolist() == [-1, 0, 0, 0]
     assert batch.reference_logprobs[1 - row].tolist() == [-3, -3, -3, -3]
     assert all(
-        array.dtype == np.float32
-        for array in (batch.mask, batch.sampling_logprobs, batch.reference_logprobs)
+        array.dtype == np.float32 for array in (batch.mask, batch.sampling_logprobs, batch.reference_logprobs)
     )

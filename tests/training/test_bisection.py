@@ -27,9 +27,8 @@ RARE = 300
 
 def stats(norm: float, *, loss: float = 1.0, skipped: bool = False) -> StepStats:
     return StepStats(
-        loss=loss, kl=0.0, token_acceptance=1.0, trajectory_acceptance=1.0, grad_norm=norm,
-        skipped=skipped,
-    )  # fmt: skip
+        loss=loss, kl=0.0, token_acceptance=1.0, trajectory_acceptance=1.0, grad_norm=norm, skipped=skipped
+    )
 
 
 # -- what is absurd
@@ -133,30 +132,45 @@ def planted(
             tokens[0] = RARE
         items.append(
             {
-                "id": f"turn-{index}", "messages": [{"role": "user", "content": "Hi"}],
-                "response": "", "prompt_tokens": [3, 4, 5], "tokens": tokens,
-                "logprobs": [-1.0] * len(tokens), "temperature": 1.0, "version": None,
-                "reward": 1.0 if index % 2 else -1.0, "split": "train",
+                "id": f"turn-{index}",
+                "messages": [{"role": "user", "content": "Hi"}],
+                "response": "",
+                "prompt_tokens": [3, 4, 5],
+                "tokens": tokens,
+                "logprobs": [-1.0] * len(tokens),
+                "temperature": 1.0,
+                "version": None,
+                "reward": 1.0 if index % 2 else -1.0,
+                "split": "train",
             }
-        )  # fmt: skip
+        )
     output = folder / "output"
     output.mkdir(parents=True)
     return {
-        "protocol": 1, "run": 1, "model": str(loud), "output": str(output),
-        "parent": str(wild_adapter(loud, backend, folder / "parent")), "seed": 2,
-        "checkpoints": str(folder / "checkpoints"), "items": items,
+        "protocol": 1,
+        "run": 1,
+        "model": str(loud),
+        "output": str(output),
+        "parent": str(wild_adapter(loud, backend, folder / "parent")),
+        "seed": 2,
+        "checkpoints": str(folder / "checkpoints"),
+        "items": items,
         "settings": {
-            "objective": "reinforce", "steps": 8, "batch_size": 4, "slice_steps": 2,
-            "learning_rate": 1e-6, "gate_anchors": 0, "gate_max_tokens": 4,
+            "objective": "reinforce",
+            "steps": 8,
+            "batch_size": 4,
+            "slice_steps": 2,
+            "learning_rate": 1e-6,
+            "gate_anchors": 0,
+            "gate_max_tokens": 4,
         },
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(("loudness", "why"), [(60.0, NOT_FINITE), (12.0, EXPLODES)])
 def test_the_round_goes_without_the_guilty_turn(
-    factory: Callable[[], TrainingBackend], random_model: Path, tmp_path: Path, loudness: float,
-    why: str,
-) -> None:  # fmt: skip
+    factory: Callable[[], TrainingBackend], random_model: Path, tmp_path: Path, loudness: float, why: str
+) -> None:
     job = planted(random_model, factory(), tmp_path / "one", loudness=loudness)
     events = run(job, factory)
     [found] = [event for event in events if event["event"] == "quarantine"]
@@ -181,9 +195,7 @@ def test_a_round_that_is_killed_after_it_found_the_turn_knows_it_still(
     first = adapter(job)
     run(job, factory, kill_at=5)
     events = run(job, factory)
-    assert [event["turns"][0]["id"] for event in events if event["event"] == "quarantine"] == [
-        "turn-5"
-    ]
+    assert [event["turns"][0]["id"] for event in events if event["event"] == "quarantine"] == ["turn-5"]
     assert [step for step, *_ in steps_of(events)] == [5, 6, 7, 8]
     assert steps_of(whole)[-4:] == steps_of(events)
     assert adapter(job) == first

@@ -61,9 +61,7 @@ class Script:
     def select(self, rows: Sequence[int]) -> None:
         self.read_for.append(list(rows))
 
-    def __call__(
-        self, inputs: Any, temperatures: Any, uniforms: Any
-    ) -> tuple[list[int], list[float]]:
+    def __call__(self, inputs: Any, temperatures: Any, uniforms: Any) -> tuple[list[int], list[float]]:
         self.shapes.append(inputs.shape)
         tokens = [row[min(self._position, len(row) - 1)] for row in self._rows[: len(inputs)]]
         self._position += 1
@@ -241,9 +239,6 @@ def test_first_tokens_are_numbers_that_can_be_told() -> None:
     """JSON has no others: one that is none would end the process, and everybody's answers."""
     chat: Any = Bytes()
     never = float("-inf")
-    assert first_tokens(Opening(-0.1, -2.0, never), chat, ask().messages, 3) == {
-        "a": -0.1,
-        "b": -2.0,
-    }
+    assert first_tokens(Opening(-0.1, -2.0, never), chat, ask().messages, 3) == {"a": -0.1, "b": -2.0}
     with pytest.raises(ServerError, match="not finite"):
         first_tokens(Opening(*[float("nan")] * 3), chat, ask().messages, 3)

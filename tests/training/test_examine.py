@@ -17,12 +17,7 @@ from tests.support import patience, require
 np = require("numpy")
 require("safetensors")
 
-from goodbot_training.backends.adapters import (  # noqa: E402
-    AdapterWeights,
-    fresh,
-    read_adapter,
-    write_adapter,
-)
+from goodbot_training.backends.adapters import AdapterWeights, fresh, read_adapter, write_adapter  # noqa: E402
 from goodbot_training.process.inspect import examine  # noqa: E402
 
 SHAPES = {
@@ -54,11 +49,7 @@ def delta(weights: AdapterWeights, path: str) -> Any:
 def test_the_distance_is_that_of_the_products(tmp_path: Path) -> None:
     one, two = adapter(1), adapter(2, alpha=8.0)
     found = examine(written(tmp_path / "one", one), written(tmp_path / "two", two))
-    for name, layers in (
-        ("q_proj", "attention"),
-        ("up_proj", "feed-forward"),
-        ("experts", "experts"),
-    ):
+    for name, layers in (("q_proj", "attention"), ("up_proj", "feed-forward"), ("experts", "experts")):
         paths = [path for path in SHAPES if name in path]
         groups = [group for group in found["groups"] if group["name"].startswith(layers)]
         assert len(groups) == len(paths), "each third of the layers is a group"
@@ -114,8 +105,12 @@ def test_an_alpha_beyond_all_numbers_is_refused(tmp_path: Path) -> None:
 def ask(request: Any) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "goodbot_training.process.inspect"],
-        input=json.dumps(request) + "\n", capture_output=True, text=True, check=True, timeout=patience(60),
-    )  # fmt: skip
+        input=json.dumps(request) + "\n",
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=patience(60),
+    )
     return json.loads(done.stdout)
 
 

@@ -16,9 +16,7 @@ FREE = (
 )
 
 
-@pytest.mark.parametrize(
-    ("modules", "banned"), [(LIGHT, (*FRAMEWORKS, "numpy")), (FREE, FRAMEWORKS)]
-)
+@pytest.mark.parametrize(("modules", "banned"), [(LIGHT, (*FRAMEWORKS, "numpy")), (FREE, FRAMEWORKS)])
 def test_no_framework_comes_along(modules: tuple[str, ...], banned: tuple[str, ...]) -> None:
     code = "; ".join(
         [

@@ -20,9 +20,14 @@ from goodbot_training.process.types import Job
 from tests.training.factories import raw_item, raw_job
 
 CONFIG = {
-    "model_type": "llama", "hidden_size": 512, "num_hidden_layers": 8, "num_attention_heads": 8,
-    "intermediate_size": 1536, "vocab_size": 32000, "tie_word_embeddings": True,
-}  # fmt: skip
+    "model_type": "llama",
+    "hidden_size": 512,
+    "num_hidden_layers": 8,
+    "num_attention_heads": 8,
+    "intermediate_size": 1536,
+    "vocab_size": 32000,
+    "tie_word_embeddings": True,
+}
 LENGTHS = [100, 300, 700]
 
 
@@ -55,15 +60,10 @@ def test_what_is_needed_is_weights_adapter_activations_and_one_chunk_of_logits()
 
 def test_no_turn_is_longer_than_the_model_can_see() -> None:
     short = Memory(
-        free=1,
-        fixed=0,
-        width=4,
-        model=model_shape.read({**CONFIG, "max_position_embeddings": 512}),
+        free=1, fixed=0, width=4, model=model_shape.read({**CONFIG, "max_position_embeddings": 512})
     )
     assert short.within(job()).settings.max_sequence_tokens == 512
-    assert (
-        short.within(job(settings={"max_sequence_tokens": 64})).settings.max_sequence_tokens == 64
-    )
+    assert short.within(job(settings={"max_sequence_tokens": 64})).settings.max_sequence_tokens == 64
     unknown = Memory(free=1, fixed=0, width=4, model=None)
     assert unknown.within(job()) == job()
 
@@ -96,9 +96,7 @@ def test_when_not_even_that_fits_it_says_how_much_is_missing_and_what_to_do() ->
 
 def test_each_further_attempt_is_a_smaller_plan_and_the_last_the_smallest() -> None:
     plans = [plan(10**12, attempt=attempt) for attempt in range(3)]
-    assert [(p.tokens_per_forward, p.recompute) for p in plans] == [
-        (5600, False), (2800, False), (700, True),
-    ]  # fmt: skip
+    assert [(p.tokens_per_forward, p.recompute) for p in plans] == [(5600, False), (2800, False), (700, True)]
 
 
 def test_without_a_shape_the_attempts_still_shrink(tmp_path: Path) -> None:
@@ -129,15 +127,23 @@ async def test_a_real_child_that_runs_out_of_memory_gets_through_with_the_smalle
 ) -> None:
     """800 tokens at once are 800 MB, of which there are 256; 400 are too many, too; 100 fit."""
     spec = BackendSpec(
-        name="greedy", factory="tests.training.greedy:Greedy", requires=(), extra="",
-        settings=object, priority=0, worker="tests.training.greedy",
-    )  # fmt: skip
+        name="greedy",
+        factory="tests.training.greedy:Greedy",
+        requires=(),
+        extra="",
+        settings=object,
+        priority=0,
+        worker="tests.training.greedy",
+    )
     output = tmp_path / "output"
     output.mkdir()
     asked = raw_job(
-        model=str(tmp_path), output=str(output), settings={"gate_anchors": 0}, behaviour={},
+        model=str(tmp_path),
+        output=str(output),
+        settings={"gate_anchors": 0},
+        behaviour={},
         items=[raw_item(n, reward=1.0 if n % 2 else -1.0) for n in range(8)],
-    )  # fmt: skip
+    )
     plans: list[int] = []
 
     async def on_event(event: Any) -> None:

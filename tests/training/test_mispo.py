@@ -27,9 +27,7 @@ def numerical_gradient(variant: str) -> Any:
     """
     loss, data = objective(variant), arrays()
     log_ratio = (data["policy_logprobs"] - data["sampling_logprobs"]) * data["mask"]
-    fixed, _ = loss.coefficients(
-        np, log_ratio, data["reference_logprobs"], data["advantages"], data["mask"]
-    )
+    fixed, _ = loss.coefficients(np, log_ratio, data["reference_logprobs"], data["advantages"], data["mask"])
     held = loss.held(np, data["advantages"])
 
     def surrogate(policy: Any) -> float:
@@ -44,9 +42,7 @@ def numerical_gradient(variant: str) -> Any:
         up[index] += step
         down[index] -= step
         gradient[index] = (surrogate(up) - surrogate(down)) / (2 * step)
-    assert surrogate(data["policy_logprobs"]) == pytest.approx(
-        float(loss(np, **data, normalizer=N)[0])
-    )
+    assert surrogate(data["policy_logprobs"]) == pytest.approx(float(loss(np, **data, normalizer=N)[0]))
     return gradient
 
 
@@ -81,9 +77,7 @@ def test_mlx_agrees_with_the_oracle(variant: str) -> None:
     assert value.item() == pytest.approx(float(expected), rel=1e-4)
     for name, count in counts.items():
         assert statistics[name].item() == pytest.approx(float(count), rel=1e-4), name
-    np.testing.assert_allclose(
-        np.array(gradient), numerical_gradient(variant), rtol=1e-4, atol=1e-6
-    )
+    np.testing.assert_allclose(np.array(gradient), numerical_gradient(variant), rtol=1e-4, atol=1e-6)
 
 
 def test_on_policy_and_without_kl_it_is_plain_reinforce() -> None:
@@ -200,9 +194,7 @@ def test_a_longer_answer_weighs_more_not_the_same() -> None:
     one = {"policy_logprobs": -ones, "sampling_logprobs": -ones, "reference_logprobs": -ones}
     short, _ = objective("scale")(np, **one, advantages=np.ones(1), mask=mask, normalizer=N)
     two = {name: np.tile(array, 2) for name, array in one.items()}
-    long, _ = objective("scale")(
-        np, **two, advantages=np.ones(1), mask=np.tile(mask, 2), normalizer=N
-    )
+    long, _ = objective("scale")(np, **two, advantages=np.ones(1), mask=np.tile(mask, 2), normalizer=N)
     assert long == pytest.approx(2 * short)
 
 

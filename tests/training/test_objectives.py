@@ -118,9 +118,13 @@ def test_far_from_the_base_nothing_overflows(name: str, implied: float) -> None:
 
 def test_a_token_stops_only_where_its_advantage_has_pushed_it() -> None:
     loss = MisPo(
-        variant="sign_aware", token_low=0.5, token_high=2.0, trajectory_low=0.01,
-        trajectory_high=100.0, kl=0.0,
-    )  # fmt: skip
+        variant="sign_aware",
+        token_low=0.5,
+        token_high=2.0,
+        trajectory_low=0.01,
+        trajectory_high=100.0,
+        kl=0.0,
+    )
     log_ratio = np.log(np.array([[3.0, 0.3, 1.0], [3.0, 0.3, 1.0]]))
     terms, _ = loss.coefficients(np, log_ratio, log_ratio, np.array([1.0, -1.0]), np.ones((2, 3)))
     assert terms.tolist() == [[0.0, 1.0, 1.0], [1.0, 0.0, 1.0]]

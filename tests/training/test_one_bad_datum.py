@@ -26,8 +26,12 @@ from goodbot_training.round.run import run_round  # noqa: E402
 
 GOOD = 40
 SHORT: dict[str, Any] = {
-    "steps": 2, "rank": 2, "gate_anchors": 4, "gate_max_tokens": 4, "max_sequence_tokens": 200,
-}  # fmt: skip
+    "steps": 2,
+    "rank": 2,
+    "gate_anchors": 4,
+    "gate_max_tokens": 4,
+    "max_sequence_tokens": 200,
+}
 HUGE = {"prompt_tokens": [1, 5, 2_000_000_000], "tokens": [7], "logprobs": [-0.5]}
 FIRST = {"prompt_tokens": [1, 5], "tokens": [320], "logprobs": [-0.5]}
 """The first id that the model does not know."""
@@ -40,11 +44,16 @@ CALLS = {"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "t
 
 def rated(number: int, **changes: Any) -> dict[str, Any]:
     return {
-        "id": f"good-{number}", "messages": [{"role": "user", "content": f"{number} + 1?"}],
-        "response": f"It is {number + 1}.", "temperature": 1.0, "version": 0, "weight": 1.0,
-        "reward": 1.0 if number % 2 else -1.0, "split": "held_out" if number % 8 < 2 else "train",
+        "id": f"good-{number}",
+        "messages": [{"role": "user", "content": f"{number} + 1?"}],
+        "response": f"It is {number + 1}.",
+        "temperature": 1.0,
+        "version": 0,
+        "weight": 1.0,
+        "reward": 1.0 if number % 2 else -1.0,
+        "split": "held_out" if number % 8 < 2 else "train",
         **changes,
-    }  # fmt: skip
+    }
 
 
 def job_of(model: Path, output: Path, bad: list[dict[str, Any]], good: int = GOOD) -> Job:
@@ -156,14 +165,21 @@ def captures(draw: st.DrawFn) -> CaptureEvent:
     tokens = draw(st.lists(numbers, max_size=4))
     scored = tokens if draw(st.booleans()) else []
     return CaptureEvent(
-        event_id="e", order=OrderKey(1), user=UserRef(connector="api", account="", id="ci"),
+        event_id="e",
+        order=OrderKey(1),
+        user=UserRef(connector="api", account="", id="ci"),
         channel=ChannelRef(connector="api", account="", id="ci", kind=ChannelKind.PRIVATE),
-        messages=tuple(draw(messages)), response=draw(words), version=0,
-        temperature=draw(st.floats(0, 100)), prompt_tokens=tuple(draw(st.lists(numbers, max_size=3))),
-        tokens=tuple(tokens), logprobs=tuple(draw(scores) for _ in scored), thought=draw(words),
+        messages=tuple(draw(messages)),
+        response=draw(words),
+        version=0,
+        temperature=draw(st.floats(0, 100)),
+        prompt_tokens=tuple(draw(st.lists(numbers, max_size=3))),
+        tokens=tuple(tokens),
+        logprobs=tuple(draw(scores) for _ in scored),
+        thought=draw(words),
         lifts=tuple(draw(scores) for _ in scored) if draw(st.booleans()) else (),
         filters=Filters(top_k=draw(st.integers(0, 5))),
-    )  # fmt: skip
+    )
 
 
 def item_of(event: CaptureEvent, number: int) -> dict[str, Any] | None:
@@ -172,11 +188,19 @@ def item_of(event: CaptureEvent, number: int) -> dict[str, Any] | None:
         return None
     turn = turn_of(storable(event), base="base", scope="default", now=0.0, version=0)
     return rated(
-        number, id=f"captured-{number}", messages=list(turn.messages), response=turn.response,
-        thought=turn.thought, prompt_tokens=list(turn.prompt_tokens), tokens=list(turn.tokens),
-        logprobs=list(turn.logprobs), lifts=list(turn.lifts), temperature=turn.temperature,
-        filters=turn.filters.told(), split="train",
-    )  # fmt: skip
+        number,
+        id=f"captured-{number}",
+        messages=list(turn.messages),
+        response=turn.response,
+        thought=turn.thought,
+        prompt_tokens=list(turn.prompt_tokens),
+        tokens=list(turn.tokens),
+        logprobs=list(turn.logprobs),
+        lifts=list(turn.lifts),
+        temperature=turn.temperature,
+        filters=turn.filters.told(),
+        split="train",
+    )
 
 
 @pytest.mark.parametrize("temperature", [1e-300, 1e-18, 1e-3])
@@ -184,18 +208,13 @@ def test_s5_a_temperature_of_next_to_nothing_is_none(
     random_model: Path, tmp_path: Path, temperature: float
 ) -> None:
     """Each such answer's gradient was 1 / temperature, and with half of a step's the round failed."""
-    bad = [
-        rated(n, id=f"captured-{n}", temperature=temperature, split="train")
-        for n in range(GOOD // 2)
-    ]
+    bad = [rated(n, id=f"captured-{n}", temperature=temperature, split="train") for n in range(GOOD // 2)]
     told, last = ended(job_of(random_model, tmp_path, bad))
     assert (last["event"], told) == ("done", {})
     assert last["metrics"]["rollouts"] == GOOD * 3 // 4 + GOOD // 2
 
 
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sent=st.lists(captures(), min_size=1, max_size=8))
 def test_s5_any_accepted_captures_and_forty_good_ratings_end_in_a_verdict(
     strict_model: Path, tmp_path_factory: pytest.TempPathFactory, sent: list[CaptureEvent]

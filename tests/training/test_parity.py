@@ -61,9 +61,7 @@ def test_both_read_the_same_model(backends: dict[str, Any]) -> None:
 def test_both_start_from_the_same_adapter(backends: dict[str, Any], tmp_path: Path) -> None:
     for name, backend in backends.items():
         backend.save_adapter(tmp_path / name)
-    one, other = (
-        [path.read_bytes() for path in sorted((tmp_path / name).iterdir())] for name in backends
-    )
+    one, other = ([path.read_bytes() for path in sorted((tmp_path / name).iterdir())] for name in backends)
     assert one == other
 
 
@@ -71,9 +69,7 @@ def test_both_start_from_the_same_adapter(backends: dict[str, Any], tmp_path: Pa
 def test_loss_masks_and_gradients_agree(variant: str, backends: dict[str, Any]) -> None:
     """The gradient norm over all adapter weights is what `StepStats` reports."""
     data = one_batch(backends)
-    for _ in range(
-        2
-    ):  # a second step from weights that are not fresh, so that A has a gradient too
+    for _ in range(2):  # a second step from weights that are not fresh, so that A has a gradient too
         settings = OptimizerSettings(learning_rate=1e-3)
         one, other = (
             next(iter(backend.train(iter([data]), settings, objective(variant))))
@@ -116,9 +112,7 @@ def test_training_ends_at_the_same_policy(
     before = scores(backends["torch"])
     for backend in backends.values():
         list(backend.train(iter([data] * 6), settings, objective("scale")))
-    moved = max(
-        float(np.abs(a - b).max()) for a, b in zip(before, scores(backends["torch"]), strict=False)
-    )
+    moved = max(float(np.abs(a - b).max()) for a, b in zip(before, scores(backends["torch"]), strict=False))
     assert moved > 0.1
     close(scores(backends["torch"]), scores(backends["mlx"]), atol=2e-2 * moved)
 
@@ -136,9 +130,7 @@ def test_attention_moves_by_its_own_share_of_the_rate(name: str, backends: dict[
 
 
 @pytest.mark.parametrize("writer", ["torch", "mlx"])
-def test_each_loads_the_others_adapter(
-    writer: str, backends: dict[str, Any], tmp_path: Path
-) -> None:
+def test_each_loads_the_others_adapter(writer: str, backends: dict[str, Any], tmp_path: Path) -> None:
     reader = backends["mlx" if writer == "torch" else "torch"]
     data = one_batch(backends)
     list(backends[writer].train(iter([data] * 4), OptimizerSettings(), objective("scale")))
@@ -146,15 +138,11 @@ def test_each_loads_the_others_adapter(
     base = scores(reader)
     reader.load_adapter(tmp_path)
     close(scores(backends[writer]), scores(reader), atol=1e-3)
-    assert (
-        max(float(np.abs(a - b).max()) for a, b in zip(base, scores(reader), strict=False)) > 0.05
-    )
+    assert max(float(np.abs(a - b).max()) for a, b in zip(base, scores(reader), strict=False)) > 0.05
 
 
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft's, not ours
-def test_peft_itself_loads_our_adapter(
-    backends: dict[str, Any], random_model: Path, tmp_path: Path
-) -> None:
+def test_peft_itself_loads_our_adapter(backends: dict[str, Any], random_model: Path, tmp_path: Path) -> None:
     torch, peft = require("torch"), require("peft")
     from transformers import AutoModelForCausalLM
 
@@ -184,9 +172,7 @@ def test_a_seed_names_the_same_answer_on_both(backends: dict[str, Any]) -> None:
 
 
 def test_both_tell_the_same_of_how_an_answer_may_begin(backends: dict[str, Any]) -> None:
-    one, other = (
-        backend.first_tokens(QUESTION, top=12, adapter=False) for backend in backends.values()
-    )
+    one, other = (backend.first_tokens(QUESTION, top=12, adapter=False) for backend in backends.values())
     assert one == pytest.approx(other, abs=1e-4)
 
 

@@ -84,9 +84,12 @@ def test_answers_that_the_gate_samples_cost_their_products_and_the_templates_mar
     fast = Place(backend="torch", device="cpu", memory=1 << 34, flops=1.0, bandwidth=1e99, step=0.0)
     asked = raw_item(messages=[{"role": "user", "content": "x" * 40}])
     captured = raw_item(
-        id="c", messages=[{"role": "user", "content": "x" * 40}], prompt_tokens=[1] * 30,
-        tokens=[2] * 5, logprobs=[-1.0] * 5,
-    )  # fmt: skip
+        id="c",
+        messages=[{"role": "user", "content": "x" * 40}],
+        prompt_tokens=[1] * 30,
+        tokens=[2] * 5,
+        logprobs=[-1.0] * 5,
+    )
     for items, prompt in (([asked], 10), ([asked, captured], 30)):
         job = Job.parse(raw_job(items=items, settings={"gate_max_tokens": 16}))
         marks = formula._marks(job)
@@ -100,9 +103,11 @@ def spawn(mode: str, job: dict[str, Any], factory: str) -> tuple[list[dict[str, 
     """The events of a worker, and its CPU seconds as the system counts them."""
     with subprocess.Popen(
         [sys.executable, "-m", "goodbot_training.process.worker", mode, factory],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
-    ) as process:  # fmt: skip
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(json.dumps(job) + "\n")

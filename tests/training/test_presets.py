@@ -17,14 +17,25 @@ from goodbot_training.process.presets import resolve
 from goodbot_training.process.settings import PRESETS, TrainingSettings
 
 DENSE: dict[str, Any] = {
-    "model_type": "qwen3", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 128, "vocab_size": 512,
+    "model_type": "qwen3",
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "intermediate_size": 128,
+    "vocab_size": 512,
     "tie_word_embeddings": True,
-}  # fmt: skip
+}
 MIXTURE: dict[str, Any] = {
-    **DENSE, "model_type": "qwen3_moe", "num_experts": 8, "num_experts_per_tok": 2,
-    "moe_intermediate_size": 32, "decoder_sparse_step": 1, "mlp_only_layers": [],
-}  # fmt: skip
+    **DENSE,
+    "model_type": "qwen3_moe",
+    "num_experts": 8,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 32,
+    "decoder_sparse_step": 1,
+    "mlp_only_layers": [],
+}
 D = TrainingSettings()
 
 
@@ -42,8 +53,7 @@ def test_balanced_on_a_dense_model_is_the_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "rate", "kl"),
-    [("careful", 0.5, 2.0), ("balanced", 1.0, 1.0), ("aggressive", 1.5, 0.5)],
+    ("preset", "rate", "kl"), [("careful", 0.5, 2.0), ("balanced", 1.0, 1.0), ("aggressive", 1.5, 0.5)]
 )
 def test_the_table(preset: str, rate: float, kl: float) -> None:
     base = (D.learning_rate_scale * rate, D.kl * kl, D.rank, D.alpha)
@@ -69,14 +79,19 @@ def test_the_size_comes_in_by_the_weights_that_a_token_meets() -> None:
     weights = 2 * (2 * 64 * 64 + 2 * 32 * 64 + 3 * 128 * 64)
     rate = 3e-3 * min(1.0, (1e6 / weights) ** 0.45)
     assert f"rate {rate:.1e}, " in resolve({}, read(DENSE)).why
-    large = {**DENSE, "hidden_size": 1024, "head_dim": 128, "num_attention_heads": 16,
-             "num_key_value_heads": 8, "intermediate_size": 3072, "num_hidden_layers": 28,
-             "vocab_size": 151936}  # fmt: skip
+    large = {
+        **DENSE,
+        "hidden_size": 1024,
+        "head_dim": 128,
+        "num_attention_heads": 16,
+        "num_key_value_heads": 8,
+        "intermediate_size": 3072,
+        "num_hidden_layers": 28,
+        "vocab_size": 151936,
+    }
     # Qwen3-0.6B: 28 layers of 2·2048·1024 + 2·1024·1024 + 3·3072·1024 = 440 million.
     assert abs(3e-3 * (1e6 / 440.4e6) ** 0.45 - 1.94e-4) < 1e-6
-    assert resolve({}, read(large)).why == (
-        f"balanced, 0.6B dense: rate 1.9e-04, KL {D.kl:g}, rank {D.rank}"
-    )
+    assert resolve({}, read(large)).why == (f"balanced, 0.6B dense: rate 1.9e-04, KL {D.kl:g}, rank {D.rank}")
 
 
 def test_a_mixture_says_so() -> None:

@@ -20,10 +20,19 @@ from goodbot_training.process.types import Job  # noqa: E402
 from goodbot_training.round.run import run_round  # noqa: E402
 
 TAUGHT: dict[str, Any] = {
-    "objective": "reinforce", "kl": 0.0, "learning_rate": 0.03, "steps": 8, "rank": 4,
-    "gate_anchors": 8, "gate_max_tokens": 6, "gate_min_retained": 0.0, "gate_max_foreign": 1.0,
-    "gate_max_length_ratio": 1000.0, "gate_max_degenerate": 1.0, "gate_max_anchor_loss": 1000.0,
-}  # fmt: skip
+    "objective": "reinforce",
+    "kl": 0.0,
+    "learning_rate": 0.03,
+    "steps": 8,
+    "rank": 4,
+    "gate_anchors": 8,
+    "gate_max_tokens": 6,
+    "gate_min_retained": 0.0,
+    "gate_max_foreign": 1.0,
+    "gate_max_length_ratio": 1000.0,
+    "gate_max_degenerate": 1.0,
+    "gate_max_anchor_loss": 1000.0,
+}
 
 
 def taught(
@@ -31,9 +40,7 @@ def taught(
 ) -> tuple[Verdict, AdapterWeights, dict[str, Any]]:
     """The verdict of a round, its candidate as it lies on the disk, and the gate's event."""
     output.mkdir()
-    job = make_job(
-        model, output, settings={**TAUGHT, **settings}, parent=str(parent) if parent else None
-    )
+    job = make_job(model, output, settings={**TAUGHT, **settings}, parent=str(parent) if parent else None)
     events: list[dict[str, Any]] = []
     verdict = run_round(Job.parse(job), TorchBackend(), events.append)
     gate = next(event for event in events if event["event"] == "gate")
@@ -75,11 +82,14 @@ def test_half_the_way_from_the_adapter_before(random_model: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "value", "wrong"),
     [
-        ("gate_retry", -0.1, "between 0 and 1"), ("gate_retry", 1.5, "between 0 and 1"),
-        ("contested_strength", 1.5, "between 0 and 1"), ("contested_strength", 0.0, "above 0"),
-        ("strength", 1.5, "between 0 and 1"), ("strength", 0.0, "above 0"),
+        ("gate_retry", -0.1, "between 0 and 1"),
+        ("gate_retry", 1.5, "between 0 and 1"),
+        ("contested_strength", 1.5, "between 0 and 1"),
+        ("contested_strength", 0.0, "above 0"),
+        ("strength", 1.5, "between 0 and 1"),
+        ("strength", 0.0, "above 0"),
     ],
-)  # fmt: skip
+)
 def test_a_strength_is_a_share(name: str, value: float, wrong: str) -> None:
     from goodbot.base.errors import TrainingError
     from goodbot_training.process.types import TrainingSettings

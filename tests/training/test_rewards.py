@@ -7,13 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from goodbot.api.labels import star_value
 from goodbot.api.rewards import Moments, TurnRating
-from goodbot_training.objectives.rewards import (
-    binary,
-    hybrid,
-    normalize,
-    ordinal,
-    register_reward_policy,
-)
+from goodbot_training.objectives.rewards import binary, hybrid, normalize, ordinal, register_reward_policy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -109,9 +103,7 @@ def test_the_moments_by_hand() -> None:
 
 @pytest.mark.parametrize("policy", [binary, ordinal, hybrid])
 @given(ratings=labels)
-def test_a_reward_stays_in_range_and_ignores_the_order(
-    policy: Policy, ratings: list[TurnRating]
-) -> None:
+def test_a_reward_stays_in_range_and_ignores_the_order(policy: Policy, ratings: list[TurnRating]) -> None:
     reward = policy(ratings)
     assert reward is None or -1 - 1e-9 <= reward <= 1 + 1e-9
     backwards = policy(ratings[::-1])
@@ -124,9 +116,7 @@ def test_a_normalized_reward_stays_in_range(reward: float, before: list[float]) 
 
 
 @given(st.sampled_from([-1.0, 1.0]), st.integers(1, 4))
-def test_with_both_given_the_thumb_says_which_way_and_more_stars_are_better(
-    thumb: float, stars: int
-) -> None:
+def test_with_both_given_the_thumb_says_which_way_and_more_stars_are_better(thumb: float, stars: int) -> None:
     less, more = hybrid([both(thumb, stars)]), hybrid([both(thumb, stars + 1)])
     assert less is not None
     assert more is not None

@@ -77,9 +77,7 @@ def test_a_greedy_answer_is_scored_at_temperature_one() -> None:
 
 def test_turns_that_are_too_long_are_left_out_and_counted() -> None:
     settings = {"max_sequence_tokens": 20}
-    rollouts, too_long, _ = build(
-        raw_item(0), raw_item(1, response="x" * 50), raw_item(2), settings=settings
-    )
+    rollouts, too_long, _ = build(raw_item(0), raw_item(1, response="x" * 50), raw_item(2), settings=settings)
     assert [rollout.id for rollout in rollouts] == ["turn-0", "turn-2"]
     assert too_long == 1
     with pytest.raises(TrainingError, match="no rated turn"):
@@ -101,6 +99,4 @@ def test_like_lengths_go_together_so_that_little_is_padding() -> None:
     padded = sum(len(group) * max(lengths[i] for i in group) for group in groups)
     assert padded < 1.05 * sum(lengths)
     assert len(groups) < 32, "and no pass for each"
-    assert len(split_by_budget(lengths, 8192, overhead=8192)) == 2, (
-        "where passes cost, few are made"
-    )
+    assert len(split_by_budget(lengths, 8192, overhead=8192)) == 2, "where passes cost, few are made"

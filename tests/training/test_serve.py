@@ -41,10 +41,7 @@ class Fake:
         ended = [key for key, left in self.left.items() if not left]
         for key in ended:
             del self.left[key]
-        return [
-            (key, Sampled(prompt=(), tokens=(), logprobs=(), text="", finish="length"))
-            for key in ended
-        ]
+        return [(key, Sampled(prompt=(), tokens=(), logprobs=(), text="", finish="length")) for key in ended]
 
     def first_tokens(self, *_: object, **__: object) -> dict[str, float]:
         self.done.append("first_tokens")

@@ -62,19 +62,34 @@ def raw_job(model: Path, folder: Path, **changes: Any) -> dict[str, Any]:
             "id": f"turn-{index}",
             "messages": [{"role": "user", "content": f"{SECRET} {index}"}],
             "response": "Yes." if index % 2 else "Well, that is quite a long story.",
-            "temperature": 0.8, "version": 0, "reward": 1.0 if index % 2 else -1.0,
+            "temperature": 0.8,
+            "version": 0,
+            "reward": 1.0 if index % 2 else -1.0,
             "split": "train" if index < 6 else "held_out",
         }
         for index in range(8)
-    ]  # fmt: skip
+    ]
     settings = {
-        "steps": STEPS, "batch_size": 2, "rank": 4, "warmup": 3, "slice_steps": SLICE,
-        "gate_anchors": 0, "gate_max_tokens": 4,
-    }  # fmt: skip
+        "steps": STEPS,
+        "batch_size": 2,
+        "rank": 4,
+        "warmup": 3,
+        "slice_steps": SLICE,
+        "gate_anchors": 0,
+        "gate_max_tokens": 4,
+    }
     return {
-        "protocol": 1, "run": 7, "model": str(model), "parent": None, "output": str(output),
-        "checkpoints": str(checkpoints), "settings": settings, "items": items, "seed": 4, **changes,
-    }  # fmt: skip
+        "protocol": 1,
+        "run": 7,
+        "model": str(model),
+        "parent": None,
+        "output": str(output),
+        "checkpoints": str(checkpoints),
+        "settings": settings,
+        "items": items,
+        "seed": 4,
+        **changes,
+    }
 
 
 def steps_of(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -158,8 +173,10 @@ def test_what_is_kept_holds_no_text_and_is_for_its_owner_alone(
     assert folder.stat().st_mode & 0o777 == 0o700
     kept = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     assert [str(path) for path in kept] == [
-        "scores.json", "step-000004/round.json", "step-000004/trainer.safetensors",
-    ]  # fmt: skip
+        "scores.json",
+        "step-000004/round.json",
+        "step-000004/trainer.safetensors",
+    ]
     for path in kept:
         content = (folder / path).read_bytes()
         assert SECRET.encode() not in content
@@ -201,9 +218,7 @@ def test_another_job_begins_anew(
     assert [step for step, *_ in steps_of(events)] == list(range(1, STEPS + 1))
 
 
-def test_the_memory_plan_and_the_slices_are_no_part_of_the_job(
-    random_model: Path, tmp_path: Path
-) -> None:
+def test_the_memory_plan_and_the_slices_are_no_part_of_the_job(random_model: Path, tmp_path: Path) -> None:
     job = raw_job(random_model, tmp_path)
     smaller = {**job["settings"], "tokens_per_forward": 64, "slice_steps": 1, "slice_seconds": 1.0}
     other = {**job, "settings": smaller, "attempt": 1}
@@ -226,9 +241,7 @@ def test_what_is_torn_is_not_there(content: bytes, random_model: Path, tmp_path:
 # -- a real kill
 
 
-def test_killed_at_random_moments_it_comes_to_the_same_bits(
-    random_model: Path, tmp_path: Path
-) -> None:
+def test_killed_at_random_moments_it_comes_to_the_same_bits(random_model: Path, tmp_path: Path) -> None:
     """Processes of their own, SIGKILL, wherever they are at that moment."""
     chance = random.Random(11)
     settings = raw_job(random_model, tmp_path / "x")["settings"] | {"steps": 24, "slice_steps": 3}
@@ -254,8 +267,10 @@ def child(job: dict[str, Any], *, kill_after: int = 0) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
     with subprocess.Popen(
         [sys.executable, "-c", WORKER, FACTORIES["torch"]],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
         assert process.stdin
         assert process.stdout
         process.stdin.write(json.dumps(job) + "\n")
@@ -270,8 +285,6 @@ def child(job: dict[str, Any], *, kill_after: int = 0) -> list[dict[str, Any]]:
     return events
 
 
-def test_a_checkpoint_needs_a_training(
-    factory: Callable[[], TrainingBackend], tmp_path: Path
-) -> None:
+def test_a_checkpoint_needs_a_training(factory: Callable[[], TrainingBackend], tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="no training under way"):
         factory().save_checkpoint(tmp_path)

@@ -70,11 +70,12 @@ WRITTEN = {
     "marks in the text": (HYBRID, (), "<think>\nHm, a color.\n</think>\n\nGreen."),
     "tokens that are not shown": (SPECIAL, ("[THINK]", "[/THINK]"), "[THINK]Hm, a color.[/THINK]Green."),
     "harmony": (
-        HARMONY, ("<|channel|>", "<|message|>", "<|end|>", "<|start|>"),
+        HARMONY,
+        ("<|channel|>", "<|message|>", "<|end|>", "<|start|>"),
         "<|channel|>analysis<|message|>Hm, a color.<|end|><|start|>assistant"
         "<|channel|>final<|message|>Green.",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("streams", [True, False])
@@ -96,12 +97,9 @@ def test_a_thought_is_neither_shown_nor_among_the_answers_tokens(
 
 @pytest.mark.parametrize("streams", [True, False])
 @pytest.mark.parametrize(
-    "text",
-    ["Green.", "  Green.", "Write <think> first, then </think>.", "<thin ice", "日本語 ✨ ок"],
+    "text", ["Green.", "  Green.", "Write <think> first, then </think>.", "<thin ice", "日本語 ✨ ок"]
 )
-def test_an_answer_without_a_thought_stays_as_it_is(
-    tmp_path: Path, text: str, streams: bool
-) -> None:
+def test_an_answer_without_a_thought_stays_as_it_is(tmp_path: Path, text: str, streams: bool) -> None:
     pieces, answer = shown(chat(tmp_path / "m", HYBRID), text, streams=streams)
     assert (answer.text, answer.thought, answer.thought_tokens) == (text, "", 0)
     if streams:

@@ -24,11 +24,7 @@ from goodbot_training.round.run import run_round  # noqa: E402
 
 
 def trained(
-    model: Path,
-    output: Path,
-    items: list[dict[str, Any]],
-    parent: Path | None = None,
-    **settings: Any,
+    model: Path, output: Path, items: list[dict[str, Any]], parent: Path | None = None, **settings: Any
 ) -> str:
     """What the gate said of the round whose candidate lies in `output` then."""
     output.mkdir()
@@ -59,9 +55,7 @@ def test_a_round_goes_without_what_weighs_nothing(random_model: Path, tmp_path: 
     )
 
 
-def test_it_learns_more_boldly_and_goes_a_fifth_of_the_way(
-    random_model: Path, tmp_path: Path
-) -> None:
+def test_it_learns_more_boldly_and_goes_a_fifth_of_the_way(random_model: Path, tmp_path: Path) -> None:
     items: list[dict[str, Any]] = make_job(random_model, tmp_path)["items"]
     parent, bold, fifth = tmp_path / "parent", tmp_path / "bold", tmp_path / "fifth"
     trained(random_model, parent, items)
@@ -86,9 +80,7 @@ def test_a_plan_knows_the_rate_of_a_contested_round_and_how_far_it_goes(
     events: list[dict[str, Any]] = []
     run_round(Job.parse(job), TorchBackend(), events.append)
     monkeypatch.setattr(planning, "SLOW", 0.0 if how == "counted" else 1e9)
-    estimate = planning.run_plan(
-        Job.parse({**job, "output": str(plan)}), TorchBackend(), lambda event: None
-    )
+    estimate = planning.run_plan(Job.parse({**job, "output": str(plan)}), TorchBackend(), lambda event: None)
     metrics = events[-1]["metrics"]
     assert (estimate.how, estimate.train) == (how, metrics["rollouts"])
     assert estimate.learning_rate == pytest.approx(metrics["learning_rate"], rel=1e-3)
@@ -107,9 +99,7 @@ def test_a_plan_of_what_nobody_is_heard_with_says_so(random_model: Path, tmp_pat
 @pytest.mark.parametrize(
     ("strength", "bolder"), [(0.5, 2.0), (0.4, 2.5), (0.25, 3.0), (0.1, 3.0), (0.8, 1.25)]
 )
-def test_the_rate_makes_up_for_what_is_taken_back_up_to_three_times(
-    strength: float, bolder: float
-) -> None:
+def test_the_rate_makes_up_for_what_is_taken_back_up_to_three_times(strength: float, bolder: float) -> None:
     settings = TrainingSettings(strength=strength)
     assert settings.bolder == pytest.approx(bolder)
     assert settings.rate_for(10**9) == TrainingSettings(strength=1.0).rate_for(10**9)
@@ -143,15 +133,9 @@ def test_every_round_learns_more_boldly_and_goes_a_part_of_the_way(
             np.testing.assert_allclose(part, since + usual.strength * (there - since), atol=1e-6)
 
 
-def test_one_that_is_weakened_twice_says_how_strong_it_was_and_is(
-    random_model: Path, tmp_path: Path
-) -> None:
+def test_one_that_is_weakened_twice_says_how_strong_it_was_and_is(random_model: Path, tmp_path: Path) -> None:
     items: list[dict[str, Any]] = make_job(random_model, tmp_path)["items"]
-    never: dict[str, Any] = {
-        "gate_max_drift": 0.0,
-        "gate_min_retained": 0.0,
-        "gate_max_foreign": 1.0,
-    }
+    never: dict[str, Any] = {"gate_max_drift": 0.0, "gate_min_retained": 0.0, "gate_max_foreign": 1.0}
     said = trained(random_model, tmp_path / "tenth", with_two_unheard(items), **never)
     assert "At 33% of its strength it has drifted" in said
     assert "At 17%: It has drifted" in said

@@ -201,9 +201,7 @@ def test_what_is_wrong_is_told_in_a_sentence(
         (RuntimeError(SECRET), "error"),
     ],
 )
-def test_failures_are_sorted(
-    error: Exception, kind: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_failures_are_sorted(error: Exception, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     found, reason = worker.failure(error)
     assert found == kind
     assert reason.endswith(".")
@@ -399,14 +397,10 @@ def test_an_answer_is_cancelled_while_it_is_written(server: Client) -> None:
     assert ends[running]["finish"] == "cancelled"
     assert len(ends[running]["tokens"]) < 400
     assert ends[waiting]["finish"] == "cancelled"
-    assert len(ends[waiting]["tokens"]) < 400, (
-        "some steps may be taken before the child hears of it"
-    )
+    assert len(ends[waiting]["tokens"]) < 400, "some steps may be taken before the child hears of it"
 
 
-def test_answers_are_written_together_and_a_version_leaves_last(
-    server: Client, adapter: Path
-) -> None:
+def test_answers_are_written_together_and_a_version_leaves_last(server: Client, adapter: Path) -> None:
     """Each ends on the version that it began with, whatever is activated, loaded and unloaded meanwhile."""
     assert server.ask("load", version=5, path=str(adapter))["event"] == "ok"
     long = {"max_tokens": 60, "temperature": 3.0, "seed": 3}
@@ -441,10 +435,7 @@ def test_a_version_that_is_wanted_again_does_not_leave(server: Client, adapter: 
     answer = server.send("generate", version=6, **fields)
     while server.read()["id"] != answer:
         pass
-    unload, load = (
-        server.send("unload", version=6),
-        server.send("load", version=6, path=str(adapter)),
-    )
+    unload, load = (server.send("unload", version=6), server.send("load", version=6, path=str(adapter)))
     ends: dict[int, dict[str, Any]] = {}
     while len(ends) < 2:
         event = server.read()
@@ -475,9 +466,7 @@ def test_bad_requests_are_answered(server: Client) -> None:
     assert server.ask("activate", version="x")["event"] == "error"
     assert server.ask("activate", version=77)["kind"] == "adapter"
     assert server.generate(messages=[])[1]["event"] == "error"
-    assert (
-        server.generate(messages=[{"role": "user", "content": "x" * 9000}])[1]["event"] == "error"
-    )
+    assert server.generate(messages=[{"role": "user", "content": "x" * 9000}])[1]["event"] == "error"
     assert server.generate()[1]["event"] == "done", "and it goes on"
 
 

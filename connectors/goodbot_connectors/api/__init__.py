@@ -47,9 +47,10 @@ def register_commands(subparsers: argparse._SubParsersAction[Any]) -> None:
     add.add_argument("name", help="what to call the program: it rates under this name")
     add.add_argument("--admin", action="store_true", help="it may train, pause, roll back, too")
     add.add_argument(
-        "--separate", action="store_true",
+        "--separate",
+        action="store_true",
         help="a person of its own (a bot of somebody else's, a test): it has its own vote",
-    )  # fmt: skip
+    )
     deeds.add_parser("list", help="which programs may come in")
     remove = deeds.add_parser("remove", help="let a program in no more")
     remove.add_argument("name")

@@ -11,13 +11,23 @@ from typing import Any, NamedTuple
 from goodbot_connectors.kit.bridge.body import RefusedError
 
 _WORDS = {
-    "object": "an object", "array": "a list", "string": "a text", "number": "a number",
-    "integer": "a whole number", "boolean": "true or false", "null": "null",
-}  # fmt: skip
+    "object": "an object",
+    "array": "a list",
+    "string": "a text",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "null": "null",
+}
 _CLASSES: Mapping[str, tuple[type, ...]] = {
-    "object": (dict,), "array": (list,), "string": (str,), "number": (int, float),
-    "integer": (int,), "boolean": (bool,), "null": (type(None),),
-}  # fmt: skip
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "number": (int, float),
+    "integer": (int,),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
 
 
 class _Wrong(NamedTuple):
@@ -65,8 +75,12 @@ def _made(schema: Mapping[str, Any]) -> _Find:
     whole = "integer" in kinds
     number = _number(schema)
     inner: Mapping[type, _Find] = {
-        str: _text(schema), int: number, float: number, dict: _object(schema), list: _list(schema),
-    }  # fmt: skip
+        str: _text(schema),
+        int: number,
+        float: number,
+        dict: _object(schema),
+        list: _list(schema),
+    }
     other = _Wrong(f"must be {_either([_WORDS[kind] for kind in kinds])}") if kinds else None
 
     def find(value: Any) -> _Wrong | None:
@@ -158,9 +172,7 @@ def _object(schema: Mapping[str, Any]) -> _Find:
                 if (wrong := look(inner)) is not None:
                     return wrong.under(key)
             elif closed:
-                return _Wrong(
-                    f"`{key[:40]}` is not known here: {_either(list(known))}", named=False
-                )
+                return _Wrong(f"`{key[:40]}` is not known here: {_either(list(known))}", named=False)
         if several and not any(all(key in value for key in one) for one in several):
             wanted = [f"`{one[0]}`" for one in several]
             return _Wrong(f"the body needs {_either(wanted)}", named=False)

@@ -45,17 +45,13 @@ def _add(arguments: argparse.Namespace) -> tuple[str, Mapping[str, Any]]:
     token = clients.create(arguments.home, SPEC.name, name, admin=arguments.admin)
     grants, own = settings.connector(SPEC.name, SPEC.settings)
     named = name in grants.owners or (name in grants.raters and not arguments.admin)
-    may = "may report answers and rate them" + (
-        ", and train and roll back" if arguments.admin else ""
-    )
+    may = "may report answers and rate them" + (", and train and roll back" if arguments.admin else "")
     who = f"{SPEC.name}:{name}"
     deed = "unlink" if arguments.separate else "link"
     try:
         follows = _people(arguments, settings, [deed, who])
     except GoodbotError as error:
-        follows = (
-            f"It is not {_MEANT[deed]} yet ({error}): `goodbot people {deed} {who}` makes it that."
-        )
+        follows = f"It is not {_MEANT[deed]} yet ({error}): `goodbot people {deed} {who}` makes it that."
     if not named:
         try:
             granted = _people(arguments, settings, ["grant", role, who])
@@ -65,10 +61,12 @@ def _add(arguments: argparse.Namespace) -> tuple[str, Mapping[str, Any]]:
     asked = arguments.separate and name not in grants.owners
     setup = prepared(ApiSetup, _no_secrets(), own, settings)
     lines = [
-        f"{name} {may}.", *([follows] if follows else []), *([_CONSENT] if asked else []),
+        f"{name} {may}.",
+        *([follows] if follows else []),
+        *([_CONSENT] if asked else []),
         f"Its token, shown this once:\n  {token}",
         f"A line to try it:\n  {curl(setup.address, token)}",
-    ]  # fmt: skip
+    ]
     return "\n".join(lines), {"name": name, "admin": arguments.admin, "token": token}
 
 

@@ -23,9 +23,12 @@ from goodbot_connectors.kit.bridge.local import LocalConnector
 
 _KEY = "Idempotency-Key"
 _REFUSED = {
-    Outcome.DENIED: 403, Outcome.FAILED: 422, Outcome.CONFLICT: 409, Outcome.IGNORED: 429,
+    Outcome.DENIED: 403,
+    Outcome.FAILED: 422,
+    Outcome.CONFLICT: 409,
+    Outcome.IGNORED: 429,
     Outcome.UNKNOWN_TARGET: 404,
-}  # fmt: skip
+}
 
 
 class Handlers:
@@ -38,9 +41,7 @@ class Handlers:
     def routes(self) -> Sequence[web.AbstractRouteDef]:
         """All of the table, each behind the guard."""
         return tuple(
-            web.route(
-                route.method, route.path, guarded(self._handler(route), self._connector.clients)
-            )
+            web.route(route.method, route.path, guarded(self._handler(route), self._connector.clients))
             for route in ROUTES
         )
 
@@ -57,21 +58,19 @@ class Handlers:
 
         return with_body if route.body else without
 
-    async def _capture(
-        self, request: web.Request, client: Client, body: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    async def _capture(self, request: web.Request, client: Client, body: Mapping[str, Any]) -> dict[str, Any]:
         stamp = self._stamp(request, client, body, body.get("session", ""))
         events = requests.capture(body, stamp, client.name, admin=client.admin)
         receipt, *said = await self._connector.host.submit(events)
         _accepted(receipt, client)
         for one in said:
-            _accepted(
-                one, client, f"The answer is kept as {receipt.turn}, but not what you say of it: "
-            )
+            _accepted(one, client, f"The answer is kept as {receipt.turn}, but not what you say of it: ")
         return {
-            "turn": receipt.turn, "outcome": receipt.outcome, "duplicate": receipt.duplicate,
+            "turn": receipt.turn,
+            "outcome": receipt.outcome,
+            "duplicate": receipt.duplicate,
             "text": said[0].text if said else "",
-        }  # fmt: skip
+        }
 
     async def _turn(self, request: web.Request, client: Client) -> dict[str, Any]:
         return _shown(await self._look_up(request.match_info["turn"], client))
@@ -87,20 +86,18 @@ class Handlers:
         stamp = self._stamp(request, client, {"undo": turn})
         return await self._rate([requests.retraction(turn, stamp)], client)
 
-    async def _command(
-        self, request: web.Request, client: Client, body: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    async def _command(self, request: web.Request, client: Client, body: Mapping[str, Any]) -> dict[str, Any]:
         name = body["name"]
         if name not in EVERYBODY and name not in ADMIN:
             raise RefusedError(
-                403,
-                f"No client may use {name[:40]!r}: there are {', '.join((*EVERYBODY, *ADMIN))}.",
+                403, f"No client may use {name[:40]!r}: there are {', '.join((*EVERYBODY, *ADMIN))}."
             )
         if name in ADMIN and not client.admin:
             raise RefusedError(
-                403, f"{client.name} may not use {name!r}: `goodbot api token add {client.name} --admin` "
-                "makes a token that may."
-            )  # fmt: skip
+                403,
+                f"{client.name} may not use {name!r}: `goodbot api token add {client.name} --admin` "
+                "makes a token that may.",
+            )
         stamp = self._stamp(request, client, body)
         receipt = await self._do(client, name, body.get("args", ""), stamp)
         news = self._connector.news(client.name)
@@ -135,9 +132,11 @@ class Handlers:
             _accepted(receipt, client)
         first = receipts[0]
         return {
-            "turn": first.turn, "outcome": first.outcome, "duplicate": first.duplicate,
+            "turn": first.turn,
+            "outcome": first.outcome,
+            "duplicate": first.duplicate,
             "text": first.text,
-        }  # fmt: skip
+        }
 
     async def _look_up(self, turn: str, client: Client) -> OwnTurn:
         user = self._connector.user(client.name)
@@ -156,9 +155,12 @@ class Handlers:
         route = f"{request.method} {request.path}"
         event_id, digest = requests.identity(keys[0] if keys else None, route, client.name, body)
         return Stamp(
-            event_id=event_id, digest=digest, order=connector.order(),
-            user=connector.user(client.name), channel=connector.channel(client.name, thread),
-        )  # fmt: skip
+            event_id=event_id,
+            digest=digest,
+            order=connector.order(),
+            user=connector.user(client.name),
+            channel=connector.channel(client.name, thread),
+        )
 
 
 def _accepted(receipt: Receipt, client: Client, before: str = "") -> None:
@@ -170,7 +172,7 @@ def _accepted(receipt: Receipt, client: Client, before: str = "") -> None:
         f"grant rater api:{client.name}`.",
         Outcome.UNKNOWN_TARGET: f"{client.name} has no answer of that id.",
         Outcome.IGNORED: "That was a lot at once: try again in a minute.",
-    }.get(receipt.outcome, "")  # fmt: skip
+    }.get(receipt.outcome, "")
     if receipt.outcome is not Outcome.UNKNOWN_TARGET:
         text = receipt.text or text
     wait = 60.0 if receipt.outcome is Outcome.IGNORED else 0.0
@@ -180,8 +182,16 @@ def _accepted(receipt: Receipt, client: Client, before: str = "") -> None:
 def _shown(found: OwnTurn) -> dict[str, Any]:
     turn = found.turn
     return {
-        "turn": turn.id, "messages": without_form(turn.messages)[0], "response": turn.response,
-        "model": turn.answered_by, "version": turn.version, "off_policy": bool(turn.answered_by),
-        "kind": turn.kind, "session": turn.channel.thread, "created": turn.created_at,
-        "score": found.score, "comments": list(found.comments), "better": found.better,
-    }  # fmt: skip
+        "turn": turn.id,
+        "messages": without_form(turn.messages)[0],
+        "response": turn.response,
+        "model": turn.answered_by,
+        "version": turn.version,
+        "off_policy": bool(turn.answered_by),
+        "kind": turn.kind,
+        "session": turn.channel.thread,
+        "created": turn.created_at,
+        "score": found.score,
+        "comments": list(found.comments),
+        "better": found.better,
+    }

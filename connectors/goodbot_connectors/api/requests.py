@@ -9,15 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from goodbot.api.events import (
-    CaptureEvent,
-    ChannelRef,
-    Event,
-    OrderKey,
-    RatingEvent,
-    RatingKind,
-    UserRef,
-)
+from goodbot.api.events import CaptureEvent, ChannelRef, Event, OrderKey, RatingEvent, RatingKind, UserRef
 from goodbot.api.turns import turn_id
 
 from goodbot_connectors.api.table import LONGEST_KEY
@@ -41,9 +33,12 @@ class Stamp:
     def fields(self, suffix: str = "") -> dict[str, Any]:
         """The fields that every event has; several of one request have a suffix each."""
         return {
-            "event_id": self.event_id + suffix, "digest": self.digest, "order": self.order,
-            "user": self.user, "channel": self.channel,
-        }  # fmt: skip
+            "event_id": self.event_id + suffix,
+            "digest": self.digest,
+            "order": self.order,
+            "user": self.user,
+            "channel": self.channel,
+        }
 
 
 def identity(key: str | None, route: str, user: str, body: Mapping[str, Any]) -> tuple[str, str]:
@@ -55,8 +50,7 @@ def identity(key: str | None, route: str, user: str, body: Mapping[str, Any]) ->
         return uuid.uuid4().hex, ""
     if not 0 < len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
         raise RefusedError(
-            400,
-            f"An Idempotency-Key has 1 to {LONGEST_KEY} visible ASCII characters, without spaces.",
+            400, f"An Idempotency-Key has 1 to {LONGEST_KEY} visible ASCII characters, without spaces."
         )
     id_ = hashlib.sha256(f"{user}\0{route}\0{key}".encode()).hexdigest()[:40]
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
@@ -76,10 +70,7 @@ def capture(body: Mapping[str, Any], stamp: Stamp, client: str, *, admin: bool) 
     rated = replace(stamp, event_id=f"{stamp.event_id}:said")
     return [
         named,
-        *(
-            replace(one, message_id=named.message_id)
-            for one in ratings({"turn": "", **said}, rated, client)
-        ),
+        *(replace(one, message_id=named.message_id) for one in ratings({"turn": "", **said}, rated, client)),
     ]
 
 
@@ -87,14 +78,19 @@ def _answer(body: Mapping[str, Any], stamp: Stamp, *, admin: bool) -> CaptureEve
     tokens = body.get("tokens", ())
     version = body.get("version")
     return CaptureEvent(
-        **stamp.fields(), messages=tuple(body["messages"]), response=body["response"],
-        model=body.get("model", ""), version=None if version is None else int(version),
-        message_id=body.get("message_id", ""), trace=body.get("trace", "") if admin else "",
-        kind=body.get("kind", "main"), temperature=float(body.get("temperature", 1.0)),
+        **stamp.fields(),
+        messages=tuple(body["messages"]),
+        response=body["response"],
+        model=body.get("model", ""),
+        version=None if version is None else int(version),
+        message_id=body.get("message_id", ""),
+        trace=body.get("trace", "") if admin else "",
+        kind=body.get("kind", "main"),
+        temperature=float(body.get("temperature", 1.0)),
         prompt_tokens=tuple(int(one) for one in body.get("prompt_tokens", ())),
         tokens=tuple(int(one["id"]) for one in tokens),
         logprobs=tuple(float(one["logprob"]) for one in tokens),
-    )  # fmt: skip
+    )
 
 
 def ratings(body: Mapping[str, Any], stamp: Stamp, client: str) -> list[RatingEvent]:
@@ -109,11 +105,13 @@ def ratings(body: Mapping[str, Any], stamp: Stamp, client: str) -> list[RatingEv
         value = _WORDS[score] if isinstance(score, str) else float(score)
         found.append(
             RatingEvent(
-                **stamp.fields(), turn=turn, value=value,
+                **stamp.fields(),
+                turn=turn,
+                value=value,
                 kind=RatingKind.OUTCOME if outcome else RatingKind.RATE,
                 source=f"outcome:{body.get('source', client)}" if outcome else SOURCE,
             )
-        )  # fmt: skip
+        )
     for name, kind in (("comment", RatingKind.COMMENT), ("better", RatingKind.BETTER)):
         if name in body:
             said = RatingEvent(

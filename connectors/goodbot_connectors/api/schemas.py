@@ -17,9 +17,12 @@ def text(about: str, longest: int, **more: Any) -> Schema:
 def closed(properties: Schema, *required: str, **more: Any) -> Schema:
     """An object of these properties and no others."""
     return {
-        "type": "object", "properties": properties, "required": list(required),
-        "additionalProperties": False, **more,
-    }  # fmt: skip
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+        **more,
+    }
 
 
 MESSAGE: Schema = {
@@ -36,14 +39,12 @@ TOKEN: Schema = closed(
         "id": {"type": "integer", "minimum": 0, "maximum": _INT32},
         "logprob": {"type": "number", "maximum": 0, "minimum": -1_000_000},
     },
-    "id", "logprob",
-)  # fmt: skip
+    "id",
+    "logprob",
+)
 SCORE: Schema = {
     "description": "-1 (bad) to 1 (good), or the word.",
-    "oneOf": [
-        {"type": "number", "minimum": -1, "maximum": 1},
-        {"type": "string", "enum": ["good", "bad"]},
-    ],
+    "oneOf": [{"type": "number", "minimum": -1, "maximum": 1}, {"type": "string", "enum": ["good", "bad"]}],
 }
 _NAMED = text("The answer's turn: nothing is rated without it.", 64, minLength=1)
 RATE: Schema = closed(
@@ -57,20 +58,23 @@ RATE: Schema = closed(
     "turn",
     anyOf=[{"required": ["score"]}, {"required": ["comment"]}, {"required": ["better"]}],
     description="Somebody's opinion. A client has one score an answer: the newest.",
-)  # fmt: skip
+)
 OUTCOME: Schema = closed(
     {
         "turn": _NAMED,
         "kind": {"enum": ["outcome"]},
         "score": SCORE,
         "source": text(
-            "What measured it; by default the client. The newest score of each source counts.", 64,
+            "What measured it; by default the client. The newest score of each source counts.",
+            64,
             minLength=1,
         ),
     },
-    "turn", "kind", "score",
+    "turn",
+    "kind",
+    "score",
     description="What came of it, as a test or an environment measured.",
-)  # fmt: skip
+)
 FEEDBACK: Schema = {"oneOf": [RATE, OUTCOME]}
 
 
@@ -86,34 +90,36 @@ AT_ONCE: Schema = {"oneOf": [_without_turn(RATE), _without_turn(OUTCOME)]}
 MAIN: Schema = closed(
     {
         "messages": {
-            "type": "array", "items": MESSAGE, "minItems": 1,
+            "type": "array",
+            "items": MESSAGE,
+            "minItems": 1,
             "description": "The whole prompt, oldest first.",
         },
         "response": text("The answer's text.", _LONG),
         "model": text("What answered; empty or left out: goodbot's own model.", 512),
         "version": {
-            "type": ["integer", "null"], "minimum": 0, "maximum": _INT32,
+            "type": ["integer", "null"],
+            "minimum": 0,
+            "maximum": _INT32,
             "description": "The version of goodbot's adapter that wrote it, 0 for its base model; "
             "null: none of them, so it is learnt from as somebody else's.",
         },
         "session": text("Which conversation it belongs to.", 200),
         "message_id": text("Another name for the answer, unique for this client.", 200),
-        "trace": text(
-            "Names the model call, where several programs may report it; one turn a trace.", 200
-        ),
+        "trace": text("Names the model call, where several programs may report it; one turn a trace.", 200),
         "kind": {"enum": ["main"]},
         "temperature": {"type": "number", "minimum": 0, "maximum": 100},
-        "prompt_tokens": {
-            "type": "array", "items": {"type": "integer", "minimum": 0, "maximum": _INT32},
-        },
+        "prompt_tokens": {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": _INT32}},
         "tokens": {
-            "type": "array", "items": TOKEN,
+            "type": "array",
+            "items": TOKEN,
             "description": "The answer's tokens with the sampler's log-probs at that temperature.",
         },
         "feedback": AT_ONCE,
     },
-    "messages", "response",
-)  # fmt: skip
+    "messages",
+    "response",
+)
 SIDE: Schema = {
     **MAIN,
     "properties": {
@@ -140,8 +146,11 @@ TURN_TAKEN: Schema = closed(
         "text": {"type": "string", "description": "With `feedback`: what a person would be told."},
         "duplicate": {"type": "boolean", "description": "It was stored before, by the same key."},
     },
-    "turn", "outcome", "text", "duplicate",
-)  # fmt: skip
+    "turn",
+    "outcome",
+    "text",
+    "duplicate",
+)
 RATED: Schema = closed(
     {
         "turn": {"type": "string"},
@@ -149,27 +158,35 @@ RATED: Schema = closed(
         "text": {"type": "string", "description": "What a person would be told of it."},
         "duplicate": {"type": "boolean"},
     },
-    "turn", "outcome", "text", "duplicate",
-)  # fmt: skip
+    "turn",
+    "outcome",
+    "text",
+    "duplicate",
+)
 DONE: Schema = closed(
     {
         "outcome": ACCEPTED,
         "text": {"type": "string"},
         "news": {
-            "type": "array", "items": {"type": "string"},
+            "type": "array",
+            "items": {"type": "string"},
             "description": "What goodbot has wanted to say since the last command.",
         },
     },
-    "outcome", "text", "news",
-)  # fmt: skip
+    "outcome",
+    "text",
+    "news",
+)
 STATUS: Schema = closed(
     {
         "client": {"type": "string", "description": "Whom the token belongs to."},
         "admin": {"type": "boolean"},
         "text": {"type": "string", "description": "What answers, and how far the next training is."},
     },
-    "client", "admin", "text",
-)  # fmt: skip
+    "client",
+    "admin",
+    "text",
+)
 SHOWN: Schema = closed(
     {
         "turn": {"type": "string"},
@@ -185,9 +202,19 @@ SHOWN: Schema = closed(
         "comments": {"type": "array", "items": {"type": "string"}},
         "better": {"type": ["string", "null"]},
     },
-    "turn", "messages", "response", "model", "version", "off_policy", "kind", "session", "created",
-    "score", "comments", "better",
-)  # fmt: skip
+    "turn",
+    "messages",
+    "response",
+    "model",
+    "version",
+    "off_policy",
+    "kind",
+    "session",
+    "created",
+    "score",
+    "comments",
+    "better",
+)
 ERROR: Schema = {
     "type": "object",
     "properties": {

@@ -50,9 +50,10 @@ class ApiSetup(ConnectorSetup):
         found = clients.listed(self.home, CONNECTOR)
         names = ", ".join(f"{one.name} (admin)" if one.admin else one.name for one in found)
         told = (
-            _check(CheckState.OK, f"programs with a token: {names}") if found
+            _check(CheckState.OK, f"programs with a token: {names}")
+            if found
             else _check(CheckState.WARN, "no program has a token", "goodbot api token add NAME")
-        )  # fmt: skip
+        )
         return (await self._answers(), told)
 
     async def remove(self, *, dry_run: bool) -> Sequence[str]:
@@ -88,9 +89,7 @@ class ApiSetup(ConnectorSetup):
 
 def curl(address: str, token: str) -> str:
     """A line for a shell that asks for the status; other users of the machine do not see the token."""
-    return (
-        f"""echo 'header = "Authorization: Bearer {token}"' | curl --config - {address}/v1/status"""
-    )
+    return f"""echo 'header = "Authorization: Bearer {token}"' | curl --config - {address}/v1/status"""
 
 
 def _check(state: CheckState, text: str, fix: str = "") -> Check:

@@ -11,9 +11,19 @@ from goodbot_connectors.api.schemas import Schema
 EVERYBODY = ("help", "probe", "share", "status", "why")
 """Commands that every client may pass on."""
 ADMIN = (
-    "adapters", "cancel", "compare", "history", "off", "pause", "plugins", "release", "reset",
-    "resume", "rollback", "train",
-)  # fmt: skip
+    "adapters",
+    "cancel",
+    "compare",
+    "history",
+    "off",
+    "pause",
+    "plugins",
+    "release",
+    "reset",
+    "resume",
+    "rollback",
+    "train",
+)
 """Those that a client made with `--admin` may, whose person is an owner. Who may come in, and ratings
 that name no answer, are in neither: the machine itself, and `/v1/feedback`, are the places for those."""
 LONGEST_KEY = 255
@@ -47,39 +57,74 @@ class Route:
 
 ROUTES: tuple[Route, ...] = (
     Route(
-        method="POST", path="/v1/turns", handler="capture", keyed=True, status=201,
+        method="POST",
+        path="/v1/turns",
+        handler="capture",
+        keyed=True,
+        status=201,
         summary="Keep an answer that your program has given, so that it can be rated and learnt from.",
-        body=schemas.TURN, answer=schemas.TURN_TAKEN,
+        body=schemas.TURN,
+        answer=schemas.TURN_TAKEN,
     ),
     Route(
-        method="GET", path="/v1/turns/{turn}", handler="turn", status=200, refusals=(404,),
-        summary="An answer of this client's, and what it said of it.", answer=schemas.SHOWN,
+        method="GET",
+        path="/v1/turns/{turn}",
+        handler="turn",
+        status=200,
+        refusals=(404,),
+        summary="An answer of this client's, and what it said of it.",
+        answer=schemas.SHOWN,
     ),
     Route(
-        method="POST", path="/v1/feedback", handler="feedback", keyed=True, status=200,
-        refusals=(404,), body=schemas.FEEDBACK, answer=schemas.RATED,
+        method="POST",
+        path="/v1/feedback",
+        handler="feedback",
+        keyed=True,
+        status=200,
+        refusals=(404,),
+        body=schemas.FEEDBACK,
+        answer=schemas.RATED,
         summary="Say how good one answer was: a score, words, a better answer.",
     ),
     Route(
-        method="DELETE", path="/v1/feedback/{turn}", handler="undo", keyed=True, status=200,
-        refusals=(404, 422, 507), answer=schemas.RATED,
+        method="DELETE",
+        path="/v1/feedback/{turn}",
+        handler="undo",
+        keyed=True,
+        status=200,
+        refusals=(404, 422, 507),
+        answer=schemas.RATED,
         summary="Take back all that this client has said of one answer.",
     ),
     Route(
-        method="POST", path="/v1/commands", handler="command", keyed=True, status=200,
-        body=schemas.COMMAND, answer=schemas.DONE,
+        method="POST",
+        path="/v1/commands",
+        handler="command",
+        keyed=True,
+        status=200,
+        body=schemas.COMMAND,
+        answer=schemas.DONE,
         summary=f"Do what `/rl NAME ARGS` does: {', '.join(EVERYBODY)}; for admin clients also "
         f"{', '.join(ADMIN)}.",
     ),
     Route(
-        method="GET", path="/v1/status", handler="status", status=200, answer=schemas.STATUS,
-        refusals=(422, 507), summary="What answers, and how far the next training is.",
+        method="GET",
+        path="/v1/status",
+        handler="status",
+        status=200,
+        answer=schemas.STATUS,
+        refusals=(422, 507),
+        summary="What answers, and how far the next training is.",
     ),
     Route(
-        method="GET", path="/v1/openapi.json", handler="document", status=200,
-        answer={"type": "object"}, summary="This document.",
+        method="GET",
+        path="/v1/openapi.json",
+        handler="document",
+        status=200,
+        answer={"type": "object"},
+        summary="This document.",
     ),
-)  # fmt: skip
+)
 
 _SAID: Mapping[int, str] = {
     400: "The request is no JSON object within the limits, or names two tokens.",
@@ -106,7 +151,8 @@ def document(address: str, version: str) -> Schema:
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": "goodbot", "version": version,
+            "title": "goodbot",
+            "version": version,
             "description": "Answers of your programs, and what became of them. A body is one JSON object in "
             "UTF-8, of at most 1 MiB, 128 levels, and integers of at most 64 bits; as gzip or deflate, too.",
         },
@@ -120,7 +166,7 @@ def document(address: str, version: str) -> Schema:
             },
             "schemas": {"Error": schemas.ERROR},
         },
-    }  # fmt: skip
+    }
 
 
 def _operation(route: Route) -> Schema:
@@ -129,15 +175,20 @@ def _operation(route: Route) -> Schema:
         turn = {"type": "string", "minLength": 1, "maxLength": 64}
         parameters.append({"name": "turn", "in": "path", "required": True, "schema": turn})
     if route.keyed:
-        parameters.append({
-            "name": "Idempotency-Key", "in": "header", "required": False,
-            "description": "The same key and request again: the same answer, and nothing is done twice. "
-            "A key counts for one client and one route.",
-            "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY,
-                       "pattern": "^[!-~]+$"},
-        })  # fmt: skip
+        parameters.append(
+            {
+                "name": "Idempotency-Key",
+                "in": "header",
+                "required": False,
+                "description": "The same key and request again: the same answer, and nothing is done twice. "
+                "A key counts for one client and one route.",
+                "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": "^[!-~]+$"},
+            }
+        )
     made: Schema = {
-        "operationId": route.handler, "summary": route.summary, "tags": list(route.tags),
+        "operationId": route.handler,
+        "summary": route.summary,
+        "tags": list(route.tags),
         "responses": {
             str(route.status): {"description": "Done.", "content": _json(route.answer)},
             **{
@@ -148,7 +199,7 @@ def _operation(route: Route) -> Schema:
                 for status in route.all_refusals
             },
         },
-    }  # fmt: skip
+    }
     if parameters:
         made["parameters"] = parameters
     if route.body:

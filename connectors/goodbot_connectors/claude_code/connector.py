@@ -142,9 +142,7 @@ class ClaudeCodeConnector(LocalConnector):
             )
             if not needed or (seen is not None and seen.answered):
                 return seen
-            if not called.transcript or not await asyncio.to_thread(
-                Path(called.transcript).is_file
-            ):
+            if not called.transcript or not await asyncio.to_thread(Path(called.transcript).is_file):
                 return None
             await self.host.clock.sleep(_PAUSE)
         return None
@@ -154,9 +152,7 @@ class ClaudeCodeConnector(LocalConnector):
         known = frozenset(one.prompt_id for one in session.asked)
         last = session.asked[-1].prompt_id
         for _ in range(_LOOKS):
-            found = await asyncio.to_thread(
-                transcript.later, called.transcript, called.session, last, known
-            )
+            found = await asyncio.to_thread(transcript.later, called.transcript, called.session, last, known)
             if found is not None:
                 return found
             await self.host.clock.sleep(_PAUSE)  # it is written with a delay
@@ -167,16 +163,19 @@ class ClaudeCodeConnector(LocalConnector):
         before = session.context(called.prompt_id, self.settings.history)
         messages: list[Message] = []
         for asked, answered in before:
-            messages += [
-                {"role": "user", "content": asked},
-                {"role": "assistant", "content": answered},
-            ]
+            messages += [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
         return CaptureEvent(
-            event_id=event_id, digest=digest, order=self.order(), user=self.user(session.user),
-            channel=self.channel(session.user, session.id), response=called.answer, model=MODEL,
-            messages=(*messages, {"role": "user", "content": prompt}), message_id=event_id,
+            event_id=event_id,
+            digest=digest,
+            order=self.order(),
+            user=self.user(session.user),
+            channel=self.channel(session.user, session.id),
+            response=called.answer,
+            model=MODEL,
+            messages=(*messages, {"role": "user", "content": prompt}),
+            message_id=event_id,
             trace=f"claude:{session.id}:{digest}",
-        )  # fmt: skip
+        )
 
     def _shown(self, session: Session, receipt: Receipt | None) -> dict[str, Any]:
         """What stands under the answer."""
@@ -226,18 +225,26 @@ class ClaudeCodeConnector(LocalConnector):
         common: dict[str, Any] = {"user": user, "channel": channel, "turn": turn}
         events = [
             RatingEvent(
-                **common, event_id=called.prompt_id, order=self.order(), kind=kind,
-                source="command", value=_VALUES.get(name),
+                **common,
+                event_id=called.prompt_id,
+                order=self.order(),
+                kind=kind,
+                source="command",
+                value=_VALUES.get(name),
                 text="" if kind is RatingKind.RATE else found.rest,
             )
-        ]  # fmt: skip
+        ]
         if kind is RatingKind.RATE and found.rest:
             events.append(
                 RatingEvent(
-                    **common, event_id=f"{called.prompt_id}:reason", order=self.order(),
-                    kind=RatingKind.COMMENT, source="command", text=found.rest,
+                    **common,
+                    event_id=f"{called.prompt_id}:reason",
+                    order=self.order(),
+                    kind=RatingKind.COMMENT,
+                    source="command",
+                    text=found.rest,
                 )
-            )  # fmt: skip
+            )
         receipt, *_ = await self.host.submit(events)
         if receipt.outcome is not Outcome.ACCEPTED:
             return receipt.text or "That is not counted: you may not rate here."

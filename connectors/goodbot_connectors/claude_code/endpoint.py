@@ -20,9 +20,7 @@ LARGEST = 1 << 20
 _TOLD = (401, 403, 429, 503)
 
 
-def routes(
-    path: str, take: Take, clients: Clients, running: Callable[[], bool]
-) -> list[web.RouteDef]:
+def routes(path: str, take: Take, clients: Clients, running: Callable[[], bool]) -> list[web.RouteDef]:
     """The route; `take` gets the person and what their hook says, while we are `running`."""
 
     async def called(request: web.Request, client: Client) -> web.StreamResponse:

@@ -83,9 +83,7 @@ async def daemon(address: str, token: str, socket: Path | None) -> list[Check]:
         ):
             status = response.status
     except (aiohttp.ClientError, TimeoutError, OSError):
-        return [
-            _warn(f"no goodbot answers at {socket or address}: hooks say so once", "goodbot run")
-        ]
+        return [_warn(f"no goodbot answers at {socket or address}: hooks say so once", "goodbot run")]
     if status == 200:
         return [_ok("the daemon takes its hooks")]
     if status in (401, 403):

@@ -48,9 +48,11 @@ def hook(json: Json) -> Hook | None:
     if json.get("agent_id") or not (identifier(session) and identifier(prompt_id)):
         return None  # what a subagent does is no turn of the person's
     common = {
-        "event": event, "session": session, "prompt_id": prompt_id,
+        "event": event,
+        "session": session,
+        "prompt_id": prompt_id,
         "transcript": string(json, "transcript_path")[:4096],
-    }  # fmt: skip
+    }
     if event == SUBMITTED:
         prompt = string(json, "prompt")
         if is_command(prompt) or not prompt.strip() or len(prompt) > LONGEST:

@@ -77,10 +77,16 @@ def text(here: Path, address: str, socket: Path | None) -> str:
     if socket is not None:
         where = f"{BY_SOCKET} {shlex.quote(str(socket))} http://127.0.0.1{PATH}"
     return _TEXT.format(
-        here=shlex.quote(str(here)), where=where, header=HEADER, quiet=QUIET, missed=MISSED,
-        expanded=EXPANDED, stopped=STOPPED, blocked=shlex.quote(json.dumps(blocked)),
+        here=shlex.quote(str(here)),
+        where=where,
+        header=HEADER,
+        quiet=QUIET,
+        missed=MISSED,
+        expanded=EXPANDED,
+        stopped=STOPPED,
+        blocked=shlex.quote(json.dumps(blocked)),
         notice=shlex.quote(json.dumps({"systemMessage": DOWN})),
-    )  # fmt: skip
+    )
 
 
 def command(here: Path) -> str:

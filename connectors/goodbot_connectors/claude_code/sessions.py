@@ -171,9 +171,7 @@ class Sessions:
     async def load(self) -> None:
         """Read which there are. Raises StoreError."""
         kept = as_json(json.loads(await self._host.get(_INDEX) or "{}"))
-        self._order = {
-            key: float(at) if isinstance(at, int | float) else 0.0 for key, at in kept.items()
-        }
+        self._order = {key: float(at) if isinstance(at, int | float) else 0.0 for key, at in kept.items()}
         await self._sweep()
 
     async def open(self, user: str, id_: str) -> Session:
@@ -263,14 +261,17 @@ def _key(key: str) -> str:
 def _session(id_: str, user: str, json_: Json) -> Session:
     asked = [
         Asked(
-            prompt_id=string(one, "prompt_id"), text=string(one, "text"),
-            certain=one.get("certain") is True, ended=one.get("ended") is True,
-            missed=int(one.get("missed") or 0), at=float(one.get("at") or 0),
+            prompt_id=string(one, "prompt_id"),
+            text=string(one, "text"),
+            certain=one.get("certain") is True,
+            ended=one.get("ended") is True,
+            missed=int(one.get("missed") or 0),
+            at=float(one.get("at") or 0),
             answers=[
                 Answer(**{name: string(answer, name) for name in ("turn", "event_id", "text")})
                 for answer in items(one, "answers")
             ],
         )
         for one in items(json_, "asked")
-    ]  # fmt: skip
+    ]
     return Session(id=id_, user=user, asked=asked, queued=json_.get("queued") is True)

@@ -134,8 +134,7 @@ class ClaudeCodeSetup(ConnectorSetup):
         if self._by_http:
             url = self.address + settings_file.PATH
             return {
-                event: settings_file.http_hook(url, self._token(), event)
-                for event in settings_file.EVENTS
+                event: settings_file.http_hook(url, self._token(), event) for event in settings_file.EVENTS
             }
         run = script.command(self._here)
         return {event: settings_file.script_hook(run, event) for event in settings_file.EVENTS}

@@ -74,8 +74,7 @@ def listed(session: Session) -> str:
 def surplus(session: Session, typed: str) -> str:
     """Why words behind a command that takes none are not passed over: they may be a mistyped name."""
     return (
-        f"Nothing was rated: behind `/rl {typed}` goes the name of an answer, or nothing.\n"
-        f"{listed(session)}"
+        f"Nothing was rated: behind `/rl {typed}` goes the name of an answer, or nothing.\n{listed(session)}"
     )
 
 
@@ -87,19 +86,13 @@ def quote(answer: Answer) -> str:
 def _is_name(word: str) -> bool:
     """Whether it is an answer's name rather than a word of a reason: mistyped, or of an older answer."""
     digits = sum(one in "0123456789" for one in word)
-    return (
-        len(word) >= _WHOLE
-        and digits > 0
-        and all(one in "0123456789abcdef" for one in word.lower())
-    )
+    return len(word) >= _WHOLE and digits > 0 and all(one in "0123456789abcdef" for one in word.lower())
 
 
 def _named(session: Session, word: str) -> list[Answer]:
     if len(word) < _SHORTEST:
         return []
-    found = {
-        answer.turn: answer for _, answer in session.kept() if answer.turn.startswith(word.lower())
-    }
+    found = {answer.turn: answer for _, answer in session.kept() if answer.turn.startswith(word.lower())}
     return list(found.values())
 
 

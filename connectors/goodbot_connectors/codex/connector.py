@@ -143,13 +143,7 @@ class CodexConnector(LocalConnector):
         return replies.nothing()
 
     async def _heard(
-        self,
-        client: Client,
-        name: str,
-        turn: str,
-        known: Session,
-        written: list[str],
-        response: str,
+        self, client: Client, name: str, turn: str, known: Session, written: list[str], response: str
     ) -> None:
         """A turn that no hook has told of; a rating in it counts, though the model has seen it."""
         fresh = (written[known.heard :] if known.heard else []) or written[-1:]
@@ -173,13 +167,21 @@ class CodexConnector(LocalConnector):
         answer = ""
         if response.strip():
             id_ = known.event(turn, response)
-            [receipt] = await self.host.submit([
-                CaptureEvent(
-                    event_id=id_, message_id=id_, trace=f"codex:{turn}", order=self.order(),
-                    user=self.user(client.name), channel=self._channel(client, name),
-                    messages=known.messages(), response=response, model=model or "codex",
-                )
-            ])  # fmt: skip
+            [receipt] = await self.host.submit(
+                [
+                    CaptureEvent(
+                        event_id=id_,
+                        message_id=id_,
+                        trace=f"codex:{turn}",
+                        order=self.order(),
+                        user=self.user(client.name),
+                        channel=self._channel(client, name),
+                        messages=known.messages(),
+                        response=response,
+                        model=model or "codex",
+                    )
+                ]
+            )
             if receipt.outcome is not Outcome.ACCEPTED:
                 logger.warning("an answer of Codex was not kept: %s", receipt.text)
             answer = receipt.turn
@@ -195,17 +197,23 @@ class CodexConnector(LocalConnector):
         if wrong:
             return wrong
         target = known.rated if undo else known.answer
-        kind = _KINDS.get(
-            said.name, RatingKind.RATE if said.value is not None else RatingKind.RETRACT
-        )
+        kind = _KINDS.get(said.name, RatingKind.RATE if said.value is not None else RatingKind.RETRACT)
         source = "" if undo else "stars" if said.name == "stars" else "command"
-        [receipt] = await self.host.submit([
-            RatingEvent(
-                event_id=f"{turn}:{said.name}", order=self.order(), user=self.user(client.name),
-                channel=self._channel(client, name), kind=kind, turn=target, source=source,
-                value=said.value, text=said.args,
-            )
-        ])  # fmt: skip
+        [receipt] = await self.host.submit(
+            [
+                RatingEvent(
+                    event_id=f"{turn}:{said.name}",
+                    order=self.order(),
+                    user=self.user(client.name),
+                    channel=self._channel(client, name),
+                    kind=kind,
+                    turn=target,
+                    source=source,
+                    value=said.value,
+                    text=said.args,
+                )
+            ]
+        )
         if receipt.outcome is not Outcome.ACCEPTED:
             return receipt.text or "That was not counted: see `goodbot doctor`."
         with contextlib.suppress(StoreError):  # it is counted; only its undo would not be known
@@ -223,9 +231,8 @@ class CodexConnector(LocalConnector):
         event = f"{turn}:{said.name}:{self.order().time_ms}"
         try:
             receipt = await self.command(
-                self.user(client.name), self._channel(client, name), said.name, said.args,
-                event_id=event,
-            )  # fmt: skip
+                self.user(client.name), self._channel(client, name), said.name, said.args, event_id=event
+            )
         except GoodbotError as error:
             return f"{error}."
         return receipt.text

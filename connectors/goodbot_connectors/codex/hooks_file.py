@@ -33,17 +33,13 @@ def in_json(text: str, command: str) -> str:
     data = _loaded(text)
     hooks = data.setdefault("hooks", {})
     if not isinstance(hooks, dict):
-        raise FatalConnectorError(
-            "hooks.json: `hooks` must be an object; correct it, then try again"
-        )
+        raise FatalConnectorError("hooks.json: `hooks` must be an object; correct it, then try again")
     events = cast("dict[str, Any]", hooks)
     changed = False
     for event in EVENTS:
         groups = events.setdefault(event, [])
         if not isinstance(groups, list):
-            raise FatalConnectorError(
-                f"hooks.json: {event} must be a list; correct it, then try again"
-            )
+            raise FatalConnectorError(f"hooks.json: {event} must be a list; correct it, then try again")
         known = cast("list[Any]", groups)
         if not any(_ours(one, command) for group in known for one in _handlers(group)):
             known.append({"hooks": [_handler(command)]})
@@ -116,11 +112,15 @@ def _handler(command: str) -> dict[str, Any]:
 
 def _block(command: str) -> str:
     quoted = json.dumps(command, ensure_ascii=False)  # a TOML basic string, too
-    return "\n" + _BEGIN + "".join(
-        f"[[hooks.{event}]]\n[[hooks.{event}.hooks]]\n"
-        f'type = "command"\ncommand = {quoted}\ntimeout = {SECONDS}\n'
-        for event in EVENTS
-    )  # fmt: skip
+    return (
+        "\n"
+        + _BEGIN
+        + "".join(
+            f"[[hooks.{event}]]\n[[hooks.{event}.hooks]]\n"
+            f'type = "command"\ncommand = {quoted}\ntimeout = {SECONDS}\n'
+            for event in EVENTS
+        )
+    )
 
 
 def _take_out(hooks: dict[str, Any], command: str) -> bool:
@@ -163,10 +163,6 @@ def _loaded(text: str) -> dict[str, Any]:
 def _dumped(data: dict[str, Any], before: str) -> str:
     """As its person has written it: their indentation, their end."""
     lines = before.splitlines()
-    margin = next(
-        (line[: len(line) - len(line.lstrip())] for line in lines[1:] if line[:1].isspace()), ""
-    )
+    margin = next((line[: len(line) - len(line.lstrip())] for line in lines[1:] if line[:1].isspace()), "")
     indent: str | int | None = margin or (2 if len(lines) != 1 else None)
-    return json.dumps(data, indent=indent, ensure_ascii=False) + (
-        "\n" if before[-1:] in ("", "\n") else ""
-    )
+    return json.dumps(data, indent=indent, ensure_ascii=False) + ("\n" if before[-1:] in ("", "\n") else "")

@@ -34,6 +34,4 @@ def say(lines: Iterable[str]) -> web.Response:
 
 
 def _json(body: dict[str, str]) -> web.Response:
-    return web.Response(
-        body=json.dumps(body, ensure_ascii=False).encode(), content_type="application/json"
-    )
+    return web.Response(body=json.dumps(body, ensure_ascii=False).encode(), content_type="application/json")

@@ -59,9 +59,8 @@ class Session:
             return replace(self, running=True, prompts=(*self.prompts, prompt))
         unanswered = [("user", text) for text in self.prompts] if self.running else []
         return replace(
-            self, turn=turn, running=True, prompts=(prompt,),
-            before=_bounded((*self.before, *unanswered)),
-        )  # fmt: skip
+            self, turn=turn, running=True, prompts=(prompt,), before=_bounded((*self.before, *unanswered))
+        )
 
     def lost(self, turn: str = "") -> Session:
         """Something was said that we have not heard of: no answer that we know is the last one."""
@@ -69,9 +68,7 @@ class Session:
 
     def reopened(self) -> Session:
         """Before its last answer: the agent went on in the same turn, and answers anew."""
-        before = (
-            self.before[:-1] if self.before and self.before[-1][0] == "assistant" else self.before
-        )
+        before = self.before[:-1] if self.before and self.before[-1][0] == "assistant" else self.before
         return replace(self, before=before, prompts=())
 
     def messages(self) -> tuple[Message, ...]:
@@ -83,10 +80,14 @@ class Session:
         """The answer of that turn is stored as `answer`."""
         prompts = [("user", text) for text in self.prompts]
         return replace(
-            self, turn=turn, running=False, prompts=(), answer=answer,
+            self,
+            turn=turn,
+            running=False,
+            prompts=(),
+            answer=answer,
             before=_bounded((*self.before, *prompts, ("assistant", redact(response)))),
             captured=((*self.captured, (turn, digest(response)))[-_MOST_CAPTURED:]),
-        )  # fmt: skip
+        )
 
     def seen(self, turn: str) -> str:
         """The hash of a turn's stored answer, the newest; empty if none is."""
@@ -124,11 +125,15 @@ def load(text: str) -> Session:
     at, heard = kept.get("at"), kept.get("heard")
     return Session(
         at=float(at) if isinstance(at, (int, float)) else 0.0,
-        turn=string(kept, "turn"), running=kept.get("running") is True,
-        prompts=tuple(strings(kept, "prompts")), before=_pairs(kept.get("before")),
-        answer=string(kept, "answer"), rated=string(kept, "rated"),
-        captured=_pairs(kept.get("captured")), heard=heard if isinstance(heard, int) else 0,
-    )  # fmt: skip
+        turn=string(kept, "turn"),
+        running=kept.get("running") is True,
+        prompts=tuple(strings(kept, "prompts")),
+        before=_pairs(kept.get("before")),
+        answer=string(kept, "answer"),
+        rated=string(kept, "rated"),
+        captured=_pairs(kept.get("captured")),
+        heard=heard if isinstance(heard, int) else 0,
+    )
 
 
 def _pairs(value: Any) -> tuple[tuple[str, str], ...]:

@@ -111,13 +111,9 @@ class CodexSetup(ConnectorSetup):
         try:
             sidecar.remove(self._folder)
         except OSError as error:
-            raise FatalConnectorError(
-                f"{error.filename} cannot be removed: {error.strerror}"
-            ) from error
+            raise FatalConnectorError(f"{error.filename} cannot be removed: {error.strerror}") from error
         clients.remove(self.home, NAME, ME)
-        return (
-            [*lines, "Codex that runs now asks goodbot until it is started again."] if lines else []
-        )
+        return [*lines, "Codex that runs now asks goodbot until it is started again."] if lines else []
 
     async def examine(self) -> Sequence[Check]:
         """Whether our lines are in Codex' settings, and whether Codex runs them."""
@@ -156,9 +152,7 @@ class CodexSetup(ConnectorSetup):
     async def _in_config(self) -> bool:
         """Whether our hooks go to config.toml: where there are others, and none in hooks.json."""
         there = self._file(self.codex_home / "hooks.json").read()
-        return not there.strip() and hooks_file.inline(
-            self._file(self.codex_home / "config.toml").read()
-        )
+        return not there.strip() and hooks_file.inline(self._file(self.codex_home / "config.toml").read())
 
     def _edits(self, in_config: bool) -> list[tuple[Path, Callable[[str], str], str]]:
         command, notify = sidecar.command(self._folder), str(self._folder / sidecar.NOTIFY)

@@ -25,9 +25,7 @@ BARE = ("+1", "-1", "\U0001f44d", "\U0001f44e")
 WORDS = ("good", "bad", "undo", "status", "why", "help")
 """So does, or asks goodbot, `rl WORD` as a whole prompt; behind a slash any word does."""
 _TONES = "\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
-_DOWN = (
-    "goodbot is not running, so this session's answers cannot be rated: `goodbot run` starts it."
-)
+_DOWN = "goodbot is not running, so this session's answers cannot be rated: `goodbot run` starts it."
 _REFUSED = "goodbot could not keep what was said, so it cannot be rated: `goodbot doctor` says why."
 _NOT_RATED = "Nothing was rated: "
 

@@ -62,7 +62,5 @@ class Threads:
             except (OSError, ValueError, RecursionError):
                 continue
             about = sub(as_json(first), "payload")
-            return about.get("thread_source", "user") == "user" and isinstance(
-                about.get("source"), str
-            )
+            return about.get("thread_source", "user") == "user" and isinstance(about.get("source"), str)
         return None

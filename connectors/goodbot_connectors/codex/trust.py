@@ -64,10 +64,16 @@ async def ask(program: str, codex_home: Path, command: str, seconds: float = SEC
     environ = spawn.child_environment("CODEX_*")
     try:
         process = await spawn.start(
-            program, "app-server", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL, environ={**environ, "CODEX_HOME": str(codex_home)},
-            cwd=codex_home, start_new_session=True, limit=_LONGEST_LINE,
-        )  # fmt: skip
+            program,
+            "app-server",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            environ={**environ, "CODEX_HOME": str(codex_home)},
+            cwd=codex_home,
+            start_new_session=True,
+            limit=_LONGEST_LINE,
+        )
     except OSError as error:
         raise FatalConnectorError(f"{program} cannot be started ({error.strerror})") from error
     try:

@@ -53,14 +53,16 @@ def _rating(name: str, args: str) -> Said:
         count = args.strip("★⭐\ufe0f")
         if count not in ("0", *_COUNTS):
             return Said(
-                name=name, rates=True,
+                name=name,
+                rates=True,
                 wrong=f"Say how many stars, 1 to {STARS}: ` /rl stars 4`; 0 takes them back.",
-            )  # fmt: skip
+            )
         value = star_value(_COUNTS[count]) if count in _COUNTS else None
         return Said(name=name, rates=True, value=value)
     if args:
         return Said(
-            name=name, rates=True,
+            name=name,
+            rates=True,
             wrong=f"` /rl {name}` takes nothing behind it: it means the last answer of this session.",
-        )  # fmt: skip
+        )
     return Said(name=name, rates=True, value={"good": 1.0, "bad": -1.0}.get(name))

@@ -26,9 +26,7 @@ async def granted(api: Api, user: str, channel: str) -> int:
     if not server:
         raise ConnectorError("that channel is on no server")
     guild = await api.call("GET", "/guilds/{guild_id}", guild_id=server)
-    member = await api.call(
-        "GET", "/guilds/{guild_id}/members/{user_id}", guild_id=server, user_id=user
-    )
+    member = await api.call("GET", "/guilds/{guild_id}/members/{user_id}", guild_id=server, user_id=user)
     roles = frozenset(strings(member, "roles"))
     return computed(guild, place, user=user, roles=roles)
 

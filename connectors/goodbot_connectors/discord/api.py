@@ -34,13 +34,7 @@ _AT_ONCE = 0.001
 _NO_PERMISSION = (50001, 50013)
 _WEBHOOK_TOKEN = 50027
 """An interaction's token that is over; the status is that of a wrong bot token."""
-_LOGGERS = (
-    "discord.http",
-    "discord.gateway",
-    "discord.client",
-    "discord.state",
-    "discord.webhook.async_",
-)
+_LOGGERS = ("discord.http", "discord.gateway", "discord.client", "discord.state", "discord.webhook.async_")
 
 
 class RefusedError(ConnectorError):
@@ -104,9 +98,7 @@ class _Http(HTTPClient):
 class Api:
     """One bot account. Every call raises a `ConnectorError` of the fitting kind."""
 
-    def __init__(
-        self, token: Secret, clock: Clock, base: str = "", dates: Dates | None = None
-    ) -> None:
+    def __init__(self, token: Secret, clock: Clock, base: str = "", dates: Dates | None = None) -> None:
         if not token:
             raise FatalConnectorError(
                 f"set {TOKEN} to the token of your bot; `goodbot connect discord` says where it is found"
@@ -124,9 +116,11 @@ class Api:
         app = await self.call("GET", "/applications/@me")
         flags = app.get("flags")
         return Identity(
-            user=identifier(user.get("id")), application=identifier(app.get("id")),
-            name=string(user, "username"), flags=flags if isinstance(flags, int) else 0,
-        )  # fmt: skip
+            user=identifier(user.get("id")),
+            application=identifier(app.get("id")),
+            name=string(user, "username"),
+            flags=flags if isinstance(flags, int) else 0,
+        )
 
     async def close(self) -> None:
         """Let go of the connections; idempotent."""
@@ -143,22 +137,25 @@ class Api:
         return [cast("Json", one) for one in several if isinstance(one, dict)]
 
     async def _call(
-        self, method: str, path: str, *, body: object = None, query: dict[str, Any] | None = None,
-        patient: bool = True, seconds: float = _SECONDS, **ids: str,
-    ) -> Any:  # fmt: skip
+        self,
+        method: str,
+        path: str,
+        *,
+        body: object = None,
+        query: dict[str, Any] | None = None,
+        patient: bool = True,
+        seconds: float = _SECONDS,
+        **ids: str,
+    ) -> Any:
         """One request; `ids` fill in the path. A `patient` one waits when Discord asks for a pause."""
         if f"{method} {path}" not in ROUTES:
-            raise ConnectorError(
-                f"{method} {path} is not among the routes that the invite link covers"
-            )
+            raise ConnectorError(f"{method} {path} is not among the routes that the invite link covers")
 
         async def once() -> Any:
             given: dict[str, Any] = {} if body is None else {"json": body}
             try:
                 async with asyncio.timeout(seconds):
-                    return await self.http.request(
-                        Route(method, path, **ids), params=query or {}, **given
-                    )
+                    return await self.http.request(Route(method, path, **ids), params=query or {}, **given)
             except Exception as error:
                 raise _ours(f"{method} {path}", error) from None
 

@@ -71,16 +71,16 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
 def commands() -> list[dict[str, Any]]:
     """All of it, as a bulk overwrite takes it."""
     places = {"contexts": list(_EVERYWHERE), "integration_types": [_GUILD, _USER]}
-    slash = {
-        **_named(SLASH), **places, "type": _CHAT, "options": [_subcommand(name) for name in OPTIONS],
-    }  # fmt: skip
+    slash = {**_named(SLASH), **places, "type": _CHAT, "options": [_subcommand(name) for name in OPTIONS]}
     menus = [
         {
-            "type": _MESSAGE, "name": names[""], **places,
+            "type": _MESSAGE,
+            "name": names[""],
+            **places,
             "name_localizations": {locale: name for locale, name in names.items() if locale},
         }
         for names in MENUS.values()
-    ]  # fmt: skip
+    ]
     return [slash, *menus]
 
 

@@ -16,9 +16,7 @@ class DiscordSettings:
     😢 or 🤯 on an answer may be about its content.
     """
 
-    good: tuple[str, ...] = (
-        "👍", "❤", "❤\u200d🔥", "🔥", "👏", "🎉", "🤩", "😍", "🏆", "💯", "👌", "🙌",
-    )  # fmt: skip
+    good: tuple[str, ...] = ("👍", "❤", "❤\u200d🔥", "🔥", "👏", "🎉", "🤩", "😍", "🏆", "💯", "👌", "🙌")
     bad: tuple[str, ...] = ("👎", "💩", "🤮", "😡", "🤬", "🖕")
     mark: str = "✅"
     """Our own reaction that says that a reaction was counted, for ten seconds; empty for none."""

@@ -59,9 +59,11 @@ class DiscordConnector(Connector):
         self._values = emoji.values(settings)
         self._chats: Recent[str, ChannelRef] = Recent()
         self._reconciler = reconciler(
-            self._values, self._connected, lambda: self.account,
+            self._values,
+            self._connected,
+            lambda: self.account,
             lambda: self._timeline.moment_ms(int(host.clock.now() * 1000)),
-        )  # fmt: skip
+        )
         self._side: set[asyncio.Task[None]] = set()
         """What runs beside, and may say its last words before we disconnect."""
 
@@ -73,10 +75,11 @@ class DiscordConnector(Connector):
         if self._api is not None:
             return
         api = Api(
-            self.host.secrets.get(TOKEN), self.host.clock,
+            self.host.secrets.get(TOKEN),
+            self.host.clock,
             self.settings.api_base,
             Dates(self.host.clock, self.host.told_time),
-        )  # fmt: skip
+        )
         try:
             self._me = await api.open()
             await self._places.load()
@@ -98,28 +101,42 @@ class DiscordConnector(Connector):
             cursor = cursor._replace(session="")
         self._timeline.mark = cursor.seen if mine else 0
         normalizer = Normalizer(
-            me=self._me, values=self._values, places=self._places, actions=self._offers.actions,
-            offers=self._offers.places, content=self.settings.message_content,
-        )  # fmt: skip
+            me=self._me,
+            values=self._values,
+            places=self._places,
+            actions=self._offers.actions,
+            offers=self._offers.places,
+            content=self.settings.message_content,
+        )
         self._intake = Intake(
-            self.host, api, normalizer, self._timeline, cursor=self._cursor,
-            swept=self._reconciler.look_at,
-        )  # fmt: skip
+            self.host, api, normalizer, self._timeline, cursor=self._cursor, swept=self._reconciler.look_at
+        )
         self._catch_up = CatchUp(self.host, api, self._places, self._intake)
         await self._catch_up.load()
         marks = Marks(
-            self.host.clock, self._spawn, interval=_MARK_INTERVAL,
+            self.host.clock,
+            self._spawn,
+            interval=_MARK_INTERVAL,
             add=lambda spot: self._mark(api, "PUT", spot),
             remove=lambda spot: self._mark(api, "DELETE", spot),
-        )  # fmt: skip
+        )
         self._feedback = Feedback(
-            api, self._intake.interactions, self._offers, marks if self.settings.mark else None,
-            send=self.send, private=self.private, clock=self.host.clock,
-        )  # fmt: skip
+            api,
+            self._intake.interactions,
+            self._offers,
+            marks if self.settings.mark else None,
+            send=self.send,
+            private=self.private,
+            clock=self.host.clock,
+        )
         self._gateway = Gateway(
-            self.host, api, address=self.settings.gateway, intents=intents, up=self._up,
+            self.host,
+            api,
+            address=self.settings.gateway,
+            intents=intents,
+            up=self._up,
             handle=self._intake.take,
-        )  # fmt: skip
+        )
         self._intake.start()
         try:
             await self._gateway.start(cursor)
@@ -135,10 +152,14 @@ class DiscordConnector(Connector):
         numbers = [number for session, number in taken if session is progress]
         return str(
             Cursor(
-                self.account, gateway.intents, progress.session, progress.after(numbers),
-                self._timeline.mark, gateway.url,
+                self.account,
+                gateway.intents,
+                progress.session,
+                progress.after(numbers),
+                self._timeline.mark,
+                gateway.url,
             )
-        )  # fmt: skip
+        )
 
     def _up(self, anew: bool) -> None:
         """Dispatches flow again; reactions, which are a state, are looked at in either case."""
@@ -194,10 +215,16 @@ class DiscordConnector(Connector):
         self, channel: ChannelRef, reply_to: str = "", replaces: Sequence[MessageRef] = ()
     ) -> DiscordStream:
         return DiscordStream(
-            api=self._connected(), told=self._sent, prepare=self._offers.prepare, host=self.host,
-            pace=self._pace, interval=self.settings.edit_interval, channel=channel,
-            reply_to=reply_to, replaces=replaces,
-        )  # fmt: skip
+            api=self._connected(),
+            told=self._sent,
+            prepare=self._offers.prepare,
+            host=self.host,
+            pace=self._pace,
+            interval=self.settings.edit_interval,
+            channel=channel,
+            reply_to=reply_to,
+            replaces=replaces,
+        )
 
     async def _sent(self, messages: Sequence[MessageRef], reply: Reply) -> None:
         if messages:
@@ -218,15 +245,11 @@ class DiscordConnector(Connector):
         known = self._chats.get(user)
         if known is not None:
             return known
-        opened = await self._connected().call(
-            "POST", "/users/@me/channels", body={"recipient_id": user}
-        )
+        opened = await self._connected().call("POST", "/users/@me/channels", body={"recipient_id": user})
         id_ = identifier(string(opened, "id"))
         if not id_:
             raise ConnectorError("Discord opened no direct messages")
-        channel = ChannelRef(
-            connector=SPEC.name, account=self.account, id=id_, kind=ChannelKind.PRIVATE
-        )
+        channel = ChannelRef(connector=SPEC.name, account=self.account, id=id_, kind=ChannelKind.PRIVATE)
         self._chats[user] = channel
         return channel
 

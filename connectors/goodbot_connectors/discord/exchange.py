@@ -71,9 +71,7 @@ class Exchange:
                 else:
                     await self._respond("waiting", _WAIT, {"flags": render.EPHEMERAL})
 
-    async def hear(
-        self, text: str, about: About, offer: Sequence[Button] = (), *, used: bool = False
-    ) -> str:
+    async def hear(self, text: str, about: About, offer: Sequence[Button] = (), *, used: bool = False) -> str:
         """One of its events was acknowledged; what cannot be shown here any more, mostly nothing.
 
         A button that was `used` goes, with what stood beside it, unless others see it, too.
@@ -87,9 +85,7 @@ class Exchange:
         await self.done(used=used)
         return ""
 
-    async def say(
-        self, text: str, about: About, offer: Sequence[Button] = (), *, used: bool = False
-    ) -> bool:
+    async def say(self, text: str, about: About, offer: Sequence[Button] = (), *, used: bool = False) -> bool:
         """Show a text to that person alone; False where Discord does not take it any more."""
         reply = Reply(text=text, buttons=render.with_form(offer))
         async with self._lock:

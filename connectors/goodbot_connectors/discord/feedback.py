@@ -48,9 +48,16 @@ class Feedback:
     """Tells people; a confirmation that fails is no reason to try anything again."""
 
     def __init__(
-        self, api: Api, interactions: Interactions, offers: Offers, marks: Marks | None, *, send: Send,
-        private: Private, clock: Clock,
-    ) -> None:  # fmt: skip
+        self,
+        api: Api,
+        interactions: Interactions,
+        offers: Offers,
+        marks: Marks | None,
+        *,
+        send: Send,
+        private: Private,
+        clock: Clock,
+    ) -> None:
         self._api, self._interactions, self._offers, self._marks = api, interactions, offers, marks
         self._send, self._private = send, private
         self._budget = Budget(clock, _A_SECOND)
@@ -93,6 +100,11 @@ class Feedback:
 
     async def _whisper(self, event: Event, receipt: Receipt, about: About) -> None:
         await self._offers.whisper(
-            self._api, self._private, event.user.id, receipt.text, about=about, offer=receipt.offer,
+            self._api,
+            self._private,
+            event.user.id,
+            receipt.text,
+            about=about,
+            offer=receipt.offer,
             place=event.channel,
-        )  # fmt: skip
+        )

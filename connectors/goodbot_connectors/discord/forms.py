@@ -25,11 +25,7 @@ def form(about: About, *, rate: bool) -> dict[str, Any]:
         _field("better", "What would have been a better answer?"),
     ]
     if rate:
-        asked = [
-            _choice("verdict", "The answer was", THUMBS),
-            _choice("stars", "Stars", STAR_ROW),
-            *asked,
-        ]
+        asked = [_choice("verdict", "The answer was", THUMBS), _choice("stars", "Stars", STAR_ROW), *asked]
     return {
         "custom_id": write(OPINION, about),
         "title": "Rate this answer" if rate else "What was wrong?",
@@ -57,15 +53,22 @@ def _filled(component: Json, deep: int) -> Iterator[tuple[str, str]]:
 def _choice(name: str, label: str, buttons: tuple[Button, ...]) -> dict[str, Any]:
     options = [{"label": button.label, "value": button.action} for button in buttons]
     component = {
-        "type": _LIST, "custom_id": name, "required": False, "min_values": 0, "max_values": 1,
+        "type": _LIST,
+        "custom_id": name,
+        "required": False,
+        "min_values": 0,
+        "max_values": 1,
         "options": options,
-    }  # fmt: skip
+    }
     return {"type": _LABEL, "label": label, "component": component}
 
 
 def _field(name: str, label: str) -> dict[str, Any]:
     component = {
-        "type": _TEXT, "custom_id": name, "style": _PARAGRAPH, "required": False,
+        "type": _TEXT,
+        "custom_id": name,
+        "style": _PARAGRAPH,
+        "required": False,
         "max_length": _LONGEST,
-    }  # fmt: skip
+    }
     return {"type": _LABEL, "label": label, "component": component}

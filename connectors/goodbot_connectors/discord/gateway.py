@@ -105,9 +105,15 @@ class Gateway:
     """Keeps one session going and hands its dispatches on."""
 
     def __init__(
-        self, host: ConnectorHost, api: Api, *, address: str, intents: int, handle: Handler,
+        self,
+        host: ConnectorHost,
+        api: Api,
+        *,
+        address: str,
+        intents: int,
+        handle: Handler,
         up: Callable[[bool], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`up` is told that dispatches flow, and whether the session began anew."""
         self._host, self._api, self._handle, self._up = host, api, handle, up
         self._default = URL(address) if address else DiscordWebSocket.DEFAULT_GATEWAY
@@ -211,9 +217,12 @@ class Gateway:
         parts = {"progress": progress, "made": staticmethod(self._made)}
         parsers = _Parsers(lambda name, data: self._dispatch(name, data, progress))
         await type("Socket", (_Socket,), parts).from_client(
-            _Client(self._api, self.intents, parsers), initial=True, session=progress.session or None,
-            gateway=URL(url) if resume and url else self._default, resume=resume,
-        )  # fmt: skip
+            _Client(self._api, self.intents, parsers),
+            initial=True,
+            session=progress.session or None,
+            gateway=URL(url) if resume and url else self._default,
+            resume=resume,
+        )
 
     def _made(self, socket: DiscordWebSocket) -> None:
         """From now on it is to be closed, also if it never says hello."""

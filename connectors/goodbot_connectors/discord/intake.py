@@ -63,9 +63,15 @@ class Intake:
     """Takes the dispatches of one account."""
 
     def __init__(
-        self, host: ConnectorHost, api: Api, normalizer: Normalizer, timeline: Timeline, *,
-        cursor: Callable[[Sequence[Taken]], str], swept: Callable[[str], None],
-    ) -> None:  # fmt: skip
+        self,
+        host: ConnectorHost,
+        api: Api,
+        normalizer: Normalizer,
+        timeline: Timeline,
+        *,
+        cursor: Callable[[Sequence[Taken]], str],
+        swept: Callable[[str], None],
+    ) -> None:
         """`cursor` is what to commit when these are stored; `swept` is told a message's id."""
         self._host, self._api, self._normalizer = host, api, normalizer
         self._places: Places = normalizer.places
@@ -125,9 +131,8 @@ class Intake:
         channel = identifier(json.get("channel_id"))
         placed = not json.get("guild_id") or self._places.parent(channel) is not None
         return _Item(
-            name=name, json=json, stamp=stamp, events=events, progress=progress, number=0,
-            placed=placed,
-        )  # fmt: skip
+            name=name, json=json, stamp=stamp, events=events, progress=progress, number=0, placed=placed
+        )
 
     def _beside(self, item: _Item) -> None:
         task = self._host.spawn(self._interact(item), "discord interaction")

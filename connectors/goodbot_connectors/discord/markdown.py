@@ -43,9 +43,8 @@ def read(raw: str, me: str, mentions: Iterable[Json]) -> Words:
     opening = _SPECIAL.match(raw.lstrip())
     first = opening[1] if opening else None
     return Words(
-        text=_plain(raw, me, names), ids=_plain(raw, me, {}),
-        to_others=first is not None and first != me,
-    )  # fmt: skip
+        text=_plain(raw, me, names), ids=_plain(raw, me, {}), to_others=first is not None and first != me
+    )
 
 
 def _plain(raw: str, me: str, names: dict[str, str]) -> str:

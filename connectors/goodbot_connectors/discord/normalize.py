@@ -91,9 +91,7 @@ class Normalizer:
             return
         if (flags or 0) & _CROSSPOST:
             return
-        called = any(
-            identifier(one.get("id")) == self.me.user for one in items(message, "mentions")
-        )
+        called = any(identifier(one.get("id")) == self.me.user for one in items(message, "mentions"))
         reply_to, to_us = self._reply_to(message)
         private = channel.kind is ChannelKind.PRIVATE
         ours = self.content and self.places.ours(channel.thread)
@@ -101,9 +99,13 @@ class Normalizer:
             return
         words = markdown.read(string(message, "content"), self.me.user, items(message, "mentions"))
         common: dict[str, Any] = {
-            "event_id": f"message:{id_}", "order": order(id_), "user": user, "channel": channel,
-            "message_id": id_, "reply_to": reply_to,
-        }  # fmt: skip
+            "event_id": f"message:{id_}",
+            "order": order(id_),
+            "user": user,
+            "channel": channel,
+            "message_id": id_,
+            "reply_to": reply_to,
+        }
         head, _, rest = words.ids.lstrip().partition(" ")
         slash = f"/{commands.SLASH}"
         if (called and head.casefold() in (commands.SLASH, slash)) or (private and head == slash):
@@ -118,10 +120,7 @@ class Normalizer:
     def _reply_to(self, message: Json) -> tuple[str, bool]:
         """The id of the message that this one answers, here, and whether that one is ours."""
         reference = sub(message, "message_reference")
-        here = identifier(reference.get("channel_id")) in (
-            "",
-            identifier(message.get("channel_id")),
-        )
+        here = identifier(reference.get("channel_id")) in ("", identifier(message.get("channel_id")))
         if reference.get("type") not in (None, 0) or not here:
             return "", False
         author = identifier(sub(message, "referenced_message", "author").get("id"))
@@ -139,10 +138,15 @@ class Normalizer:
         if user_id == self.me.user or who.get("bot") or (author and author != self.me.user):
             return
         yield RatingEvent(
-            event_id=f"reaction:{stamp.id}", order=stamp.order, user=self._person(user_id),
-            channel=channel, kind=RatingKind.RATE if added else RatingKind.RETRACT,
-            message_id=message_id, source=f"reaction:{name}", value=value if added else None,
-        )  # fmt: skip
+            event_id=f"reaction:{stamp.id}",
+            order=stamp.order,
+            user=self._person(user_id),
+            channel=channel,
+            kind=RatingKind.RATE if added else RatingKind.RETRACT,
+            message_id=message_id,
+            source=f"reaction:{name}",
+            value=value if added else None,
+        )
 
     def _interaction(self, json: Json) -> Iterator[Event]:
         id_, user = identifier(json.get("id")), self.actor(json)
@@ -150,8 +154,11 @@ class Normalizer:
         if not id_ or user is None or channel is None:
             return
         common: dict[str, Any] = {
-            "event_id": f"interaction:{id_}", "order": order(id_), "user": user, "channel": channel,
-        }  # fmt: skip
+            "event_id": f"interaction:{id_}",
+            "order": order(id_),
+            "user": user,
+            "channel": channel,
+        }
         kind = json.get("type")
         if kind == COMMAND and data.get("type") == 1 and string(data, "name") == commands.SLASH:
             name, args = commands.typed(data)
@@ -160,9 +167,12 @@ class Normalizer:
             about = target(data, self.me.user)
             if about is not None:
                 yield RatingEvent(
-                    **common, kind=RatingKind.RATE, message_id=about.message, source=rated.source,
+                    **common,
+                    kind=RatingKind.RATE,
+                    message_id=about.message,
+                    source=rated.source,
                     value=rated.value,
-                )  # fmt: skip
+                )
         elif kind == COMPONENT:
             yield from self._press(json, common)
         elif kind == FORM:
@@ -175,9 +185,7 @@ class Normalizer:
         about = self.about(json, about)
         common |= {"turn": about.turn, "message_id": about.message}
         if rated := rating(action):
-            yield RatingEvent(
-                **common, kind=RatingKind.RATE, source=rated.source, value=rated.value
-            )
+            yield RatingEvent(**common, kind=RatingKind.RATE, source=rated.source, value=rated.value)
         elif action not in ("", EXPLAIN, OPINION):
             yield PressEvent(**common, action=action)
 
@@ -199,9 +207,7 @@ class Normalizer:
         id_ = common["event_id"].partition(":")[2]
         for n, words in enumerate(said):
             one = {"event_id": f"{common['event_id']}:{n}", "order": order(id_, n)}
-            yield RatingEvent(
-                **common | one, message_id=about.message, turn=about.turn, **words
-            )  # fmt: skip
+            yield RatingEvent(**common | one, message_id=about.message, turn=about.turn, **words)
 
     def about(self, json: Json, written: About) -> About:
         """The answer that a button is about: it may stand under it, or in a message about it."""
@@ -259,18 +265,14 @@ class Normalizer:
         return self._ref(parent or id_, ChannelKind.SHARED, id_ if parent else "")
 
     def _ref(self, id_: str, kind: ChannelKind, thread: str = "") -> ChannelRef:
-        return ChannelRef(
-            connector=CONNECTOR, account=self.me.user, id=id_, kind=kind, thread=thread
-        )
+        return ChannelRef(connector=CONNECTOR, account=self.me.user, id=id_, kind=kind, thread=thread)
 
 
 def target(data: Json, me: str) -> About | None:
     """The answer of ours on which a context menu was opened; None for somebody else's message."""
     id_ = identifier(data.get("target_id"))
     message = sub(data, "resolved", "messages", id_)
-    return (
-        About(message=id_) if id_ and identifier(sub(message, "author").get("id")) == me else None
-    )
+    return About(message=id_) if id_ and identifier(sub(message, "author").get("id")) == me else None
 
 
 def ephemeral(json: Json) -> bool:

@@ -51,9 +51,16 @@ class Offers:
                 await self.actions.put(presses.key(button.action), button.action)
 
     async def whisper(
-        self, api: Api, private: Callable[[str], Awaitable[ChannelRef]], user: str, text: str, *,
-        about: About, offer: Sequence[Button] = (), place: ChannelRef,
-    ) -> None:  # fmt: skip
+        self,
+        api: Api,
+        private: Callable[[str], Awaitable[ChannelRef]],
+        user: str,
+        text: str,
+        *,
+        about: About,
+        offer: Sequence[Button] = (),
+        place: ChannelRef,
+    ) -> None:
         """Tell somebody, without a sound; left out where they take no direct messages."""
         buttons = render.with_form(offer)
         await self.prepare(buttons, about)

@@ -21,9 +21,8 @@ _NORMAL, _SUPER = 0, 1
 
 
 def reconciler(
-    values: Mapping[str, float], api: Callable[[], Api], me: Callable[[], str],
-    now_ms: Callable[[], int],
-) -> Reconciler:  # fmt: skip
+    values: Mapping[str, float], api: Callable[[], Api], me: Callable[[], str], now_ms: Callable[[], int]
+) -> Reconciler:
     """One that asks Discord; `api` and `me` are those of the moment."""
 
     async def ask(ref: MessageRef) -> Standing:
@@ -41,9 +40,7 @@ def reconciler(
         return found
 
     return Reconciler(
-        ask=ask,
-        value=lambda source: values.get(emoji.key(source.removeprefix("reaction:"))),
-        now_ms=now_ms,
+        ask=ask, value=lambda source: values.get(emoji.key(source.removeprefix("reaction:"))), now_ms=now_ms
     )
 
 

@@ -60,8 +60,7 @@ def messages(reply: Reply, about: About | None = None) -> tuple[dict[str, Any], 
     texts = parts(reply.text)
     place = about or About(turn=reply.turn)
     return tuple(
-        message(text, place, reply.buttons if n == len(texts) - 1 else ())
-        for n, text in enumerate(texts)
+        message(text, place, reply.buttons if n == len(texts) - 1 else ()) for n, text in enumerate(texts)
     )
 
 
@@ -75,9 +74,7 @@ def message(text: str, about: About, buttons: Sequence[Button] = ()) -> dict[str
     }
 
 
-def new(
-    body: dict[str, Any], *, nonce: str, reply_to: str = "", silent: bool = False
-) -> dict[str, Any]:
+def new(body: dict[str, Any], *, nonce: str, reply_to: str = "", silent: bool = False) -> dict[str, Any]:
     """A body for a message that is not there yet; Discord takes one `nonce` for one message."""
     flags = {"flags": body["flags"] | SILENT} if silent else {}
     reference: dict[str, Any] = {}
@@ -90,11 +87,13 @@ def rows(about: About, buttons: Sequence[Button]) -> list[dict[str, Any]]:
     """Action rows of five buttons each."""
     faces = [
         {
-            "type": 2, "style": _STYLES.get(button.action, _SECONDARY), "label": button.label[:_LABEL],
+            "type": 2,
+            "style": _STYLES.get(button.action, _SECONDARY),
+            "label": button.label[:_LABEL],
             "custom_id": write(button.action, about),
         }
         for button in buttons[: _ROW * _ROWS]
-    ]  # fmt: skip
+    ]
     return [{"type": 1, "components": faces[at : at + _ROW]} for at in range(0, len(faces), _ROW)]
 
 

@@ -84,9 +84,12 @@ class DiscordSetup(ConnectorSetup):
         lines = [link, "", f"It asks for these permissions ({permissions.bits()}):"]
         lines += [f"  {name}: {permissions.WHY[name]}" for name in permissions.needed()]
         return Manifest(
-            text="\n".join(lines) + "\n", file="", permissions=permissions.explained(), link=link,
+            text="\n".join(lines) + "\n",
+            file="",
+            permissions=permissions.explained(),
+            link=link,
             of_account=True,
-        )  # fmt: skip
+        )
 
     def addresses(self) -> Sequence[str]:
         """Where Discord answers."""
@@ -168,9 +171,7 @@ async def _commands(api: Api, me: Account) -> Check:
         text = f"Discord does not know {', '.join(missing)} yet"
         fix = "goodbot tells it when it starts: run `goodbot run`"
         return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
-    return Check(
-        part=part, state=CheckState.OK, text=f"/{commands.SLASH} and the context menu are there"
-    )
+    return Check(part=part, state=CheckState.OK, text=f"/{commands.SLASH} and the context menu are there")
 
 
 async def _sessions(api: Api) -> Check:

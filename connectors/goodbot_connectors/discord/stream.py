@@ -52,9 +52,11 @@ class DiscordStream(EditedStream):
         # Only in a server it must be said to whom we talk.
         answers = n == 0 and self.channel.kind is not ChannelKind.PRIVATE
         new = render.new(
-            dict(body), nonce=f"{self.nonce}-{self._posted}", silent=self._silent,
+            dict(body),
+            nonce=f"{self.nonce}-{self._posted}",
+            silent=self._silent,
             reply_to=self.reply_to if answers else "",
-        )  # fmt: skip
+        )
         try:
             sent = await self._api.call(
                 "POST", _MESSAGES, body=new, patient=patient, channel_id=where(self.channel)
@@ -74,9 +76,8 @@ class DiscordStream(EditedStream):
 
     async def edit(self, id_: str, body: Body, *, patient: bool) -> None:
         await self._api.call(
-            "PATCH", _MESSAGE, body=body, patient=patient, channel_id=where(self.channel),
-            message_id=id_,
-        )  # fmt: skip
+            "PATCH", _MESSAGE, body=body, patient=patient, channel_id=where(self.channel), message_id=id_
+        )
 
     async def delete(self, id_: str) -> None:
         await self._api.call("DELETE", _MESSAGE, channel_id=where(self.channel), message_id=id_)

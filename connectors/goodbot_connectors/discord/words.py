@@ -36,9 +36,7 @@ ENGLISH = {
     "resume": Words("resume", "Learn again (owners)"),
     "rollback": Words("rollback", "Back to the version before (owners)"),
     "do": Words("do", "Any other command, typed out: help lists them"),
-    "answer": Words(
-        "answer", "Which answer, by its id in the history; the last one here without it"
-    ),
+    "answer": Words("answer", "Which answer, by its id in the history; the last one here without it"),
     "count": Words("count", "How many"),
     "text": Words("text", "In your words"),
     "words": Words("words", "What to add, as help says"),
@@ -127,17 +125,31 @@ OTHERS: dict[str, dict[str, Words]] = {
 
 MENUS = {
     "good": {
-        "": "Good answer", "de": "Gute Antwort", "es-ES": "Buena respuesta", "fr": "Bonne réponse",
-        "pt-BR": "Boa resposta", "zh-CN": "好回答", "ja": "良い回答",
+        "": "Good answer",
+        "de": "Gute Antwort",
+        "es-ES": "Buena respuesta",
+        "fr": "Bonne réponse",
+        "pt-BR": "Boa resposta",
+        "zh-CN": "好回答",
+        "ja": "良い回答",
     },
     "bad": {
-        "": "Bad answer", "de": "Schlechte Antwort", "es-ES": "Mala respuesta",
-        "fr": "Mauvaise réponse", "pt-BR": "Resposta ruim", "zh-CN": "不好的回答", "ja": "悪い回答",
+        "": "Bad answer",
+        "de": "Schlechte Antwort",
+        "es-ES": "Mala respuesta",
+        "fr": "Mauvaise réponse",
+        "pt-BR": "Resposta ruim",
+        "zh-CN": "不好的回答",
+        "ja": "悪い回答",
     },
     "opinion": {
-        "": "Rate this answer…", "de": "Antwort bewerten…", "es-ES": "Valorar la respuesta…",
-        "fr": "Noter la réponse…", "pt-BR": "Avaliar a resposta…", "zh-CN": "评价这个回答…",
+        "": "Rate this answer…",
+        "de": "Antwort bewerten…",
+        "es-ES": "Valorar la respuesta…",
+        "fr": "Noter la réponse…",
+        "pt-BR": "Avaliar a resposta…",
+        "zh-CN": "评价这个回答…",
         "ja": "この回答を評価…",
     },
-}  # fmt: skip
+}
 """The entries of a message's context menu, by what they do; English has no locale."""

@@ -194,9 +194,7 @@ class _Markdown:
         cells = pipes and (self._table or _DELIMITERS.match(below))
         if self._paired and not cells:
             for (opening, inside), (until, closing) in pairs:
-                self._codes.append(
-                    Code(start + opening, start + inside, start + until, start + closing)
-                )
+                self._codes.append(Code(start + opening, start + inside, start + until, start + closing))
         if alone is not None:
             self._paired = False
 
@@ -256,12 +254,7 @@ def discord(text: str) -> Scan:
     for (start, inside), close in _in_twos(runs):
         size = inside - start
         line = text.rfind("\n", 0, start) + 1
-        if (
-            close is None
-            or size > 3
-            or close[1] - close[0] != size
-            or text[start - 1 : start] == "\\"
-        ):
+        if close is None or size > 3 or close[1] - close[0] != size or text[start - 1 : start] == "\\":
             break
         code = text[inside : close[0]]
         if size < 3:

@@ -44,6 +44,4 @@ class Dates:
     def checks(self, title: str) -> list[Check]:
         """What the doctor says of it: nothing where they agree."""
         text = apart(title, self._ahead)
-        return (
-            [Check(part="clock", state=CheckState.WARN, text=text, fix=SET_CLOCK)] if text else []
-        )
+        return [Check(part="clock", state=CheckState.WARN, text=text, fix=SET_CLOCK)] if text else []

@@ -47,9 +47,15 @@ class EditedStream(ReplyStream):
     """Seconds after which typing must be said again."""
 
     def __init__(
-        self, *, host: ConnectorHost, pace: Pace, interval: float, channel: ChannelRef,
-        reply_to: str = "", replaces: Sequence[MessageRef] = (),
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        host: ConnectorHost,
+        pace: Pace,
+        interval: float,
+        channel: ChannelRef,
+        reply_to: str = "",
+        replaces: Sequence[MessageRef] = (),
+    ) -> None:
         self._host, self._pace, self._interval = host, pace, interval
         self.channel, self.reply_to = channel, reply_to
         self._shown = [_Shown(ref.id, replaced=True) for ref in replaces]

@@ -24,9 +24,12 @@ _PREFIX = 200
 
 
 def broken(
-    text: str, codes: tuple[Code, ...], signs: Signs, inside: Signs | None = None,
+    text: str,
+    codes: tuple[Code, ...],
+    signs: Signs,
+    inside: Signs | None = None,
     acts: Acts = lambda text, found: True,
-) -> str:  # fmt: skip
+) -> str:
     """`text` with a joiner behind each of the `signs` in running text, and of those `inside` code."""
     marks = [found.end() for found in outside(text, codes, signs) if acts(text, found)]
     if inside:

@@ -28,9 +28,14 @@ class Listener:
     """Answers POST requests to one path by `handle`."""
 
     def __init__(
-        self, handle: Callable[[web.Request], Awaitable[web.Response]], *, path: str, host: str,
-        port: int, setting: str,
-    ) -> None:  # fmt: skip
+        self,
+        handle: Callable[[web.Request], Awaitable[web.Response]],
+        *,
+        path: str,
+        host: str,
+        port: int,
+        setting: str,
+    ) -> None:
         """`setting` is what the owner changes when the port is taken: `webhook_port`."""
         self._handle, self._path, self._host, self._port = handle, path, host, port
         self._setting = setting
@@ -44,9 +49,12 @@ class Listener:
         application.router.add_post(self._path, self._answer)
         application.on_response_prepare.append(_unnamed)
         self._runner = web.AppRunner(
-            application, access_log=None, shutdown_timeout=_LAST_CALLS, lingering_time=_LAST_CALLS,
+            application,
+            access_log=None,
+            shutdown_timeout=_LAST_CALLS,
+            lingering_time=_LAST_CALLS,
             keepalive_timeout=IDLE_SECONDS,
-        )  # fmt: skip
+        )
         await self._runner.setup()
         try:
             self._server = await asyncio.get_running_loop().create_server(

@@ -22,9 +22,7 @@ React = Callable[[Spot], Awaitable[None]]
 class Marks:
     """Puts a mark on a message and takes it away again; left out where a chat has had too many."""
 
-    def __init__(
-        self, clock: Clock, spawn: Spawn, *, add: React, remove: React, interval: float
-    ) -> None:
+    def __init__(self, clock: Clock, spawn: Spawn, *, add: React, remove: React, interval: float) -> None:
         """`interval` is what the platform wants between two changes in a chat, in seconds."""
         self._clock, self._spawn, self._interval = clock, spawn, interval
         self._add, self._take_away = add, remove

@@ -27,9 +27,12 @@ class Reconciler:
     """Compares a platform's reactions with those of the ledger, newest answers first."""
 
     def __init__(
-        self, *, ask: Callable[[MessageRef], Awaitable[Standing]],
-        value: Callable[[str], float | None], now_ms: Callable[[], int],
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        ask: Callable[[MessageRef], Awaitable[Standing]],
+        value: Callable[[str], float | None],
+        now_ms: Callable[[], int],
+    ) -> None:
         """`ask` raises a plain ConnectorError for a message that cannot be read; `value` is a source's.
 
         `now_ms` is this machine's clock, or reckoned from it, and so `OrderKey.ours`: it may have jumped
@@ -88,6 +91,9 @@ class Reconciler:
                 event_id=f"seen:{now_ms}:{place.id}:{ref.id}:{n}",
                 order=OrderKey(now_ms, f"{n:04d}", ours=True),
                 user=UserRef(connector=place.connector, account=place.account, id=user),
-                channel=place, kind=RatingKind.RATE if added else RatingKind.RETRACT,
-                message_id=ref.id, source=source, value=self._value(source) if added else None,
-            )  # fmt: skip
+                channel=place,
+                kind=RatingKind.RATE if added else RatingKind.RETRACT,
+                message_id=ref.id,
+                source=source,
+                value=self._value(source) if added else None,
+            )

@@ -33,9 +33,8 @@ class ForeignFile:
     """
 
     def __init__(
-        self, path: Path, home: Path, connector: str, *,
-        check: Callable[[str], object] | None = None,
-    ) -> None:  # fmt: skip
+        self, path: Path, home: Path, connector: str, *, check: Callable[[str], object] | None = None
+    ) -> None:
         """`home` is the state directory, `connector` whose doing it is."""
         self.path = path
         self._check = check
@@ -86,9 +85,12 @@ class ForeignFile:
         old = self._before.record()
         if old is None:
             record = Record(
-                path=str(self.path), existed=before is not None, wrote=digest(data),
-                made=tuple(str(one) for one in self._missing()), before=_sum(before),
-            )  # fmt: skip
+                path=str(self.path),
+                existed=before is not None,
+                wrote=digest(data),
+                made=tuple(str(one) for one in self._missing()),
+                before=_sum(before),
+            )
         else:
             ours = before is not None and digest(before) == old.wrote
             record = replace(old, wrote=digest(data), alone=old.alone and ours)
@@ -110,9 +112,12 @@ class ForeignFile:
         before, old = self._bytes(), self._before.record()
         wrote = digest(before or b"")
         record = old or Record(
-            path=str(self.path), existed=before is not None, wrote=wrote,
-            made=tuple(str(one) for one in self._missing()), before=_sum(before),
-        )  # fmt: skip
+            path=str(self.path),
+            existed=before is not None,
+            wrote=wrote,
+            made=tuple(str(one) for one in self._missing()),
+            before=_sum(before),
+        )
         alone = record.alone and record.wrote == wrote
         try:
             if old is None:
@@ -123,9 +128,7 @@ class ForeignFile:
                 if (after := self._bytes()) == before and old is None:
                     self._forget()
                 else:
-                    self._before.keep(
-                        replace(record, wrote=digest(after or b""), alone=alone), None
-                    )
+                    self._before.keep(replace(record, wrote=digest(after or b""), alone=alone), None)
         except OSError as error:
             raise self._trouble("cannot be kept", error) from error
         self._seen = None

@@ -11,9 +11,7 @@ SPEC = ConnectorSpec(
     name="openclaw",
     title="OpenClaw",
     factory="goodbot_connectors.openclaw.connector:OpenClawConnector",
-    capabilities=(
-        Capability.REACTIONS | Capability.BUTTONS | Capability.COMMENTS | Capability.ROUTES
-    ),
+    capabilities=(Capability.REACTIONS | Capability.BUTTONS | Capability.COMMENTS | Capability.ROUTES),
     settings=OpenClawSettings,
     message_limit=20_000,
     requires=("aiohttp",),

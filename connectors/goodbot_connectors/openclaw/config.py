@@ -13,9 +13,21 @@ class OpenClawSettings:
     """
 
     good: tuple[str, ...] = (
-        "👍", "❤", "❤\u200d🔥", "🔥", "👏", "🎉", "💯", "👌", "+1", "thumbsup", "heart", "tada", "100",
+        "👍",
+        "❤",
+        "❤\u200d🔥",
+        "🔥",
+        "👏",
+        "🎉",
+        "💯",
+        "👌",
+        "+1",
+        "thumbsup",
+        "heart",
+        "tada",
+        "100",
         "like",
-    )  # fmt: skip
+    )
     bad: tuple[str, ...] = ("👎", "💩", "🤮", "😡", "-1", "thumbsdown", "angry")
     program: str = ""
     """The `openclaw` program, where it is not on PATH."""

@@ -51,9 +51,7 @@ COMMAND_SECONDS = 10.0
 WHISPER_SECONDS = 1.0
 _ADMIN_ONLY = "`{name}` is for owners: send it as `/rladmin {name}`."
 _NO_OWNER = "OpenClaw does not know you as an owner (commands.ownerAllowFrom in openclaw.json)."
-_STRANGER = (
-    "goodbot does not let you do that. Its owner can, with `/rladmin people grant rater {person}`."
-)
+_STRANGER = "goodbot does not let you do that. Its owner can, with `/rladmin people grant rater {person}`."
 _PRIVATELY = "The answer is for you alone: send me that in our private chat."
 
 
@@ -167,9 +165,15 @@ class OpenClawConnector(LocalConnector):
             self._whispers[sent.user.id] = sent.id
         try:
             receipt = await self.command(
-                sent.user, sent.channel, name, args, event_id=sent.id, reply_to=meant,
-                digest=sent.digest, seconds=COMMAND_SECONDS,
-            )  # fmt: skip
+                sent.user,
+                sent.channel,
+                name,
+                args,
+                event_id=sent.id,
+                reply_to=meant,
+                digest=sent.digest,
+                seconds=COMMAND_SECONDS,
+            )
         finally:
             if self._whispers.get(sent.user.id) == sent.id:
                 del self._whispers[sent.user.id]
@@ -181,16 +185,24 @@ class OpenClawConnector(LocalConnector):
 
     async def _pair(self, sent: Sent, code: str) -> Receipt:
         """A one-time code makes its sender an owner; whatever else it might be, nobody answers it."""
-        [receipt] = await self.host.submit([MessageEvent(
-            event_id=sent.id, order=self.order(), user=sent.user, channel=sent.channel,
-            digest=sent.digest, text=code, message_id=sent.id, addressed=False,
-        )])  # fmt: skip
+        [receipt] = await self.host.submit(
+            [
+                MessageEvent(
+                    event_id=sent.id,
+                    order=self.order(),
+                    user=sent.user,
+                    channel=sent.channel,
+                    digest=sent.digest,
+                    text=code,
+                    message_id=sent.id,
+                    addressed=False,
+                )
+            ]
+        )
         if receipt.outcome is Outcome.PAIRED:
             return receipt
         private = sent.channel.kind is ChannelKind.PRIVATE
-        where = (
-            "`goodbot connect openclaw` makes another" if private else "send it in a private chat"
-        )
+        where = "`goodbot connect openclaw` makes another" if private else "send it in a private chat"
         return _refused(sent, f"That code does not hold here: {where}.")
 
     async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
@@ -224,6 +236,8 @@ def _refused(sent: Sent, text: str) -> Receipt:
 
 def _shown(receipt: Receipt) -> dict[str, str]:
     return {
-        "id": receipt.event_id, "outcome": receipt.outcome.value, "text": receipt.text,
+        "id": receipt.event_id,
+        "outcome": receipt.outcome.value,
+        "text": receipt.text,
         "turn": receipt.turn,
-    }  # fmt: skip
+    }

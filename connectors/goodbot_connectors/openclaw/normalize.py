@@ -59,10 +59,13 @@ def read(json_: Json) -> Sent:
     kind = ChannelKind.PRIVATE if json_.get("group") is False else ChannelKind.SHARED
     where, who = f"{channel}:{account}:{chat}", f"{channel}:{account}:{sender}"
     return Sent(
-        id=id_, type=type_, digest=_digest(json_), json=json_,
+        id=id_,
+        type=type_,
+        digest=_digest(json_),
+        json=json_,
         user=UserRef(connector=CONNECTOR, account=ACCOUNT, id=who),
         channel=ChannelRef(connector=CONNECTOR, account=ACCOUNT, id=where, kind=kind),
-    )  # fmt: skip
+    )
 
 
 def capture(sent: Sent, order: OrderKey) -> CaptureEvent:
@@ -76,10 +79,17 @@ def capture(sent: Sent, order: OrderKey) -> CaptureEvent:
     if trace and not (len(trace) == 32 and set(trace) <= set("0123456789abcdef")):
         raise UsageError("a trace is 32 hexadecimal digits")
     return CaptureEvent(
-        event_id=sent.id, order=order, user=sent.user, channel=sent.channel, digest=sent.digest,
-        messages=prompt, response=response, model=string(sent.json, "model")[:_LONGEST_NAME],
-        message_id=name, trace=f"w3c:{trace}" if trace else "",
-    )  # fmt: skip
+        event_id=sent.id,
+        order=order,
+        user=sent.user,
+        channel=sent.channel,
+        digest=sent.digest,
+        messages=prompt,
+        response=response,
+        model=string(sent.json, "model")[:_LONGEST_NAME],
+        message_id=name,
+        trace=f"w3c:{trace}" if trace else "",
+    )
 
 
 def rating(sent: Sent, order: OrderKey, name: str) -> RatingEvent:
@@ -88,24 +98,35 @@ def rating(sent: Sent, order: OrderKey, name: str) -> RatingEvent:
     if type(value) is not int or value not in (1, -1):
         raise UsageError("a rating's value is 1 or -1")
     return RatingEvent(
-        event_id=sent.id, order=order, user=sent.user, channel=sent.channel, digest=sent.digest,
-        kind=RatingKind.RATE, message_id=name, source="button", value=float(value),
-    )  # fmt: skip
+        event_id=sent.id,
+        order=order,
+        user=sent.user,
+        channel=sent.channel,
+        digest=sent.digest,
+        kind=RatingKind.RATE,
+        message_id=name,
+        source="button",
+        value=float(value),
+    )
 
 
-def reaction(
-    sent: Sent, order: OrderKey, name: str, values: Mapping[str, float]
-) -> RatingEvent | None:
+def reaction(sent: Sent, order: OrderKey, name: str, values: Mapping[str, float]) -> RatingEvent | None:
     """Somebody's emoji on an answer; None for one that says nothing of it. Raises UsageError."""
     emoji = emoji_key(_text(sent.json, "emoji", 100).split("::")[0])
     if emoji not in values:
         return None
     added = sent.json.get("added") is not False
     return RatingEvent(
-        event_id=sent.id, order=order, user=sent.user, channel=sent.channel, digest=sent.digest,
-        kind=RatingKind.RATE if added else RatingKind.RETRACT, message_id=name,
-        source=f"reaction:{emoji}", value=values[emoji] if added else None,
-    )  # fmt: skip
+        event_id=sent.id,
+        order=order,
+        user=sent.user,
+        channel=sent.channel,
+        digest=sent.digest,
+        kind=RatingKind.RATE if added else RatingKind.RETRACT,
+        message_id=name,
+        source=f"reaction:{emoji}",
+        value=values[emoji] if added else None,
+    )
 
 
 def words(sent: Sent) -> tuple[str, str]:

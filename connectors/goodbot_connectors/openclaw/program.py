@@ -20,13 +20,9 @@ _TOLD = 300
 class Program:
     """Runs commands of OpenClaw, with the state directory that the settings name."""
 
-    def __init__(
-        self, settings: OpenClawSettings, environ: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, settings: OpenClawSettings, environ: Mapping[str, str] | None = None) -> None:
         self._settings = settings
-        self._environ = dict(
-            spawn.child_environment("OPENCLAW_*", "NODE_*") if environ is None else environ
-        )
+        self._environ = dict(spawn.child_environment("OPENCLAW_*", "NODE_*") if environ is None else environ)
 
     @property
     def path(self) -> str:
@@ -54,9 +50,13 @@ class Program:
         if self._settings.state_dir:
             environ["OPENCLAW_STATE_DIR"] = str(Path(self._settings.state_dir).expanduser())
         process = await spawn.start(
-            self.path, *words, environ=environ, stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-        )  # fmt: skip
+            self.path,
+            *words,
+            environ=environ,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
         try:
             async with asyncio.timeout(SECONDS):
                 said, _ = await process.communicate(given.encode())

@@ -92,9 +92,7 @@ class OpenClawSetup(ConnectorSetup):
         if not self._token_holds():
             _store(self.token_file, clients.create(self.home, NAME, CLIENT, admin=True))
         with file.lent():
-            await program.run(
-                "plugins", "install", "--link", str(PLUGIN), "--force", "--accept-capabilities"
-            )
+            await program.run("plugins", "install", "--link", str(PLUGIN), "--force", "--accept-capabilities")
             patch = {"plugins": {"entries": {ID: self._entry()}}}
             await program.run("config", "patch", "--stdin", given=json.dumps(patch))
         return (*lines, "a gateway that runs takes it up by itself; else `openclaw gateway run`")
@@ -105,11 +103,14 @@ class OpenClawSetup(ConnectorSetup):
             "enabled": True,
             "hooks": {"allowConversationAccess": True},
             "config": {
-                "url": self.address, "socket": self._socket, "tokenFile": str(self.token_file),
-                "buttons": self.settings.buttons, "groupButtons": self.settings.group_buttons,
+                "url": self.address,
+                "socket": self._socket,
+                "tokenFile": str(self.token_file),
+                "buttons": self.settings.buttons,
+                "groupButtons": self.settings.group_buttons,
                 "systemPrompt": self.settings.system_prompt,
             },
-        }  # fmt: skip
+        }
 
     async def remove(self, *, dry_run: bool) -> Sequence[str]:
         """Take the plugin out of OpenClaw; its settings are as before, if nobody else changed them.
@@ -126,9 +127,7 @@ class OpenClawSetup(ConnectorSetup):
             with file.lent():
                 gone = await self._uninstall(program, lines)
         else:
-            lines.append(
-                "there is no `openclaw` program any more: its list of plugins was not changed"
-            )
+            lines.append("there is no `openclaw` program any more: its list of plugins was not changed")
         out = gone or file.alone or str(PLUGIN) not in file.read()
         if out:
             lines.append(file.restore(lambda text: text))
@@ -160,14 +159,16 @@ class OpenClawSetup(ConnectorSetup):
         """Whether the program is there, the plugin linked and let in, and when it was heard of last."""
         program, checks = self.program, list[Check]()
         there = bool(program.path)
-        checks.append(_check(
-            "openclaw program", there, program.path or "it is not on PATH",
-            "install OpenClaw, or set [connectors.openclaw] program",
-        ))  # fmt: skip
-        linked = self._told(program.file)
-        text = (
-            "linked" if linked else f"{program.file} does not name it, or another address of ours"
+        checks.append(
+            _check(
+                "openclaw program",
+                there,
+                program.path or "it is not on PATH",
+                "install OpenClaw, or set [connectors.openclaw] program",
+            )
         )
+        linked = self._told(program.file)
+        text = "linked" if linked else f"{program.file} does not name it, or another address of ours"
         checks.append(_check("openclaw plugin", linked, text, _REDO))
         holds = self._token_holds()
         text = "it holds" if holds else "the plugin's token is missing or was replaced"
@@ -180,17 +181,15 @@ class OpenClawSetup(ConnectorSetup):
         loaded, captured = seen.read(self.home / "connectors" / NAME)
         part, now = "openclaw gateway", self.clock.now()
         if not loaded:
-            text, fix = (
-                "the plugin has never called",
-                "start both: `goodbot run`, `openclaw gateway run`",
-            )
+            text, fix = ("the plugin has never called", "start both: `goodbot run`, `openclaw gateway run`")
             return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
         if not captured:
             return Check(
-                part=part, state=CheckState.WARN,
+                part=part,
+                state=CheckState.WARN,
                 text=f"the plugin is loaded ({_ago(now - loaded)}), but has seen no answer yet",
                 fix="ask OpenClaw something in a chat; if this stays, look for goodbot in its log",
-            )  # fmt: skip
+            )
         text = f"the plugin is loaded; its last answer came {_ago(now - captured)}"
         return Check(part=part, state=CheckState.OK, text=text)
 

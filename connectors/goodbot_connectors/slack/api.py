@@ -31,13 +31,24 @@ LOGGER = logging.getLogger("goodbot_connectors.slack.sdk")
 """For slack_sdk and bolt; see `_Quiet`."""
 
 _TOKEN_IS_WRONG = {
-    "invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired",
-    "not_allowed_token_type", "user_removed_from_team",
-}  # fmt: skip
+    "invalid_auth",
+    "not_authed",
+    "account_inactive",
+    "token_revoked",
+    "token_expired",
+    "not_allowed_token_type",
+    "user_removed_from_team",
+}
 _TRY_AGAIN = {
-    "internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org",
-    "server_error", "rollup_error", "accesslimited",
-}  # fmt: skip
+    "internal_error",
+    "fatal_error",
+    "service_unavailable",
+    "request_timeout",
+    "team_added_to_org",
+    "server_error",
+    "rollup_error",
+    "accesslimited",
+}
 SLACK = "https://slack.com/api/"
 _HOOKS = "https://hooks.slack.com/"
 _TRIES = 4
@@ -80,9 +91,12 @@ class Api:
             timeout=aiohttp.ClientTimeout(total=_SECONDS), trace_configs=[dates.trace()]
         )
         self._client: Any = AsyncWebClient(
-            token=bot.reveal(), base_url=base or SLACK, session=self._session, logger=LOGGER,
+            token=bot.reveal(),
+            base_url=base or SLACK,
+            session=self._session,
+            logger=LOGGER,
             retry_handlers=[],  # ours: slack_sdk's would post a message again after a reset
-        )  # fmt: skip
+        )
         self._client.proxy = proxy  # it would take one of the environment for this machine, too
         self._elsewhere = base.removesuffix("/").removesuffix("api") if base else _HOOKS
         self.scopes: frozenset[str] = frozenset()
@@ -93,19 +107,21 @@ class Api:
         me = await self.call("auth.test")
         team = string(me, "team_id")
         return Identity(
-            user=string(me, "user_id"), team=team, bot=string(me, "bot_id"),
-            name=string(me, "user"), workspace=string(me, "team"), url=string(me, "url"),
+            user=string(me, "user_id"),
+            team=team,
+            bot=string(me, "bot_id"),
+            name=string(me, "user"),
+            workspace=string(me, "team"),
+            url=string(me, "url"),
             enterprise=string(me, "enterprise_id") or (team if team.startswith("E") else ""),
             organisation_wide=me.get("is_enterprise_install") is True,
-        )  # fmt: skip
+        )
 
     async def close(self) -> None:
         """Let go of the connections; idempotent."""
         await self._session.close()
 
-    async def call(
-        self, method: str, *, patient: bool = True, app: bool = False, **arguments: Any
-    ) -> Json:
+    async def call(self, method: str, *, patient: bool = True, app: bool = False, **arguments: Any) -> Json:
         """One method, with arguments as Slack names them; those that are None are left out.
 
         When Slack asks for a pause, a `patient` call waits for that long, and a little longer by
@@ -140,9 +156,7 @@ class Api:
         headers = {"Authorization": f"Bearer {(self._app if app else self._bot).reveal()}"}
         try:
             if method in READING:
-                response = await self._client.api_call(
-                    method, http_verb="GET", params=given, headers=headers
-                )
+                response = await self._client.api_call(method, http_verb="GET", params=given, headers=headers)
             else:
                 response = await self._client.api_call(method, json=given, headers=headers)
         except SlackApiError as error:
@@ -161,9 +175,7 @@ def _ours(method: str, error: SlackApiError, variable: str) -> ConnectorError:
     response: Any = error.response
     headers: Any = getattr(response, "headers", {})
     data = as_json(getattr(response, "data", response))
-    code = "".join(
-        c for c in string(data, "error")[:80] if c.isascii() and (c.isalnum() or c in "_-")
-    )
+    code = "".join(c for c in string(data, "error")[:80] if c.isascii() and (c.isalnum() or c in "_-"))
     status = getattr(response, "status_code", 200)
     if status == 429 or code in ("ratelimited", "rate_limited"):
         try:

@@ -22,12 +22,27 @@ class SlackSettings:
     """
 
     good: tuple[str, ...] = (
-        "+1", "heart", "heart_on_fire", "fire", "clap", "tada", "star-struck", "heart_eyes", "trophy",
-        "100", "ok_hand", "raised_hands",
-    )  # fmt: skip
+        "+1",
+        "heart",
+        "heart_on_fire",
+        "fire",
+        "clap",
+        "tada",
+        "star-struck",
+        "heart_eyes",
+        "trophy",
+        "100",
+        "ok_hand",
+        "raised_hands",
+    )
     bad: tuple[str, ...] = (
-        "-1", "hankey", "face_vomiting", "rage", "face_with_symbols_on_mouth", "middle_finger",
-    )  # fmt: skip
+        "-1",
+        "hankey",
+        "face_vomiting",
+        "rage",
+        "face_with_symbols_on_mouth",
+        "middle_finger",
+    )
     mode: str = "socket"
     """`socket`: goodbot connects to Slack. `http`: Slack's requests come to `port`, signed."""
     port: int = 3000

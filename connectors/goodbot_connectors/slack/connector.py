@@ -73,13 +73,14 @@ class SlackConnector(Connector):
             raise FatalConnectorError('[connectors.slack] mode must be "socket" or "http"')
         for name in self.settings.needed_secrets:
             if not secrets.get(name):
-                raise FatalConnectorError(
-                    f"set {name}; `goodbot connect slack` says where it is found"
-                )
+                raise FatalConnectorError(f"set {name}; `goodbot connect slack` says where it is found")
         api = Api(
-            secrets.get(BOT_TOKEN), self.host.clock, Dates(self.host.clock, self.host.told_time),
-            app=secrets.get(APP_TOKEN), base=self.settings.api_base,
-        )  # fmt: skip
+            secrets.get(BOT_TOKEN),
+            self.host.clock,
+            Dates(self.host.clock, self.host.told_time),
+            app=secrets.get(APP_TOKEN),
+            base=self.settings.api_base,
+        )
         try:
             self._me = await api.open()
             self._threads.load(await self.host.get(KEY))
@@ -124,9 +125,7 @@ class SlackConnector(Connector):
 
     async def edit(self, message: MessageRef, reply: Reply) -> None:
         body = render.message(reply.text, About(turn=reply.turn), reply.buttons)
-        await self._connected().call(
-            "chat.update", channel=message.channel.id, ts=message.id, **body
-        )
+        await self._connected().call("chat.update", channel=message.channel.id, ts=message.id, **body)
 
     def stream(self, channel: ChannelRef, reply_to: str = "") -> SlackStream:
         stream = self._stream(channel, recipient=self._intake.askers.get((channel.id, reply_to)))
@@ -137,13 +136,18 @@ class SlackConnector(Connector):
         return self._stream(channel, replaces=messages)
 
     def _stream(
-        self, channel: ChannelRef, *, recipient: Recipient | None = None,
-        replaces: Sequence[MessageRef] = (),
-    ) -> SlackStream:  # fmt: skip
+        self, channel: ChannelRef, *, recipient: Recipient | None = None, replaces: Sequence[MessageRef] = ()
+    ) -> SlackStream:
         return SlackStream(
-            host=self.host, api=self._connected(), settings=self.settings, channel=channel,
-            sent=self._note, recipient=recipient, replaces=replaces, refused=self._no_streams,
-        )  # fmt: skip
+            host=self.host,
+            api=self._connected(),
+            settings=self.settings,
+            channel=channel,
+            sent=self._note,
+            recipient=recipient,
+            replaces=replaces,
+            refused=self._no_streams,
+        )
 
     async def _note(self, refs: Sequence[MessageRef], reply: Reply) -> None:
         """Remember where we spoke; a lost note costs a mention, so a failing disk is no error here."""
@@ -192,9 +196,8 @@ class SlackConnector(Connector):
             thread = ""
         try:
             await api.call(
-                "chat.postEphemeral", channel=place.id, user=event.user.id,
-                thread_ts=thread or None, **body,
-            )  # fmt: skip
+                "chat.postEphemeral", channel=place.id, user=event.user.id, thread_ts=thread or None, **body
+            )
         except RefusedError as error:
             logger.info("slack: told in private instead: %s", error.code)
             chat = await self.private(event.user.id)

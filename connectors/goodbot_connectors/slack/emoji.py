@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 _ALIASES = {
-    "thumbsup": "+1", "thumbsdown": "-1", "poop": "hankey", "shit": "hankey", "hooray": "tada",
-    "fu": "middle_finger", "reversed_hand_with_middle_finger_extended": "middle_finger",
+    "thumbsup": "+1",
+    "thumbsdown": "-1",
+    "poop": "hankey",
+    "shit": "hankey",
+    "hooray": "tada",
+    "fu": "middle_finger",
+    "reversed_hand_with_middle_finger_extended": "middle_finger",
     "serious_face_with_symbols_covering_mouth": "face_with_symbols_on_mouth",
     "face_with_open_mouth_vomiting": "face_vomiting",
     "grinning_face_with_star_eyes": "star-struck",
-    "👍": "+1", "👎": "-1", "❤": "heart", "🔥": "fire", "👏": "clap", "🎉": "tada", "🏆": "trophy",
-    "💯": "100", "👌": "ok_hand", "💩": "hankey", "😡": "rage", "🖕": "middle_finger",
-}  # fmt: skip
+    "👍": "+1",
+    "👎": "-1",
+    "❤": "heart",
+    "🔥": "fire",
+    "👏": "clap",
+    "🎉": "tada",
+    "🏆": "trophy",
+    "💯": "100",
+    "👌": "ok_hand",
+    "💩": "hankey",
+    "😡": "rage",
+    "🖕": "middle_finger",
+}
 """Other names, and what somebody might put into the config instead of a name."""
 
 

@@ -28,30 +28,18 @@ def modal(opening: Opening) -> dict[str, Any]:
         _field("reason", "What was good or wrong about it?"),
         _field("better", "What would have been a better answer?"),
     ]
-    return view | {
-        "submit": _plain("Send"),
-        "blocks": [_verdict(), *fields] if opening.rate else fields,
-    }
+    return view | {"submit": _plain("Send"), "blocks": [_verdict(), *fields] if opening.rate else fields}
 
 
 def _verdict() -> dict[str, Any]:
     options = [{"text": _plain(button.label), "value": button.action} for button in THUMBS]
     element = {"type": "radio_buttons", "action_id": "verdict", "options": options}
-    return {
-        "type": "input",
-        "block_id": "verdict",
-        "label": _plain("The answer was"),
-        "element": element,
-    }
+    return {"type": "input", "block_id": "verdict", "label": _plain("The answer was"), "element": element}
 
 
 def _field(name: str, label: str) -> dict[str, Any]:
-    element = {
-        "type": "plain_text_input", "action_id": name, "multiline": True, "max_length": _LONGEST,
-    }  # fmt: skip
-    return {
-        "type": "input", "block_id": name, "optional": True, "label": _plain(label), "element": element,
-    }  # fmt: skip
+    element = {"type": "plain_text_input", "action_id": name, "multiline": True, "max_length": _LONGEST}
+    return {"type": "input", "block_id": name, "optional": True, "label": _plain(label), "element": element}
 
 
 def _plain(text: str) -> dict[str, Any]:

@@ -24,11 +24,13 @@ def view(*, channel: str, status: str, more: str = "") -> dict[str, Any]:
     about = About(channel=channel)
     buttons = [
         {
-            "type": "button", "action_id": f"{ACTION}:home:{n}", "text": _plain(label),
+            "type": "button",
+            "action_id": f"{ACTION}:home:{n}",
+            "text": _plain(label),
             "value": write(f"{SHOW}:{command}", About()),
         }
         for n, (label, command) in enumerate(_SHOWN)
-    ]  # fmt: skip
+    ]
     blocks = [
         {"type": "header", "text": _plain("goodbot")},
         *_sections(status or NOTHING),

@@ -117,9 +117,10 @@ class Identity:
         if user:  # an interaction
             own = {self.team, enterprise} if enterprise else {self.team}
             places = (
-                string(sub(body, "team"), "id"), string(sub(body, "view"), "team_id"),
+                string(sub(body, "team"), "id"),
+                string(sub(body, "view"), "team_id"),
                 string(sub(body, "view"), "app_installed_team_id"),
-            )  # fmt: skip
+            )
             return bool(string(user, "team_id")) and all(t in own for t in places if t)
         if string(body, "team_id") == self.team:
             return True
@@ -158,6 +159,4 @@ def _around(body: Json) -> str:
 
 def _shared(body: Json) -> bool:
     """Whether it happened in a channel that another company is in."""
-    return bool(
-        body.get("is_ext_shared_channel") or sub(body, "event").get("is_ext_shared_channel")
-    )
+    return bool(body.get("is_ext_shared_channel") or sub(body, "event").get("is_ext_shared_channel"))

@@ -34,9 +34,12 @@ class Intake:
     """Takes the payloads of one account, and notes what an answer needs and an event does not hold."""
 
     def __init__(
-        self, host: ConnectorHost, normalizer: Normalizer, members: Members,
+        self,
+        host: ConnectorHost,
+        normalizer: Normalizer,
+        members: Members,
         modal: Callable[[Opening], Coroutine[Any, Any, None]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._host, self._normalizer, self._modal = host, normalizer, modal
         self._members = members
         self._taking: set[asyncio.Task[Any]] = set()
@@ -61,11 +64,16 @@ class Intake:
             return AuthorizeResult(enterprise_id=None, team_id=self._normalizer.me.team)
 
         return AsyncApp(
-            name=f"{LOGGER.name}.app", logger=LOGGER, before_authorize=take, authorize=authorize,
-            signing_secret="", request_verification_enabled=False,  # `transport.Http` verifies
-            ignoring_self_events_enabled=False, attaching_function_token_enabled=False,
+            name=f"{LOGGER.name}.app",
+            logger=LOGGER,
+            before_authorize=take,
+            authorize=authorize,
+            signing_secret="",
+            request_verification_enabled=False,  # `transport.Http` verifies
+            ignoring_self_events_enabled=False,
+            attaching_function_token_enabled=False,
             attaching_conversation_kwargs_enabled=False,
-        )  # fmt: skip
+        )
 
     async def stop(self) -> None:
         """Give up what is not stored yet: Slack sends it again."""

@@ -27,11 +27,7 @@ EVENT_SCOPES = {
     "reaction_removed": "reactions:read",
 }
 """The scope without which Slack does not send an event."""
-FEATURE_SCOPES = {
-    "slash_commands": "commands",
-    "shortcuts": "commands",
-    "agent_view": "assistant:write",
-}
+FEATURE_SCOPES = {"slash_commands": "commands", "shortcuts": "commands", "agent_view": "assistant:write"}
 """The scope that a feature of the app brings along."""
 WHY = {
     "app_mentions:read": "hears when somebody mentions it in a channel",
@@ -63,10 +59,11 @@ def manifest(settings: SlackSettings, *, name: str = "goodbot", url: str = "") -
     http = settings.mode == "http"
     request_url = {"request_url": url or f"https://YOUR-HOST{settings.path}"} if http else {}
     command: dict[str, Any] = {
-        "command": SLASH, "description": "Rate my answers, see what I have learnt",
+        "command": SLASH,
+        "description": "Rate my answers, see what I have learnt",
         "usage_hint": "good | bad | undo | status | help",
         "should_escape": True,  # so that a mentioned person arrives as an id
-    }  # fmt: skip
+    }
     if http:
         command["url"] = request_url["request_url"]
     return {
@@ -90,7 +87,9 @@ def manifest(settings: SlackSettings, *, name: str = "goodbot", url: str = "") -
             "bot_user": {"display_name": name, "always_online": False},
             "shortcuts": [
                 {
-                    "name": "Rate this answer", "type": "message", "callback_id": SHORTCUT,
+                    "name": "Rate this answer",
+                    "type": "message",
+                    "callback_id": SHORTCUT,
                     "description": "Good or bad, why, and what would have been better",
                 }
             ],
@@ -104,7 +103,7 @@ def manifest(settings: SlackSettings, *, name: str = "goodbot", url: str = "") -
             "socket_mode_enabled": not http,
             "token_rotation_enabled": False,
         },
-    }  # fmt: skip
+    }
 
 
 def to_yaml(found: Mapping[str, Any]) -> str:

@@ -29,9 +29,7 @@ _LONGEST_PAUSE = 60.0
 class Members:
     """Remembers for a while who is of our workspace."""
 
-    def __init__(
-        self, clock: Clock, api: Callable[[], Api], me: Callable[[], Identity]
-    ) -> None:  # fmt: skip
+    def __init__(self, clock: Clock, api: Callable[[], Api], me: Callable[[], Identity]) -> None:
         self._clock, self._api, self._me = clock, api, me
         self._known: Recent[str, tuple[float, bool]] = Recent()
         self._pause_until = 0.0

@@ -28,7 +28,12 @@ METHODS = {
 }
 """Each method's scope; empty where any bot token will do."""
 READING = {
-    "auth.test", "conversations.history", "conversations.replies", "reactions.get", "usergroups.list",
-    "usergroups.users.list", "users.info",
-}  # fmt: skip
+    "auth.test",
+    "conversations.history",
+    "conversations.replies",
+    "reactions.get",
+    "usergroups.list",
+    "usergroups.users.list",
+    "users.info",
+}
 """Methods that take no JSON body."""

@@ -40,9 +40,15 @@ CONNECTOR = "slack"
 HOME = "home:"
 """How the event id of a command begins whose answer is shown in the Home tab."""
 EVENTS = (
-    "app_home_opened", "app_mention", "message.channels", "message.groups", "message.im",
-    "message.mpim", "reaction_added", "reaction_removed",
-)  # fmt: skip
+    "app_home_opened",
+    "app_mention",
+    "message.channels",
+    "message.groups",
+    "message.im",
+    "message.mpim",
+    "reaction_added",
+    "reaction_removed",
+)
 """What Slack is asked to send; the manifest is made of it."""
 _SUBTYPES = ("", "file_share", "thread_broadcast")
 _TAKES_BACK = ("undo", "u")
@@ -120,16 +126,25 @@ class Normalizer:
         if command is not None:
             if not edited:
                 yield CommandEvent(
-                    **common, channel=self._channel(channel_id, root), name=command[0],
-                    args=command[1], reply_to=self._meant(*command, channel_id, root), message_id=ts,
-                )  # fmt: skip
+                    **common,
+                    channel=self._channel(channel_id, root),
+                    name=command[0],
+                    args=command[1],
+                    reply_to=self._meant(*command, channel_id, root),
+                    message_id=ts,
+                )
             return
         attachments = contents.attachments(event)
         if words.text.strip() or attachments:
             yield MessageEvent(
-                **common, channel=self._channel(channel_id, root or ts), text=words.text,
-                message_id=ts, addressed=True, reply_to=ours, attachments=attachments,
-            )  # fmt: skip
+                **common,
+                channel=self._channel(channel_id, root or ts),
+                text=words.text,
+                message_id=ts,
+                addressed=True,
+                reply_to=ours,
+                attachments=attachments,
+            )
 
     def _command(self, raw: str, *, plain: bool, called: bool) -> tuple[str, str] | None:
         """Name and arguments of `@us rl NAME ARGS`, and of `/rl …` where that was only text."""
@@ -159,19 +174,27 @@ class Normalizer:
         if value is None:
             return
         yield RatingEvent(
-            event_id=event_id, order=order, user=user, channel=self._channel(channel_id),
-            kind=RatingKind.RATE if added else RatingKind.RETRACT, message_id=ts,
-            source=f"reaction:{name}", value=value if added else None,
-        )  # fmt: skip
+            event_id=event_id,
+            order=order,
+            user=user,
+            channel=self._channel(channel_id),
+            kind=RatingKind.RATE if added else RatingKind.RETRACT,
+            message_id=ts,
+            source=f"reaction:{name}",
+            value=value if added else None,
+        )
 
     def _home(self, event: Json, event_id: str) -> Iterator[Event]:
         user, channel_id = self._user(string(event, "user")), key(string(event, "channel"))
         order = _order(string(event, "event_ts"))
         if user and channel_id and order and event_id:
             yield CommandEvent(
-                event_id=f"{HOME}{event_id}", order=order, user=user,
-                channel=self._channel(channel_id), name="status",
-            )  # fmt: skip
+                event_id=f"{HOME}{event_id}",
+                order=order,
+                user=user,
+                channel=self._channel(channel_id),
+                name="status",
+            )
 
     def _presses(self, body: Json) -> Iterator[Event]:
         user = self._user(string(sub(body, "user"), "id"))
@@ -182,30 +205,30 @@ class Normalizer:
             stood = about.message or string(sub(body, "container"), "view_id")
             if press.action == EXPLAIN or order is None:
                 continue
-            channel_id = (
-                about.channel or load(string(sub(body, "view"), "private_metadata")).channel
-            )
+            channel_id = about.channel or load(string(sub(body, "view"), "private_metadata")).channel
             common: dict[str, Any] = {
                 "event_id": f"press:{press.at}:{_short(f'{user.id} {stood} {n} {press.action}')}",
-                "order": order, "user": user, "channel": self._channel(channel_id, about.thread),
-            }  # fmt: skip
+                "order": order,
+                "user": user,
+                "channel": self._channel(channel_id, about.thread),
+            }
             kind, _, words = press.action.partition(":")
             if not channel_id:
                 continue
             if kind == SHOW:
                 name, args = _split(words)
-                yield CommandEvent(
-                    **common | {"event_id": HOME + common["event_id"]}, name=name, args=args
-                )
+                yield CommandEvent(**common | {"event_id": HOME + common["event_id"]}, name=name, args=args)
             elif rated := rating(press.action):
                 yield RatingEvent(
-                    **common, kind=RatingKind.RATE, message_id=about.message, turn=about.turn,
-                    source=rated.source, value=rated.value,
-                )  # fmt: skip
-            else:
-                yield PressEvent(
-                    **common, action=press.action, turn=about.turn, message_id=about.message
+                    **common,
+                    kind=RatingKind.RATE,
+                    message_id=about.message,
+                    turn=about.turn,
+                    source=rated.source,
+                    value=rated.value,
                 )
+            else:
+                yield PressEvent(**common, action=press.action, turn=about.turn, message_id=about.message)
 
     def _modal(self, body: Json, now_ms: int) -> Iterator[Event]:
         """What was said in the modal. Its id and words make the event's id: sent twice, it is one."""
@@ -213,10 +236,7 @@ class Normalizer:
         view_id, about = key(string(view, "id")), load(string(view, "private_metadata"))
         if user is None or string(view, "callback_id") != MODAL or not (view_id and about.channel):
             return
-        answers = {
-            name: sub(view, "state", "values", name, name)
-            for name in ("verdict", "reason", "better")
-        }
+        answers = {name: sub(view, "state", "values", name, name) for name in ("verdict", "reason", "better")}
         said: list[tuple[RatingKind, str, dict[str, Any]]] = []
         verdict = string(sub(answers["verdict"], "selected_option"), "value")
         if rated := rating(verdict):
@@ -227,10 +247,14 @@ class Normalizer:
         for n, (kind, words, fields) in enumerate(said):
             yield RatingEvent(
                 event_id=f"modal:{view_id}:{kind.value}:{_short(words)}",
-                order=OrderKey(max(now_ms, 0), f"{n}", ours=True), user=user,
-                channel=self._channel(about.channel, about.thread), kind=kind,
-                message_id=about.message, turn=about.turn, **fields,
-            )  # fmt: skip
+                order=OrderKey(max(now_ms, 0), f"{n}", ours=True),
+                user=user,
+                channel=self._channel(about.channel, about.thread),
+                kind=kind,
+                message_id=about.message,
+                turn=about.turn,
+                **fields,
+            )
 
     def _slash(self, body: Json, now_ms: int) -> Iterator[Event]:
         user, channel_id = self._user(string(body, "user_id")), key(string(body, "channel_id"))
@@ -240,10 +264,13 @@ class Normalizer:
         name, args = _split(mrkdwn.read(string(body, "text"), self.me.user, ids=True).text)
         yield CommandEvent(
             event_id=f"slash:{_short(f'{user.id} {trigger}')}",
-            order=OrderKey(max(now_ms, 0), ours=True), user=user,
-            channel=self._channel(channel_id), name=name, args=args,
+            order=OrderKey(max(now_ms, 0), ours=True),
+            user=user,
+            channel=self._channel(channel_id),
+            name=name,
+            args=args,
             reply_to=self._meant(name, args, channel_id),
-        )  # fmt: skip
+        )
 
     def _user(self, user_id: str) -> UserRef | None:
         """Who acts; None for ourselves, Slackbot, or nobody in particular."""
@@ -253,9 +280,8 @@ class Normalizer:
 
     def _channel(self, channel_id: str, thread: str = "") -> ChannelRef:
         return ChannelRef(
-            connector=CONNECTOR, account=self.me.account, id=channel_id, kind=_kind(channel_id),
-            thread=thread,
-        )  # fmt: skip
+            connector=CONNECTOR, account=self.me.account, id=channel_id, kind=_kind(channel_id), thread=thread
+        )
 
 
 def emoji_values(settings: SlackSettings) -> dict[str, float]:

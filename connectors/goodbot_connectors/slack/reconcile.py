@@ -21,9 +21,7 @@ def reconciler(
     """One that asks Slack; `api` and `me` are those of the moment."""
 
     async def ask(ref: MessageRef) -> Standing:
-        answer = await api().call(
-            "reactions.get", channel=ref.channel.id, timestamp=ref.id, full="true"
-        )
+        answer = await api().call("reactions.get", channel=ref.channel.id, timestamp=ref.id, full="true")
         return {
             (user, f"reaction:{name}")
             for reaction in items(sub(answer, "message"), "reactions")

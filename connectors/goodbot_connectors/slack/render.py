@@ -66,9 +66,7 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def message(
-    text: str, about: About | None = None, buttons: Sequence[Button] = ()
-) -> dict[str, Any]:
+def message(text: str, about: About | None = None, buttons: Sequence[Button] = ()) -> dict[str, Any]:
     """`text` and `blocks` of one message, with `buttons` below."""
     text = text if text.strip() else "…"
     blocks: list[dict[str, Any]] = [{"type": "markdown", "text": inert(text)}]
@@ -80,18 +78,17 @@ def rows(about: About, buttons: Sequence[Button]) -> list[dict[str, Any]]:
     if tuple(button.action for button in buttons) == tuple(button.action for button in THUMBS):
         good, bad = buttons
         element = {
-            "type": "feedback_buttons", "action_id": f"{ACTION}:feedback",
-            "positive_button": _face(good, about), "negative_button": _face(bad, about),
-        }  # fmt: skip
+            "type": "feedback_buttons",
+            "action_id": f"{ACTION}:feedback",
+            "positive_button": _face(good, about),
+            "negative_button": _face(bad, about),
+        }
         return [{"type": "context_actions", "elements": [element]}]
     elements = [
         {"type": "button", "action_id": f"{ACTION}:{n}", **_face(button, about)}
         for n, button in enumerate(buttons)
     ]
-    return [
-        {"type": "actions", "elements": elements[at : at + _ROW]}
-        for at in range(0, len(elements), _ROW)
-    ]
+    return [{"type": "actions", "elements": elements[at : at + _ROW]} for at in range(0, len(elements), _ROW)]
 
 
 def _face(button: Button, about: About) -> dict[str, Any]:

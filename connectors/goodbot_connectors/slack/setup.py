@@ -53,9 +53,7 @@ class SlackSetup(ConnectorSetup):
             return f"it is empty; it is at api.slack.com/apps, {_WHERE.get(name, 'your app')}"
         if name == SIGNING_SECRET:
             hexadecimal = set(value) <= set("0123456789abcdef")
-            return (
-                "" if hexadecimal and len(value) == 32 else "a signing secret has 32 of 0-9 and a-f"
-            )
+            return "" if hexadecimal and len(value) == 32 else "a signing secret has 32 of 0-9 and a-f"
         start = _STARTS[name]
         if not value.startswith(start):
             other = next((n for n, s in _STARTS.items() if value.startswith(s)), "")
@@ -125,9 +123,12 @@ class SlackSetup(ConnectorSetup):
     async def _open(self) -> AsyncGenerator[tuple[Api, Account]]:
         self._dates = Dates(self.clock)
         api = Api(
-            self.secrets.get(BOT_TOKEN), self.clock, self._dates, app=self.secrets.get(APP_TOKEN),
+            self.secrets.get(BOT_TOKEN),
+            self.clock,
+            self._dates,
+            app=self.secrets.get(APP_TOKEN),
             base=self.settings.api_base,
-        )  # fmt: skip
+        )
         try:
             yield api, await api.open()
         finally:

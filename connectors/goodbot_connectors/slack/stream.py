@@ -51,10 +51,17 @@ class SlackStream(ReplyStream):
     """Keeps messages equal to what `render` makes of the answer so far."""
 
     def __init__(
-        self, *, host: ConnectorHost, api: Api, settings: SlackSettings, channel: ChannelRef,
-        sent: Sent, recipient: Recipient | None = None, replaces: Sequence[MessageRef] = (),
+        self,
+        *,
+        host: ConnectorHost,
+        api: Api,
+        settings: SlackSettings,
+        channel: ChannelRef,
+        sent: Sent,
+        recipient: Recipient | None = None,
+        replaces: Sequence[MessageRef] = (),
         refused: set[str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._host, self._api, self._settings, self._channel = host, api, settings, channel
         self._sent, self._recipient, self._refused = sent, recipient, refused
         self._shown = [_Shown(ts=ref.id, replaced=True) for ref in replaces]
@@ -149,10 +156,14 @@ class SlackStream(ReplyStream):
         if possible and channel.id not in self._refused:
             try:
                 started = await self._api.call(
-                    "chat.startStream", patient=False, channel=channel.id, thread_ts=channel.thread,
-                    markdown_text=text, recipient_user_id=to.user if to else None,
+                    "chat.startStream",
+                    patient=False,
+                    channel=channel.id,
+                    thread_ts=channel.thread,
+                    markdown_text=text,
+                    recipient_user_id=to.user if to else None,
                     recipient_team_id=to.team if to else None,
-                )  # fmt: skip
+                )
                 ts = string(started, "ts")
                 await self.created(self._ref(ts))
                 return _Shown(ts=ts, text=text, streaming=True)
@@ -180,9 +191,12 @@ class SlackStream(ReplyStream):
         rest = words["text"][len(shown.text) :] if fits else ""
         try:
             await self._call(
-                "chat.stopStream", shown, patient=True, markdown_text=rest or None,
+                "chat.stopStream",
+                shown,
+                patient=True,
+                markdown_text=rest or None,
                 blocks=below or None if fits else None,
-            )  # fmt: skip
+            )
             shown.body = body if fits else None
         except RefusedError as error:  # it has expired, or somebody has stopped it
             logger.info("slack: a stream was over: %s", error.code)
@@ -191,9 +205,14 @@ class SlackStream(ReplyStream):
     async def _post(self, body: dict[str, Any], *, patient: bool = True) -> _Shown:
         self._end_status()
         posted = await self._api.call(
-            "chat.postMessage", patient=patient, channel=self._channel.id,
-            thread_ts=self._channel.thread or None, unfurl_links=False, unfurl_media=False, **body,
-        )  # fmt: skip
+            "chat.postMessage",
+            patient=patient,
+            channel=self._channel.id,
+            thread_ts=self._channel.thread or None,
+            unfurl_links=False,
+            unfurl_media=False,
+            **body,
+        )
         ts = string(posted, "ts")
         await self.created(self._ref(ts))
         return _Shown(ts=ts, body=body)
@@ -210,12 +229,8 @@ class SlackStream(ReplyStream):
         else:
             await self._call("chat.delete", shown, patient=True)
 
-    async def _call(
-        self, method: str, shown: _Shown, *, patient: bool = False, **arguments: Any
-    ) -> None:
-        await self._api.call(
-            method, patient=patient, channel=self._channel.id, ts=shown.ts, **arguments
-        )
+    async def _call(self, method: str, shown: _Shown, *, patient: bool = False, **arguments: Any) -> None:
+        await self._api.call(method, patient=patient, channel=self._channel.id, ts=shown.ts, **arguments)
 
     def _end_status(self) -> None:
         """One that came after the message would stay."""
@@ -227,8 +242,10 @@ class SlackStream(ReplyStream):
         """Slack takes the status away when we post, or after two minutes."""
         try:
             await self._api.call(
-                "assistant.threads.setStatus", channel_id=self._channel.id,
-                thread_ts=self._channel.thread, status="is thinking…",
-            )  # fmt: skip
+                "assistant.threads.setStatus",
+                channel_id=self._channel.id,
+                thread_ts=self._channel.thread,
+                status="is thinking…",
+            )
         except ConnectorError as error:
             logger.debug("slack: no status: %s", error)

@@ -63,9 +63,8 @@ class Socket:
     """
 
     def __init__(
-        self, host: ConnectorHost, api: Api, app: AsyncApp,
-        connected: Callable[[bool], Awaitable[None]],
-    ) -> None:  # fmt: skip
+        self, host: ConnectorHost, api: Api, app: AsyncApp, connected: Callable[[bool], Awaitable[None]]
+    ) -> None:
         self._host, self._api, self._app, self._connected = host, api, app, connected
         self._handler: AsyncSocketModeHandler | None = None
         self._watch: asyncio.Task[None] | None = None
@@ -75,9 +74,12 @@ class Socket:
     async def start(self) -> None:
         url = await self._open()
         handler = AsyncSocketModeHandler(
-            self._app, app_token="xapp", web_client=AsyncWebClient(logger=LOGGER),  # noqa: S106
-            logger=LOGGER, ping_interval=_PING,
-        )  # fmt: skip
+            self._app,
+            app_token="xapp",  # noqa: S106
+            web_client=AsyncWebClient(logger=LOGGER),
+            logger=LOGGER,
+            ping_interval=_PING,
+        )
         self._handler = handler
         client: Any = handler.client
         client.issue_new_wss_url = self._again

@@ -40,11 +40,7 @@ class TeamsAuthentication(BotFrameworkAuthentication):
     """What CloudAdapter asks before it lets an activity in. Refusals are PermissionError."""
 
     def __init__(
-        self,
-        settings: TeamsSettings,
-        keys: SigningKeys,
-        urls: ServiceUrls,
-        factory: ConnectorFactory,
+        self, settings: TeamsSettings, keys: SigningKeys, urls: ServiceUrls, factory: ConnectorFactory
     ) -> None:
         self._local, self._urls, self._factory = settings.insecure_local, urls, factory
         sdk: Any = JwtTokenExtractor  # whose cache has no types
@@ -54,9 +50,7 @@ class TeamsAuthentication(BotFrameworkAuthentication):
             credentials_factory=PasswordServiceClientCredentialFactory(settings.app_id),
         )
 
-    async def authenticate_request(
-        self, activity: Activity, auth_header: str
-    ) -> AuthenticateRequestResult:
+    async def authenticate_request(self, activity: Activity, auth_header: str) -> AuthenticateRequestResult:
         """Let an activity in. Raises PermissionError; RetriableError where the keys are not known."""
         if activity.channel_id != CHANNEL:
             raise PermissionError("it is not from Teams")

@@ -53,9 +53,10 @@ def form(about: About) -> dict[str, Any]:
 
 def _card(content: dict[str, Any]) -> dict[str, Any]:
     head = {
-        "type": "AdaptiveCard", "version": "1.5",
+        "type": "AdaptiveCard",
+        "version": "1.5",
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
-    }  # fmt: skip
+    }
     return {"contentType": CONTENT_TYPE, "content": {**head, **content}}
 
 
@@ -71,9 +72,7 @@ def _rows(name: str, about: About, buttons: Sequence[Button]) -> list[dict[str, 
 
 
 def _field(name: str, label: str) -> dict[str, Any]:
-    return {
-        "type": "Input.Text", "id": name, "label": label, "isMultiline": True, "maxLength": _LONGEST,
-    }  # fmt: skip
+    return {"type": "Input.Text", "id": name, "label": label, "isMultiline": True, "maxLength": _LONGEST}
 
 
 def _paragraphs(text: str) -> str:

@@ -28,16 +28,19 @@ class TeamsSettings:
     path: str = "/api/messages"
     """The path of the “messaging endpoint”."""
     good: tuple[str, ...] = (
-        "like", "heart", "1f44d_thumbsup", "1f44f_clappinghands", "1f389_partypopper", "1f3c6_trophy",
-        "2764_redheart", "1f525_fire", "1f929_starstruck", "1f4af_hundredpoints", "1f44c_okhand",
-    )  # fmt: skip
-    bad: tuple[str, ...] = (
-        "angry",
-        "dislike",
-        "1f44e_thumbsdown",
-        "1f4a9_pileofpoo",
-        "1f92e_facevomiting",
+        "like",
+        "heart",
+        "1f44d_thumbsup",
+        "1f44f_clappinghands",
+        "1f389_partypopper",
+        "1f3c6_trophy",
+        "2764_redheart",
+        "1f525_fire",
+        "1f929_starstruck",
+        "1f4af_hundredpoints",
+        "1f44c_okhand",
     )
+    bad: tuple[str, ...] = ("angry", "dislike", "1f44e_thumbsdown", "1f4a9_pileofpoo", "1f92e_facevomiting")
     feedback: str = DEFAULT
     """The form behind 👍 and 👎: Teams's own (`default`), or ours with a better answer (`custom`)."""
     group_buttons: bool = False
@@ -67,12 +70,11 @@ class TeamsSettings:
             raise ValueError("insecure_local checks nobody's token: take out either it or app_id")
         for name, url in (
             *(("service_urls", url) for url in self.service_urls),
-            ("openid_metadata", self.openid_metadata), ("token_endpoint", self.token_endpoint),
-        ):  # fmt: skip
+            ("openid_metadata", self.openid_metadata),
+            ("token_endpoint", self.token_endpoint),
+        ):
             if url and not (url.startswith("https://") or is_loopback(url)):
-                raise ValueError(
-                    f"{name} takes https addresses, or some of this machine, not {url}"
-                )
+                raise ValueError(f"{name} takes https addresses, or some of this machine, not {url}")
 
     @property
     def needed_secrets(self) -> tuple[str, ...]:
@@ -86,6 +88,4 @@ def is_loopback(url: str) -> bool:
         parts = urlsplit(url)
     except ValueError:
         return False
-    return parts.scheme in ("http", "https") and parts.hostname in (
-        "127.0.0.1", "::1", "localhost",
-    )  # fmt: skip
+    return parts.scheme in ("http", "https") and parts.hostname in ("127.0.0.1", "::1", "localhost")

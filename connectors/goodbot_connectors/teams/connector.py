@@ -59,9 +59,12 @@ class TeamsConnector(Connector):
         self._complete()
         password = self.host.secrets.get(APP_PASSWORD)
         wire = Wire(
-            settings, password, self.host.clock, self.host.trouble,
+            settings,
+            password,
+            self.host.clock,
+            self.host.trouble,
             Dates(self.host.clock, self.host.told_time),
-        )  # fmt: skip
+        )
         try:
             await wire.open()
             await self._references.load()
@@ -71,12 +74,12 @@ class TeamsConnector(Connector):
                 self._outbox, self._references, self.host.clock, targeted=settings.targeted
             )
             normalizer = Normalizer(
-                account=self.account, tenant=settings.tenant, answers=self._answers,
+                account=self.account,
+                tenant=settings.tenant,
+                answers=self._answers,
                 values=reactions.values(settings.good, settings.bad, reaction_key),
-            )  # fmt: skip
-            intake = Intake(
-                self.host, wire, self._references, normalizer, local=settings.insecure_local
             )
+            intake = Intake(self.host, wire, self._references, normalizer, local=settings.insecure_local)
             listener = Listener(
                 intake.receive, path=settings.path, host=_HOST, port=settings.port, setting="port"
             )
@@ -92,18 +95,14 @@ class TeamsConnector(Connector):
     def _complete(self) -> None:
         """Whether it is set up. Raises FatalConnectorError."""
         if self.settings.insecure_local:
-            return logger.warning(
-                "teams: insecure_local is set: callers of this machine are believed"
-            )
+            return logger.warning("teams: insecure_local is set: callers of this machine are believed")
         if not self.settings.app_id:
             raise FatalConnectorError(
                 "[connectors.teams] app_id is empty, and without it nobody's token can be checked: set it "
                 "to the bot's Application (client) ID; `goodbot connect teams` says where it is found"
             )
         if not self.host.secrets.get(APP_PASSWORD):
-            raise FatalConnectorError(
-                f"set {APP_PASSWORD}; `goodbot connect teams` says where it is found"
-            )
+            raise FatalConnectorError(f"set {APP_PASSWORD}; `goodbot connect teams` says where it is found")
 
     async def stop(self) -> None:
         listener, self._listener = self._listener, None
@@ -125,9 +124,8 @@ class TeamsConnector(Connector):
 
     async def edit(self, message: MessageRef, reply: Reply) -> None:
         activity, *_ = render.answers(
-            message.channel, reply, feedback=self.settings.feedback,
-            group_buttons=self.settings.group_buttons,
-        )  # fmt: skip
+            message.channel, reply, feedback=self.settings.feedback, group_buttons=self.settings.group_buttons
+        )
         await self._connected().put(message, activity)
         await self._note([message], reply)
 
@@ -143,9 +141,13 @@ class TeamsConnector(Connector):
 
     def _stream(self, channel: ChannelRef, replaces: Sequence[MessageRef] = ()) -> TeamsStream:
         return TeamsStream(
-            host=self.host, outbox=self._connected(), settings=self.settings, channel=channel,
-            sent=self._note, replaces=replaces,
-        )  # fmt: skip
+            host=self.host,
+            outbox=self._connected(),
+            settings=self.settings,
+            channel=channel,
+            sent=self._note,
+            replaces=replaces,
+        )
 
     async def _note(self, refs: Sequence[MessageRef], reply: Reply) -> None:
         for ref in refs:
@@ -168,9 +170,7 @@ class TeamsConnector(Connector):
                 await self._references.chat_opened(beside, user, chat)
         if not chat:
             return None
-        return ChannelRef(
-            connector=SPEC.name, account=self.account, id=chat, kind=ChannelKind.PRIVATE
-        )
+        return ChannelRef(connector=SPEC.name, account=self.account, id=chat, kind=ChannelKind.PRIVATE)
 
     async def forget(self, user: str) -> None:
         """Their personal chat: where it is, and which messages of ours are in it."""

@@ -73,11 +73,7 @@ def answer(activity: Json, turn: str) -> dict[str, Any]:
             about = about._replace(message=key(string(activity, "replyToId")))
         return _dialogue(cards.form(about))
     if name == "adaptiveCard/action":
-        return {
-            "statusCode": 200,
-            "type": "application/vnd.microsoft.activity.message",
-            "value": "",
-        }
+        return {"statusCode": 200, "type": "application/vnd.microsoft.activity.message", "value": ""}
     return {}
 
 

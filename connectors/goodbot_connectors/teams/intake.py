@@ -32,9 +32,8 @@ class Intake:
     """Takes what Teams posts to the messaging endpoint."""
 
     def __init__(
-        self, host: ConnectorHost, wire: Wire, references: References, normalizer: Normalizer, *,
-        local: bool,
-    ) -> None:  # fmt: skip
+        self, host: ConnectorHost, wire: Wire, references: References, normalizer: Normalizer, *, local: bool
+    ) -> None:
         """`local`: nobody's token is checked, so only programs of this machine may call."""
         self._host, self._wire, self._references = host, wire, references
         self._normalizer, self._local = normalizer, local

@@ -56,9 +56,7 @@ def manifest(settings: TeamsSettings, *, name: str = "goodbot") -> dict[str, Any
         "manifestVersion": VERSION,
         "version": goodbot.__version__,
         "id": app_id,
-        "developer": {
-            "name": name, "websiteUrl": _PAGE, "privacyUrl": _PAGE, "termsOfUseUrl": _PAGE,
-        },
+        "developer": {"name": name, "websiteUrl": _PAGE, "privacyUrl": _PAGE, "termsOfUseUrl": _PAGE},
         "name": {"short": name, "full": f"{name}, a bot that learns from its ratings"},
         "description": {
             "short": "Answers, and learns from 👍 and 👎, on your own machine",
@@ -70,7 +68,9 @@ def manifest(settings: TeamsSettings, *, name: str = "goodbot") -> dict[str, Any
         "accentColor": icons.ACCENT,
         "bots": [
             {
-                "botId": app_id, "scopes": list(WHY), "isNotificationOnly": False,
+                "botId": app_id,
+                "scopes": list(WHY),
+                "isNotificationOnly": False,
                 "supportsFiles": False,
                 "commandLists": [
                     {"scopes": [scope], "commands": [_command(word) for word in words]}
@@ -81,7 +81,7 @@ def manifest(settings: TeamsSettings, *, name: str = "goodbot") -> dict[str, Any
         "defaultInstallScope": "personal",
         "permissions": list(PERMISSIONS),
         "validDomains": [],
-    }  # fmt: skip
+    }
 
 
 def package(settings: TeamsSettings) -> bytes:

@@ -19,9 +19,7 @@ _PIECE = re.compile(
     r"""<(?P<end>/?)(?P<tag>[A-Za-z][A-Za-z0-9]{0,20})\b(?P<attributes>(?:[^<>"']|"[^"<]*"|'[^'<]*')*)>"""
     r"""|<[!?/][^<>]*>|(?P<words>[^<]+|<)"""
 )
-_ATTRIBUTE = re.compile(
-    r"""\b(itemtype|alt)\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE
-)
+_ATTRIBUTE = re.compile(r"""\b(itemtype|alt)\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _AT = re.compile(r"</?at\b[^<>]{0,200}>", re.IGNORECASE)
 
 

@@ -33,11 +33,7 @@ from goodbot_connectors.teams.presses import EXPLAIN, Pressed, key, pressed
 from goodbot_connectors.teams.references import THREAD
 
 CONNECTOR = "teams"
-_KINDS = {
-    "personal": ChannelKind.PRIVATE,
-    "groupChat": ChannelKind.SHARED,
-    "channel": ChannelKind.SHARED,
-}
+_KINDS = {"personal": ChannelKind.PRIVATE, "groupChat": ChannelKind.SHARED, "channel": ChannelKind.SHARED}
 _BOT = "28:"
 """How the ids of bots begin; those of people begin with `29:`."""
 _COMMANDS = ("/rl", "rl")
@@ -78,18 +74,19 @@ class Normalizer:
         place = string(sub(json, "conversation"), "id")
         return tuple(
             made(
-                event_id=f"{place}:{activity_id}:{n}", user=user, channel=channel,
-                order=OrderKey(time_ms, f"{activity_id}:{n}", ours), **fields,
+                event_id=f"{place}:{activity_id}:{n}",
+                user=user,
+                channel=channel,
+                order=OrderKey(time_ms, f"{activity_id}:{n}", ours),
+                **fields,
             )
             for n, (made, fields) in enumerate(found)
-        )  # fmt: skip
+        )
 
     def _message(self, activity: Json, channel: ChannelRef) -> Iterator[_Found]:
         message = key(string(activity, "id"))
         text, mentioned = contents.text(activity, string(sub(activity, "recipient"), "id"))
-        ours = next(
-            (m for m in contents.replied(activity) if place(channel, m) in self.answers), ""
-        )
+        ours = next((m for m in contents.replied(activity) if place(channel, m) in self.answers), "")
         private = channel.kind is ChannelKind.PRIVATE
         if not (private or mentioned or ours):
             return
@@ -97,16 +94,23 @@ class Normalizer:
         # As people type it. A bare `rl` is one only where they called us by name.
         if verb.casefold() in (_COMMANDS if mentioned else _COMMANDS[:1]):
             name, _, args = rest.strip().partition(" ")
-            yield CommandEvent, {
-                "name": name or "help", "args": args.strip(), "reply_to": ours, "message_id": message,
-            }  # fmt: skip
+            yield (
+                CommandEvent,
+                {"name": name or "help", "args": args.strip(), "reply_to": ours, "message_id": message},
+            )
             return
         attached = contents.attachments(activity)
         if text or attached:
-            yield MessageEvent, {
-                "text": text, "message_id": message, "addressed": True, "reply_to": ours,
-                "attachments": attached,
-            }  # fmt: skip
+            yield (
+                MessageEvent,
+                {
+                    "text": text,
+                    "message_id": message,
+                    "addressed": True,
+                    "reply_to": ours,
+                    "attachments": attached,
+                },
+            )
 
     def _reactions(self, activity: Json) -> Iterator[_Found]:
         message = key(string(activity, "replyToId"))
@@ -117,11 +121,15 @@ class Normalizer:
                 kind = clean(string(reaction, "type"))[:100]
                 value = self.values.get(reaction_key(kind))
                 if value is not None:
-                    yield RatingEvent, {
-                        "kind": RatingKind.RATE if sign > 0 else RatingKind.RETRACT,
-                        "message_id": message, "source": f"reaction:{kind}",
-                        "value": value if sign > 0 else None,
-                    }  # fmt: skip
+                    yield (
+                        RatingEvent,
+                        {
+                            "kind": RatingKind.RATE if sign > 0 else RatingKind.RETRACT,
+                            "message_id": message,
+                            "source": f"reaction:{kind}",
+                            "value": value if sign > 0 else None,
+                        },
+                    )
 
     def _pressed(self, activity: Json, button: Pressed) -> Iterator[_Found]:
         """A button, or the form that one has opened; opening a form says nothing yet."""
@@ -134,9 +142,10 @@ class Normalizer:
         elif name == "task/fetch" or action == EXPLAIN:
             return
         elif rated := rating(action):
-            yield RatingEvent, {
-                "kind": RatingKind.RATE, "source": rated.source, "value": rated.value, **meant,
-            }  # fmt: skip
+            yield (
+                RatingEvent,
+                {"kind": RatingKind.RATE, "source": rated.source, "value": rated.value, **meant},
+            )
         else:
             yield PressEvent, {"action": action, **meant}
 
@@ -148,9 +157,10 @@ class Normalizer:
             return
         meant = {"message_id": message, "turn": self.answers.get(place(channel, message), "")}
         if given.action and (rated := rating(given.action)):
-            yield RatingEvent, {
-                "kind": RatingKind.RATE, "source": rated.source, "value": rated.value, **meant,
-            }  # fmt: skip
+            yield (
+                RatingEvent,
+                {"kind": RatingKind.RATE, "source": rated.source, "value": rated.value, **meant},
+            )
         yield from _said(given.words, meant)
 
     def _user(self, activity: Json) -> UserRef | None:
@@ -171,9 +181,7 @@ class Normalizer:
         kind = _KINDS.get(string(conversation, "conversationType"))
         if not id_ or kind is None:
             return None
-        return ChannelRef(
-            connector=CONNECTOR, account=self.account, id=id_, kind=kind, thread=thread
-        )
+        return ChannelRef(connector=CONNECTOR, account=self.account, id=id_, kind=kind, thread=thread)
 
     def knows(self, activity: Json) -> bool:
         """Whether we may write where an activity comes from: somebody of ours is there with us."""

@@ -46,9 +46,7 @@ _A_SECOND = 10
 class Notices:
     """Tells people; a confirmation that fails is no reason to try anything again."""
 
-    def __init__(
-        self, outbox: Outbox, references: References, clock: Clock, *, targeted: bool
-    ) -> None:
+    def __init__(self, outbox: Outbox, references: References, clock: Clock, *, targeted: bool) -> None:
         self._outbox, self._references, self._targeted = outbox, references, targeted
         self._budget = Budget(clock, _A_SECOND)
         self._told: dict[str, str] = {}
@@ -100,8 +98,11 @@ class Notices:
 
     def _pressed_card(self, event: Event) -> tuple[MessageRef, dict[str, Any]] | None:
         """The card of ours whose button was pressed, as far as we know it."""
-        for id_ in (getattr(event, "reply_to", ""), getattr(event, "message_id", ""),
-                    self._told.get(event.channel.id, "")):  # fmt: skip
+        for id_ in (
+            getattr(event, "reply_to", ""),
+            getattr(event, "message_id", ""),
+            self._told.get(event.channel.id, ""),
+        ):
             ref = MessageRef(channel=event.channel, id=id_)
             shown = self._outbox.shown(ref) if id_ and not _rates(event) else None
             if shown is not None and "attachments" in shown:
@@ -130,9 +131,7 @@ def _rated_by_words(event: Event, receipt: Receipt) -> bool:
 
 def _typed(event: Event) -> bool:
     """Whether it is words of a person, and no press that stands for them."""
-    return isinstance(event, MessageEvent) or (
-        isinstance(event, CommandEvent) and bool(event.message_id)
-    )
+    return isinstance(event, MessageEvent) or (isinstance(event, CommandEvent) and bool(event.message_id))
 
 
 def _rates(event: Event) -> bool:

@@ -45,9 +45,7 @@ class Outbox:
             self._remember(channel, sent, activity)
         return sent
 
-    async def put(
-        self, message: MessageRef, activity: dict[str, Any], *, patient: bool = True
-    ) -> None:
+    async def put(self, message: MessageRef, activity: dict[str, Any], *, patient: bool = True) -> None:
         """Put an activity in the place of one of ours; nothing happens where it looks so already."""
         if self.shown(message) == activity:
             return

@@ -65,8 +65,4 @@ def pressed(activity: Json) -> Pressed | None:
 
 def key(text: str) -> str:
     """An id as Teams and the core make them; anything else is none."""
-    return (
-        text
-        if text.isascii() and text.isprintable() and " " not in text and len(text) <= 300
-        else ""
-    )
+    return text if text.isascii() and text.isprintable() and " " not in text and len(text) <= 300 else ""

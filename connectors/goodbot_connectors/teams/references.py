@@ -36,9 +36,13 @@ class Reference:
         place = {"id": self.conversation, "conversationType": self.kind, "tenantId": self.tenant}
         to = {"recipient": {"id": self.user}} if self.user else {}
         return {
-            "channelId": "msteams", "serviceUrl": self.service_url, "from": {"id": self.bot},
-            "conversation": place, **to, **activity,
-        }  # fmt: skip
+            "channelId": "msteams",
+            "serviceUrl": self.service_url,
+            "from": {"id": self.bot},
+            "conversation": place,
+            **to,
+            **activity,
+        }
 
 
 class References:
@@ -130,14 +134,15 @@ class References:
 def _of(activity: Json) -> Reference:
     conversation = sub(activity, "conversation")
     kind = string(conversation, "conversationType")
-    tenant = string(conversation, "tenantId") or string(
-        sub(activity, "channelData", "tenant"), "id"
-    )
+    tenant = string(conversation, "tenantId") or string(sub(activity, "channelData", "tenant"), "id")
     return Reference(
-        service_url=string(activity, "serviceUrl"), conversation=string(conversation, "id"),
-        kind=kind, tenant=tenant, bot=string(sub(activity, "recipient"), "id"),
+        service_url=string(activity, "serviceUrl"),
+        conversation=string(conversation, "id"),
+        kind=kind,
+        tenant=tenant,
+        bot=string(sub(activity, "recipient"), "id"),
         user=string(sub(activity, "from"), "id") if kind == "personal" else "",
-    )  # fmt: skip
+    )
 
 
 def _dump(reference: Reference) -> str:

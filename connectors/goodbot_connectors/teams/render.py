@@ -25,9 +25,12 @@ THINKING = "Thinking…"
 _SUMMARY = 200
 _EMPTY = "(The model gave an empty answer.)"
 _AI_LABEL = {
-    "type": "https://schema.org/Message", "@type": "Message", "@context": "https://schema.org",
-    "@id": "", "additionalType": ["AIGeneratedContent"],
-}  # fmt: skip
+    "type": "https://schema.org/Message",
+    "@type": "Message",
+    "@context": "https://schema.org",
+    "@id": "",
+    "additionalType": ["AIGeneratedContent"],
+}
 """Shows “AI generated” beside our name."""
 _THUMBS = frozenset(button.action for button in THUMBS)
 # An image, and tags: <at>Bob</at> among them. A bare @ names nobody: mentions are entities of a message.
@@ -64,9 +67,10 @@ def message(text: str, *, answer: bool = False) -> dict[str, Any]:
 def card(about: About, text: str, offer: Sequence[Button] = ()) -> dict[str, Any]:
     """An activity that is a card: what one person is told, and may press."""
     return {
-        "type": "message", "summary": one_way(text)[:_SUMMARY],
+        "type": "message",
+        "summary": one_way(text)[:_SUMMARY],
         "attachments": [cards.card(about, notice=text, offer=offer)],
-    }  # fmt: skip
+    }
 
 
 def pressed(activity: dict[str, Any]) -> dict[str, Any]:

@@ -37,9 +37,7 @@ class RefusedError(ConnectorError):
 class Sender(AsyncHTTPSender[Any, Any]):
     """Sends one request; whatever is no success is raised."""
 
-    def __init__(
-        self, session: aiohttp.ClientSession, token: AccessToken | None, urls: ServiceUrls
-    ) -> None:
+    def __init__(self, session: aiohttp.ClientSession, token: AccessToken | None, urls: ServiceUrls) -> None:
         self._session, self._token, self._urls = session, token, urls
 
     async def send(self, request: Request[ClientRequest], **config: Any) -> Response[Any, Any]:
@@ -64,9 +62,13 @@ class Sender(AsyncHTTPSender[Any, Any]):
         headers = {**http.headers, **({"Authorization": f"Bearer {token}"} if token else {})}
         try:
             async with self._session.request(
-                http.method, http.url, data=http.data, headers=headers, allow_redirects=False,
+                http.method,
+                http.url,
+                data=http.data,
+                headers=headers,
+                allow_redirects=False,
                 proxy=proxy_url(http.url),
-            ) as answer:  # fmt: skip
+            ) as answer:
                 return answer.status, dict(answer.headers), await answer.read()
         except (aiohttp.ClientError, TimeoutError) as error:
             raise RetriableError(f"Teams cannot be reached: {type(error).__name__}") from None
@@ -85,9 +87,7 @@ class Sender(AsyncHTTPSender[Any, Any]):
 class _Answer(HTTPClientResponse):
     """What came back, as msrest reads it. An answer that is no JSON counts as an empty one."""
 
-    def __init__(
-        self, request: ClientRequest, status: int, headers: Mapping[str, str], body: bytes
-    ) -> None:
+    def __init__(self, request: ClientRequest, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(request, None)
         self.status_code, self.reason = status, ""
         self.headers = {"content-type": "application/json"}
@@ -109,9 +109,7 @@ def _error(status: int, headers: Mapping[str, str], body: bytes) -> ConnectorErr
         )
     if status >= 500 or status == 408:
         return RetriableError(f"Teams failed ({status})")
-    return RefusedError(
-        f"Teams refused ({status} {code or 'without a reason'})", code=code, said=text
-    )
+    return RefusedError(f"Teams refused ({status} {code or 'without a reason'})", code=code, said=text)
 
 
 def _pause(headers: Mapping[str, str]) -> float:

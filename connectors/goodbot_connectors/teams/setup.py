@@ -8,15 +8,7 @@ import uuid
 from collections.abc import AsyncGenerator, Sequence
 
 import aiohttp
-from goodbot.api.setup import (
-    Check,
-    CheckState,
-    ConnectorSetup,
-    Identity,
-    Manifest,
-    Permission,
-    Question,
-)
+from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Permission, Question
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import ConnectorError, FatalConnectorError
 
@@ -140,16 +132,14 @@ class TeamsSetup(ConnectorSetup):
         try:
             await fetch(session, self.settings.openid_metadata or METADATA)
         except ConnectorError as error:
-            text = (
-                f"the keys that Teams signs with cannot be read ({error}); no message is taken so"
-            )
+            text = f"the keys that Teams signs with cannot be read ({error}); no message is taken so"
             return Check(
-                part=part, state=CheckState.FAIL, text=text,
+                part=part,
+                state=CheckState.FAIL,
+                text=text,
                 fix="let this machine reach login.botframework.com",
-            )  # fmt: skip
-        return Check(
-            part=part, state=CheckState.OK, text="the keys that Teams signs with can be read"
-        )
+            )
+        return Check(part=part, state=CheckState.OK, text="the keys that Teams signs with can be read")
 
     @contextlib.asynccontextmanager
     async def _session(self) -> AsyncGenerator[aiohttp.ClientSession]:
@@ -161,10 +151,11 @@ class TeamsSetup(ConnectorSetup):
 
 def _insecure() -> Check:
     return Check(
-        part="teams authentication", state=CheckState.WARN,
+        part="teams authentication",
+        state=CheckState.WARN,
         text="insecure_local believes whoever calls from this machine, and nobody else can",
         fix="for Teams itself: take insecure_local out, and `goodbot connect teams`",
-    )  # fmt: skip
+    )
 
 
 def _kind(settings: TeamsSettings) -> Check:
@@ -173,9 +164,11 @@ def _kind(settings: TeamsSettings) -> Check:
         text = "only people of your organisation are heard"
         return Check(part=part, state=CheckState.OK, text=text)
     return Check(
-        part=part, state=CheckState.WARN, text="no tenant is set: people of any organisation are heard",
+        part=part,
+        state=CheckState.WARN,
+        text="no tenant is set: people of any organisation are heard",
         fix="set tenant to your organisation's id, unless the bot is an old one for many",
-    )  # fmt: skip
+    )
 
 
 def _endpoint(settings: TeamsSettings) -> Check:

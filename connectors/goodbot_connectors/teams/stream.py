@@ -59,9 +59,15 @@ class TeamsStream(ReplyStream):
     """
 
     def __init__(
-        self, *, host: ConnectorHost, outbox: Outbox, settings: TeamsSettings, channel: ChannelRef,
-        sent: Sent, replaces: Sequence[MessageRef] = (),
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        host: ConnectorHost,
+        outbox: Outbox,
+        settings: TeamsSettings,
+        channel: ChannelRef,
+        sent: Sent,
+        replaces: Sequence[MessageRef] = (),
+    ) -> None:
         self._host, self._clock, self._outbox, self._settings = host, host.clock, outbox, settings
         self._channel, self._sent = channel, sent
         self._shown = [ref.id for ref in replaces]
@@ -213,9 +219,7 @@ class TeamsStream(ReplyStream):
                     logger.debug("teams: an old part is gone: %s", error)
         self._shown = kept
 
-    async def _tell(
-        self, shown: Sequence[str], reply: Reply, count: int = 1
-    ) -> tuple[MessageRef, ...]:
+    async def _tell(self, shown: Sequence[str], reply: Reply, count: int = 1) -> tuple[MessageRef, ...]:
         refs = tuple(map(self._ref, shown))
         await self._sent(refs[:count], reply)
         return refs
@@ -228,9 +232,8 @@ class TeamsStream(ReplyStream):
 
     def _wanted(self, reply: Reply) -> tuple[dict[str, Any], ...]:
         return render.answers(
-            self._channel, reply, feedback=self._settings.feedback,
-            group_buttons=self._settings.group_buttons,
-        )  # fmt: skip
+            self._channel, reply, feedback=self._settings.feedback, group_buttons=self._settings.group_buttons
+        )
 
     def _ref(self, message: str) -> MessageRef:
         return MessageRef(channel=self._channel, id=message)

@@ -92,9 +92,11 @@ class AccessToken:
 
     async def _ask(self) -> tuple[str, float]:
         form = {
-            "grant_type": "client_credentials", "client_id": self._settings.app_id,
-            "client_secret": self._password.reveal(), "scope": SCOPE,
-        }  # fmt: skip
+            "grant_type": "client_credentials",
+            "client_id": self._settings.app_id,
+            "client_secret": self._password.reveal(),
+            "scope": SCOPE,
+        }
         url = endpoint(self._settings)
         try:
             async with self._session.post(
@@ -126,9 +128,7 @@ class AccessToken:
 def endpoint(settings: TeamsSettings) -> str:
     """Where a token for this app comes from."""
     tenant = settings.tenant or _MULTI_TENANT
-    return (
-        settings.token_endpoint or f"https://login.microsoftonline.com/{tenant}/oauth2/v2.0/token"
-    )
+    return settings.token_endpoint or f"https://login.microsoftonline.com/{tenant}/oauth2/v2.0/token"
 
 
 def _origin(url: str) -> tuple[str, str, int | None]:

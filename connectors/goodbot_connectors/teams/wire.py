@@ -49,9 +49,13 @@ class Wire:
     """One bot at the Bot Framework."""
 
     def __init__(
-        self, settings: TeamsSettings, password: Secret, clock: Clock,
-        trouble: Callable[[str], None], dates: Dates,
-    ) -> None:  # fmt: skip
+        self,
+        settings: TeamsSettings,
+        password: Secret,
+        clock: Clock,
+        trouble: Callable[[str], None],
+        dates: Dates,
+    ) -> None:
         self._session = aiohttp.ClientSession(timeout=_SECONDS, trace_configs=[dates.trace()])
         urls = ServiceUrls(settings)
         self._token = (
@@ -83,9 +87,7 @@ class Wire:
             answer = await take()
             if string(body, "type") == ActivityTypes.invoke:
                 told = InvokeResponse(status=200, body=answer)
-                await context.send_activity(
-                    Activity(type=ActivityTypes.invoke_response, value=told)
-                )
+                await context.send_activity(Activity(type=ActivityTypes.invoke_response, value=told))
 
         adapter: Any = self._adapter  # whose types promise an answer, also where there is none
         response = await adapter.process_activity(authorization, _envelope(body), logic)
@@ -107,19 +109,18 @@ class Wire:
 
     async def delete(self, to: Reference, message: str) -> None:
         """Delete one of our activities."""
-        await self._clients.at(to.service_url).conversations.delete_activity(
-            to.conversation, message
-        )
+        await self._clients.at(to.service_url).conversations.delete_activity(to.conversation, message)
 
     async def open_chat(self, beside: Reference, user: str) -> str:
         """The id of the personal chat with somebody of the tenant of `beside`."""
         made = await self._clients.at(beside.service_url).conversations.create_conversation(
             ConversationParameters(
-                bot=ChannelAccount(id=beside.bot), members=[ChannelAccount(id=user)],
+                bot=ChannelAccount(id=beside.bot),
+                members=[ChannelAccount(id=user)],
                 is_group=False,
                 channel_data={"tenant": {"id": beside.tenant}},
             )
-        )  # fmt: skip
+        )
         return _id(made)
 
     async def _fetch(self, url: str) -> Json:
@@ -149,9 +150,7 @@ class _Clients(ConnectorFactory):
     def at(self, service_url: str) -> Any:
         if service_url not in self._known:
             configuration = BotFrameworkConnectorConfiguration(
-                MicrosoftAppCredentials.empty(),
-                service_url,
-                pipeline_type=cast("Any", self._pipeline),
+                MicrosoftAppCredentials.empty(), service_url, pipeline_type=cast("Any", self._pipeline)
             )
             self._known[service_url] = ConnectorClient(None, custom_configuration=configuration)
         return self._known[service_url]
@@ -173,11 +172,15 @@ def _envelope(body: Json) -> Activity:
     """What the SDK has to know of an activity; the rest is read from the JSON."""
     conversation = ConversationAccount(id=string(sub(body, "conversation"), "id"))
     return Activity(
-        type=string(body, "type"), id=string(body, "id"), channel_id=string(body, "channelId"),
-        service_url=string(body, "serviceUrl"), name=string(body, "name"),
-        conversation=conversation, from_property=ChannelAccount(id=string(sub(body, "from"), "id")),
+        type=string(body, "type"),
+        id=string(body, "id"),
+        channel_id=string(body, "channelId"),
+        service_url=string(body, "serviceUrl"),
+        name=string(body, "name"),
+        conversation=conversation,
+        from_property=ChannelAccount(id=string(sub(body, "from"), "id")),
         recipient=ChannelAccount(id=string(sub(body, "recipient"), "id")),
-    )  # fmt: skip
+    )
 
 
 def _id(answer: Any) -> str:

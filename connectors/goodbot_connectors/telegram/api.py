@@ -15,13 +15,7 @@ import telegram
 from goodbot.base.errors import RetriableError
 from telegram.error import BadRequest, InvalidToken, TelegramError
 
-from goodbot_connectors.telegram.client import (
-    REFUSED_PAUSE,
-    Client,
-    FloodError,
-    MovedError,
-    RefusedError,
-)
+from goodbot_connectors.telegram.client import REFUSED_PAUSE, Client, FloodError, MovedError, RefusedError
 from goodbot_connectors.telegram.fields import Json, as_json, items
 
 __all__ = ["UPDATES", "Api", "FloodError", "MovedError", "RefusedError", "Sent"]
@@ -55,16 +49,12 @@ class Api(Client):
         """
         with _asking_again(), self.errors():
             try:
-                await self.bot.get_updates(
-                    offset=offset, timeout=timeout, allowed_updates=list(UPDATES)
-                )
+                await self.bot.get_updates(offset=offset, timeout=timeout, allowed_updates=list(UPDATES))
             except TelegramError:
                 raise
             except Exception as error:
                 # One update of a newer Bot API than the library's must not make us deaf.
-                logger.warning(
-                    "python-telegram-bot cannot read an update: %s", type(error).__name__
-                )
+                logger.warning("python-telegram-bot cannot read an update: %s", type(error).__name__)
         return list(items(as_json(json.loads(self.raw.payload)), "result"))
 
     async def send(self, message: dict[str, Any]) -> Sent:
@@ -86,9 +76,7 @@ class Api(Client):
         with self.errors(), _unmodified():
             await self.bot.edit_message_text(**self._typed(message))
 
-    async def edit_keyboard(
-        self, chat_id: int, message_id: int, keyboard: dict[str, Any] | None
-    ) -> None:
+    async def edit_keyboard(self, chat_id: int, message_id: int, keyboard: dict[str, Any] | None) -> None:
         """editMessageReplyMarkup; None takes the keyboard away, the same again is fine."""
         markup = telegram.InlineKeyboardMarkup.de_json(keyboard, self.bot) if keyboard else None
         with self.errors(), _unmodified():
@@ -128,13 +116,9 @@ class Api(Client):
         with self.errors():
             await self.bot.answer_callback_query(query_id, text or None)
 
-    async def set_commands(
-        self, commands: Sequence[tuple[str, str]], scope: str, language: str
-    ) -> None:
+    async def set_commands(self, commands: Sequence[tuple[str, str]], scope: str, language: str) -> None:
         """setMyCommands, or deleteMyCommands for none; `scope` as in BotCommandScope's `type`."""
-        where: dict[str, Any] = {
-            "scope": telegram.BotCommandScope(scope), "language_code": language or None,
-        }  # fmt: skip
+        where: dict[str, Any] = {"scope": telegram.BotCommandScope(scope), "language_code": language or None}
         with self.errors():
             if commands:
                 await self.bot.set_my_commands(commands, **where)
@@ -144,9 +128,7 @@ class Api(Client):
     async def commands(self, scope: str, language: str) -> tuple[tuple[str, str], ...]:
         """getMyCommands: what clients suggest there now."""
         with self.errors():
-            found = await self.bot.get_my_commands(
-                telegram.BotCommandScope(scope), language or None
-            )
+            found = await self.bot.get_my_commands(telegram.BotCommandScope(scope), language or None)
         return tuple((command.command, command.description) for command in found)
 
     async def set_webhook(self, url: str, secret: str) -> None:

@@ -57,7 +57,5 @@ def read(data: str, kept: Mapping[str, str] | None = None) -> Data | None:
     name, _, rest = action.partition(":")
     if name == COMMAND:
         return Data(action, turn) if rest.strip() and rest.isprintable() else None
-    about_an_answer = (
-        rating(action) is not None or action in TYPED or (name == RETRY and rest in HINTS)
-    )
+    about_an_answer = rating(action) is not None or action in TYPED or (name == RETRY and rest in HINTS)
     return Data(action, turn) if about_an_answer and turn else None

@@ -72,20 +72,20 @@ class Client:
         elsewhere: dict[str, Any] = {"base_url": api_base} if api_base else {}
         proxy, options = proxy_url(api_base or BASE), _options()
         self.raw = _RawRequest(
-            connection_pool_size=1, connect_timeout=10, read_timeout=15,
-            proxy=proxy, httpx_kwargs=options,
-        )  # fmt: skip
+            connection_pool_size=1, connect_timeout=10, read_timeout=15, proxy=proxy, httpx_kwargs=options
+        )
         requests = HTTPXRequest(
-            connection_pool_size=16, connect_timeout=10, read_timeout=15, pool_timeout=15,
+            connection_pool_size=16,
+            connect_timeout=10,
+            read_timeout=15,
+            pool_timeout=15,
             proxy=proxy,
             httpx_kwargs={**options, "event_hooks": {"response": [self._remember_date]}},
-        )  # fmt: skip
+        )
         self._mask = _Mask(token)
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(self._mask)
-        self.bot = telegram.Bot(
-            token.reveal(), request=requests, get_updates_request=self.raw, **elsewhere
-        )
+        self.bot = telegram.Bot(token.reveal(), request=requests, get_updates_request=self.raw, **elsewhere)
 
     async def open(self) -> Identity:
         """Connect, and learn who we are."""

@@ -77,9 +77,8 @@ class TelegramConnector(Connector):
         if self._api is not None:
             return
         api = Api(
-            self.host.secrets.get(TOKEN), Dates(self.host.clock, self.host.told_time),
-            self.settings.api_base,
-        )  # fmt: skip
+            self.host.secrets.get(TOKEN), Dates(self.host.clock, self.host.told_time), self.settings.api_base
+        )
         try:
             self._me = await api.open()
             cursor = await self._cursor()
@@ -89,10 +88,12 @@ class TelegramConnector(Connector):
             await self._keyboards.load()
             interval = self.settings.group_edit_interval
             marks = Marks(
-                self.host.clock, self._spawn, interval=interval,
+                self.host.clock,
+                self._spawn,
+                interval=interval,
                 add=lambda spot: api.react(int(spot[0]), int(spot[1]), self.settings.mark),
                 remove=lambda spot: api.react(int(spot[0]), int(spot[1]), ""),
-            )  # fmt: skip
+            )
             shown = marks if self.settings.mark else None
             self._feedback = Feedback(api, self._keyboards, shown, self.send, self.host.clock)
             self._api = api
@@ -126,9 +127,13 @@ class TelegramConnector(Connector):
 
             url, secret = self.settings.webhook_url, secret_of(self.host.secrets.get(TOKEN))
             webhook = Webhook(
-                intake, follow_up, url=url, host=self.settings.webhook_host,
-                port=self.settings.webhook_port, secret=secret,
-            )  # fmt: skip
+                intake,
+                follow_up,
+                url=url,
+                host=self.settings.webhook_host,
+                port=self.settings.webhook_port,
+                secret=secret,
+            )
             await webhook.start()
             try:
                 await self.host.set(_OUR_WEBHOOK, url)
@@ -191,9 +196,7 @@ class TelegramConnector(Connector):
 
     async def private(self, user: str) -> ChannelRef:
         """A private chat has the person's own id; they must have written to the bot first."""
-        return ChannelRef(
-            connector=SPEC.name, account=self.account, id=user, kind=ChannelKind.PRIVATE
-        )
+        return ChannelRef(connector=SPEC.name, account=self.account, id=user, kind=ChannelKind.PRIVATE)
 
     async def forget(self, user: str) -> None:
         """Their questions, their offers and which messages they got: a private chat has their id."""

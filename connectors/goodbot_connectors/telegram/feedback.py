@@ -48,9 +48,7 @@ Send = Callable[[ChannelRef, Reply], Awaitable[Any]]
 class Feedback:
     """Tells people; a confirmation that fails is no reason to try anything again."""
 
-    def __init__(
-        self, api: Api, keyboards: Keyboards, marks: Marks | None, send: Send, clock: Clock
-    ) -> None:
+    def __init__(self, api: Api, keyboards: Keyboards, marks: Marks | None, send: Send, clock: Clock) -> None:
         self._api, self._keyboards, self._marks, self._send = api, keyboards, marks, send
         self._budget = Budget(clock, _A_SECOND)
         self._queries: dict[str, str] = {}
@@ -112,9 +110,12 @@ class Feedback:
         offer = () if _shared(event) else with_typed(receipt.offer)
         await self._keyboards.prepare(receipt.turn, offer)
         reply = Reply(
-            text=receipt.text, turn=receipt.turn, buttons=offer, silent=True,
+            text=receipt.text,
+            turn=receipt.turn,
+            buttons=offer,
+            silent=True,
             reply_to=getattr(event, "message_id", ""),
-        )  # fmt: skip
+        )
         try:
             await self._send(event.channel, reply)
         except RetriableError:
@@ -132,6 +133,4 @@ def _is_retry(event: Event) -> TypeGuard[PressEvent]:
 
 
 def _is_rating_command(event: Event) -> bool:
-    return isinstance(event, CommandEvent) and (
-        find(rating_commands.COMMANDS, event.name) is not None
-    )
+    return isinstance(event, CommandEvent) and (find(rating_commands.COMMANDS, event.name) is not None)

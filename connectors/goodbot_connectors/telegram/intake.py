@@ -55,9 +55,13 @@ class Intake:
     """Stores updates, from `cursor` on."""
 
     def __init__(
-        self, host: ConnectorHost, normalizer: Normalizer, prompts: Prompts,
-        expect: Callable[[dict[str, str]], None], cursor: Cursor,
-    ) -> None:  # fmt: skip
+        self,
+        host: ConnectorHost,
+        normalizer: Normalizer,
+        prompts: Prompts,
+        expect: Callable[[dict[str, str]], None],
+        cursor: Cursor,
+    ) -> None:
         """`expect` is told the callback query of each press, by event, before that is submitted."""
         self._host, self._normalizer, self._prompts = host, normalizer, prompts
         self._expect = expect

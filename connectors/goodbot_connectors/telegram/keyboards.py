@@ -21,10 +21,7 @@ from goodbot_connectors.telegram.api import Api, FloodError
 logger = logging.getLogger(__name__)
 
 NOTE_SECONDS = 10.0
-TYPED = (
-    Button(action="reason", label="Say why…"),
-    Button(action="better", label="Better answer…"),
-)
+TYPED = (Button(action="reason", label="Say why…"), Button(action="better", label="Better answer…"))
 """Offered beside the retries: what is typed instead of tapped."""
 _BARE = "bare"
 """Of an offer that stands under a text of its own, not under an answer."""
@@ -117,9 +114,7 @@ class Keyboards:
         if await self._set_offer(chat, message, turn, offer):
             await self._draw((chat, message))
 
-    async def note(
-        self, chat: str, message: str, turn: str, text: str, offer: Sequence[Button] = ()
-    ) -> None:
+    async def note(self, chat: str, message: str, turn: str, text: str, offer: Sequence[Button] = ()) -> None:
         """Say something under an answer for ten seconds, above an offer that stays."""
         await self._set_offer(chat, message, turn, offer)
         spot = (chat, message)

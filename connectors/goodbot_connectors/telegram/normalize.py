@@ -34,11 +34,7 @@ from goodbot_connectors.telegram.fields import Json, as_json, cut, integer, item
 CONNECTOR = "telegram"
 PREFIX = "rl_"
 """`/rl_good` is `/rl good`: what a menu can offer, for a menu's commands take no words."""
-_KINDS = {
-    "private": ChannelKind.PRIVATE,
-    "group": ChannelKind.SHARED,
-    "supergroup": ChannelKind.SHARED,
-}
+_KINDS = {"private": ChannelKind.PRIVATE, "group": ChannelKind.SHARED, "supergroup": ChannelKind.SHARED}
 _COMMAND = re.compile(r"/(rl|start|rl_[a-z0-9]{1,28})", re.ASCII)
 
 
@@ -104,11 +100,7 @@ class Normalizer:
                 name, args = command
                 if name:
                     yield CommandEvent(
-                        **common,
-                        name=name,
-                        args=args,
-                        reply_to=reply_to,
-                        message_id=str(message_id),
+                        **common, name=name, args=args, reply_to=reply_to, message_id=str(message_id)
                     )
                 return
         private = channel.kind is ChannelKind.PRIVATE
@@ -261,13 +253,7 @@ def _spoken_for(message: Json) -> bool:
     """Whether somebody else than the named person may have made this message."""
     return any(
         message.get(sign)
-        for sign in (
-            "sender_chat",
-            "via_bot",
-            "is_automatic_forward",
-            "edit_date",
-            "sender_business_bot",
-        )
+        for sign in ("sender_chat", "via_bot", "is_automatic_forward", "edit_date", "sender_business_bot")
     )
 
 

@@ -45,9 +45,14 @@ class Polling:
     """Asks for updates, one request at a time."""
 
     def __init__(
-        self, host: ConnectorHost, api: Api, intake: Intake, follow_up: Callable[[Taken], None],
-        timeout: int, cursor: Cursor,
-    ) -> None:  # fmt: skip
+        self,
+        host: ConnectorHost,
+        api: Api,
+        intake: Intake,
+        follow_up: Callable[[Taken], None],
+        timeout: int,
+        cursor: Cursor,
+    ) -> None:
         self._host, self._api, self._intake, self._follow_up = host, api, intake, follow_up
         self._timeout, self._offset = timeout, cursor.offset
         self._last_update = cursor.since_ms / 1000
@@ -72,9 +77,7 @@ class Polling:
                 failures = 0
                 self._host.trouble(_UNHELD if self._unheld >= _SURE else "")
                 if self._pauses:
-                    await self._host.clock.sleep(
-                        growing(self._pauses, first=0.1, most=_UNHELD_MOST)
-                    )
+                    await self._host.clock.sleep(growing(self._pauses, first=0.1, most=_UNHELD_MOST))
             except (RetriableError, StoreError) as error:
                 # Nothing was confirmed: the next poll gets the same updates again.
                 pause = growing(failures, most=_BACKOFF_MOST) * random.uniform(0.5, 1)  # noqa: S311

@@ -67,6 +67,12 @@ class Prompts:
         if not turn or not event.text.strip():
             return event
         return RatingEvent(
-            event_id=event.event_id, order=event.order, user=event.user, channel=event.channel,
-            kind=RatingKind(kind), turn=turn, source="reply", text=event.text,
-        )  # fmt: skip
+            event_id=event.event_id,
+            order=event.order,
+            user=event.user,
+            channel=event.channel,
+            kind=RatingKind(kind),
+            turn=turn,
+            source="reply",
+            text=event.text,
+        )

@@ -34,9 +34,7 @@ _ENTITIES = 90
 _MENTION = re.compile(r"(?<!\w)@(?=[A-Za-z0-9_]{2,32}(?!\w))")
 
 
-def messages(
-    channel: ChannelRef, reply: Reply, *, group_buttons: bool = False
-) -> tuple[dict[str, Any], ...]:
+def messages(channel: ChannelRef, reply: Reply, *, group_buttons: bool = False) -> tuple[dict[str, Any], ...]:
     """The sendMessage arguments of each message that `reply` becomes; one unless it is long.
 
     Buttons go under the last one, in private chats and, with `group_buttons`, in groups. In a topic
@@ -81,10 +79,7 @@ def keyboard(turn: str, *groups: Sequence[Button]) -> dict[str, Any] | None:
     return {
         "inline_keyboard": [
             [
-                {
-                    "text": _shortened(b.label, LABEL_LIMIT),
-                    "callback_data": callback.write(b.action, turn),
-                }
+                {"text": _shortened(b.label, LABEL_LIMIT), "callback_data": callback.write(b.action, turn)}
                 for b in row
             ]
             for row in rows
@@ -126,17 +121,16 @@ def formatted(part: str) -> dict[str, Any]:
     for code in markdown(part).codes:
         words = _words(part, code)
         if words.strip() and len(found) < _ENTITIES:
-            text += (
-                part[done : code.start].rstrip(" \t") if code.fenced else part[done : code.start]
-            )
+            text += part[done : code.start].rstrip(" \t") if code.fenced else part[done : code.start]
             found.append((len(text), len(text) + len(words), code))
             text += words
             done = code.stop - (code.fenced and part[: code.stop].endswith("\n"))
     text += part[done:]
     marks = {
-        mention.end(): JOINER for mention in _MENTION.finditer(text)
+        mention.end(): JOINER
+        for mention in _MENTION.finditer(text)
         if not any(start <= mention.start() and mention.end() < end for start, end, _ in found)
-    }  # fmt: skip
+    }
     shown = inserted(text, marks)
     return {"text": shown} | ({"entities": _entities(text, found, marks)} if found else {})
 

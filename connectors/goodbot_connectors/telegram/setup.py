@@ -117,44 +117,47 @@ def _updates(settings: TelegramSettings, webhook: WebhookInfo) -> Check:
     if webhook.url != here:
         return _elsewhere(part, settings, webhook.url)
     if not here:
-        return Check(
-            part=part, state=CheckState.OK, text="it asks for them; no webhook is in the way"
-        )
+        return Check(part=part, state=CheckState.OK, text="it asks for them; no webhook is in the way")
     if webhook.last_error_message and webhook.pending_update_count:
         return Check(
-            part=part, state=CheckState.WARN,
+            part=part,
+            state=CheckState.WARN,
             text=f"{webhook.pending_update_count} wait at Telegram, which cannot deliver them: "
             f"{webhook.last_error_message}",
             fix="look whether webhook_url leads to webhook_host and webhook_port",
-        )  # fmt: skip
+        )
     return Check(part=part, state=CheckState.OK, text=f"Telegram brings them to {_host(here)}")
 
 
 def _elsewhere(part: str, settings: TelegramSettings, url: str) -> Check:
     if not url:
         return Check(
-            part=part, state=CheckState.WARN,
+            part=part,
+            state=CheckState.WARN,
             text="Telegram does not know the webhook yet; goodbot tells it when it starts",
             fix="goodbot run",
-        )  # fmt: skip
+        )
     if settings.mode == WEBHOOK:
         return Check(
-            part=part, state=CheckState.WARN,
+            part=part,
+            state=CheckState.WARN,
             text=f"Telegram brings them to {_host(url)}, until goodbot starts and tells it otherwise",
             fix="end the other program, if there is one",
-        )  # fmt: skip
+        )
     if url == settings.webhook_url:
         return Check(
-            part=part, state=CheckState.WARN,
+            part=part,
+            state=CheckState.WARN,
             text="Telegram still calls our webhook; goodbot takes it back when it starts",
             fix="goodbot run",
-        )  # fmt: skip
+        )
     return Check(
-        part=part, state=CheckState.FAIL,
+        part=part,
+        state=CheckState.FAIL,
         text=f"another program gets this bot's messages by a webhook at {_host(url)}; goodbot gets none",
         fix="if this was goodbot's own webhook, `goodbot run` takes it back; else end that program, "
         "then open https://api.telegram.org/bot<token>/deleteWebhook once",
-    )  # fmt: skip
+    )
 
 
 def _host(url: str) -> str:
@@ -166,13 +169,12 @@ def _privacy(reads_all: bool) -> Check:
     part = "telegram groups"
     if reads_all:
         return Check(
-            part=part, state=CheckState.WARN,
+            part=part,
+            state=CheckState.WARN,
             text="Telegram sends it all that is said in groups; goodbot needs only what is meant for it",
             fix="tell @BotFather: /setprivacy, your bot, Enable",
-        )  # fmt: skip
-    text = (
-        "it sees what is meant for it; reactions reach it where it is an administrator of the group"
-    )
+        )
+    text = "it sees what is meant for it; reactions reach it where it is an administrator of the group"
     return Check(part=part, state=CheckState.OK, text=text)
 
 
@@ -184,26 +186,32 @@ async def _group(api: Api, chat: str, name: str) -> Check:
     except (RefusedError, ValueError) as error:
         why = "its id is no number" if isinstance(error, ValueError) else str(error)
         return Check(
-            part=part, state=CheckState.WARN, text=f"it cannot see the group: {why}",
+            part=part,
+            state=CheckState.WARN,
+            text=f"it cannot see the group: {why}",
             fix="add the bot to the group, or take the id out of `channels`",
-        )  # fmt: skip
+        )
     if status == "administrator":
         return Check(part=part, state=CheckState.OK, text="it is an administrator: reactions count")
     if status == "member":
         return Check(
-            part=part, state=CheckState.WARN,
+            part=part,
+            state=CheckState.WARN,
             text="it is no administrator, and Telegram keeps reactions from it: only commands like "
             f"/rl{name} good rate there",
             fix="make it an administrator of the group; no right is needed",
-        )  # fmt: skip
+        )
     if status == "restricted":
         return Check(
-            part=part, state=CheckState.WARN,
+            part=part,
+            state=CheckState.WARN,
             text="its rights there are restricted, and Telegram keeps reactions from it",
             fix="make it an administrator of the group; no right is needed",
-        )  # fmt: skip
+        )
     return Check(
-        part=part, state=CheckState.WARN, text=f"it is not in the group ({status})",
+        part=part,
+        state=CheckState.WARN,
+        text=f"it is not in the group ({status})",
         fix="add the bot to the group again, or take the group from it: "
         f"`goodbot channels disable telegram:{chat}`",
-    )  # fmt: skip
+    )

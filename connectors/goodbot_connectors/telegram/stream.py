@@ -148,10 +148,7 @@ class TelegramStream(ReplyStream):
         return len(wanted)
 
     async def _changed(
-        self,
-        sent: Sent,
-        message: dict[str, Any],
-        call: Callable[[Callable[[], Awaitable[Any]]], Any],
+        self, sent: Sent, message: dict[str, Any], call: Callable[[Callable[[], Awaitable[Any]]], Any]
     ) -> Sent:
         """Edit a message; where that is not possible any more, the words come in a new one."""
         edit = render.edit(message | {"chat_id": sent.chat_id}, sent.message_id)

@@ -29,15 +29,20 @@ class Webhook:
     """Listens for updates, as many side by side as Telegram likes."""
 
     def __init__(
-        self, intake: Intake, follow_up: Callable[[Taken], None], *, url: str, host: str,
-        port: int, secret: str,
-    ) -> None:  # fmt: skip
+        self,
+        intake: Intake,
+        follow_up: Callable[[Taken], None],
+        *,
+        url: str,
+        host: str,
+        port: int,
+        secret: str,
+    ) -> None:
         self._intake, self._follow_up = intake, follow_up
         self._secret = secret.encode()
         self._listener = Listener(
-            self._receive, path=urlsplit(url).path or "/", host=host, port=port,
-            setting="webhook_port",
-        )  # fmt: skip
+            self._receive, path=urlsplit(url).path or "/", host=host, port=port, setting="webhook_port"
+        )
 
     async def start(self) -> None:
         """Listen. Raises FatalConnectorError when the address cannot be had."""

@@ -120,10 +120,9 @@ class TerminalConnector(Connector):
             self.tell({"news": reply.text, "id": id_})
             return (MessageRef(channel=channel, id=id_),)
         buttons = [button.action for button in reply.buttons]
-        self.tell({
-            "answer": reply.text, "id": id_, "turn": reply.turn, "to": reply.reply_to,
-            "buttons": buttons,
-        })  # fmt: skip
+        self.tell(
+            {"answer": reply.text, "id": id_, "turn": reply.turn, "to": reply.reply_to, "buttons": buttons}
+        )
         return (MessageRef(channel=channel, id=id_),)
 
     def stream(self, channel: ChannelRef, reply_to: str = "") -> ReplyStream:
@@ -138,10 +137,15 @@ class TerminalConnector(Connector):
         if isinstance(event, PressEvent) and taken:
             return  # what it comes to follows
         value = event.value if isinstance(event, RatingEvent) else None
-        self.tell({
-            "receipt": receipt.text, "id": event.event_id, "turn": receipt.turn, "value": value,
-            "offer": [button.action for button in receipt.offer],
-        })  # fmt: skip
+        self.tell(
+            {
+                "receipt": receipt.text,
+                "id": event.event_id,
+                "turn": receipt.turn,
+                "value": value,
+                "offer": [button.action for button in receipt.offer],
+            }
+        )
 
     async def private(self, user: str) -> ChannelRef | None:
         """The one conversation, while somebody is there."""
@@ -205,28 +209,25 @@ class TerminalConnector(Connector):
         event_id = _id(line.get("id")) or uuid.uuid4().hex
         order = OrderKey(self._time(line.get("at")), event_id, ours=True)
         common: dict[str, Any] = {
-            "event_id": event_id, "order": order, "user": self._user, "channel": self._channel,
-        }  # fmt: skip
+            "event_id": event_id,
+            "order": order,
+            "user": self._user,
+            "channel": self._channel,
+        }
         match line:
             case {"say": str(text)} if text.strip():
-                return MessageEvent(
-                    **common, text=clean(text.strip()), message_id=event_id, addressed=True
-                )
+                return MessageEvent(**common, text=clean(text.strip()), message_id=event_id, addressed=True)
             case {"rate": int(value), "turn": str(turn)} if value in (-1, 0, 1):
                 common |= {"turn": clean(turn), "message_id": _id(line.get("message"))}
                 if value == 0:
                     return RatingEvent(**common, kind=RatingKind.RETRACT)
-                return RatingEvent(
-                    **common, kind=RatingKind.RATE, source="button", value=float(value)
-                )
+                return RatingEvent(**common, kind=RatingKind.RATE, source="button", value=float(value))
             case {"press": str(action), "turn": str(turn)}:
                 message = _id(line.get("message"))
                 if len(self._pressed) >= _MAX_PRESSED:  # presses that came to nothing
                     self._pressed.clear()
                 self._pressed[message] = event_id
-                return PressEvent(
-                    **common, action=clean(action), turn=clean(turn), message_id=message
-                )
+                return PressEvent(**common, action=clean(action), turn=clean(turn), message_id=message)
             case _:
                 return None
 

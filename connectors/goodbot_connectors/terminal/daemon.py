@@ -79,9 +79,7 @@ class Daemon:
         handle = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         self._log_start = os.fstat(handle).st_size
         try:
-            command = spawn.python(
-                "-m", "goodbot", "--home", str(self.home.absolute()), *self._options
-            )
+            command = spawn.python("-m", "goodbot", "--home", str(self.home.absolute()), *self._options)
             self._process = spawn.leave_running(*command, cwd=self.home, out=handle)
         finally:
             os.close(handle)

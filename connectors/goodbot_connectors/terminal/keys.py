@@ -18,16 +18,41 @@ class Key(NamedTuple):
 
 
 _NAMES = {
-    "A": "up", "B": "down", "C": "right", "D": "left", "H": "home", "F": "end",
-    "1~": "home", "3~": "delete", "4~": "end", "7~": "home", "8~": "end",
-    "1;5C": "word-right", "1;5D": "word-left", "1;3C": "word-right", "1;3D": "word-left",
-}  # fmt: skip
+    "A": "up",
+    "B": "down",
+    "C": "right",
+    "D": "left",
+    "H": "home",
+    "F": "end",
+    "1~": "home",
+    "3~": "delete",
+    "4~": "end",
+    "7~": "home",
+    "8~": "end",
+    "1;5C": "word-right",
+    "1;5D": "word-left",
+    "1;3C": "word-right",
+    "1;3D": "word-left",
+}
 _CONTROLS = {
-    "\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspace", "\x01": "home",
-    "\x02": "left", "\x03": "ctrl-c", "\x04": "ctrl-d", "\x05": "end", "\x06": "right",
-    "\x0b": "kill", "\x0c": "redraw", "\x0e": "down", "\x10": "up", "\x15": "clear",
-    "\x17": "word-rubout", "\x1a": "ctrl-z",
-}  # fmt: skip
+    "\r": "enter",
+    "\n": "enter",
+    "\x7f": "backspace",
+    "\x08": "backspace",
+    "\x01": "home",
+    "\x02": "left",
+    "\x03": "ctrl-c",
+    "\x04": "ctrl-d",
+    "\x05": "end",
+    "\x06": "right",
+    "\x0b": "kill",
+    "\x0c": "redraw",
+    "\x0e": "down",
+    "\x10": "up",
+    "\x15": "clear",
+    "\x17": "word-rubout",
+    "\x1a": "ctrl-z",
+}
 _SEQUENCE = re.compile(r"\x1b(?:\[([0-9;]{0,16}[A-Za-z~])|O([A-Z])|([^\[O]))")
 _PASTE, _PASTED = "\x1b[200~", "\x1b[201~"
 

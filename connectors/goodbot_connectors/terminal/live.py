@@ -99,9 +99,7 @@ class LiveChat:
             raise GoodbotError(f"goodbot has ended. {self._daemon.last_words()}")
         if not self._away:
             self._away = True
-            self._screen.say(
-                "goodbot has stopped; this chat waits for it. Ctrl-D leaves.", dim=True
-            )
+            self._screen.say("goodbot has stopped; this chat waits for it. Ctrl-D leaves.", dim=True)
         if (link := self._daemon.link()) is not None:
             self._away = False
             self.conversation.reattach(link)

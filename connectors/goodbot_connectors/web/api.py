@@ -53,9 +53,7 @@ Take = Callable[[str, Json], Awaitable[dict[str, Any]]]
 class Api:
     """Answers the pages; `take` is what is done with an event."""
 
-    def __init__(
-        self, host: ConnectorHost, sessions: Sessions, shelf: Shelf, live: Live, take: Take
-    ) -> None:
+    def __init__(self, host: ConnectorHost, sessions: Sessions, shelf: Shelf, live: Live, take: Take) -> None:
         self._host = host
         self._sessions = sessions
         self._shelf = shelf
@@ -73,8 +71,10 @@ class Api:
             "/api/live": self._watch,
         }
         post: dict[str, Handler] = {
-            "/api/login": self._login, "/api/logout": self._logout, "/api/do": self._do,
-        }  # fmt: skip
+            "/api/login": self._login,
+            "/api/logout": self._logout,
+            "/api/do": self._do,
+        }
         return (
             *(web.get(path, guard.guarded(handler)) for path, handler in get.items()),
             *(web.post(path, guard.guarded(handler)) for path, handler in post.items()),
@@ -91,9 +91,14 @@ class Api:
         self._live.close(session=name(before))
         response = guard.answer({"user": user})
         response.set_cookie(
-            _cookie(request), id_, max_age=int(self._sessions.seconds), httponly=True,
-            samesite="Strict", secure=request.headers[hdrs.ORIGIN].startswith("https:"), path="/",
-        )  # fmt: skip
+            _cookie(request),
+            id_,
+            max_age=int(self._sessions.seconds),
+            httponly=True,
+            samesite="Strict",
+            secure=request.headers[hdrs.ORIGIN].startswith("https:"),
+            path="/",
+        )
         return response
 
     async def _logout(self, request: web.Request) -> web.StreamResponse:
@@ -109,11 +114,15 @@ class Api:
         user = self._signed_in(request)
         last = self._live.last(user)  # first: what is told while we read comes after it
         listed = await self._shelf.list(user)
-        return guard.answer({
-            "user": user, "rates": self._host.may_rate(normalize.user_ref(user)),
-            "now": int(self._host.clock.now() * 1000),
-            "conversations": [asdict(one) for one in listed], "n": last,
-        })  # fmt: skip
+        return guard.answer(
+            {
+                "user": user,
+                "rates": self._host.may_rate(normalize.user_ref(user)),
+                "now": int(self._host.clock.now() * 1000),
+                "conversations": [asdict(one) for one in listed],
+                "n": last,
+            }
+        )
 
     async def _conversation(self, request: web.Request) -> web.StreamResponse:
         user = self._signed_in(request)
@@ -139,15 +148,15 @@ class Api:
         user, query = normalize.user_ref(self._signed_in(request)), request.query
         since = query.get("since", "")
         found = await self._host.inbox(
-            user, connector=query.get("connector", "")[:64],
+            user,
+            connector=query.get("connector", "")[:64],
             since=float(since) if since.isdecimal() and len(since) < 12 else None,
-            text=query.get("text", "")[:200], rated=query.get("rated") == "1",
-            before=query.get("before", "")[:64], limit=PAGE,
-        )  # fmt: skip
-        page: dict[str, Any] = {
-            "answers": [_shown(one) for one in found],
-            "more": len(found) == PAGE,
-        }
+            text=query.get("text", "")[:200],
+            rated=query.get("rated") == "1",
+            before=query.get("before", "")[:64],
+            limit=PAGE,
+        )
+        page: dict[str, Any] = {"answers": [_shown(one) for one in found], "more": len(found) == PAGE}
         if not query.get("before"):
             page["connectors"] = list(await self._host.inbox_connectors(user))
         return guard.answer(page)
@@ -201,10 +210,15 @@ def _cookie(request: web.Request) -> str:
 def _shown(waiting: Waiting) -> dict[str, Any]:
     """One answer of the inbox."""
     return {
-        "turn": waiting.turn, "connector": waiting.connector, "kind": waiting.kind.value,
-        "question": waiting.question, "answer": waiting.answer,
-        "at": int(waiting.created_at * 1000), "version": waiting.version, "said": _said(waiting),
-    }  # fmt: skip
+        "turn": waiting.turn,
+        "connector": waiting.connector,
+        "kind": waiting.kind.value,
+        "question": waiting.question,
+        "answer": waiting.answer,
+        "at": int(waiting.created_at * 1000),
+        "version": waiting.version,
+        "said": _said(waiting),
+    }
 
 
 def _said(waiting: Waiting) -> dict[str, int]:

@@ -111,10 +111,12 @@ class WebConnector(Connector):
         elif isinstance(event, PressEvent) and receipt.outcome is Outcome.ACCEPTED:
             await self._chosen(event)
         return {
-            "taken": normalize.own_id(event.event_id), "outcome": receipt.outcome.value,
-            "text": receipt.text, "turn": receipt.turn,
+            "taken": normalize.own_id(event.event_id),
+            "outcome": receipt.outcome.value,
+            "text": receipt.text,
+            "turn": receipt.turn,
             "offer": [asdict(button) for button in receipt.offer],
-        }  # fmt: skip
+        }
 
     async def _asked(self, event: MessageEvent, receipt: Receipt) -> None:
         """Put a message on its pages, unless it was a one-time code."""
@@ -122,9 +124,13 @@ class WebConnector(Connector):
         if receipt.outcome is Outcome.PAIRED or conversation.get(event.message_id):
             return
         entry = Entry(
-            id=event.message_id, by=YOU, text=event.text, at=event.order.time_ms,
-            state=WAITING if receipt.outcome is Outcome.ACCEPTED else FAILED, note=receipt.text,
-        )  # fmt: skip
+            id=event.message_id,
+            by=YOU,
+            text=event.text,
+            at=event.order.time_ms,
+            state=WAITING if receipt.outcome is Outcome.ACCEPTED else FAILED,
+            note=receipt.text,
+        )
         self.show(event.channel, conversation.ask(entry))
         await self.save(event.channel)
 
@@ -165,9 +171,8 @@ class WebConnector(Connector):
     async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
         if not (reply.turn or reply.reply_to):
             entry = Entry(
-                id=uuid.uuid4().hex, by=NEWS, text=reply.text, at=self.now_ms(),
-                buttons=reply.buttons,
-            )  # fmt: skip
+                id=uuid.uuid4().hex, by=NEWS, text=reply.text, at=self.now_ms(), buttons=reply.buttons
+            )
             await self._put(channel, entry)
             return (MessageRef(channel=channel, id=entry.id),)
         return await PageStream(self, channel, fresh=uuid.uuid4().hex).finish(reply)
@@ -193,12 +198,18 @@ class WebConnector(Connector):
         if isinstance(event, PressEvent) and await self._followed(event, receipt):
             return
         words = f"{event.name} {event.args}".strip() if isinstance(event, CommandEvent) else ""
-        self._live.tell(event.user.id, {
-            "receipt": receipt.text, "of": normalize.own_id(event.event_id),
-            "outcome": receipt.outcome.value, "turn": receipt.turn or getattr(event, "turn", ""),
-            "command": words, "in": event.channel.thread,
-            "offer": [asdict(button) for button in receipt.offer],
-        })  # fmt: skip
+        self._live.tell(
+            event.user.id,
+            {
+                "receipt": receipt.text,
+                "of": normalize.own_id(event.event_id),
+                "outcome": receipt.outcome.value,
+                "turn": receipt.turn or getattr(event, "turn", ""),
+                "command": words,
+                "in": event.channel.thread,
+                "offer": [asdict(button) for button in receipt.offer],
+            },
+        )
         if isinstance(event, CommandEvent) or (isinstance(event, PressEvent) and is_command(event)):
             self._live.stale(event.user.id)  # a `reset` takes every rating off, `good` adds one
 
@@ -207,9 +218,12 @@ class WebConnector(Connector):
         if await self._unasked(event) is None:
             return False
         entry = Entry(
-            id=f"n-{normalize.own_id(event.event_id)}", by=NEWS, text=receipt.text,
-            at=self.now_ms(), buttons=receipt.offer,
-        )  # fmt: skip
+            id=f"n-{normalize.own_id(event.event_id)}",
+            by=NEWS,
+            text=receipt.text,
+            at=self.now_ms(),
+            buttons=receipt.offer,
+        )
         await self._put(event.channel, entry)
         return True
 

@@ -50,9 +50,7 @@ class Sessions:
         """
         id_ = secrets.token_urlsafe(32)
         async with self._lock:
-            own = sorted(
-                (one.made, digest) for digest, one in self._known.items() if one.user == user
-            )
+            own = sorted((one.made, digest) for digest, one in self._known.items() if one.user == user)
             gone = {digest for _, digest in own[: max(0, len(own) - _MOST + 1)]}
             gone.add(name(instead))
             rest = {digest: one for digest, one in self._known.items() if digest not in gone}

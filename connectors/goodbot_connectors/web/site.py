@@ -8,12 +8,7 @@ from importlib import resources
 
 from aiohttp import hdrs, web
 
-_TYPES = {
-    "html": "text/html",
-    "css": "text/css",
-    "js": "text/javascript",
-    "svg": "image/svg+xml",
-}
+_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _PAGES = {"/": "chat.html", "/rate": "rate.html", "/login": "login.html"}
 _FILES = "/files/"
 
@@ -50,9 +45,7 @@ class Site:
         headers = {hdrs.ETAG: f'"{found.tag}"', hdrs.CACHE_CONTROL: "no-cache"}
         if any(tag.value == found.tag for tag in request.if_none_match or ()):
             return web.Response(status=304, headers=headers)
-        return web.Response(
-            body=found.data, content_type=found.type, charset="utf-8", headers=headers
-        )
+        return web.Response(body=found.data, content_type=found.type, charset="utf-8", headers=headers)
 
 
 def _file(name: str, data: bytes) -> File:

@@ -59,9 +59,14 @@ class PageStream(ReplyStream):
     """
 
     def __init__(
-        self, desk: Desk, channel: ChannelRef, *, reply_to: str = "",
-        replaces: Sequence[MessageRef] = (), fresh: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        desk: Desk,
+        channel: ChannelRef,
+        *,
+        reply_to: str = "",
+        replaces: Sequence[MessageRef] = (),
+        fresh: str = "",
+    ) -> None:
         """`fresh` names the entries where there is neither a question nor an earlier answer."""
         self._desk = desk
         self._channel = channel
@@ -86,9 +91,7 @@ class PageStream(ReplyStream):
 
     def _begin(self, conversation: Conversation, note: str = "") -> None:
         there = conversation.get(self._first)
-        blank = Entry(
-            id=self._first, by=BOT, text="", at=self._desk.now_ms(), to=self._to, state=WRITING
-        )
+        blank = Entry(id=self._first, by=BOT, text="", at=self._desk.now_ms(), to=self._to, state=WRITING)
         self._entry = replace(there or blank, text="", buttons=(), note=note, state=WRITING)
         self._desk.show(self._channel, conversation.put(self._entry))
 
@@ -102,9 +105,14 @@ class PageStream(ReplyStream):
             ids.append(self._name(number))
             last = number == len(parts) - 1
             entry = Entry(
-                id=ids[-1], by=BOT, text=part, at=self._desk.now_ms(), turn=reply.turn, to=to,
+                id=ids[-1],
+                by=BOT,
+                text=part,
+                at=self._desk.now_ms(),
+                turn=reply.turn,
+                to=to,
                 buttons=reply.buttons if last else (),
-            )  # fmt: skip
+            )
             self._desk.show(self._channel, conversation.put(entry))
         for id_ in set(self._old) - set(ids):
             conversation.drop(id_)
@@ -119,9 +127,14 @@ class PageStream(ReplyStream):
         conversation = await self._desk.conversation(self._channel)
         begun = self._entry.text if self._entry and stopped else ""
         entry = Entry(
-            id=self._first, by=BOT, text=begun, at=self._desk.now_ms(), to=self._to, state=FAILED,
+            id=self._first,
+            by=BOT,
+            text=begun,
+            at=self._desk.now_ms(),
+            to=self._to,
+            state=FAILED,
             note=STOPPED if stopped else reason,
-        )  # fmt: skip
+        )
         self._desk.show(self._channel, conversation.put(entry))
         self._settle(conversation)
         self._end()

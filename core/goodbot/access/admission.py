@@ -14,9 +14,7 @@ from goodbot.api.events import ChannelKind, Event, MessageEvent, Outcome, PressE
 from goodbot.base.clock import Clock
 from goodbot.store import channels, retries
 
-_PAIRED = (
-    "You are my owner now: talk to me, rate my answers (the good ones too), and see `/rl help`."
-)
+_PAIRED = "You are my owner now: talk to me, rate my answers (the good ones too), and see `/rl help`."
 _FILES = "I can read text only, so I have not looked at what you sent. Tell me in words?"
 _FOREIGN = "That is not one of my answers."
 REPLACED = "That answer was replaced already."

@@ -55,9 +55,8 @@ class Authorization:
     """The allowlists of every connector."""
 
     def __init__(
-        self, grants: Mapping[str, Grants], clock: Clock | None = None, *,
-        local: Collection[str] = (),
-    ) -> None:  # fmt: skip
+        self, grants: Mapping[str, Grants], clock: Clock | None = None, *, local: Collection[str] = ()
+    ) -> None:
         """`local` are the connectors of this machine (`ConnectorSpec.local`)."""
         self._config = dict(grants)
         self._local = frozenset(local)
@@ -70,9 +69,7 @@ class Authorization:
         rows = await store.read(people.grants)
         self._granted = {row.person: row for row in rows}
 
-    def set_members(
-        self, connector: str, group: str, members: Collection[str], until: float
-    ) -> None:
+    def set_members(self, connector: str, group: str, members: Collection[str], until: float) -> None:
         """Who is in a platform's group; believed until then, on the monotonic clock."""
         self._groups[connector, group] = (frozenset(members), until)
 
@@ -145,12 +142,15 @@ class Authorization:
         ]
         found += [
             Granted(
-                person=row.person, role=row.role, since=row.since, by=row.given_by,
+                person=row.person,
+                role=row.role,
+                since=row.since,
+                by=row.given_by,
                 source="paired" if row.given_by == people.PAIRING else "granted",
             )
             for row in self._granted.values()
             if row.person.partition(":")[0] in self._config
-        ]  # fmt: skip
+        ]
         found += [
             Granted(person=f"{name}:{id_}", role="rater", source="group", by=group)
             for name, grants in self._config.items()

@@ -23,13 +23,18 @@ class Inbox:
         self._authorization = authorization
 
     async def page(
-        self, user: UserRef, *, connector: str, since: float | None, text: str, rated: bool,
-        before: str, limit: int,
-    ) -> Sequence[Waiting]:  # fmt: skip
+        self,
+        user: UserRef,
+        *,
+        connector: str,
+        since: float | None,
+        text: str,
+        rated: bool,
+        before: str,
+        limit: int,
+    ) -> Sequence[Waiting]:
         """As `ConnectorHost.inbox`; nothing for whoever may not rate."""
-        wanted = review_queue.Filter(
-            connector=connector, since=since, text=text, rated=rated, before=before
-        )
+        wanted = review_queue.Filter(connector=connector, since=since, text=text, rated=rated, before=before)
         most = max(1, min(limit, _MOST))
 
         async def operation(db: aiosqlite.Connection) -> Sequence[Waiting]:
@@ -68,9 +73,7 @@ async def viewer_of(
     )
 
 
-async def shown(
-    db: aiosqlite.Connection, authorization: Authorization, event: RatingEvent
-) -> str | None:
+async def shown(db: aiosqlite.Connection, authorization: Authorization, event: RatingEvent) -> str | None:
     """The answer that a rating out of the inbox names; None for one that its sender may not see."""
     viewer = await viewer_of(db, authorization, event.user)
     if viewer is None or event.message_id or not event.turn:

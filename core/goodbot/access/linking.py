@@ -19,9 +19,7 @@ _PLACED = "placed "
 _CHANGED = "a rating that it was trained on counts otherwise since two accounts are one person's"
 
 
-async def join(
-    db: aiosqlite.Connection, scope: str, first: str, second: str, now: float
-) -> Sequence[str]:
+async def join(db: aiosqlite.Connection, scope: str, first: str, second: str, now: float) -> Sequence[str]:
     """Two accounts (`connector:id`) are one person from now on; returns all accounts of theirs."""
     if second in await people.accounts(db, first):
         return await people.accounts(db, first)
@@ -55,9 +53,8 @@ async def part(
 
 
 async def adopt(
-    db: aiosqlite.Connection, authorization: Authorization, scope: str, first: str, second: str,
-    now: float,
-) -> None:  # fmt: skip
+    db: aiosqlite.Connection, authorization: Authorization, scope: str, first: str, second: str, now: float
+) -> None:
     """An account of this machine is its owner's own, as `first` is; a `share off` holds for it too."""
     for note in (_PLACED, OWN):
         await settings.tell_once(db, f"{note}{second}")
@@ -90,9 +87,13 @@ async def adopted(db: aiosqlite.Connection, accounts: Sequence[str]) -> list[str
 
 
 async def put_back(
-    db: aiosqlite.Connection, authorization: Authorization, scope: str, accounts: Sequence[str],
-    own: Sequence[str], now: float,
-) -> None:  # fmt: skip
+    db: aiosqlite.Connection,
+    authorization: Authorization,
+    scope: str,
+    accounts: Sequence[str],
+    own: Sequence[str],
+    now: float,
+) -> None:
     """After `forget` of these accounts: those of this machine are together as they were.
 
     `own` are those that were `adopted` before it: nobody else becomes the owner's own by forgetting.

@@ -39,9 +39,7 @@ def default_grants(connector: str, grants: Grants) -> Grants:
 class Logins:
     """Makes codes and takes them back."""
 
-    def __init__(
-        self, *, store: Store, clock: Clock, authorization: Authorization, scope: str
-    ) -> None:
+    def __init__(self, *, store: Store, clock: Clock, authorization: Authorization, scope: str) -> None:
         self._store = store
         self._clock = clock
         self._authorization = authorization
@@ -52,9 +50,7 @@ class Logins:
         """A fresh code for a user id of the web connector; the one before it is dead."""
         code = secrets.token_urlsafe(16)
         expires = self._clock.now() + SECONDS
-        await self._store.write(
-            lambda db: codes.put(db, _LOGIN, f"{WEB}:{user}", _hash(code), expires, "")
-        )
+        await self._store.write(lambda db: codes.put(db, _LOGIN, f"{WEB}:{user}", _hash(code), expires, ""))
         return code
 
     async def redeem(self, code: str) -> str:
@@ -78,9 +74,7 @@ class Logins:
             if origin(who):
                 await linking.join(db, self._scope, origin(who), who, now)
             owns = self._authorization.is_owner(who)
-            await settings.record(
-                db, who if owns else await settings.alias(db, who), "log in", {}, now
-            )
+            await settings.record(db, who if owns else await settings.alias(db, who), "log in", {}, now)
             return who.partition(":")[2]
 
         return await self._store.write(operation)

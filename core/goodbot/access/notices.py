@@ -35,9 +35,15 @@ class Notices:
     """Posts what is due. `post` may be called at any time, from anywhere."""
 
     def __init__(
-        self, *, store: Store, clock: Clock, authorization: Authorization, days: float,
-        connectors: Mapping[str, Connector], errors: Mapping[str, str],
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        authorization: Authorization,
+        days: float,
+        connectors: Mapping[str, Connector],
+        errors: Mapping[str, str],
+    ) -> None:
         self._store = store
         self._clock = clock
         self._authorization = authorization
@@ -66,15 +72,12 @@ class Notices:
             for id_ in (grants.channels if grants else ())
         ]
         now = self._clock.now()
-        await self._store.write(
-            lambda db: channels.settle(db, name, connector.account, configured, now)
-        )
+        await self._store.write(lambda db: channels.settle(db, name, connector.account, configured, now))
 
     async def _post(self, connector: Connector, channel: channels.Channel) -> None:
         where = ChannelRef(
-            connector=channel.connector, account=channel.account, id=channel.channel,
-            kind=ChannelKind.SHARED,
-        )  # fmt: skip
+            connector=channel.connector, account=channel.account, id=channel.channel, kind=ChannelKind.SHARED
+        )
         try:
             await connector.send(where, Reply(text=self._text, silent=True))
             await self._store.write(lambda db: channels.set_noticed(db, channel, self._clock.now()))
@@ -83,9 +86,6 @@ class Notices:
         except Exception as error:
             if channel not in self._complained:  # it is tried again every half minute
                 logger.warning(
-                    "%s: the notice of %s was not posted: %s",
-                    channel.connector,
-                    channel.channel,
-                    error,
+                    "%s: the notice of %s was not posted: %s", channel.connector, channel.channel, error
                 )
                 self._complained.add(channel)

@@ -61,9 +61,7 @@ def read(text: str) -> str:
     return code if all(c in ALPHABET for c in code) and _mixed(code) else ""
 
 
-async def pair(
-    db: aiosqlite.Connection, user: UserRef, text: str, now: float, *, counts: bool
-) -> bool:
+async def pair(db: aiosqlite.Connection, user: UserRef, text: str, now: float, *, counts: bool) -> bool:
     """Make the sender of a connector's open code an owner; False when the text is none.
 
     A wrong one counts, unless it came from somebody who has no need to guess (`counts`).
@@ -87,9 +85,7 @@ async def _redeem_pairing(
         await codes.kill(db, PAIR, connector)
         return True
     if counts and await codes.fail(db, PAIR, connector) == MAX_FAILURES:
-        logger.warning(
-            "the pairing code of %s is locked after %d wrong ones", connector, MAX_FAILURES
-        )
+        logger.warning("the pairing code of %s is locked after %d wrong ones", connector, MAX_FAILURES)
     return False
 
 
@@ -99,9 +95,7 @@ async def locked(db: aiosqlite.Connection, now: float) -> list[str]:
     return [code.subject for code in held if code.failures >= MAX_FAILURES]
 
 
-async def redeem_link(
-    db: aiosqlite.Connection, guesser: str, code: str, now: float
-) -> tuple[str, bool]:
+async def redeem_link(db: aiosqlite.Connection, guesser: str, code: str, now: float) -> tuple[str, bool]:
     """`(who made this link code, whether to guess on)`; nobody ("") when it is wrong.
 
     A wrong guess names no code, so it counts against the guesser: nobody can end another's code.

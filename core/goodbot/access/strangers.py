@@ -33,9 +33,7 @@ async def who_teaches(
     return "Only the people its owner has named teach this bot."
 
 
-async def who_administers(
-    db: aiosqlite.Connection, user: UserRef, channel: ChannelRef, command: str
-) -> str:
+async def who_administers(db: aiosqlite.Connection, user: UserRef, channel: ChannelRef, command: str) -> str:
     """To somebody named who typed an owner's command; empty where others read, and they know."""
     first = await settings.tell_once(db, f"owners {person(user)}")
     if not first and channel.kind is not ChannelKind.PRIVATE:

@@ -12,9 +12,7 @@ from goodbot.api.events import Button, CommandEvent, PressEvent
 from goodbot.api.labels import STARS, star_value
 
 THUMBS = (Button(action="good", label="👍 Good"), Button(action="bad", label="👎 Bad"))
-STAR_ROW = tuple(
-    Button(action=f"star:{count}", label=f"{count} ★") for count in range(1, STARS + 1)
-)
+STAR_ROW = tuple(Button(action=f"star:{count}", label=f"{count} ★") for count in range(1, STARS + 1))
 RETRY = "again"
 """`again:HINT`: another answer in place of this one."""
 COMMAND = "run"
@@ -69,9 +67,14 @@ def typed(press: PressEvent) -> CommandEvent:
     """The command that a press stands for, as if whoever pressed had typed it there."""
     name, _, args = press.action.removeprefix(f"{COMMAND}:").strip().partition(" ")
     return CommandEvent(
-        event_id=press.event_id, order=press.order, user=press.user, channel=press.channel,
-        name=name, args=args.strip(), reply_to=press.message_id,
-    )  # fmt: skip
+        event_id=press.event_id,
+        order=press.order,
+        user=press.user,
+        channel=press.channel,
+        name=name,
+        args=args.strip(),
+        reply_to=press.message_id,
+    )
 
 
 def run(command: str, label: str) -> Button:

@@ -151,20 +151,20 @@ class StepStats:
     @classmethod
     def nothing(cls) -> StepStats:
         """A batch that was skipped, since all its advantages are 0."""
-        return cls(
-            loss=0, kl=0, token_acceptance=0, trajectory_acceptance=0, grad_norm=0, skipped=True
-        )
+        return cls(loss=0, kl=0, token_acceptance=0, trajectory_acceptance=0, grad_norm=0, skipped=True)
 
     @classmethod
     def of(cls, batch: TrainingBatch, sums: Mapping[str, float], grad_norm: float) -> StepStats:
         """From the sums that a `LossFunction` gives over the parts of `batch`."""
         tokens = float(batch.mask.sum())
         return cls(
-            loss=sums["loss"], kl=sums["kl"] / tokens,
+            loss=sums["loss"],
+            kl=sums["kl"] / tokens,
             token_acceptance=sums["tokens_accepted"] / tokens,
             trajectory_acceptance=sums["trajectories_accepted"] / len(batch.sequences),
-            grad_norm=grad_norm, tokens=int(tokens),
-        )  # fmt: skip
+            grad_norm=grad_norm,
+            tokens=int(tokens),
+        )
 
 
 class Sampler(Protocol):
@@ -192,9 +192,7 @@ class Sampler(Protocol):
         """
         ...
 
-    def sample(
-        self, request: SampleRequest, on_text: Callable[[str], bool] | None = None
-    ) -> Sampled:
+    def sample(self, request: SampleRequest, on_text: Callable[[str], bool] | None = None) -> Sampled:
         """Sample one answer.
 
         `on_text(new text)` is called once a token (the text may be empty, and never ends inside a
@@ -207,9 +205,12 @@ class Sampler(Protocol):
         ...
 
     def start(
-        self, key: Hashable, request: SampleRequest, version: int,
+        self,
+        key: Hashable,
+        request: SampleRequest,
+        version: int,
         on_text: Callable[[str], bool] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Begin an answer by a loaded version, beside those that are being written.
 
         `step` writes it, as `sample` would; `activate` and `load_adapter` do not disturb it. Raises
@@ -232,9 +233,7 @@ class Sampler(Protocol):
         """Whether an answer by this version (by any) has begun and was not given back by `step`."""
         ...
 
-    def first_tokens(
-        self, messages: Sequence[Message], *, version: int, top: int
-    ) -> dict[str, float]:
+    def first_tokens(self, messages: Sequence[Message], *, version: int, top: int) -> dict[str, float]:
         """As `TrainingBackend.first_tokens`, of a loaded version. Raises AdapterError."""
         ...
 
@@ -250,9 +249,14 @@ class TrainingBackend(Protocol):
         ...
 
     def load(
-        self, model: Path, *, lora: LoraSettings, adapter: Path | None = None, seed: int = 0,
+        self,
+        model: Path,
+        *,
+        lora: LoraSettings,
+        adapter: Path | None = None,
+        seed: int = 0,
         bits: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Load a local model directory; start from `adapter` (PEFT layout) or a fresh one.
 
         Never touches the network and never runs code from the directory. A parent `adapter` keeps
@@ -262,9 +266,7 @@ class TrainingBackend(Protocol):
         """
         ...
 
-    def tokenize(
-        self, messages: Sequence[Message], response: str, thought: str = ""
-    ) -> TokenizedTurn:
+    def tokenize(self, messages: Sequence[Message], response: str, thought: str = "") -> TokenizedTurn:
         """Token ids by the model's own template, a thought among the prompt's; the end token is the last."""
         ...
 
@@ -278,9 +280,7 @@ class TrainingBackend(Protocol):
         """
         ...
 
-    def first_tokens(
-        self, messages: Sequence[Message], *, top: int, adapter: bool
-    ) -> dict[str, float]:
+    def first_tokens(self, messages: Sequence[Message], *, top: int, adapter: bool) -> dict[str, float]:
         """How an answer may begin: text of the `top` likeliest first tokens → log-prob at temperature 1.
 
         The text is what the tokenizer makes of that one token; of two that read alike, the likelier.
@@ -289,9 +289,13 @@ class TrainingBackend(Protocol):
         ...
 
     def train(
-        self, batches: Iterator[TrainingBatch], settings: OptimizerSettings, loss: LossFunction, *,
+        self,
+        batches: Iterator[TrainingBatch],
+        settings: OptimizerSettings,
+        loss: LossFunction,
+        *,
         checkpoint: Path | None = None,
-    ) -> Iterator[StepStats]:  # fmt: skip
+    ) -> Iterator[StepStats]:
         """One optimizer step a batch, lazily; a batch whose advantages are all 0 is skipped.
 
         With `checkpoint`, a directory that `save_checkpoint` has written under the same settings,
@@ -310,9 +314,7 @@ class TrainingBackend(Protocol):
         """
         ...
 
-    def examine(
-        self, batch: TrainingBatch, settings: OptimizerSettings, loss: LossFunction
-    ) -> StepStats:
+    def examine(self, batch: TrainingBatch, settings: OptimizerSettings, loss: LossFunction) -> StepStats:
         """What a step on this batch would report, finite or not, without taking it.
 
         Nothing changes, and a `train` that waits between two steps is not disturbed.

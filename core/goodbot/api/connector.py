@@ -204,9 +204,7 @@ class Connector(ABC):
         was replaced), then what did not fit. When no new answer comes, `finish` gets the old one back.
         By default they are edited at `finish` where EDITS is declared; else it is a new answer.
         """
-        return _Collected(
-            self, channel, messages if Capability.EDITS in self.spec.capabilities else ()
-        )
+        return _Collected(self, channel, messages if Capability.EDITS in self.spec.capabilities else ())
 
     async def acknowledge(self, event: Event, receipt: Receipt) -> None:  # noqa: B027
         """Tell one person what became of their event, privately; by default nothing is shown.

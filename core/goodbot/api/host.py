@@ -35,9 +35,7 @@ class ConnectorHost(Protocol):
         """Our own model, for a connector that hands on what other programs ask."""
         ...
 
-    async def submit(
-        self, events: Sequence[Event], *, cursor: str | None = None
-    ) -> tuple[Receipt, ...]:
+    async def submit(self, events: Sequence[Event], *, cursor: str | None = None) -> tuple[Receipt, ...]:
         """Take events in; returns after ONE commit of the events and the connector's cursor.
 
         The platform's acknowledgement must leave after this returns, never before.
@@ -73,9 +71,16 @@ class ConnectorHost(Protocol):
         ...
 
     async def inbox(
-        self, user: UserRef, *, connector: str = "", since: float | None = None, text: str = "",
-        rated: bool = False, before: str = "", limit: int = 50,
-    ) -> Sequence[Waiting]:  # fmt: skip
+        self,
+        user: UserRef,
+        *,
+        connector: str = "",
+        since: float | None = None,
+        text: str = "",
+        rated: bool = False,
+        before: str = "",
+        limit: int = 50,
+    ) -> Sequence[Waiting]:
         """Answers of every connector that this person may see, newest first. Needs INBOX.
 
         Those that they have not rated, with `rated` those that they have. `connector` narrows it

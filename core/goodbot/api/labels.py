@@ -83,9 +83,7 @@ def fold(events: Iterable[LedgerEvent]) -> Label | None:
         event
         for event in latest.values()
         if event.event_id not in killed
-        and not any(
-            _at(event) < sweeps[source] for source in ("", event.source) if source in sweeps
-        )
+        and not any(_at(event) < sweeps[source] for source in ("", event.source) if source in sweeps)
     ]
     rated = [event for event in live if event.kind is RatingKind.RATE]
     if not rated:

@@ -18,13 +18,10 @@ _Value = TypeVar("_Value")
 Pattern = re.Pattern[str]
 BREAK = "\u2060"
 _INNER = r"[^|｜<>'\"{}\s]{1,48}"
-_SIGNS = (
-    rf"<\|{_INNER}\|?>|<{_INNER}\|>|<｜{_INNER}｜>|<</?[A-Z]{{2,12}}>>|\[/?[A-Za-z][A-Z_]{{2,30}}\]"
-)
+_SIGNS = rf"<\|{_INNER}\|?>|<{_INNER}\|>|<｜{_INNER}｜>|<</?[A-Z]{{2,12}}>>|\[/?[A-Za-z][A-Z_]{{2,30}}\]"
 _WRITTEN = re.compile(rf"{_SIGNS}|</?[a-z][a-z_]{{0,30}}>")
 _BRACKETS = (
-    "INST SYSTEM_PROMPT AVAILABLE_TOOLS TOOL_CALLS TOOL_RESULTS TOOL_CONTENT ARGS CALL_ID THINK "
-    "IMG gMASK"
+    "INST SYSTEM_PROMPT AVAILABLE_TOOLS TOOL_CALLS TOOL_RESULTS TOOL_CONTENT ARGS CALL_ID THINK IMG gMASK"
 )
 _ANGLES = (
     "s bos eos pad unk start_of_turn end_of_turn start_of_image end_of_image sop eop think "
@@ -80,9 +77,7 @@ def _of(model: Path, *_: object) -> Pattern:
 
 def broken(value: _Value, found: Pattern) -> _Value:
     """The same words with each mark broken, however deep they lie."""
-    return cast(
-        "_Value", _mapped(value, lambda text: found.sub(lambda match: match[0] + BREAK, text))
-    )
+    return cast("_Value", _mapped(value, lambda text: found.sub(lambda match: match[0] + BREAK, text)))
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:

@@ -32,9 +32,7 @@ logger = logging.getLogger(__name__)
 GROUP = "goodbot"
 """The entry-point group that plugins are found in."""
 
-_Spec = TypeVar(
-    "_Spec", ConnectorSpec, BackendSpec, ServerSpec, RewardPolicy, ModelSpec, TrackerSpec
-)
+_Spec = TypeVar("_Spec", ConnectorSpec, BackendSpec, ServerSpec, RewardPolicy, ModelSpec, TrackerSpec)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +87,8 @@ class PluginHost:
         if missing := sorted(wanted - found):
             known = instead(missing[0], found - wanted)
             raise config_error(
-                where, "enable",
-                f"[plugins] enable names {missing[0]!r}, which is not installed; {known}",
-            )  # fmt: skip
+                where, "enable", f"[plugins] enable names {missing[0]!r}, which is not installed; {known}"
+            )
 
     def register(self, plugin: object, name: str) -> None:
         """Add one plugin object by hand, as tests and programs do that embed goodbot."""
@@ -284,9 +281,7 @@ def automatic_backend(backends: Mapping[str, BackendSpec]) -> BackendSpec:
         raise ConfigError("no plugin offers a training backend: install goodbot whole")
     if installed := [one for one in backends.values() if not missing_modules(one.requires)]:
         return max(installed, key=lambda one: one.priority)
-    return min(
-        backends.values(), key=lambda one: (one.download is None, one.download, -one.priority)
-    )
+    return min(backends.values(), key=lambda one: (one.download is None, one.download, -one.priority))
 
 
 def reward_policy(plugins: PluginHost, wanted: str, where: Where | None = None) -> RewardPolicy:

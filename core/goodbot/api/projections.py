@@ -13,8 +13,18 @@ from typing import Any
 
 from goodbot.base.errors import ConfigError
 
-_UNGATED = {"bloom", "falcon", "gpt2", "gpt_bigcode", "gpt_neox", "gptj", "nemotron", "opt", "phi",
-            "starcoder2"}  # fmt: skip
+_UNGATED = {
+    "bloom",
+    "falcon",
+    "gpt2",
+    "gpt_bigcode",
+    "gpt_neox",
+    "gptj",
+    "nemotron",
+    "opt",
+    "phi",
+    "starcoder2",
+}
 _ONE_QKV = {"bloom", "falcon", "gpt2", "gpt_bigcode", "gpt_neox", "phi3"}
 _ONE_GATE_UP = {"glm", "glm4", "phi3"}
 _HUGE = 1 << 26
@@ -216,9 +226,7 @@ class Sizes:
         for outputs, inputs in ((2 * width, hidden), (hidden, width)):
             yield Projection(outputs=outputs, inputs=inputs, count=count, active=active)
             if self.kind == "gpt_oss":
-                yield Projection(
-                    outputs=outputs, inputs=1, count=count, active=active, adapted=False
-                )
+                yield Projection(outputs=outputs, inputs=1, count=count, active=active, adapted=False)
         if self.get("shared_intermediate_size"):
             return
         if shared := self._shared():

@@ -41,11 +41,7 @@ class Moments:
         """mean = Σr / n, deviation = sqrt(Σ(r - mean)² / n); all zero of none."""
         if not rewards:
             return cls()
-        return cls(
-            mean=statistics.fmean(rewards),
-            deviation=statistics.pstdev(rewards),
-            count=len(rewards),
-        )
+        return cls(mean=statistics.fmean(rewards), deviation=statistics.pstdev(rewards), count=len(rewards))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

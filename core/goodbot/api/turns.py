@@ -67,8 +67,13 @@ class Turn:
             self,
             messages=[*self.messages[:start], *left, self.messages[-1]],
             context=tuple(c for c, keep in zip(self.context, kept, strict=True) if keep),
-            prompt_tokens=(), tokens=(), logprobs=(), lifts=(), thought="", thought_tokens=0,
-        )  # fmt: skip
+            prompt_tokens=(),
+            tokens=(),
+            logprobs=(),
+            lifts=(),
+            thought="",
+            thought_tokens=0,
+        )
 
     def read_by(self, vocabulary: int) -> Turn:
         """The turn as a model of so many token ids (0: not known) can read it: else its words alone.
@@ -98,9 +103,16 @@ class Turn:
         start = self._asked_at()
         kept = [message for message in self.messages[:start] if message["role"] == "system"]
         return replace(
-            self, messages=[*kept, *self.messages[start:]], context=(), prompt_tokens=(), tokens=(),
-            logprobs=(), lifts=(), thought="", thought_tokens=0,
-        )  # fmt: skip
+            self,
+            messages=[*kept, *self.messages[start:]],
+            context=(),
+            prompt_tokens=(),
+            tokens=(),
+            logprobs=(),
+            lifts=(),
+            thought="",
+            thought_tokens=0,
+        )
 
     def said(self, which: Callable[[str, str], bool]) -> list[str]:
         """What was said to us in those earlier exchanges of its prompt, `which(turn, person)`."""
@@ -124,11 +136,7 @@ def turn_id(event: Event) -> str:
 
 def ids(event: Event) -> dict[str, str]:
     """What a log may say of an event: never its text."""
-    return {
-        "event_id": event.event_id,
-        "turn": turn_id(event),
-        "connector": event.user.connector,
-    }
+    return {"event_id": event.event_id, "turn": turn_id(event), "connector": event.user.connector}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

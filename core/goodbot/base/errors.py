@@ -25,9 +25,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-TYPE_CHECKING = (
-    False  # `typing` and `logging` are slow to import, and `goodbot status` needs neither
-)
+TYPE_CHECKING = False  # `typing` and `logging` are slow to import, and `goodbot status` needs neither
 if TYPE_CHECKING:
     import logging
 
@@ -60,9 +58,7 @@ class MissingExtraError(GoodbotError):
     """A plugin needs packages that are not installed. `extra` is its distribution's."""
 
     def __init__(self, what: str, extra: str) -> None:
-        from goodbot.base.packages import (
-            install_line,  # reads what is installed: only where it is said
-        )
+        from goodbot.base.packages import install_line  # reads what is installed: only where it is said
 
         self.extra = extra
         super().__init__(f"{what} needs packages that are not installed: {install_line(extra)}")

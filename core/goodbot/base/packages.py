@@ -23,9 +23,16 @@ from goodbot.base import proxies, spawn
 
 NAME = "goodbot"
 _NEEDED = (
-    *proxies.VARIABLES, "SSL_CERT_*", "NETRC", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "CC", "CXX", "CFLAGS",
+    *proxies.VARIABLES,
+    "SSL_CERT_*",
+    "NETRC",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "CC",
+    "CXX",
+    "CFLAGS",
     "LDFLAGS",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +105,7 @@ def extras_here() -> list[str]:
     """Goodbot's extras whose packages are all here; `dev` is a developer's own affair."""
     ours = metadata.distribution(NAME)
     extras: list[str] = ours.metadata.get_all("Provides-Extra") or []
-    return sorted(
-        extra for extra in extras
-        if extra != "dev" and all(map(_is_here, _expanded(ours, extra)))
-    )  # fmt: skip
+    return sorted(extra for extra in extras if extra != "dev" and all(map(_is_here, _expanded(ours, extra))))
 
 
 def _distributions() -> Iterator[metadata.Distribution]:
@@ -117,10 +121,7 @@ def _expanded(distribution: metadata.Distribution, extra: str) -> Iterator[str]:
     for line in distribution.requires or ():
         requirement, _, marker = (part.strip() for part in line.partition(";"))
         terms = dict(_term(one) for one in marker.split(" and ") if one)
-        if (
-            terms.pop("extra", None) != extra
-            or terms.pop("sys_platform", sys.platform) != sys.platform
-        ):
+        if terms.pop("extra", None) != extra or terms.pop("sys_platform", sys.platform) != sys.platform:
             continue
         name, _, inner = requirement.partition("[")
         if inner and name == distribution.name:

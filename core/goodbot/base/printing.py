@@ -28,9 +28,7 @@ def printable(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
-def say(
-    text: str = "", *, file: TextIO | None = None, end: str = "\n", flush: bool = False
-) -> None:
+def say(text: str = "", *, file: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:
     """Print a text for people, to stdout unless `file` says otherwise."""
     print(printable(text), file=file or sys.stdout, end=end, flush=flush)
 

@@ -17,9 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 from goodbot.base.errors import FatalConnectorError
 
 VARIABLES = tuple(
-    case
-    for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
-    for case in (name, name.upper())
+    case for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy") for case in (name, name.upper())
 )
 """What decides, of the environment."""
 _SECURE = {"https": True, "wss": True, "http": False, "ws": False}

@@ -83,10 +83,7 @@ _SHAPES = (
     ),
     ("/webhooks/", rf"(/webhooks/)[0-9]{{17,20}}/{_WIDE}{{60,}}+"),
     ("hooks.slack.com/", r"(hooks\.slack\.com/)[a-z]{1,20}/[A-Za-z0-9/]{20,}+"),
-    (
-        "eyJ",
-        rf"(){_begins('eyJ', _WIDE)}{_WIDE}{{10,}}+(?:\.{_WIDE}*+){{1,3}}\.{_WIDE}++",
-    ),  # JSON web tokens
+    ("eyJ", rf"(){_begins('eyJ', _WIDE)}{_WIDE}{{10,}}+(?:\.{_WIDE}*+){{1,3}}\.{_WIDE}++"),  # JSON web tokens
     ("key-", rf"(){_begins('key-', _WIDE)}{_hex(32)}"),  # Mailgun's
     ("earer ", r"(earer )(?=[A-Za-z._~+/-]{0,60}[0-9])[A-Za-z0-9._~+/-]{24,}+=*+"),
     ("asic ", r"(asic )(?=[A-Za-z+/]{0,60}[0-9=])[A-Za-z0-9+/]{12,}+=*+"),

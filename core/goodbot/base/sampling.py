@@ -57,9 +57,7 @@ class Filters:
     @classmethod
     def parse(cls, told: Mapping[str, Any]) -> Filters:
         """Those of a mapping that may hold other keys. Raises ValueError with a sentence."""
-        return cls(
-            **{name: checked(name, told[name]) for name in _OFF if told.get(name) is not None}
-        )
+        return cls(**{name: checked(name, told[name]) for name in _OFF if told.get(name) is not None})
 
 
 UNFILTERED = Filters()
@@ -81,7 +79,7 @@ _RULES: Mapping[str, tuple[Callable[[float], bool], str]] = {
     "top_p": (lambda n: 0 < n <= 1, "must be above 0 and at most 1, which is all tokens"),
     "min_p": (lambda n: 0 <= n < 1, "must be 0 (off) or a share below 1"),
     "repetition_penalty": (lambda n: n > 0, "must be above 0; 1 is none"),
-}  # fmt: skip
+}
 
 
 def checked(name: str, value: object) -> Any:
@@ -111,9 +109,7 @@ class Sampling:
 
     def data(self) -> dict[str, Any]:
         """As JSON takes it."""
-        return {
-            "temperature": self.temperature, **asdict(self.filters), "notes": list(self.notes),
-        }  # fmt: skip
+        return {"temperature": self.temperature, **asdict(self.filters), "notes": list(self.notes)}
 
 
 def of(model: Path, wanted: Mapping[str, float]) -> Sampling:
@@ -132,14 +128,14 @@ def of(model: Path, wanted: Mapping[str, float]) -> Sampling:
     if any(name in named for name in _RULES):
         source = "as the model's makers say"
     if own:
-        source = (
-            f"{source}, but for [serving.sampling]" if set(found) - set(own) else "as configured"
-        )
+        source = f"{source}, but for [serving.sampling]" if set(found) - set(own) else "as configured"
     temperature = found.pop("temperature")
     return Sampling(
-        temperature=temperature, filters=Filters.parse(found), source=source,
+        temperature=temperature,
+        filters=Filters.parse(found),
+        source=source,
         notes=tuple(words for name, words in notes.items() if name not in own),
-    )  # fmt: skip
+    )
 
 
 def recommended(model: Path) -> tuple[dict[str, Any], dict[str, str]]:
@@ -168,9 +164,7 @@ def recommended(model: Path) -> tuple[dict[str, Any], dict[str, str]]:
             named[name] = checked(name, told[name])
         except ValueError as error:
             given = json.dumps(told[name])[:40]
-            notes[name] = (
-                f"its generation_config.json says {name} {given}, which is not taken: {error}"
-            )
+            notes[name] = f"its generation_config.json says {name} {given}, which is not taken: {error}"
     return named, notes
 
 

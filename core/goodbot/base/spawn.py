@@ -27,12 +27,46 @@ from goodbot.base import scratch
 from goodbot.base.scratch import Scratch
 
 _KEPT = (
-    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLUMNS", "TMPDIR",
-    "XDG_*", "PYTHONUSERBASE", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
-    "HF_HOME", "HF_HUB_CACHE", "CUDA_*", "NVIDIA_*", "ROCM_*", "ROCR_*", "HIP_*", "HSA_*", "GPU_*",
-    "MIOPEN_*", "ZE_*", "MLX_*", "METAL_*", "PYTORCH_*", "TORCH_*", "TORCHDYNAMO_*",
-    "OMP_*", "GOMP_*", "KMP_*", "MKL_*", "OPENBLAS_*", "GGML_*",
-)  # fmt: skip
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "TERM",
+    "COLUMNS",
+    "TMPDIR",
+    "XDG_*",
+    "PYTHONUSERBASE",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "HF_HOME",
+    "HF_HUB_CACHE",
+    "CUDA_*",
+    "NVIDIA_*",
+    "ROCM_*",
+    "ROCR_*",
+    "HIP_*",
+    "HSA_*",
+    "GPU_*",
+    "MIOPEN_*",
+    "ZE_*",
+    "MLX_*",
+    "METAL_*",
+    "PYTORCH_*",
+    "TORCH_*",
+    "TORCHDYNAMO_*",
+    "OMP_*",
+    "GOMP_*",
+    "KMP_*",
+    "MKL_*",
+    "OPENBLAS_*",
+    "GGML_*",
+)
 """Of our environment, what any child may need: where things are, and which processors to use."""
 _XDG = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")
 _CACHES = ("CUDA_CACHE_PATH", "MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR", "TRITON_CACHE_DIR")
@@ -65,15 +99,8 @@ def child_environment(*more: str, secrets: Collection[str] = ()) -> dict[str, st
     `more` are the names or patterns that this child needs besides; what sounds like a secret is not
     among them. `secrets` are the names of those that this child is there to use.
     """
-    kept = {
-        name: value for name, value in os.environ.items() if name in secrets or _kept(name, more)
-    }
-    return {
-        **kept,
-        "HF_HUB_OFFLINE": "1",
-        "TOKENIZERS_PARALLELISM": "false",
-        "PYTHONUNBUFFERED": "1",
-    }
+    kept = {name: value for name, value in os.environ.items() if name in secrets or _kept(name, more)}
+    return {**kept, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONUNBUFFERED": "1"}
 
 
 def python(*words: str) -> tuple[str, ...]:
@@ -82,9 +109,12 @@ def python(*words: str) -> tuple[str, ...]:
 
 
 async def start(
-    *command: str, environ: Mapping[str, str] | None = None, cwd: Path | str = os.sep,
-    cage: Cage | None = None, **options: Any,
-) -> asyncio.subprocess.Process:  # fmt: skip
+    *command: str,
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | str = os.sep,
+    cage: Cage | None = None,
+    **options: Any,
+) -> asyncio.subprocess.Process:
     """A child with pipes as `asyncio.create_subprocess_exec` has them. Raises OSError.
 
     It is cancelled only once the process is there: cancelled half way, CPython's own kills the child,
@@ -113,10 +143,13 @@ async def start(
 def why_not(error: OSError) -> str:
     """Why a child could not be started, and what helps, as a clause."""
     helps = {
-        errno.ENOSPC: "make room on the disk", errno.EDQUOT: "make room on the disk",
-        errno.ENOMEM: "close other programs", errno.EAGAIN: "close other programs",
-        errno.EMFILE: "start goodbot with a higher `ulimit -n`", errno.ENFILE: "close other programs",
-    }.get(error.errno or 0, "`goodbot doctor` looks for the cause")  # fmt: skip
+        errno.ENOSPC: "make room on the disk",
+        errno.EDQUOT: "make room on the disk",
+        errno.ENOMEM: "close other programs",
+        errno.EAGAIN: "close other programs",
+        errno.EMFILE: "start goodbot with a higher `ulimit -n`",
+        errno.ENFILE: "close other programs",
+    }.get(error.errno or 0, "`goodbot doctor` looks for the cause")
     return f"it cannot be started ({error.strerror or error}): {helps}"
 
 
@@ -131,9 +164,16 @@ def run(
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     try:
         return subprocess.run(
-            _through(command, environ), stdin=subprocess.DEVNULL, env=environ, cwd=os.sep, text=True,
-            errors="replace", timeout=seconds, check=False, **options,
-        )  # fmt: skip
+            _through(command, environ),
+            stdin=subprocess.DEVNULL,
+            env=environ,
+            cwd=os.sep,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            check=False,
+            **options,
+        )
     except subprocess.TimeoutExpired as error:
         raise TimeoutError(f"{command[0]} did not end within {seconds} s") from error
 
@@ -142,9 +182,14 @@ def leave_running(*command: str, cwd: Path, out: int) -> Running:
     """Start goodbot's own daemon, which goes on when we end and needs the tokens that we were given."""
     environ = {name: value for name, value in os.environ.items() if name not in _NEVER}
     return subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environ, cwd=cwd,
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=out,
+        env=environ,
+        cwd=cwd,
         start_new_session=True,  # Ctrl-C in this terminal is for the chat alone
-    )  # fmt: skip
+    )
 
 
 def ends(process: Running, seconds: float) -> bool:
@@ -171,9 +216,8 @@ def _place() -> Path:
 
 
 def _through(
-    command: Sequence[str], environ: Mapping[str, str], cage: Cage | None = None,
-    scratch: Path | None = None,
-) -> tuple[str, ...]:  # fmt: skip
+    command: Sequence[str], environ: Mapping[str, str], cage: Cage | None = None, scratch: Path | None = None
+) -> tuple[str, ...]:
     """The command as `goodbot.base.cage` runs it. Raises FileNotFoundError."""
     program = shutil.which(command[0], path=environ.get("PATH", os.defpath))
     if program is None:
@@ -185,9 +229,7 @@ def _through(
             "writes": [str(path.absolute()) for path in (*cage.writes, scratch)],
             "hidden": [str(path) for path in (Path.home(), *cages.hidden)],
         }
-    return python(
-        "-m", "goodbot.base.cage", json.dumps(told), os.path.abspath(program), *command[1:]
-    )
+    return python("-m", "goodbot.base.cage", json.dumps(told), os.path.abspath(program), *command[1:])
 
 
 def _at_home(scratch: Path) -> dict[str, str]:

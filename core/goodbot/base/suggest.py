@@ -28,9 +28,7 @@ def instead(wanted: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names) or 'none'}"
     if isinstance(known, Offered) and known.off:
         listed = ", ".join(f'"{name}"' for name in known.off)
-        hint += (
-            f" (a plugin that is installed and off may have it: `[plugins] enable = [{listed}]`)"
-        )
+        hint += f" (a plugin that is installed and off may have it: `[plugins] enable = [{listed}]`)"
     return hint
 
 

@@ -79,12 +79,7 @@ async def _export(arguments: argparse.Namespace) -> int:
     text = f"{name} is in {out} ({size / 1e6:.1f} MB), read back and compared: {use}."
     if notes := proof.get("notes"):
         text = f"{text} Whoever serves it elsewhere must know: {'; '.join(notes)}."
-    told = {
-        "version": known.version if known else 0,
-        "format": kind,
-        "out": str(out),
-        "bytes": size,
-    }
+    told = {"version": known.version if known else 0, "format": kind, "out": str(out), "bytes": size}
     output.print_answer({"text": text, "data": {**told, "proof": proof}}, as_json=arguments.json)
     return 0
 
@@ -96,9 +91,7 @@ async def _ask(arguments: argparse.Namespace, command: str, words: list[str]) ->
         from goodbot.cli import offline
 
         settings = config.load(arguments.home, arguments.config)
-        return asyncio.run(
-            offline.run(settings, command, words, _quiet, server=command == "rollback")
-        )
+        return asyncio.run(offline.run(settings, command, words, _quiet, server=command == "rollback"))
 
     return await asyncio.to_thread(client.ask, arguments.home, command, words, _quiet, alone)
 

@@ -54,9 +54,7 @@ def main(arguments: argparse.Namespace) -> int:
         args.append("wait")
     with output.progress_line(quiet=arguments.json) as progress:
         try:
-            answer = ask(
-                arguments.home, command, args, progress, lambda: _alone(arguments, args, progress)
-            )
+            answer = ask(arguments.home, command, args, progress, lambda: _alone(arguments, args, progress))
         except KeyboardInterrupt:
             if waits:
                 raise StillTrainingError from None
@@ -100,11 +98,7 @@ class StillTrainingError(GoodbotError):
 
 
 def ask(
-    home: Path,
-    command: str,
-    args: list[str],
-    progress: Progress,
-    alone: Callable[[], dict[str, Any]],
+    home: Path, command: str, args: list[str], progress: Progress, alone: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
     """The daemon's answer, or what `alone` does while none runs. Raises GoodbotError.
 
@@ -120,8 +114,7 @@ def ask(
             if time.monotonic() > end:
                 who = f"process {error.pid}" if error.pid else "another process"
                 raise BusyError(
-                    f"{who} has {home} and takes no commands: try again when it is done",
-                    pid=error.pid,
+                    f"{who} has {home} and takes no commands: try again when it is done", pid=error.pid
                 ) from None
         time.sleep(_STEP)
 

@@ -21,9 +21,7 @@ def setup_class(spec: ConnectorSpec) -> type[ConnectorSetup] | None:
     return getattr(import_module(module), name)
 
 
-def prepared(
-    made: type[ConnectorSetup], secrets: Secrets, settings: Any, config: Config
-) -> ConnectorSetup:
+def prepared(made: type[ConnectorSetup], secrets: Secrets, settings: Any, config: Config) -> ConnectorSetup:
     """One that knows the state directory, and where the daemon is reached from this machine."""
     setup = made(secrets, settings)
     setup.home = config.home

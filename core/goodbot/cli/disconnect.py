@@ -30,9 +30,7 @@ def main(arguments: argparse.Namespace) -> int:
     plugins = open_plugins(settings)
     alone = replace(settings, connectors={name: settings.connectors[name]})
     leaving = Leaving(home=arguments.home, config=alone, plugins=plugins, keep_data=True)
-    question = (
-        f"Leave {name}? Its settings and tokens are deleted; ratings and what was learnt stay."
-    )
+    question = f"Leave {name}? Its settings and tokens are deleted; ratings and what was learnt stay."
     if not agrees(question, yes=arguments.yes):
         say("Nothing was removed.")
         return 1
@@ -47,9 +45,7 @@ def main(arguments: argparse.Namespace) -> int:
         if store.delete(secret):
             gone.append(secret)
         if os.environ.get(secret):
-            stays.append(
-                f"{secret} is set in the environment: take it out of the file that sets it"
-            )
+            stays.append(f"{secret} is set in the environment: take it out of the file that sets it")
     daemon = client.call(arguments.home, "status", [], lambda progress: None)
     lines = [f"removed: {what}" for what in gone] + [f"stays: {why}" for why in stays]
     if daemon:

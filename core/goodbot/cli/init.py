@@ -29,9 +29,7 @@ from goodbot.cli.setup.template import NEW
 from goodbot.config.file import ConfigFile
 from goodbot.config.secrets import SecretStore
 
-_FLAGS = (
-    "platform", "keep_token", "backend", "install", "model", "preset", "schedule", "owner", "start",
-)  # fmt: skip
+_FLAGS = ("platform", "keep_token", "backend", "install", "model", "preset", "schedule", "owner", "start")
 _OF_BOT = ("backend", "model", "preset", "schedule")
 """The flags that say what the bot is, wherever people talk to it."""
 _FIRST = "This sets up a bot of your own that learns from your ratings."
@@ -86,9 +84,7 @@ def preview(arguments: argparse.Namespace, draft: Draft) -> int:
     _begin(draft, place, arguments)
     dialogue = Dialogue(_given(arguments), asks=False, out=sys.stderr, colour=False)
     lines = list(program.preview(dialogue, place, draft))
-    text = "\n".join(
-        ["This would change:", *(f"  {line}" for line in lines)] if lines else [_AS_IT_IS]
-    )
+    text = "\n".join(["This would change:", *(f"  {line}" for line in lines)] if lines else [_AS_IT_IS])
     data = {"dry_run": True, "platform": draft.platform, "would_change": lines}
     output.print_answer({"text": text, "data": data}, as_json=arguments.json)
     return 0
@@ -100,9 +96,7 @@ def _begin(draft: Draft, place: Place, arguments: argparse.Namespace) -> None:
         return
     can = [name for name, spec in place.plugins.connectors().items() if spec.setup]
     if draft.platform not in can:
-        raise UsageError(
-            f"no platform {draft.platform[:40]!r} can be set up; {instead(draft.platform, can)}"
-        )
+        raise UsageError(f"no platform {draft.platform[:40]!r} can be set up; {instead(draft.platform, can)}")
     now = place.config
     if now.model.path:
         draft.alone, draft.model = True, now.model.path

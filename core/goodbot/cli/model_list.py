@@ -54,9 +54,14 @@ def _weights(one: Weights, here: Place | None) -> dict[str, Any]:
         except ConfigError as error:
             doubt = str(error)
     return {
-        "reference": one.reference, "path": str(one.path), "bytes": one.bytes,
-        "trainable": None if here is None else not wrong, "fits": fits, "wrong": wrong, "doubt": doubt,
-    }  # fmt: skip
+        "reference": one.reference,
+        "path": str(one.path),
+        "bytes": one.bytes,
+        "trainable": None if here is None else not wrong,
+        "fits": fits,
+        "wrong": wrong,
+        "doubt": doubt,
+    }
 
 
 def _server(server: FoundServer, here: Place | None) -> dict[str, Any]:
@@ -66,10 +71,14 @@ def _server(server: FoundServer, here: Place | None) -> dict[str, Any]:
         cost = estimate(entry.architecture, here, entry.bytes) if entry and here else None
         models.append(
             {
-                "name": model.name, "note": model.note, "bytes": model.bytes, "root": model.root,
-                "weights": entry.name if entry else None, "fits": cost.fits if cost else None,
+                "name": model.name,
+                "note": model.note,
+                "bytes": model.bytes,
+                "root": model.root,
+                "weights": entry.name if entry else None,
+                "fits": cost.fits if cost else None,
             }
-        )  # fmt: skip
+        )
     return {"kind": server.kind, "title": server.title, "url": server.url, "models": models}
 
 
@@ -106,9 +115,7 @@ def _weights_text(model: dict[str, Any]) -> str:
     return f"trainable as {model['weights']}{room}"
 
 
-def _disk_text(
-    weights: list[dict[str, Any]], configured: str | None, settings: config.Config
-) -> list[str]:
+def _disk_text(weights: list[dict[str, Any]], configured: str | None, settings: config.Config) -> list[str]:
     lines = ["On this disk"] if weights else ["No weights on this disk."]
     for one in weights:
         mark = "→" if one["configured"] else " "

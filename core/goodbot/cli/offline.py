@@ -32,9 +32,7 @@ def execute(arguments: argparse.Namespace, args: list[str], progress: Progress) 
     return answer if settings.model.path else _without_model(answer)
 
 
-async def _execute(
-    arguments: argparse.Namespace, args: list[str], progress: Progress
-) -> dict[str, Any]:
+async def _execute(arguments: argparse.Namespace, args: list[str], progress: Progress) -> dict[str, Any]:
     settings = config.load(arguments.home, arguments.config)
     command = find(TABLE, arguments.command)
     assert command is not None  # noqa: S101  the parser knows only these

@@ -124,17 +124,13 @@ def _parser() -> tuple[_Parser, Commands[_Parser]]:
     return parser, commands
 
 
-def _add_globals(
-    parser: argparse.ArgumentParser, default: Any = None, *, hide: bool = False
-) -> None:
+def _add_globals(parser: argparse.ArgumentParser, default: Any = None, *, hide: bool = False) -> None:
     texts = {
         "--home": "the state directory (default: $GOODBOT_HOME or ~/.goodbot)",
         "--config": "the config file (default: config.toml in the state directory)",
     }
     for name, text in texts.items():
-        parser.add_argument(
-            name, type=Path, default=default, help=argparse.SUPPRESS if hide else text
-        )
+        parser.add_argument(name, type=Path, default=default, help=argparse.SUPPRESS if hide else text)
 
 
 def _take_globals_anywhere(commands: Commands[_Parser]) -> None:

@@ -42,11 +42,15 @@ async def _restore(arguments: argparse.Namespace) -> int:
         "is missing. Programs get theirs anew from `goodbot connect`, browsers sign in again."
     )
     data = {
-        "home": str(arguments.home), "before": str(before) if before else None,
-        "created_at": about.created_at, "turns": about.turns, "ratings": about.ratings,
-        "adapters": about.adapters, "notes": list(ready.notes),
+        "home": str(arguments.home),
+        "before": str(before) if before else None,
+        "created_at": about.created_at,
+        "turns": about.turns,
+        "ratings": about.ratings,
+        "adapters": about.adapters,
+        "notes": list(ready.notes),
         "gains": [{"text": gain.text, "accepted": gain.word} for gain in ready.gains],
-    }  # fmt: skip
+    }
     output.print_answer({"text": "\n".join(told), "data": data}, as_json=arguments.json)
     return 0
 

@@ -131,9 +131,8 @@ def _as_asked(arguments: argparse.Namespace, settings: config.Config) -> config.
 
 
 async def _live(
-    settings: config.Config, demo: bool, lock: HomeLock, stop: asyncio.Event,
-    supervision: Supervision,
-) -> bool:  # fmt: skip
+    settings: config.Config, demo: bool, lock: HomeLock, stop: asyncio.Event, supervision: Supervision
+) -> bool:
     """Be one App until it is to stop; True when another is to take over with the config as it is then."""
     control = ControlSocket(settings.home)
     await control.start()  # at once, so that whoever asks is told that it starts
@@ -144,20 +143,21 @@ async def _live(
 
 
 async def _life(
-    settings: config.Config, demo: bool, lock: HomeLock, stop: asyncio.Event,
-    supervision: Supervision, control: ControlSocket,
-) -> bool:  # fmt: skip
+    settings: config.Config,
+    demo: bool,
+    lock: HomeLock,
+    stop: asyncio.Event,
+    supervision: Supervision,
+    control: ControlSocket,
+) -> bool:
     plugins = open_plugins(settings)
     names = [name for spec in plugins.connectors().values() for name in spec.secrets]
     environ = SecretStore(settings.home).environment(names)
-    log.to_stderr(
-        settings.log.level, settings.log.format, [environ.get(name, "") for name in names]
-    )
+    log.to_stderr(settings.log.level, settings.log.format, [environ.get(name, "") for name in names])
     try:
         app = App(
-            settings, plugins, demo_model=demo, lock=lock, machine=read_machine(),
-            http=supervision.http,
-        )  # fmt: skip
+            settings, plugins, demo_model=demo, lock=lock, machine=read_machine(), http=supervision.http
+        )
     except GoodbotError as error:
         raise _NeverUpError(error) from error
     control.app = app

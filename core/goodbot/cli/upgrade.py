@@ -54,9 +54,7 @@ def main(arguments: argparse.Namespace) -> int:
         data = {"available": None, "source": None, "commands": []}
     if data["commands"]:
         text += f"\nStop goodbot before, start it after. {_DATA}"
-    output.print_answer(
-        {"text": text, "data": {"installed": installed, **data}}, as_json=arguments.json
-    )
+    output.print_answer({"text": text, "data": {"installed": installed, **data}}, as_json=arguments.json)
     return 0
 
 
@@ -81,12 +79,20 @@ def _back(arguments: argparse.Namespace) -> int:
 def _available(installed: str) -> str | None:
     """The newer version that pip would install; None if there is none. Raises GoodbotError."""
     command = (
-        *spawn.python("-m", "pip"), "install", "--dry-run", "--no-deps",
+        *spawn.python("-m", "pip"),
+        "install",
+        "--dry-run",
+        "--no-deps",
         "--ignore-installed",  # else pip is content with what is here when the index is silent
-        "--only-binary", ":all:",  # no wheel, no answer: building one would run its code
-        "--quiet", "--no-input", "--disable-pip-version-check", "--report", "-",
+        "--only-binary",
+        ":all:",  # no wheel, no answer: building one would run its code
+        "--quiet",
+        "--no-input",
+        "--disable-pip-version-check",
+        "--report",
+        "-",
         f"{NAME}>={installed}",
-    )  # fmt: skip
+    )
     try:
         done = spawn.run(*command, seconds=_SECONDS, environ=packages.install_environment())
     except TimeoutError:
@@ -106,9 +112,7 @@ def _available(installed: str) -> str | None:
 
 def _reason(said: str) -> str:
     if "No module named pip" in said:
-        return (
-            "this environment has no pip to ask: let the tool that made it look for a newer goodbot"
-        )
+        return "this environment has no pip to ask: let the tool that made it look for a newer goodbot"
     if "no such option" in said:
         return f"pip must be 22.2 or newer: `{packages.pip_line('--upgrade', 'pip')}`"
     errors = [line for line in said.splitlines() if line.startswith("ERROR: ")]

@@ -33,12 +33,8 @@ def _setting_up(commands: Commands[Any]) -> None:
     init.add_argument(
         "--platform", metavar="NAME", help="where people talk to it: telegram, slack, … or terminal"
     )
-    connect = _own(
-        commands, "connect", "set up one platform: telegram, discord, slack, teams, web, …"
-    )
-    connect.add_argument(
-        "name", metavar="NAME", help="one of these, or a plugin's name for its own"
-    )
+    connect = _own(commands, "connect", "set up one platform: telegram, discord, slack, teams, web, …")
+    connect.add_argument("name", metavar="NAME", help="one of these, or a plugin's name for its own")
     connect.add_argument(
         "--dry-run", action="store_true", help="say what it would change, and change nothing"
     )
@@ -47,9 +43,7 @@ def _setting_up(commands: Commands[Any]) -> None:
         _answers(parser)
     manifest = _own(commands, "manifest", "the file from which a platform makes the bot's account")
     manifest.add_argument("name", metavar="NAME", help="which platform: slack, discord, teams, …")
-    manifest.add_argument(
-        "--out", type=Path, metavar="FILE", help="write it there; Teams takes a zip file"
-    )
+    manifest.add_argument("--out", type=Path, metavar="FILE", help="write it there; Teams takes a zip file")
     disconnect = _own(commands, "disconnect", "leave a platform; what was learnt there stays")
     disconnect.add_argument("name", metavar="NAME", help="which")
     disconnect.add_argument("--yes", action="store_true", help="do not ask")
@@ -63,13 +57,12 @@ def _setting_up(commands: Commands[Any]) -> None:
     )
 
     run = _own(commands, "run", "be the bot: connect, answer, learn", json=False)
+    run.add_argument("--demo-model", action="store_true", help="answer with the tiny demonstration model")
     run.add_argument(
-        "--demo-model", action="store_true", help="answer with the tiny demonstration model"
-    )
-    run.add_argument(
-        "--insecure-local", action="store_true",
+        "--insecure-local",
+        action="store_true",
         help="believe whoever calls as Teams from this machine: for Microsoft's playground",
-    )  # fmt: skip
+    )
 
     doctor = _own(commands, "doctor", "look at every part, and say what to do; changes nothing")
     doctor.add_argument("topic", nargs="?", choices=("serving",), help="only this part, in detail")
@@ -82,11 +75,7 @@ def _setting_up(commands: Commands[Any]) -> None:
 def _answers(parser: Parser) -> None:
     """Each question of the set-up as a flag."""
     for flag, value, text in (
-        (
-            "--token",
-            "TOKEN",
-            "the platform's one token, `-`: from standard input; others can see a flag",
-        ),
+        ("--token", "TOKEN", "the platform's one token, `-`: from standard input; others can see a flag"),
         ("--keep-token", "WHERE", "keyring, file (readable by you alone) or environment (nowhere)"),
         ("--backend", "NAME", "what computes: auto, mlx or torch"),
         ("--install", "YES", "yes or no: packages that are missing, also those above 500 MB"),
@@ -104,13 +93,9 @@ def _answers(parser: Parser) -> None:
         help="a setting that the platform asks for: Teams has app_id and tenant",
     )
     parser.add_argument(
-        "--token-stdin",
-        action="store_true",
-        help="tokens come on standard input, a line each; Slack has two",
+        "--token-stdin", action="store_true", help="tokens come on standard input, a line each; Slack has two"
     )
-    parser.add_argument(
-        "--yes", action="store_true", help="ask nothing; take the flags and defaults"
-    )
+    parser.add_argument("--yes", action="store_true", help="ask nothing; take the flags and defaults")
 
 
 def _rating(commands: Commands[Any]) -> None:
@@ -132,20 +117,18 @@ def _rating(commands: Commands[Any]) -> None:
         said.usage = "%(prog)s [-h] [--json] [ANSWER] TEXT"
     _call(commands, "history", "the last answers and their ratings", "COUNT", "how many (10)")
     _call(commands, "why", "what the version that answers was trained on, and what it changed")
-    compare = _own(
-        commands, "compare", "which of two versions is better: asked blind, or side by side"
-    )
+    compare = _own(commands, "compare", "which of two versions is better: asked blind, or side by side")
     compare.add_argument(
-        "words", nargs="*", metavar="a | b | same | skip | VERSION VERSION PROMPT",
+        "words",
+        nargs="*",
+        metavar="a | b | same | skip | VERSION VERSION PROMPT",
         help="nothing: the open question; v6 v7 (or base) and a prompt: both answers",
-    )  # fmt: skip
+    )
 
 
 def _learning(commands: Commands[Any]) -> None:
     train = _call(commands, "train", "train now on all ratings that are not used yet")
-    train.add_argument(
-        "--no-wait", action="store_true", help="return at once; `status` shows how far it is"
-    )
+    train.add_argument("--no-wait", action="store_true", help="return at once; `status` shows how far it is")
     train.add_argument(
         "--dry-run", action="store_true", help="say what it would do and cost; changes nothing"
     )
@@ -156,9 +139,8 @@ def _learning(commands: Commands[Any]) -> None:
     _call(commands, "off", "the base model answers and nothing is trained, until `resume`")
     rollback = _call(commands, "rollback", "back to the version before, to VERSION, or to `base`")
     rollback.add_argument(
-        "words", nargs="*", metavar="VERSION | base | since DATE",
-        help="a version from `goodbot adapters`",
-    )  # fmt: skip
+        "words", nargs="*", metavar="VERSION | base | since DATE", help="a version from `goodbot adapters`"
+    )
     rollback.add_argument(
         "--since", metavar="DATE", help="also leave out all ratings since then (2026-11-21)"
     )
@@ -168,9 +150,7 @@ def _learning(commands: Commands[Any]) -> None:
 
 
 def _adapters(commands: Commands[Any]) -> None:
-    adapters = _call(
-        commands, "adapters", "all versions and where they come from; pin, compare, export"
-    )
+    adapters = _call(commands, "adapters", "all versions and where they come from; pin, compare, export")
     actions = adapters.add_subparsers(metavar="ACTION", title="actions")
     for name, text, words in (
         ("list", "the tree of versions, how each was rated, which one answers", 0),
@@ -183,14 +163,14 @@ def _adapters(commands: Commands[Any]) -> None:
         action.set_defaults(command="adapters", first=(name,))
         if words:
             action.add_argument(
-                "word" if words == "?" else "words", nargs=words, metavar="VERSION",
+                "word" if words == "?" else "words",
+                nargs=words,
+                metavar="VERSION",
                 help="a number from `goodbot adapters`",
-            )  # fmt: skip
+            )
     back = _call(actions, "rollback", "as `goodbot rollback`: to a version, or to `base`")
     back.add_argument("words", nargs="*", metavar="VERSION | base")
-    taken = _own(
-        actions, "import", "make somebody's adapter a version of yours; it does not answer yet"
-    )
+    taken = _own(actions, "import", "make somebody's adapter a version of yours; it does not answer yet")
     taken.add_argument("path", type=Path, help="a PEFT or MLX directory, or an exported .tar")
     taken.add_argument("--activate", action="store_true", help="let it answer, if it can")
     taken.set_defaults(run="goodbot.cli.adapters:bring_in")
@@ -198,9 +178,13 @@ def _adapters(commands: Commands[Any]) -> None:
     export.add_argument("version", metavar="VERSION", help="a number, or `base`")
     export.add_argument("--format", default="peft", choices=_FORMATS, help="peft, if not said")
     export.add_argument(
-        "--fused", dest="format", action="store_const", const="fused", default=argparse.SUPPRESS,
+        "--fused",
+        dest="format",
+        action="store_const",
+        const="fused",
+        default=argparse.SUPPRESS,
         help="--format fused",
-    )  # fmt: skip
+    )
     export.add_argument(
         "--out", type=Path, required=True, metavar="PATH", help="what is there is never replaced"
     )
@@ -213,9 +197,7 @@ def _people(commands: Commands[Any]) -> None:
     people.add_argument("words", nargs="*", metavar="grant ROLE PERSON | revoke|link|unlink PERSON")
     channels = _call(commands, "channels", "where the bot is on; switch it on and off")
     channels.add_argument("words", nargs="*", metavar="list | enable CHANNEL | disable CHANNEL")
-    forget = _call(
-        commands, "forget", "delete all of a person's words and what was learnt from them"
-    )
+    forget = _call(commands, "forget", "delete all of a person's words and what was learnt from them")
     forget.add_argument("words", nargs=1, metavar="PERSON", help="connector:id, see `people`")
     forget.add_argument("--yes", action="store_true", help="do not ask")
     _call(commands, "link", "your accounts are one person with one vote", "CODE", "of the other")
@@ -235,14 +217,15 @@ def _keeping(commands: Commands[Any]) -> None:
     restore.add_argument("path", type=Path)
     restore.add_argument("--yes", action="store_true", help="do not ask")
     restore.add_argument(
-        "--accept", action="append", default=[], choices=("owners", "rights", "addresses", "programs"),
+        "--accept",
+        action="append",
+        default=[],
+        choices=("owners", "rights", "addresses", "programs"),
         help="agree to what the backup gives: instead of typing that word",
-    )  # fmt: skip
+    )
     upgrade = _own(commands, "upgrade", "whether a newer goodbot can be installed")
     upgrade.add_argument("--check", action="store_true", help="look, change nothing")
-    upgrade.add_argument(
-        "--back", action="store_true", help="make the data fit the release before this one"
-    )
+    upgrade.add_argument("--back", action="store_true", help="make the data fit the release before this one")
     upgrade.add_argument("--yes", action="store_true", help="go back without asking")
     completion = _own(commands, "completion", "completion for your shell", json=False)
     completion.add_argument("shell", choices=("bash", "zsh", "fish"))
@@ -264,9 +247,7 @@ def _own(commands: Commands[Any], name: str, text: str, *, json: bool = True) ->
     return parser
 
 
-def _call(
-    commands: Commands[Any], name: str, text: str, argument: str = "", about: str = ""
-) -> Parser:
+def _call(commands: Commands[Any], name: str, text: str, argument: str = "", about: str = "") -> Parser:
     """A command of the table in `goodbot.commands`, with at most one optional word."""
     parser: Parser = commands.add_parser(name, help=text, description=text)
     parser.add_argument("--json", action="store_true", help="print one JSON object")

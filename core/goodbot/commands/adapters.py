@@ -121,8 +121,12 @@ async def bring_in(call: Call, words: Sequence[str]) -> Result:
 
 
 _WITH_WORDS: Mapping[str, Callable[[Call, Sequence[str]], Awaitable[Result]]] = {
-    "show": show, "diff": diff, "pin": pin, "unpin": unpin, "import": bring_in,
-}  # fmt: skip
+    "show": show,
+    "diff": diff,
+    "pin": pin,
+    "unpin": unpin,
+    "import": bring_in,
+}
 
 
 async def rollback(call: Call) -> Result:
@@ -149,18 +153,13 @@ async def rollback(call: Call) -> Result:
         now = version_name(active)
         question = f"This lets {name} answer in place of {now}."
         if target == active:
-            question = (
-                f"This keeps {name}, which answers already, and lets nothing that waits go live."
-            )
+            question = f"This keeps {name}, which answers already, and lets nothing that waits go live."
         return confirm.ask(
-            call, what, question,
-            command=f"rollback {target or 'base'} yes", label="Yes, roll back",
-        )  # fmt: skip
+            call, what, question, command=f"rollback {target or 'base'} yes", label="Yes, roll back"
+        )
     await call.services.scheduler.stop()
     if not await registry.activate(target, expected=active):
-        raise AdapterError(
-            "another version became active meanwhile: look at `adapters` and try again"
-        )
+        raise AdapterError("another version became active meanwhile: look at `adapters` and try again")
     for row in await registry.rows():
         # A person has decided otherwise; where nothing moved, also over what was found not to be served.
         left = versions.UNSERVED if target == active else versions.PINNED
@@ -171,8 +170,7 @@ async def rollback(call: Call) -> Result:
     left = active and active not in line  # what goes on from it leaves nothing behind
     kept = " The ratings behind what was rolled back stay used." if left else ""
     return Result(
-        text=f"{await _answering(call, target)}.{kept}",
-        data={"version": target, "previous": active},
+        text=f"{await _answering(call, target)}.{kept}", data={"version": target, "previous": active}
     )
 
 

@@ -38,9 +38,7 @@ async def audit(call: Call, action: str, detail: Mapping[str, Any]) -> None:
         ):
             return
         words = [await name(db, call, word) for word in event.args[:_KEPT].split()]
-        whole = {
-            "args": " ".join(words), "channel": "private" if private else event.channel.id, **detail
-        }  # fmt: skip
+        whole = {"args": " ".join(words), "channel": "private" if private else event.channel.id, **detail}
         await settings.record(db, actor, action, whole, now)
 
     await s.store.write(operation)

@@ -57,9 +57,7 @@ async def _list(call: Call) -> Result:
 
 async def _enable(call: Call, channel: ChannelRef) -> Result:
     s = call.services
-    fresh = await s.store.write(
-        lambda db: channels.enable(db, channel, person(call.user), s.clock.now())
-    )
+    fresh = await s.store.write(lambda db: channels.enable(db, channel, person(call.user), s.clock.now()))
     if not fresh:
         return Result(text="I am on there already.")
     await s.notices.post()
@@ -116,7 +114,5 @@ COMMANDS = (
         usage="[enable|disable CONNECTOR:ID]",
     ),
     Command(name="enable", grant=Grant.ADMINISTER, run=enable, summary="answer in this channel"),
-    Command(
-        name="disable", grant=Grant.ADMINISTER, run=disable, summary="be silent in this channel"
-    ),
+    Command(name="disable", grant=Grant.ADMINISTER, run=disable, summary="be silent in this channel"),
 )

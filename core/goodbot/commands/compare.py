@@ -70,14 +70,18 @@ async def _question(call: Call, said: str = "") -> Result:
     first, second = blind.answers(waiting)
     data: dict[str, Any] = {
         "question": {
-            "id": waiting.id, "prompt": waiting.question, "a": first, "b": second,
-            "number": pairs.index(waiting) + 1, "of": len(pairs), "choices": list(blind.WORDS),
+            "id": waiting.id,
+            "prompt": waiting.question,
+            "a": first,
+            "b": second,
+            "number": pairs.index(waiting) + 1,
+            "of": len(pairs),
+            "choices": list(blind.WORDS),
         }
-    }  # fmt: skip
+    }
     return Result(
-        text="\n\n".join([*opening, blind.question(pairs, waiting)]),
-        offer=blind.buttons(waiting), data=data,
-    )  # fmt: skip
+        text="\n\n".join([*opening, blind.question(pairs, waiting)]), offer=blind.buttons(waiting), data=data
+    )
 
 
 def _seen(call: Call, pair: Pair) -> str:
@@ -133,9 +137,7 @@ def _why_not(found: Comparison | None, pairs: list[Pair], later: str) -> str:
 async def _chosen(call: Call, word: str, number: int | None = None) -> Result:
     comparer, who = call.services.comparer, person(call.user)
     found, pairs = await _pairs(call)
-    pair = next(
-        (p for p in pairs if (p.id == number if number is not None else not p.choice)), None
-    )
+    pair = next((p for p in pairs if (p.id == number if number is not None else not p.choice)), None)
     given = number is not None  # a press, or who names the pair, has it before their eyes
     if found and pair and not (given or await _knows(call, found, pairs, pair)):
         return await _question(call, f"Look at it first, then say `compare {word}` again.")
@@ -145,9 +147,7 @@ async def _chosen(call: Call, word: str, number: int | None = None) -> Result:
     if outcome is not None:
         return Result(text=f"Noted. {outcome}".strip(), data={"question": None, "outcome": outcome})
     _, pairs = await _pairs(call)
-    rest = (
-        "" if any(not pair.choice for pair in pairs) or not await comparer.rests() else f" {_REST}"
-    )
+    rest = "" if any(not pair.choice for pair in pairs) or not await comparer.rests() else f" {_REST}"
     return await _question(call, f"Noted.{rest}")
 
 

@@ -42,9 +42,7 @@ def agreed(call: Call, what: str, *, sure: bool, programs: bool = False) -> bool
     return sure and call.services.confirmations.take(call, what)
 
 
-def ask(
-    call: Call, what: str, question: str, *, command: str, label: str, personal: bool = False
-) -> Result:
+def ask(call: Call, what: str, question: str, *, command: str, label: str, personal: bool = False) -> Result:
     """Ask a person back; `command`, said or pressed by them here within a minute, does it.
 
     `personal`: what is asked in a shared channel, they are asked in private.
@@ -54,8 +52,9 @@ def ask(
     return Result(
         text=f"{_too_late(call)}{question} To do it, say `/rl {command}` "
         f"{'in the same channel' if elsewhere else 'here'} within a minute.",
-        offer=(run(command, label),), data={"asked": True},
-    )  # fmt: skip
+        offer=(run(command, label),),
+        data={"asked": True},
+    )
 
 
 def _too_late(call: Call) -> str:

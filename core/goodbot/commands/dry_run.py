@@ -26,13 +26,17 @@ async def dry_run(call: Call) -> Result:
     aside = await s.store.read(lambda db: quarantined.listed(db, s.model))
     prospect = await s.trainer.dry_run(busy=s.scheduler.training)
     data: dict[str, Any] = {
-        "model": s.model, "learning": s.learning or None, **asdict(prospect),
+        "model": s.model,
+        "learning": s.learning or None,
+        **asdict(prospect),
         "trains": prospect.train > 0 and prospect.train + prospect.held_out > 1,
         "training": s.scheduler.training,
         "waiting_for_consent": standing.waiting_for_consent,
         "set_aside": [asdict(one) for one in aside],
-        "due": readiness.due, "why": readiness.why, "pressure": await s.scheduler.pressure() or None,
-    }  # fmt: skip
+        "due": readiness.due,
+        "why": readiness.why,
+        "pressure": await s.scheduler.pressure() or None,
+    }
     return Result(text="\n".join(sentences(data)), data=data)
 
 
@@ -92,9 +96,7 @@ def _unused(data: Mapping[str, Any]) -> list[str]:
     if data["unheard"]:
         found.append(f"{data['unheard']} whose raters want the opposite of the others")
     if data["waiting_for_consent"]:
-        found.append(
-            f"{data['waiting_for_consent']} of private chats until their people say `/rl share on`"
-        )
+        found.append(f"{data['waiting_for_consent']} of private chats until their people say `/rl share on`")
     found.extend(
         f"{one['answers']} set aside by run {one['run']} ({one['reason']}), until `release`"
         for one in data["set_aside"]

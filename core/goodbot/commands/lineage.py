@@ -47,10 +47,7 @@ async def listed(call: Call) -> Result:
     registry = s.registry
     active, rows = await registry.active(), await registry.rows()
     liked = await _liked(call)
-    ends = {
-        run.id: run
-        for run in await s.store.read(lambda db: runs.last_runs(db, registry.scope, _ALL))
-    }
+    ends = {run.id: run for run in await s.store.read(lambda db: runs.last_runs(db, registry.scope, _ALL))}
     lines = [_line("", f"base  {s.model}", liked.get(BASE), active == BASE)]
     entries: list[dict[str, Any]] = []
     for lead, row in lineage.branches(rows):
@@ -60,9 +57,7 @@ async def listed(call: Call) -> Result:
         parts = [f"v{row.version}", f"from {f'v{row.parent}' if row.parent else 'base'}"]
         parts += [
             _day(row.created_at),
-            f"{made_of.trained} rating{'' if made_of.trained == 1 else 's'}"
-            if row.run
-            else "imported",
+            f"{made_of.trained} rating{'' if made_of.trained == 1 else 's'}" if row.run else "imported",
         ]
         if row.model != registry.model:
             parts.append(f"of {row.model}")
@@ -73,10 +68,13 @@ async def listed(call: Call) -> Result:
         told = liked.get(row.version)
         entries.append(
             {
-                **asdict(row), "verdict": verdict, "ratings": made_of.trained,
-                "liked": asdict(told) if told else None, "active": row.version == active,
+                **asdict(row),
+                "verdict": verdict,
+                "ratings": made_of.trained,
+                "liked": asdict(told) if told else None,
+                "active": row.version == active,
             }
-        )  # fmt: skip
+        )
     entries.sort(key=lambda entry: int(entry["version"]))
     data = {"active": active, "adapters": entries, "directory": str(registry.root)}
     return Result(text="\n".join(lines), data=data)
@@ -129,11 +127,15 @@ async def show(call: Call, words: Sequence[str]) -> Result:
         lines.append(f"files: {where}" + ("" if known else " (they cannot be used: see `doctor`)"))
         lines.append(f"weights: sha256 {row.sha256}")
     data = {
-        **asdict(row), "active": row.version == active, "cause": cause, "verdict": verdict,
-        "trained_on": asdict(made_of), "liked": asdict(told) if told else None,
+        **asdict(row),
+        "active": row.version == active,
+        "cause": cause,
+        "verdict": verdict,
+        "trained_on": asdict(made_of),
+        "liked": asdict(told) if told else None,
         "path": str(where) if row.erased_at is None else None,
         "manifest": asdict(known) if known else None,
-    }  # fmt: skip
+    }
     return Result(text="\n".join(lines), data=data)
 
 
@@ -158,9 +160,7 @@ async def _diff(call: Call, first: int, second: int) -> Result:
     old = {row.version for row in lineage.ancestors(rows, first)}
     between = [row for row in lineage.ancestors(rows, second) if row.version not in old]
     between.reverse()
-    made_of = await s.store.read(
-        lambda db: news.material(db, [row.run for row in between if row.run])
-    )
+    made_of = await s.store.read(lambda db: news.material(db, [row.run for row in between if row.run]))
     names = [_name(first), _name(second)]
     lines = [
         f"{names[0]} → {names[1]}: {_steps(between)}",
@@ -169,11 +169,15 @@ async def _diff(call: Call, first: int, second: int) -> Result:
         *_sizes(found, names),
     ]
     data = {
-        "before": first, "after": second, "between": [row.version for row in between],
-        "trained_on": asdict(made_of), "distance": asdict(found),
-        "metrics": {row.version: dict(_numbers(row.metrics)) for row in rows
-                    if row.version in (first, second)},
-    }  # fmt: skip
+        "before": first,
+        "after": second,
+        "between": [row.version for row in between],
+        "trained_on": asdict(made_of),
+        "distance": asdict(found),
+        "metrics": {
+            row.version: dict(_numbers(row.metrics)) for row in rows if row.version in (first, second)
+        },
+    }
     return Result(text="\n".join(lines), data=data)
 
 
@@ -237,9 +241,7 @@ async def _manifest(call: Call, row: AdapterRow) -> manifest.Manifest | None:
 
 
 async def _material(call: Call, row: AdapterRow) -> news.Material:
-    return await call.services.store.read(
-        lambda db: news.material(db, [row.run] if row.run else [])
-    )
+    return await call.services.store.read(lambda db: news.material(db, [row.run] if row.run else []))
 
 
 async def _liked(call: Call) -> dict[int, Liked]:

@@ -22,9 +22,7 @@ async def link(call: Call) -> Result:
 async def _offer(call: Call) -> Result:
     s = call.services
     expires = s.clock.now() + pairing.LINK_SECONDS
-    code = await s.store.write(
-        lambda db: pairing.make(db, pairing.LINK, person(call.user), expires)
-    )
+    code = await s.store.write(lambda db: pairing.make(db, pairing.LINK, person(call.user), expires))
     return Result(
         text=f"{code}\n\nType `/rl link {code}` to me from your other account, in a private chat, "
         "within 15 minutes. Then both have one vote. Each keeps what it may.",
@@ -49,9 +47,7 @@ async def _join(call: Call) -> Result:
         if first == who:
             return "", "that is your code for your *other* account: type it there"
         together = await linking.join(db, s.registry.scope, first, who, now)
-        await settings.record(
-            db, await settings.alias(db, who), "link", {"accounts": len(together)}, now
-        )
+        await settings.record(db, await settings.alias(db, who), "link", {"accounts": len(together)}, now)
         return first, ""
 
     other, refusal = await s.store.write(operation)

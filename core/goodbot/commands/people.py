@@ -71,9 +71,11 @@ def _source(entry: Granted) -> str:
         day = datetime.fromtimestamp(entry.since).date()  # noqa: DTZ006  the owner's clock
         since = f" on {day.isoformat()}"
     return {
-        "config": "by the config", "paired": f"by pairing{since}",
-        "granted": f"by {entry.by}{since}", "group": f"as a member of {entry.by}",
-    }[entry.source]  # fmt: skip
+        "config": "by the config",
+        "paired": f"by pairing{since}",
+        "granted": f"by {entry.by}{since}",
+        "group": f"as a member of {entry.by}",
+    }[entry.source]
 
 
 async def _grant(call: Call, role: str, who: str) -> Result:
@@ -86,9 +88,7 @@ async def _grant(call: Call, role: str, who: str) -> Result:
 
     await s.store.write(operation)
     await s.authorization.refresh(s.store)
-    more = [
-        e for e in s.authorization.people() if e.person == who and LEVELS[e.role] > LEVELS[role]
-    ]
+    more = [e for e in s.authorization.people() if e.person == who and LEVELS[e.role] > LEVELS[role]]
     note = f" By {more[0].source} they are {more[0].role} all the same." if more else ""
     if who not in await s.store.read(lambda db: people.accounts(db, by)):
         note += f" {ADDED}"
@@ -141,9 +141,7 @@ def _stays(call: Call, entry: Granted, *, done: bool) -> GoodbotError:
     first = "What was granted is revoked, but " if done else ""
     where = call.services.config.where(f"connectors.{connector}")
     if entry.source == "group":
-        return UsageError(
-            f"{first}{entry.person} is a rater as a member of {entry.by}: take them out there"
-        )
+        return UsageError(f"{first}{entry.person} is a rater as a member of {entry.by}: take them out there")
     if connector not in call.services.config.connectors:
         return UsageError(f"{first}{entry.person} is {entry.role} by the program itself")
     key = f"{entry.role}s"
@@ -160,9 +158,7 @@ async def _person(call: Call, words: list[str]) -> str:
     """The person that is meant: by id, never by name."""
     s = call.services
     if not words and call.event.reply_to:
-        answer = await s.store.read(
-            lambda db: turns.by_message(db, call.event.channel, call.event.reply_to)
-        )
+        answer = await s.store.read(lambda db: turns.by_message(db, call.event.channel, call.event.reply_to))
         turn = await s.store.read(lambda db: turns.get(db, answer)) if answer else None
         if turn is None:
             raise UsageError("that message is not one of my answers: reply to one of them")

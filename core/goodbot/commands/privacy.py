@@ -40,9 +40,7 @@ async def share(call: Call) -> Result:
     accounts = await s.store.write(operation)
     s.scheduler.wake()
     of = f" (those of {', '.join(accounts)})" if len(accounts) > 1 else ""
-    return Result(
-        text=f"Your private chats{of} {'may' if on else 'do not'} train what others talk to."
-    )
+    return Result(text=f"Your private chats{of} {'may' if on else 'do not'} train what others talk to.")
 
 
 async def forget(call: Call) -> Result:
@@ -61,9 +59,13 @@ async def forget(call: Call) -> Result:
     what = f"forget {who}"
     if not confirm.agreed(call, what, sure=sure, programs=True):
         return confirm.ask(
-            call, what, await _question(call, who, word, owner=administers), command=f"forget {word} yes",
-            label="Yes, delete it all", personal=True,
-        )  # fmt: skip
+            call,
+            what,
+            await _question(call, who, word, owner=administers),
+            command=f"forget {word} yes",
+            label="Yes, delete it all",
+            personal=True,
+        )
     return await _forget(call, who)
 
 
@@ -101,9 +103,12 @@ async def _forget(call: Call, who: str) -> Result:
         )
         await linking.put_back(db, s.authorization, s.registry.scope, accounts, own, now)
         detail = {
-            "of": of, "answers": done.answers, "ratings": done.ratings, "quoted": done.quoted,
+            "of": of,
+            "answers": done.answers,
+            "ratings": done.ratings,
+            "quoted": done.quoted,
             "versions": list(done.versions),
-        }  # fmt: skip
+        }
         await settings.record(db, actor, "forget", detail, now)
         return done
 
@@ -158,18 +163,18 @@ def _copies(home: Path, *, owner: bool) -> str:
     try:
         gone = ", ".join(str(path) for path in delete_replaced(home))
     except OSError as error:
-        return (
-            f" {error.filename} holds it, too, and cannot be deleted: {error.strerror}. {backups}."
-        )
+        return f" {error.filename} holds it, too, and cannot be deleted: {error.strerror}. {backups}."
     what = f" What a restore has replaced is deleted, too ({gone})." if gone else ""
     return f"{what} {backups}: delete them."
 
 
 def _data(done: forgetting.Forgotten) -> dict[str, object]:
     return {
-        "answers": done.answers, "ratings": done.ratings, "quoted": done.quoted,
+        "answers": done.answers,
+        "ratings": done.ratings,
+        "quoted": done.quoted,
         "versions": list(done.versions),
-    }  # fmt: skip
+    }
 
 
 def _count(number: int, what: str) -> str:

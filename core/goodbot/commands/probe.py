@@ -31,9 +31,14 @@ async def probe(call: Call) -> Result:
     if wanted != BASE and served == wanted:
         differing = sum([await _differs(server, wanted, words) for words in _PROMPTS])
     data = {
-        "goodbot": __version__, "pid": os.getpid(), "active": active, "wanted": wanted,
-        "served": served, "prompts": len(_PROMPTS), "differing": differing,
-    }  # fmt: skip
+        "goodbot": __version__,
+        "pid": os.getpid(),
+        "active": active,
+        "wanted": wanted,
+        "served": served,
+        "prompts": len(_PROMPTS),
+        "differing": differing,
+    }
     return Result(text=_text(served, wanted, differing), data=data)
 
 
@@ -61,9 +66,12 @@ async def _differs(server: Server, version: int, words: str) -> bool:
 
 async def _answer(server: Server, version: int, words: str) -> Generated:
     request = GenerateRequest(
-        messages=({"role": "user", "content": words},), max_tokens=_TOKENS, temperature=0.0, seed=0,
+        messages=({"role": "user", "content": words},),
+        max_tokens=_TOKENS,
+        temperature=0.0,
+        seed=0,
         version=version,
-    )  # fmt: skip
+    )
     async with contextlib.aclosing(server.generate(request)) as pieces:
         async for piece in pieces:
             if isinstance(piece, Generated):

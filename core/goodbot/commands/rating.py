@@ -58,32 +58,40 @@ async def _say(call: Call, kind: RatingKind, word: str) -> Result:
     return await _record(call, (first,) if named else (), kind, text=text)
 
 
-async def _rate(
-    call: Call, args: tuple[str, ...], value: float | None, source: str = "command"
-) -> Result:
+async def _rate(call: Call, args: tuple[str, ...], value: float | None, source: str = "command") -> Result:
     """Rate what is meant; without a value take back what the source said, or without one all."""
     kind = RatingKind.RETRACT if value is None else RatingKind.RATE
     return await _record(call, args, kind, value=value, source=source)
 
 
 async def _record(
-    call: Call, args: tuple[str, ...], kind: RatingKind, *, value: float | None = None,
-    source: str = "command", text: str = "",
-) -> Result:  # fmt: skip
+    call: Call,
+    args: tuple[str, ...],
+    kind: RatingKind,
+    *,
+    value: float | None = None,
+    source: str = "command",
+    text: str = "",
+) -> Result:
     event = call.event
 
     async def operation(db: aiosqlite.Connection) -> tuple[Receipt, str, bool]:
         turn = await _target(db, call, args, rated=kind is RatingKind.RETRACT)
         rating = RatingEvent(
-            event_id=event.event_id, order=event.order, user=event.user, channel=event.channel,
-            kind=kind, turn=turn, source=source, value=value, text=text,
-        )  # fmt: skip
+            event_id=event.event_id,
+            order=event.order,
+            user=event.user,
+            channel=event.channel,
+            kind=kind,
+            turn=turn,
+            source=source,
+            value=value,
+            text=text,
+        )
         before = await _said(db, turn)
         receipt = await call.services.dispatcher.rate(db, rating, turn)
         nothing = not receipt.duplicate and before == await _said(db, turn)
-        if (
-            nothing and not source
-        ):  # where a rating of theirs stands all the same, the receipt says which
+        if nothing and not source:  # where a rating of theirs stands all the same, the receipt says which
             nothing = await people.identity(db, person(call.user)) not in before[0]
         stored = await turns.get(db, turn)
         return receipt, stored.response if stored else "", nothing
@@ -98,21 +106,19 @@ async def _record(
     quote = " ".join(response.split())
     quote = quote if len(quote) <= 40 else quote[:39] + "…"
     return Result(
-        text=f"{receipt.text} “{quote}”", turn=receipt.turn, offer=receipt.offer,
+        text=f"{receipt.text} “{quote}”",
+        turn=receipt.turn,
+        offer=receipt.offer,
         data={**asdict(receipt), "response": response},
-    )  # fmt: skip
+    )
 
 
-async def _said(
-    db: aiosqlite.Connection, turn: str
-) -> tuple[Mapping[str, object], Sequence[object]]:
+async def _said(db: aiosqlite.Connection, turn: str) -> tuple[Mapping[str, object], Sequence[object]]:
     """What people think and said of an answer, as it stands."""
     return await ledger.labels(db, turn), await feedback.remarks(db, [turn])
 
 
-async def _target(
-    db: aiosqlite.Connection, call: Call, args: tuple[str, ...], *, rated: bool
-) -> str:
+async def _target(db: aiosqlite.Connection, call: Call, args: tuple[str, ...], *, rated: bool) -> str:
     """The turn that is meant. Raises UsageError with what to do instead."""
     channel = call.event.channel
     if args:
@@ -127,9 +133,7 @@ async def _target(
     rater = await people.identity(db, person(call.user))
     found = await turns.last_in(db, channel, rated_by=rater if rated else "")
     if found is None:
-        raise UsageError(
-            "there is nothing to undo here" if rated else "there is no answer here yet to rate"
-        )
+        raise UsageError("there is nothing to undo here" if rated else "there is no answer here yet to rate")
     newest = None if rated else await turns.get(db, found)
     if newest is not None and newest.origin == "captured":
         # Programs answer many things at once: the newest may be one that nobody has read.

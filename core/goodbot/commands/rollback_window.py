@@ -31,10 +31,13 @@ async def since(call: Call, words: tuple[str, ...]) -> Result:
     what = f"rollback since {start}"
     if not confirm.agreed(call, what, sure=sure):
         return confirm.ask(
-            call, what, f"This leaves out all ratings that were received since {_told(start)}, and "
+            call,
+            what,
+            f"This leaves out all ratings that were received since {_told(start)}, and "
             "withdraws every version that learnt from one.",
-            command=f"rollback since {when} yes", label="Yes, leave them out",
-        )  # fmt: skip
+            command=f"rollback since {when} yes",
+            label="Yes, leave them out",
+        )
     return await _quarantine(call, start, f"since {_told(start)} ")
 
 
@@ -45,10 +48,13 @@ async def reset(call: Call) -> Result:
     sure = bool(call.args)
     if not confirm.agreed(call, "reset", sure=sure, programs=True):
         return confirm.ask(
-            call, "reset", "This withdraws every version, imported ones too, so that the base model "
+            call,
+            "reset",
+            "This withdraws every version, imported ones too, so that the base model "
             "answers, and leaves out all ratings so far. Nothing is deleted.",
-            command="reset yes", label="Yes, begin anew",
-        )  # fmt: skip
+            command="reset yes",
+            label="Yes, begin anew",
+        )
     return await _quarantine(call, 0.0, "", everything=True)
 
 

@@ -65,9 +65,7 @@ class CommandRunner:
         with boundary(logger, "a command that somebody waits for"):
             await self._answer(event, command, work())
 
-    async def _answer(
-        self, event: Event, command: Command | None, work: Awaitable[Result]
-    ) -> Later | None:
+    async def _answer(self, event: Event, command: Command | None, work: Awaitable[Result]) -> Later | None:
         """Tell what came of it; or nothing yet, and return what is to be waited for."""
         kept: Receipt | None = None
         try:
@@ -75,9 +73,12 @@ class CommandRunner:
             if result.later is not None:
                 return result.later
             receipt = Receipt(
-                event_id=event.event_id, outcome=Outcome.ACCEPTED, text=result.text,
-                turn=result.turn, offer=result.offer,
-            )  # fmt: skip
+                event_id=event.event_id,
+                outcome=Outcome.ACCEPTED,
+                text=result.text,
+                turn=result.turn,
+                offer=result.offer,
+            )
             kept = replace(receipt, text=_SHOWN) if result.once else receipt
         except DeniedError as error:
             receipt = Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=str(error))
@@ -125,9 +126,7 @@ class CommandRunner:
         if command is None:
             await self._require(event, Grant.TALK)
             raise UsageError(f"there is no command {event.name[:40]!r}: try `/rl help`")
-        call = Call(
-            event=event, args=tuple(event.args.split()), services=self._services, direct=direct
-        )
+        call = Call(event=event, args=tuple(event.args.split()), services=self._services, direct=direct)
         if command.grant is not Grant.ADMINISTER:
             await self._require(event, command.grant, own=command.own)
             return await command.run(call)
@@ -153,9 +152,7 @@ class CommandRunner:
         if not self._services.authorization.may(event.user, Grant.TALK):
             return ""
         told = strangers.who_administers
-        return await self._services.store.write(
-            lambda db: told(db, event.user, event.channel, command.name)
-        )
+        return await self._services.store.write(lambda db: told(db, event.user, event.channel, command.name))
 
     async def _may_talk(self, event: Event) -> bool:
         s = self._services

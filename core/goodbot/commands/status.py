@@ -42,33 +42,42 @@ async def status(call: Call) -> Result:
     rows, now = await s.registry.rows(), states.Now(model=s.model, active=active, off=off)
     tainted_by = next((row.tainted for row in rows if row.version == active), "")
     data: dict[str, Any] = {
-        "model": s.model, "backend": s.backend, "version": active, "off": off, "paused": paused,
-        "tainted": bool(tainted_by), "tainted_by": tainted_by,
-        "server": s.presence.state, "starting": s.presence.starting, "server_trouble": s.server.trouble(),
+        "model": s.model,
+        "backend": s.backend,
+        "version": active,
+        "off": off,
+        "paused": paused,
+        "tainted": bool(tainted_by),
+        "tainted_by": tainted_by,
+        "server": s.presence.state,
+        "starting": s.presence.starting,
+        "server_trouble": s.server.trouble(),
         "proof": asdict(s.registry.witness.found),
         "put_right": _recent(s.registry.witness.righted, s.clock.now()),
         "canary": told_of(await s.canary.standing(), s.registry.share, rows, off=off),
         "unserved": unserved(s.registry.model, rows),
-        "ratings": standing.available, "needed": s.config.training.min_ratings, "next": readiness.why,
-        "waiting_for_consent": standing.waiting_for_consent, "off_policy": standing.off_policy,
+        "ratings": standing.available,
+        "needed": s.config.training.min_ratings,
+        "next": readiness.why,
+        "waiting_for_consent": standing.waiting_for_consent,
+        "off_policy": standing.off_policy,
         "training": progress,
         "pressure": await s.scheduler.pressure() or None,
-        "last_run": {
-            **asdict(last[0]), "told": states.of_run(last[0], rows, now),
-        } if last else None,
-        "tenancy": asdict(s.tenancy.plan) if s.tenancy.plan else None, "waits": s.tenancy.note(),
+        "last_run": {**asdict(last[0]), "told": states.of_run(last[0], rows, now)} if last else None,
+        "tenancy": asdict(s.tenancy.plan) if s.tenancy.plan else None,
+        "waits": s.tenancy.note(),
         "connectors": {
             name: s.connector_errors.get(name, "running")
             for name in sorted({*s.connectors, *s.connector_errors})
         },
-        "clock": s.platform_time.found(), "store": s.store.trouble or "ok",
+        "clock": s.platform_time.found(),
+        "store": s.store.trouble or "ok",
         "disk": s.dispatcher.quotas.no_reserve(),
         "turned_away": s.http.turned_away,
         "descriptors": s.http.descriptors.trouble,
-        "set_aside": [
-            asdict(one) for one in await s.store.read(lambda db: quarantined.listed(db, s.model))
-        ],
-        "reward": s.config.training.reward, "learning": s.learning or None,
+        "set_aside": [asdict(one) for one in await s.store.read(lambda db: quarantined.listed(db, s.model))],
+        "reward": s.config.training.reward,
+        "learning": s.learning or None,
         "sampling": {**s.sampling.data(), "text": str(s.sampling)},
         "thinking": s.thinks,
         "alarms": [
@@ -77,9 +86,11 @@ async def status(call: Call) -> Result:
         ],
         "pairing_locked": await s.store.read(lambda db: pairing.locked(db, s.clock.now())),
         **compared.data(),
-        "home": str(s.config.home), "pid": os.getpid(), "uptime": s.clock.now() - s.started_at,
+        "home": str(s.config.home),
+        "pid": os.getpid(),
+        "uptime": s.clock.now() - s.started_at,
         "started_at": s.started_at,
-    }  # fmt: skip
+    }
     shared = call.event.channel.kind is ChannelKind.SHARED
     if s.authorization.may(call.user, Grant.ADMINISTER) and not shared:
         lines = [*_lines(data), *_for_owners(data), *compared.lines()]
@@ -111,9 +122,15 @@ def _lines(data: dict[str, Any]) -> list[str]:
 def _for_owners(data: dict[str, Any]) -> list[str]:
     """What concerns the machine and other people."""
     said = (
-        data["descriptors"], data["disk"], data["server_trouble"], data["proof"]["why"],
-        data["put_right"], data["canary"], data["unserved"], data["thinking"],
-    )  # fmt: skip
+        data["descriptors"],
+        data["disk"],
+        data["server_trouble"],
+        data["proof"]["why"],
+        data["put_right"],
+        data["canary"],
+        data["unserved"],
+        data["thinking"],
+    )
     lines = [one for one in (*said, *data["clock"]) if one]
     if data["turned_away"]:
         lines.append(f"{data['turned_away']} calls by HTTP found no room: too many came at once")
@@ -127,9 +144,7 @@ def _for_owners(data: dict[str, Any]) -> list[str]:
         )
     metrics: dict[str, Any] = data["last_run"]["metrics"] if data["last_run"] else {}
     if too_long := metrics.get("too_long"):
-        lines.append(
-            f"the last run left out {too_long} answers that are too long with their prompts"
-        )
+        lines.append(f"the last run left out {too_long} answers that are too long with their prompts")
     lines.extend(left_out(data["set_aside"]))
     lines.extend(alarm["text"] for alarm in data["alarms"])
     if data["tenancy"] and data["tenancy"]["sharing"] != Sharing.TOGETHER:
@@ -146,9 +161,7 @@ def _for_owners(data: dict[str, Any]) -> list[str]:
         f"{name}: the pairing code was guessed at and is locked; `goodbot pair {name}` makes another"
         for name in data["pairing_locked"]
     )
-    lines.extend(
-        f"{name}: {state}" for name, state in data["connectors"].items() if state != "running"
-    )
+    lines.extend(f"{name}: {state}" for name, state in data["connectors"].items() if state != "running")
     return lines
 
 
@@ -165,9 +178,7 @@ def told_of(
     standing: Standing | None, share: float, rows: Sequence[adapters.AdapterRow], *, off: bool
 ) -> str:
     """How the version is rated that a share of the conversations meets; empty while none is tried."""
-    if standing is None or any(
-        row.tainted for row in rows if row.version == standing.trial.version
-    ):
+    if standing is None or any(row.tainted for row in rows if row.version == standing.trial.version):
         return ""
     if off:
         return f"the trial of v{standing.trial.version} goes on after `resume`"
@@ -205,15 +216,7 @@ async def history(call: Call) -> Result:
         said[remark.turn].append(remark)
     lines: list[str] = []
     for turn in found:
-        mark = (
-            " "
-            if turn.value is None
-            else "👍"
-            if turn.value > 0
-            else "👎"
-            if turn.value < 0
-            else "="
-        )
+        mark = " " if turn.value is None else "👍" if turn.value > 0 else "👎" if turn.value < 0 else "="
         answer = " ".join(turn.response.split())[:_SHOWN]
         again = "↻ " if turn.instead_of else ""
         question = f"{again}{turn.prompt}"[:_SHOWN]
@@ -222,10 +225,7 @@ async def history(call: Call) -> Result:
             f"{' ' * 18}{_REMARKS[remark.kind]}: {' '.join(remark.text.split())[:_SHOWN]}"
             for remark in said[turn.turn]
         ]
-    data = [
-        {**asdict(turn), "remarks": [asdict(remark) for remark in said[turn.turn]]}
-        for turn in found
-    ]
+    data = [{**asdict(turn), "remarks": [asdict(remark) for remark in said[turn.turn]]} for turn in found]
     return Result(text="\n".join(lines) or "no answers yet", data={"turns": data})
 
 
@@ -256,9 +256,7 @@ async def help_(call: Call) -> Result:
         if grant > max(level, Grant.TALK):
             continue
         if shared and grant is Grant.ADMINISTER:
-            lines.append(
-                "Owners: `/rl enable` and `/rl disable` here; `/rl help` in private lists the rest."
-            )
+            lines.append("Owners: `/rl enable` and `/rl disable` here; `/rl help` in private lists the rest.")
             continue
         lines.append(heading)
         lines += [
@@ -277,9 +275,7 @@ COMMANDS = (
         run=status,
         summary="what answers, and how far the next training is",
     ),
-    Command(
-        name="help", aliases=("start", "?", ""), grant=Grant.TALK, run=help_, summary="this list"
-    ),
+    Command(name="help", aliases=("start", "?", ""), grant=Grant.TALK, run=help_, summary="this list"),
     Command(
         name="history",
         grant=Grant.ADMINISTER,
@@ -288,11 +284,5 @@ COMMANDS = (
         summary="the last answers and their ratings",
         usage="[COUNT]",
     ),
-    Command(
-        name="plugins",
-        grant=Grant.ADMINISTER,
-        personal=True,
-        run=plugins,
-        summary="what is plugged in",
-    ),
+    Command(name="plugins", grant=Grant.ADMINISTER, personal=True, run=plugins, summary="what is plugged in"),
 )

@@ -28,7 +28,11 @@ def _may(call: Call, turn: Turn) -> bool:
 
 COMMANDS = (
     Command(
-        name="thought", grant=Grant.TALK, run=thought, personal=True, usage="[TURN]",
+        name="thought",
+        grant=Grant.TALK,
+        run=thought,
+        personal=True,
+        usage="[TURN]",
         summary="what the model thought before its last answer",
     ),
-)  # fmt: skip
+)

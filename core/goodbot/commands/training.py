@@ -47,9 +47,7 @@ async def train(call: Call) -> Result:
     later = None
     if "wait" in call.args:
         later = partial(_verdict, call, run, ratings, although)
-    elif not call.direct and (
-        message := await _message(call, f"Learning from {ratings} ratings{although}")
-    ):
+    elif not call.direct and (message := await _message(call, f"Learning from {ratings} ratings{although}")):
         later = partial(_watched, call, run, message)
     what = f"goes on{waiting.progress.where}" if waiting else f"starts on {ratings} ratings"
     return Result(
@@ -71,10 +69,13 @@ async def _verdict(call: Call, run: asyncio.Task[Verdict], ratings: int, althoug
     return Result(
         text=f"{version}: {verdict.reason}{ahead}",
         data={
-            "run": verdict.run, "state": verdict.state, "reason": verdict.reason,
-            "version": verdict.version, "ratings": ratings,
+            "run": verdict.run,
+            "state": verdict.state,
+            "reason": verdict.reason,
+            "version": verdict.version,
+            "ratings": ratings,
         },
-    )  # fmt: skip
+    )
 
 
 async def _live(call: Call, verdict: Verdict) -> str:
@@ -154,9 +155,7 @@ async def _switched(services: Services, reference: str, bare: bool) -> Result:
         else f"Nothing has changed: {switched.reason}"
     )
     # `started_at` tells the life that says this from the one that takes over.
-    data = {
-        **asdict(switched), "previous": services.model, "started_at": services.started_at,
-    }  # fmt: skip
+    data = {**asdict(switched), "previous": services.model, "started_at": services.started_at}
     return Result(text=text.rstrip(), data=data)
 
 
@@ -221,8 +220,7 @@ async def _state(call: Call, text: str) -> Result:
     off, paused = await _is_set(call, "off"), await _is_set(call, "paused")
     version = await call.services.registry.wanted()
     return Result(
-        text=text,
-        data={"off": off, "paused": paused, "training": not (off or paused), "version": version},
+        text=text, data={"off": off, "paused": paused, "training": not (off or paused), "version": version}
     )
 
 
@@ -259,21 +257,12 @@ COMMANDS = (
         run=release,
         summary="let answers train again that trainings have left out",
     ),
+    Command(name="pause", grant=Grant.ADMINISTER, run=pause, summary="stop training until `resume`"),
     Command(
-        name="pause", grant=Grant.ADMINISTER, run=pause, summary="stop training until `resume`"
+        name="resume", aliases=("on",), grant=Grant.ADMINISTER, run=resume, summary="undo `pause` and `off`"
     ),
     Command(
-        name="resume",
-        aliases=("on",),
-        grant=Grant.ADMINISTER,
-        run=resume,
-        summary="undo `pause` and `off`",
-    ),
-    Command(
-        name="off",
-        grant=Grant.ADMINISTER,
-        run=off,
-        summary="the base model answers and nothing is trained",
+        name="off", grant=Grant.ADMINISTER, run=off, summary="the base model answers and nothing is trained"
     ),
     Command(
         name="switch",

@@ -37,9 +37,7 @@ def _require_running(call: Call, *, local: bool) -> None:
     if WEB not in s.connectors:
         raise UsageError("goodbot is not running: start it (`goodbot run`), then ask again")
     if why := s.connector_errors.get(WEB):
-        raise GoodbotError(
-            f"the browser does not work: {why}" if local else "the browser does not work now"
-        )
+        raise GoodbotError(f"the browser does not work: {why}" if local else "the browser does not work now")
 
 
 def _named(call: Call) -> str:

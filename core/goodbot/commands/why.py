@@ -72,11 +72,16 @@ async def _why(call: Call) -> Result:
         lines += _shown(pairs, active)
         lines += [note] if note else []
     data: dict[str, Any] = {
-        "version": active, "off": off, "lineage": [row.version for row in line],
-        "trained_on": asdict(own), "trained_on_before": asdict(earlier),
-        "run": line[-1].run, "gate": gate,
-        "metrics": dict(line[-1].metrics), "comparison": [asdict(pair) for pair in pairs],
-    }  # fmt: skip
+        "version": active,
+        "off": off,
+        "lineage": [row.version for row in line],
+        "trained_on": asdict(own),
+        "trained_on_before": asdict(earlier),
+        "run": line[-1].run,
+        "gate": gate,
+        "metrics": dict(line[-1].metrics),
+        "comparison": [asdict(pair) for pair in pairs],
+    }
     return Result(text="\n".join(lines), data=data)
 
 
@@ -95,9 +100,12 @@ async def _untrained(s: Services) -> Result:
         lines += _facts(made_of, *await s.store.read(lambda db: news.cause(db, run)))
     lines.append("React 👍 or 👎 to my answers, or type `/rl good` or `/rl bad`.")
     data: dict[str, Any] = {
-        "version": BASE, "lineage": [], "comparison": [], "off": off,
+        "version": BASE,
+        "lineage": [],
+        "comparison": [],
+        "off": off,
         "waiting": waiting.version if waiting else None,
-    }  # fmt: skip
+    }
     return Result(text="\n".join(lines), data=data)
 
 
@@ -132,9 +140,7 @@ def _day(seconds: float) -> str:
 async def _compared(call: Call, version: int) -> tuple[list[Pair], str]:
     """The person's own last questions, answered twice, and what there is to say of that."""
     s = call.services
-    prompts = await s.store.read(
-        lambda db: news.own_prompts(db, call.user, call.event.channel, _PROMPTS)
-    )
+    prompts = await s.store.read(lambda db: news.own_prompts(db, call.user, call.event.channel, _PROMPTS))
     if not prompts:
         return [], "Ask me something here, then `why` shows you before and after."
     if not s.server.healthy():
@@ -162,9 +168,7 @@ async def _pair(s: Services, messages: Sequence[Message], version: int) -> Pair:
 
 async def _answer(s: Services, messages: Sequence[Message], version: int) -> str:
     """What a version says, always the same; people who wait for an answer go first."""
-    request = GenerateRequest(
-        messages=messages, max_tokens=_TOKENS, temperature=0.0, seed=0, version=version
-    )
+    request = GenerateRequest(messages=messages, max_tokens=_TOKENS, temperature=0.0, seed=0, version=version)
     return (await s.spare.answer(request)).text
 
 
@@ -189,10 +193,5 @@ def _short(text: str) -> str:
 
 
 COMMANDS = (
-    Command(
-        name="why",
-        grant=Grant.RATE,
-        run=why,
-        summary="what I learnt from, and what it changed",
-    ),
+    Command(name="why", grant=Grant.RATE, run=why, summary="what I learnt from, and what it changed"),
 )

@@ -68,9 +68,7 @@ class Config:
     http: HttpConfig = field(default_factory=HttpConfig)
     log: LogConfig = field(default_factory=LogConfig)
     plugins: PluginsConfig = field(default_factory=PluginsConfig)
-    connectors: Mapping[str, Mapping[str, Any]] = field(
-        default_factory=dict[str, Mapping[str, Any]]
-    )
+    connectors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     tracking: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     """`[tracking.NAME]`: the experiment trackers that are on, each with its own settings."""
     source: str = field(default="", repr=False)
@@ -81,10 +79,7 @@ class Config:
         names = {f.name for f in dataclasses.fields(Grants)}
         where = self.where(f"connectors.{name}")
         grants = {key: table.pop(key) for key in list(table) if key in names}
-        return (
-            section(Grants, grants, where),
-            section(settings, table, where, also=names),
-        )
+        return (section(Grants, grants, where), section(settings, table, where, also=names))
 
     def where(self, name: str) -> Where:
         """A section of the file, to say where something is wrong."""
@@ -109,10 +104,7 @@ _SECTIONS = {
     "log": LogConfig,
     "plugins": PluginsConfig,
 }
-_CHOICES = {
-    "ask": ("before", "after", "never"),
-    "memory": ("auto", "together", "turns", "elsewhere"),
-}
+_CHOICES = {"ask": ("before", "after", "never"), "memory": ("auto", "together", "turns", "elsewhere")}
 """Words that `[serving]` knows."""
 _NAMED_SECTIONS = ("connectors", "tracking")
 """Sections of sections, one for each plugin that the owner switches on."""
@@ -178,9 +170,7 @@ def _check(config: Config) -> None:
         raise training.error("held_out", "held_out must lie between 1 and min_ratings - 1")
     schedule = config.training.schedule
     if schedule not in ("auto", "manual") and not is_clock_time(schedule):
-        raise training.error(
-            "schedule", 'schedule must be "auto", "manual" or a time such as "03:30"'
-        )
+        raise training.error("schedule", 'schedule must be "auto", "manual" or a time such as "03:30"')
     if not 0 <= config.training.idle_seconds < math.inf:
         raise training.error("idle_seconds", "idle_seconds must be 0 or more")
     if not 0 < config.privacy.unrated_days < math.inf:

@@ -67,8 +67,10 @@ def beside(home: Path) -> list[Path]:
         path
         for path in (sorted(parent.iterdir()) if parent.is_dir() else ())
         if (path.name.startswith(starts) or path.name == name + RESTORED)
-        and path.is_dir() and not path.is_symlink() and is_home(path)
-    ]  # fmt: skip
+        and path.is_dir()
+        and not path.is_symlink()
+        and is_home(path)
+    ]
 
 
 def replaced(home: Path) -> str:

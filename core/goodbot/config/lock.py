@@ -130,8 +130,7 @@ def prepare_home(home: Path) -> None:
     finish_restore(home)
     if home.is_symlink():  # whoever may change it would choose where the data lie
         raise StoreError(
-            f"the state directory {home} is a link: name the directory that it leads to, "
-            f"{home.resolve()}"
+            f"the state directory {home} is a link: name the directory that it leads to, {home.resolve()}"
         )
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -187,9 +186,7 @@ def _replaced_last(home: Path) -> Path | None:
     found: list[Path] = []
     with contextlib.suppress(OSError):  # no directory is above it, or none that we may read
         found = [
-            entry
-            for entry in home.parent.iterdir()
-            if entry.name.startswith(home.name + BEFORE_RESTORE)
+            entry for entry in home.parent.iterdir() if entry.name.startswith(home.name + BEFORE_RESTORE)
         ]
     if not found:
         return None

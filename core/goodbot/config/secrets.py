@@ -146,9 +146,7 @@ class SecretStore:
         with os.fdopen(descriptor, encoding="utf-8-sig", errors="replace") as file:
             info = os.fstat(file.fileno())
             if info.st_uid != os.geteuid() or stat.S_IMODE(info.st_mode) & 0o077:
-                raise ConfigError(
-                    f"others can read the tokens in it: chmod 600 {self.path}", path=self.path
-                )
+                raise ConfigError(f"others can read the tokens in it: chmod 600 {self.path}", path=self.path)
             return dict(self._line(n, text) for n, text in enumerate(file, 1) if _matters(text))
 
     def _line(self, number: int, text: str) -> tuple[str, str]:

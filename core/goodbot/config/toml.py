@@ -108,12 +108,7 @@ def _value(value: Any, hint: Any, where: Where, key: str) -> Any:
         return float(value)
     elif isinstance(hint, type) and type(value) is hint:
         return value
-    wanted = {
-        str: "a text in quotes",
-        int: "a whole number",
-        float: "a number",
-        bool: "true or false",
-    }
+    wanted = {str: "a text in quotes", int: "a whole number", float: "a number", bool: "true or false"}
     name = wanted.get(hint, "a list in [ ]" if origin is tuple else "a section")
     raise where.error(key, f"{key} must be {name}, not {value!r}")
 

@@ -46,12 +46,7 @@ def size(event: CaptureEvent) -> int:
     """Bytes, about, that a capture takes in the store."""
     said = len(json.dumps(event.messages, ensure_ascii=False).encode())
     numbers = (event.prompt_tokens, event.tokens, event.logprobs, event.lifts)
-    return (
-        said
-        + len(event.response.encode())
-        + len(event.thought.encode())
-        + 4 * sum(map(len, numbers))
-    )
+    return said + len(event.response.encode()) + len(event.thought.encode()) + 4 * sum(map(len, numbers))
 
 
 def storable(event: CaptureEvent) -> CaptureEvent:
@@ -67,22 +62,33 @@ def storable(event: CaptureEvent) -> CaptureEvent:
     masked = tuple(_each(redact, message) for message in messages), redact(response)
     if masked != (messages, response):
         event = replace(event, prompt_tokens=(), tokens=(), logprobs=(), lifts=())
-    return replace(
-        event, messages=masked[0], response=masked[1], thought=thought, model=_text(event.model)
-    )
+    return replace(event, messages=masked[0], response=masked[1], thought=thought, model=_text(event.model))
 
 
 def turn_of(event: CaptureEvent, *, base: str, scope: str, now: float, version: int | None) -> Turn:
     """The turn that a capture becomes. `base` is our own model, `version` its adapter or None."""
     return Turn(
-        id=turn_id(event), channel=event.channel, talker=event.user, messages=event.messages,
-        response=event.response, version=version or 0, model=base, temperature=event.temperature,
-        created_at=now, prompt_tokens=event.prompt_tokens, tokens=event.tokens,
-        logprobs=event.logprobs, filters=event.filters, lifts=event.lifts, scope=scope,
-        kind=event.kind, origin="captured", thought=event.thought,
+        id=turn_id(event),
+        channel=event.channel,
+        talker=event.user,
+        messages=event.messages,
+        response=event.response,
+        version=version or 0,
+        model=base,
+        temperature=event.temperature,
+        created_at=now,
+        prompt_tokens=event.prompt_tokens,
+        tokens=event.tokens,
+        logprobs=event.logprobs,
+        filters=event.filters,
+        lifts=event.lifts,
+        scope=scope,
+        kind=event.kind,
+        origin="captured",
+        thought=event.thought,
         thought_tokens=event.thought_tokens,
         answered_by="" if version is not None else event.model or base,
-    )  # fmt: skip
+    )
 
 
 def _unfit_numbers(event: CaptureEvent) -> str:
@@ -108,15 +114,14 @@ def _room(value: object, left: int, depth: int) -> int:
         return left - len(value)
     if isinstance(value, Mapping):
         inner: Sequence[object] = [
-            *cast("Mapping[object, object]", value), *cast("Mapping[object, object]", value).values(),
-        ]  # fmt: skip
+            *cast("Mapping[object, object]", value),
+            *cast("Mapping[object, object]", value).values(),
+        ]
     elif isinstance(value, (list, tuple)):
         inner = cast("Sequence[object]", value)
     else:
         finite = (
-            value is None
-            or isinstance(value, int)
-            or (isinstance(value, float) and math.isfinite(value))
+            value is None or isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
         )
         return left - 8 if finite else -1
     for one in inner if depth < _DEEPEST else ():

@@ -34,9 +34,15 @@ class Capturing:
     """Stores captures as turns, those of one model call as one."""
 
     def __init__(
-        self, *, authorization: Authorization, admission: Admission, plugins: PluginHost,
-        clock: Clock, pool: Pool, vocabulary: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        authorization: Authorization,
+        admission: Admission,
+        plugins: PluginHost,
+        clock: Clock,
+        pool: Pool,
+        vocabulary: int = 0,
+    ) -> None:
         self._authorization = authorization
         self._admission = admission
         self._plugins = plugins
@@ -53,12 +59,8 @@ class Capturing:
                 f"{person(event.user)} may not talk to this bot, so its answers are not kept: the "
                 f"owner can change that with `/rl people grant talker {person(event.user)}`."
             )
-            return Captured(
-                receipt=Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=text)
-            )
-        refused = self._admission.no_reserve() or self._admission.too_much(
-            event, capture_rules.size(event)
-        )
+            return Captured(receipt=Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=text))
+        refused = self._admission.no_reserve() or self._admission.too_much(event, capture_rules.size(event))
         if refused:
             receipt = Receipt(event_id=event.event_id, outcome=Outcome.IGNORED, text=refused)
             return Captured(receipt=receipt)
@@ -85,9 +87,8 @@ class Capturing:
         if version and not await adapters.exists(db, self._pool.scope, self._pool.model, version):
             version = None
         turn = capture_rules.turn_of(
-            event, base=self._pool.model, scope=self._pool.scope, now=self._clock.now(),
-            version=version,
-        )  # fmt: skip
+            event, base=self._pool.model, scope=self._pool.scope, now=self._clock.now(), version=version
+        )
         return turn if turn.answered_by else turn.read_by(self._vocabulary)
 
     def _teaches(self, turn: Turn) -> bool:
@@ -96,9 +97,7 @@ class Capturing:
             return False
         return self._plugins.veto_capture(turn) is None
 
-    async def _join(
-        self, db: aiosqlite.Connection, event: CaptureEvent, turn: str, seen: Turn
-    ) -> None:
+    async def _join(self, db: aiosqlite.Connection, event: CaptureEvent, turn: str, seen: Turn) -> None:
         """It is of a turn that is there; what our own server knows of the answer is the better source.
 
         Nobody puts words into the turn of somebody who may do more than they.

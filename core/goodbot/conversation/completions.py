@@ -28,11 +28,19 @@ class ServedModel(OwnModel):
     """What the configured server serves."""
 
     def __init__(
-        self, *, server: Server, model: ResolvedModel, config: ServingConfig, sampling: Sampling,
+        self,
+        *,
+        server: Server,
+        model: ResolvedModel,
+        config: ServingConfig,
+        sampling: Sampling,
         presence: Presence,
-        authorization: Authorization, clock: Clock, talked: Callable[[], None],
-        active: Callable[[], Awaitable[int]], version_for: Callable[[ChannelRef], int | None],
-    ) -> None:  # fmt: skip
+        authorization: Authorization,
+        clock: Clock,
+        talked: Callable[[], None],
+        active: Callable[[], Awaitable[int]],
+        version_for: Callable[[ChannelRef], int | None],
+    ) -> None:
         """`version_for` as in `Writer`; `active` is what should be live;
         `talked` is told of each question, as the scheduler wants quiet for a training."""
         self._server, self._model, self._config = server, model, config
@@ -108,9 +116,7 @@ class ServedModel(OwnModel):
         self._talked()
         await self._presence.present()
 
-    def _request(
-        self, question: Question, *, tried: bool = True, checked: bool = True
-    ) -> GenerateRequest:
+    def _request(self, question: Question, *, tried: bool = True, checked: bool = True) -> GenerateRequest:
         if checked:
             self._fits(question)
         version = question.version
@@ -125,17 +131,16 @@ class ServedModel(OwnModel):
             ),
             filters=merged(self._sampling.filters, question.filters),
             seed=secrets.randbits(31) if question.seed is None else question.seed & 0x7FFFFFFF,
-            version=version, thinking=self._config.thinking,
+            version=version,
+            thinking=self._config.thinking,
             conversation="\n".join(
                 (place.connector, place.account, place.id, place.thread, question.user.id)
             ),
-        )  # fmt: skip
+        )
 
     def _fits(self, question: Question) -> None:
         """Refuse what the model cannot read at once. Raises UsageError."""
-        size = sum(
-            len(json.dumps(message, ensure_ascii=False).encode()) for message in question.messages
-        )
+        size = sum(len(json.dumps(message, ensure_ascii=False).encode()) for message in question.messages)
         likely = math.ceil(size * self._room.density / 2)
         if self._room.context and likely > self._room.context:
             raise UsageError(

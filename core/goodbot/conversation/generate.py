@@ -79,12 +79,21 @@ class Writer:
     """Writes answers: each is stored as a turn before it is sent."""
 
     def __init__(
-        self, *, store: Store, server: Server, dispatcher: Dispatcher,
-        plugins: PluginHost, clock: Clock, config: ServingConfig, sampling: Sampling,
+        self,
+        *,
+        store: Store,
+        server: Server,
+        dispatcher: Dispatcher,
+        plugins: PluginHost,
+        clock: Clock,
+        config: ServingConfig,
+        sampling: Sampling,
         model: ResolvedModel,
-        connectors: Mapping[str, Connector], presence: Presence,
-        version_for: Callable[[ChannelRef], int | None], may_rate: Callable[[UserRef], bool],
-    ) -> None:  # fmt: skip
+        connectors: Mapping[str, Connector],
+        presence: Presence,
+        version_for: Callable[[ChannelRef], int | None],
+        may_rate: Callable[[UserRef], bool],
+    ) -> None:
         """`version_for` names the version that is tried in a conversation; None: none is."""
         self._store = store
         self._server = server
@@ -109,19 +118,26 @@ class Writer:
         prompt = asked.prompt
         generated = await self._generate(asked, stream)
         turn = Turn(
-            id=turn_id(asked.event), channel=asked.channel, talker=asked.talker,
+            id=turn_id(asked.event),
+            channel=asked.channel,
+            talker=asked.talker,
             messages=with_form(prompt.messages, generated.form),
-            response=generated.text, version=generated.version, model=self._model.name,
+            response=generated.text,
+            version=generated.version,
+            model=self._model.name,
             temperature=(
                 self._sampling.temperature if generated.temperature is None else generated.temperature
             ),
             created_at=self._clock.now(),
-            prompt_tokens=generated.prompt_tokens, tokens=generated.tokens,
-            logprobs=generated.logprobs, lifts=generated.lifts,
+            prompt_tokens=generated.prompt_tokens,
+            tokens=generated.tokens,
+            logprobs=generated.logprobs,
+            lifts=generated.lifts,
             filters=self._sampling.filters if generated.filters is None else generated.filters,
-            context=prompt.context, thought=generated.thought,
+            context=prompt.context,
+            thought=generated.thought,
             thought_tokens=generated.thought_tokens,
-        ).read_by(self._vocabulary)  # fmt: skip
+        ).read_by(self._vocabulary)
         self._wordless.note(turn, generated)
         trainable = bool(generated.text.strip()) and self._plugins.veto_capture(turn) is None
 
@@ -188,9 +204,7 @@ class Writer:
         except (AdapterError, ServerError) as error:
             if begun is not None or request.version is None:
                 raise
-            logger.warning(
-                "v%d does not answer, the active version does: %s", request.version, error
-            )
+            logger.warning("v%d does not answer, the active version does: %s", request.version, error)
         return await self._streamed(dataclasses.replace(request, version=None), stream)
 
     def reply(self, turn: Turn, reply_to: str = "") -> Reply:
@@ -202,9 +216,8 @@ class Writer:
         row = STAR_ROW if self.config.stars else THUMBS
         text = turn.response if turn.response.strip() else self._wordless.text(turn)
         return Reply(
-            text=f"{self._model.label}{text}", turn=turn.id, reply_to=reply_to,
-            buttons=row if shown else (),
-        )  # fmt: skip
+            text=f"{self._model.label}{text}", turn=turn.id, reply_to=reply_to, buttons=row if shown else ()
+        )
 
     async def deliver(self, event: Event, turn: Turn, stream: ReplyStream, reply_to: str) -> bool:
         """Send, then record which messages carry the turn; a crash in between sends again.
@@ -220,9 +233,7 @@ class Writer:
             await messages.detach(db, turn.id, set(stream.messages) - set(sent))
             await self._attach(db, turn, sent)
             if sent:
-                adopted = [
-                    await ledger.refold(db, *one) for one in await retries.adopt(db, turn.id)
-                ]
+                adopted = [await ledger.refold(db, *one) for one in await retries.adopt(db, turn.id)]
                 await self._dispatcher.taint(db, [change for change in adopted if change])
             await inbox.close(db, event)
 
@@ -247,9 +258,7 @@ class Writer:
         with contextlib.suppress(StoreError):
             await self._store.write(operation)
 
-    async def _attach(
-        self, db: aiosqlite.Connection, turn: Turn, sent: Sequence[MessageRef]
-    ) -> None:
+    async def _attach(self, db: aiosqlite.Connection, turn: Turn, sent: Sequence[MessageRef]) -> None:
         await self._dispatcher.taint(db, await messages.attach(db, turn.id, sent))
 
     async def close(self, event: Event, answer: Receipt | None = None) -> None:

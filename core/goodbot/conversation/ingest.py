@@ -53,10 +53,18 @@ class Dispatcher:
     """Takes events in; `wire` says what happens to them after the commit."""
 
     def __init__(
-        self, *, store: Store, authorization: Authorization, plugins: PluginHost, clock: Clock,
-        pool: Pool, min_ratings: int, quotas: Quotas, schedule: str = "auto",
+        self,
+        *,
+        store: Store,
+        authorization: Authorization,
+        plugins: PluginHost,
+        clock: Clock,
+        pool: Pool,
+        min_ratings: int,
+        quotas: Quotas,
+        schedule: str = "auto",
         vocabulary: int = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`vocabulary`: so many token ids the base model has; 0: not known."""
         self._store = store
         self.quotas = quotas
@@ -67,24 +75,37 @@ class Dispatcher:
         self.progress = Progress(pool, min_ratings, schedule)
         self._admission = Admission(authorization, quotas, clock)
         self._ratings = Ratings(
-            authorization=authorization, admission=self._admission, progress=self.progress,
-            clock=clock, pool=pool,
-        )  # fmt: skip
+            authorization=authorization,
+            admission=self._admission,
+            progress=self.progress,
+            clock=clock,
+            pool=pool,
+        )
         self.rate, self.taint = self._ratings.rate, self._ratings.taint
         self._capturing = Capturing(
-            authorization=authorization, admission=self._admission, plugins=plugins, clock=clock,
-            pool=pool, vocabulary=vocabulary,
-        )  # fmt: skip
+            authorization=authorization,
+            admission=self._admission,
+            plugins=plugins,
+            clock=clock,
+            pool=pool,
+            vocabulary=vocabulary,
+        )
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
         self._late: list[Event] = []
 
     def wire(
-        self, *, answer: Work, command: Work, acknowledge: Callable[[Event, Receipt], Awaitable[None]],
-        rated: Callable[[], None], talked: Callable[[], None], tell: Tell | None = None,
+        self,
+        *,
+        answer: Work,
+        command: Work,
+        acknowledge: Callable[[Event, Receipt], Awaitable[None]],
+        rated: Callable[[], None],
+        talked: Callable[[], None],
+        tell: Tell | None = None,
         put_back: Work | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Say what follows a commit; these parts need the dispatcher themselves."""
         self._answer = answer
         self._put_back = put_back
@@ -95,9 +116,8 @@ class Dispatcher:
         self._tell = tell
 
     async def submit(
-        self, events: Sequence[Event], connector: str, cursor: str | None = None, *,
-        anywhere: bool = False,
-    ) -> tuple[Receipt, ...]:  # fmt: skip
+        self, events: Sequence[Event], connector: str, cursor: str | None = None, *, anywhere: bool = False
+    ) -> tuple[Receipt, ...]:
         """Take events in; returns after one commit of all of them and the cursor.
 
         `anywhere`: its people may rate what they see of other connectors, too (INBOX).
@@ -105,12 +125,9 @@ class Dispatcher:
         """
         refused = [sanitize.refused(event) for event in events]
         events = [
-            event if wrong else sanitize.storable(event)
-            for event, wrong in zip(events, refused, strict=True)
+            event if wrong else sanitize.storable(event) for event, wrong in zip(events, refused, strict=True)
         ]
-        changed = {
-            sanitize.place(event) for event in events if sanitize.is_rating(event, RatingKind.RATE)
-        }
+        changed = {sanitize.place(event) for event in events if sanitize.is_rating(event, RatingKind.RATE)}
         captured: list[Captured] = []
 
         async def operation(db: aiosqlite.Connection) -> list[Receipt]:
@@ -149,18 +166,20 @@ class Dispatcher:
         return await asyncio.shield(task)
 
     async def _take(
-        self, db: aiosqlite.Connection, event: Event, changed: Container[object], anywhere: bool,
+        self,
+        db: aiosqlite.Connection,
+        event: Event,
+        changed: Container[object],
+        anywhere: bool,
         captured: list[Captured],
-    ) -> Receipt:  # fmt: skip
+    ) -> Receipt:
         """Everything that is decided about one event, inside the transaction."""
         if event.user.is_bot:
             return Receipt(event_id=event.event_id, outcome=Outcome.IGNORED)
         if event.channel.kind is ChannelKind.ENCRYPTED:  # what we could not keep to ourselves
             return Receipt(event_id=event.event_id, outcome=Outcome.DENIED)
         if isinstance(event, RatingEvent):
-            moved = (
-                sanitize.is_rating(event, RatingKind.RETRACT) and sanitize.place(event) in changed
-            )
+            moved = sanitize.is_rating(event, RatingKind.RETRACT) and sanitize.place(event) in changed
             return await self.rate(db, event, moved=moved, anywhere=anywhere)
         if isinstance(event, CaptureEvent):
             captured.append(one := await self._capturing.take(db, event))

@@ -11,9 +11,8 @@ from goodbot.store import feedback, ledger, people, traces, turns
 
 
 async def own_turn(
-    db: aiosqlite.Connection, authorization: Authorization, user: UserRef, id_: str, *,
-    all_here: bool = False,
-) -> OwnTurn | None:  # fmt: skip
+    db: aiosqlite.Connection, authorization: Authorization, user: UserRef, id_: str, *, all_here: bool = False
+) -> OwnTurn | None:
     """A turn that `user` has asked for or reported; None for any other, and for one that is gone.
 
     `all_here`: an owner is shown all of that connector's.
@@ -31,7 +30,8 @@ async def own_turn(
     said = [one for one in await feedback.remarks(db, [id_]) if one.rater == person(user)]
     typed = [one.text for one in said if one.kind is RatingKind.BETTER]
     return OwnTurn(
-        turn=turn, score=label[0] if isinstance(label, list) else label,
+        turn=turn,
+        score=label[0] if isinstance(label, list) else label,
         comments=tuple(one.text for one in said if one.kind is RatingKind.COMMENT),
         better=typed[-1] if typed else None,
-    )  # fmt: skip
+    )

@@ -29,9 +29,7 @@ _LONGEST = 600.0
 class Presence:
     """Of one server."""
 
-    def __init__(
-        self, server: Server, registry: AdapterRegistry, tenancy: Tenancy, clock: Clock
-    ) -> None:
+    def __init__(self, server: Server, registry: AdapterRegistry, tenancy: Tenancy, clock: Clock) -> None:
         self._server, self._registry, self._tenancy, self._clock = server, registry, tenancy, clock
         self._coming: asyncio.Task[None] | None = None
         self._since = 0.0

@@ -25,9 +25,14 @@ class Ratings:
     """Appends rating events and folds them, within the caller's transaction."""
 
     def __init__(
-        self, *, authorization: Authorization, admission: Admission, progress: Progress,
-        clock: Clock, pool: Pool,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        authorization: Authorization,
+        admission: Admission,
+        progress: Progress,
+        clock: Clock,
+        pool: Pool,
+    ) -> None:
         self._authorization = authorization
         self._admission = admission
         self._progress = progress
@@ -35,9 +40,14 @@ class Ratings:
         self._pool = pool
 
     async def rate(
-        self, db: aiosqlite.Connection, event: RatingEvent, turn: str | None = None, *,
-        moved: bool = False, anywhere: bool = False,
-    ) -> Receipt:  # fmt: skip
+        self,
+        db: aiosqlite.Connection,
+        event: RatingEvent,
+        turn: str | None = None,
+        *,
+        moved: bool = False,
+        anywhere: bool = False,
+    ) -> Receipt:
         """Append one rating event and fold it. Part of a transaction of the caller's.
 
         `turn` is given by a command that has found it already; else the event names it. `moved` as
@@ -52,12 +62,9 @@ class Ratings:
         turn = here or (await shown(db, self._authorization, event) if anywhere else None)
         if turn is None and (found.known or not (event.message_id or event.retracts)):
             return Receipt(
-                event_id=event.event_id, outcome=Outcome.UNKNOWN_TARGET,
-                text="That is not one of my answers.",
-            )  # fmt: skip
-        if event.kind in (RatingKind.COMMENT, RatingKind.BETTER) and (
-            wrong := sanitize.unfit(event.text)
-        ):
+                event_id=event.event_id, outcome=Outcome.UNKNOWN_TARGET, text="That is not one of my answers."
+            )
+        if event.kind in (RatingKind.COMMENT, RatingKind.BETTER) and (wrong := sanitize.unfit(event.text)):
             return Receipt(event_id=event.event_id, outcome=Outcome.FAILED, text=wrong)
         receipt = Receipt(
             event_id=event.event_id,
@@ -66,9 +73,7 @@ class Ratings:
         )
         rater, now = person(event.user), self._clock.now()
         event = await placing.placed(db, event, turn, rater, heard=found.heard)
-        change = await ledger.insert(
-            db, event, turn, rater, receipt, now, overtaken=found.overtaken
-        )
+        change = await ledger.insert(db, event, turn, rater, receipt, now, overtaken=found.overtaken)
         await self.taint(db, [change] if change else [])
         if turn is not None:  # the effect can be told only now
             effect = await self._progress.effect(db, event, turn, rater, change)
@@ -77,9 +82,7 @@ class Ratings:
             await ledger.set_receipt(db, event, receipt)
         return receipt
 
-    async def _again(
-        self, db: aiosqlite.Connection, event: RatingEvent, turn: str
-    ) -> tuple[Button, ...]:
+    async def _again(self, db: aiosqlite.Connection, event: RatingEvent, turn: str) -> tuple[Button, ...]:
         """Another answer, for who has called the one that stands there bad and may talk there."""
         bad = event.kind is RatingKind.RATE and (event.value or 0.0) < 0
         if not bad or not await self._admission.may_talk(db, event):

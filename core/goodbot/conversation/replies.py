@@ -27,9 +27,7 @@ logger = logging.getLogger(__name__)
 
 _NO_MODEL = "I cannot answer right now: my model is not running. Please try again in a moment."
 _REFUSED = "I cannot answer that: my model's server refuses it. Whoever runs me sees why with `/rl status`."
-_FORGOTTEN = (
-    "Somebody was forgotten while I answered, and this answer with them. Ask again if you like."
-)
+_FORGOTTEN = "Somebody was forgotten while I answered, and this answer with them. Ask again if you like."
 _BROKEN = "Something went wrong here; the owner can find it in the log."
 _LATE = "I was away before I had another answer: ask me once more."
 _UNSENT = "I have another answer, but could not put it there: ask me once more."
@@ -38,9 +36,7 @@ _UNSENT = "I have another answer, but could not put it there: ask me once more."
 class Answers:
     """Answers one at a time in each conversation, in their order."""
 
-    def __init__(
-        self, *, store: Store, writer: Writer, dispatcher: Dispatcher, model: ResolvedModel
-    ) -> None:
+    def __init__(self, *, store: Store, writer: Writer, dispatcher: Dispatcher, model: ResolvedModel) -> None:
         self._store = store
         self._writer = writer
         self._dispatcher = dispatcher
@@ -96,9 +92,7 @@ class Answers:
         """The message after what was said before in its conversation. Raises TooLongError."""
         limit = self._config.history
         earlier = (
-            await self._store.read(lambda db: turns.conversation(db, event.channel, limit))
-            if limit
-            else []
+            await self._store.read(lambda db: turns.conversation(db, event.channel, limit)) if limit else []
         )
         text = prompts.question(event.text, event.attachments)
         prompt = prompts.compose(self._config.system_prompt, earlier, text, self._room)
@@ -137,13 +131,20 @@ class Answers:
         assert hint is not None  # noqa: S101  it was looked at before it was let in
         before = await self._store.read(lambda db: retries.line(db, earlier.id))
         retry = Retry(
-            turn=turn_id(event), instead_of=earlier.id, depth=len(before) + 1,
-            hint=event.action.partition(":")[2], asked_by=person(event.user), asked=event.order,
-        )  # fmt: skip
+            turn=turn_id(event),
+            instead_of=earlier.id,
+            depth=len(before) + 1,
+            hint=event.action.partition(":")[2],
+            asked_by=person(event.user),
+            asked=event.order,
+        )
         return Asked(
-            event=event, channel=earlier.channel, talker=earlier.talker, retry=retry,
+            event=event,
+            channel=earlier.channel,
+            talker=earlier.talker,
+            retry=retry,
             prompt=prompts.again(earlier, hint, self._room),
-        )  # fmt: skip
+        )
 
     async def _stored(self, event: Event) -> Turn | None:
         """The answer that was stored before a crash."""

@@ -56,9 +56,10 @@ def again(event: Event, known: Receipt) -> Receipt:
     if not event.digest or not known.digest or event.digest == known.digest:
         return known
     return Receipt(
-        event_id=event.event_id, outcome=Outcome.CONFLICT,
+        event_id=event.event_id,
+        outcome=Outcome.CONFLICT,
         text="This id was used before for something else, so nothing was stored: use a new one.",
-    )  # fmt: skip
+    )
 
 
 def storable(event: E) -> E:
@@ -78,9 +79,7 @@ def storable(event: E) -> E:
         if (masked := redact(said)) != said:
             words[name] = masked
     if isinstance(event, MessageEvent) and event.attachments:
-        names = (
-            " ".join(redact(clean(name)).split())[:_NAME] for name in event.attachments[:_NAMES]
-        )
+        names = (" ".join(redact(clean(name)).split())[:_NAME] for name in event.attachments[:_NAMES])
         words["attachments"] = tuple(names)
     return replace(event, **words) if words else event
 
@@ -93,9 +92,7 @@ def to_do(event: Event, receipt: Receipt) -> Event:
 
 def is_command(event: Event) -> bool:
     """Whether it is a command, typed or pressed."""
-    return isinstance(event, CommandEvent) or (
-        isinstance(event, PressEvent) and actions.is_command(event)
-    )
+    return isinstance(event, CommandEvent) or (isinstance(event, PressEvent) and actions.is_command(event))
 
 
 def is_rating(event: Event, kind: RatingKind) -> bool:

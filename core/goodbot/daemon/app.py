@@ -60,20 +60,24 @@ class App:
     """One goodbot on one state directory. Use `async with App.open(...)`."""
 
     def __init__(
-        self, config: Config, plugins: PluginHost, *, clock: Clock | None = None,
-        demo_model: bool = False, grants: Mapping[str, Grants] | None = None,
-        lock: HomeLock | None = None, machine: Callable[[bool], Readings] | None = None,
+        self,
+        config: Config,
+        plugins: PluginHost,
+        *,
+        clock: Clock | None = None,
+        demo_model: bool = False,
+        grants: Mapping[str, Grants] | None = None,
+        lock: HomeLock | None = None,
+        machine: Callable[[bool], Readings] | None = None,
         http: Http | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`lock` and `http` are the caller's, who lets go of them himself; `machine` reads what the
         machine does beside us (`goodbot.learning.idle.read_machine`)."""
         self.config = config
         self.plugins = plugins
         self.clock = clock or SystemClock()
         self.model = resolve(config.model.path, plugins.models(), demo=demo_model)
-        self.backend = choose_backend(
-            plugins.backends(), config.training.backend, config.where("training")
-        )
+        self.backend = choose_backend(plugins.backends(), config.training.backend, config.where("training"))
         self.settings, self.learning = training_settings(config, self.backend, self.model.path)
         about = {"model": self.model.name, "backend": self.backend.name}
         about |= dataclasses.asdict(self.settings)
@@ -88,9 +92,12 @@ class App:
         """Set when this one is to stop, and another on the config as it is then to take over."""
         self._tasks: list[asyncio.Task[None]] = []
         self._assembly = Assembly(
-            config, plugins, clock=self.clock, backend=self.backend,
+            config,
+            plugins,
+            clock=self.clock,
+            backend=self.backend,
             authorization=self.connectors.authorization,
-        )  # fmt: skip
+        )
         self.server = self._assembly.server(self.model)
         self.sampling = sampling.of(self.model.path, config.serving.drawn_with)
 
@@ -149,97 +156,199 @@ class App:
         make.store = store
         self.registry = make.registry(self.model, self.server)
         self.canary = Canary(
-            store=store, registry=self.registry, pool=pool, clock=clock,
+            store=store,
+            registry=self.registry,
+            pool=pool,
+            clock=clock,
             stop=lambda reason: self.scheduler.stop(reason),
-        )  # fmt: skip
+        )
         self.tenancy = Tenancy(
-            server=self.server, served=self.model.path, wanted=config.serving.memory,
-            url=config.serving.url or make.server_spec.url, ours=not make.server_spec.url,
-            backend=self.backend.name, store=store, scope=SCOPE, clock=clock,
-        )  # fmt: skip
+            server=self.server,
+            served=self.model.path,
+            wanted=config.serving.memory,
+            url=config.serving.url or make.server_spec.url,
+            ours=not make.server_spec.url,
+            backend=self.backend.name,
+            store=store,
+            scope=SCOPE,
+            clock=clock,
+        )
         self.presence = Presence(self.server, self.registry, self.tenancy, clock)
         self.dispatcher = Dispatcher(
-            store=store, authorization=authorization, plugins=plugins, clock=clock, pool=pool,
-            min_ratings=config.training.min_ratings, schedule=config.training.schedule,
-            quotas=Quotas(config.serving, config.home, clock), vocabulary=vocabulary(self.model.path),
-        )  # fmt: skip
+            store=store,
+            authorization=authorization,
+            plugins=plugins,
+            clock=clock,
+            pool=pool,
+            min_ratings=config.training.min_ratings,
+            schedule=config.training.schedule,
+            quotas=Quotas(config.serving, config.home, clock),
+            vocabulary=vocabulary(self.model.path),
+        )
         self.logins = Logins(store=store, clock=clock, authorization=authorization, scope=SCOPE)
         make.tenancy = self.tenancy
         self.trainer = make.trainer(self.model, self.registry, ask=config.serving.ask)
         self.scheduler = Scheduler(
-            store=store, registry=self.registry, trainer=self.trainer, plugins=plugins, clock=clock,
-            config=config.training, pool=pool, gauge=self.gauge,
+            store=store,
+            registry=self.registry,
+            trainer=self.trainer,
+            plugins=plugins,
+            clock=clock,
+            config=config.training,
+            pool=pool,
+            gauge=self.gauge,
             objection=choice.objection(make.server_spec),
-        )  # fmt: skip
+        )
         self.model_switch = ModelSwitch(
-            config=config, current=self.model, store=store, scheduler=self.scheduler,
-            pool=make.pool, rehearse=make.rehearse, restart=self.restart,
-            backend=self.backend.name, settings=dataclasses.asdict(self.settings),
-        )  # fmt: skip
+            config=config,
+            current=self.model,
+            store=store,
+            scheduler=self.scheduler,
+            pool=make.pool,
+            rehearse=make.rehearse,
+            restart=self.restart,
+            backend=self.backend.name,
+            settings=dataclasses.asdict(self.settings),
+        )
         writer = Writer(
-            store=store, server=self.server, dispatcher=self.dispatcher, plugins=plugins, clock=clock,
-            config=config.serving, sampling=self.sampling, model=self.model, connectors=running,
-            presence=self.presence, version_for=self.canary.version_for, may_rate=authorization.may_rate,
-        )  # fmt: skip
-        self.connectors.model = ServedModel(
-            server=self.server, model=self.model, config=config.serving, sampling=self.sampling,
-            presence=self.presence, authorization=authorization, clock=clock,
-            talked=self.scheduler.somebody_talks, active=self.registry.active,
+            store=store,
+            server=self.server,
+            dispatcher=self.dispatcher,
+            plugins=plugins,
+            clock=clock,
+            config=config.serving,
+            sampling=self.sampling,
+            model=self.model,
+            connectors=running,
+            presence=self.presence,
             version_for=self.canary.version_for,
-        )  # fmt: skip
+            may_rate=authorization.may_rate,
+        )
+        self.connectors.model = ServedModel(
+            server=self.server,
+            model=self.model,
+            config=config.serving,
+            sampling=self.sampling,
+            presence=self.presence,
+            authorization=authorization,
+            clock=clock,
+            talked=self.scheduler.somebody_talks,
+            active=self.registry.active,
+            version_for=self.canary.version_for,
+        )
         self.connectors.progress = lambda: self.scheduler.progress
         answers = Answers(store=store, writer=writer, dispatcher=self.dispatcher, model=self.model)
         self.courier = Courier(store=store, clock=clock, connectors=running)
         self.news = OwnerNews(
-            store=store, registry=self.registry, courier=self.courier, clock=clock,
-            owners=authorization.owners, readiness=self.scheduler.readiness, pool=pool,
-        )  # fmt: skip
+            store=store,
+            registry=self.registry,
+            courier=self.courier,
+            clock=clock,
+            owners=authorization.owners,
+            readiness=self.scheduler.readiness,
+            pool=pool,
+        )
         plugins.attach(self.news)
         spare = SpareTime(server=self.server, clock=clock, busy=lambda: self.dispatcher.answering)
         self.comparer = Comparer(
-            store=store, registry=self.registry, scheduler=self.scheduler, courier=self.courier,
+            store=store,
+            registry=self.registry,
+            scheduler=self.scheduler,
+            courier=self.courier,
             preparing=Preparing(
-                store=store, registry=self.registry, spare=spare, pool=pool, config=config.serving,
+                store=store,
+                registry=self.registry,
+                spare=spare,
+                pool=pool,
+                config=config.serving,
                 sampling=self.sampling,
             ),
-            authorization=authorization, clock=clock, pool=pool,
-        )  # fmt: skip
+            authorization=authorization,
+            clock=clock,
+            pool=pool,
+        )
         plugins.attach(self.comparer)
         self.groups = RaterGroups(connectors=running, clock=clock, authorization=authorization)
         self.notices = Notices(
-            store=store, clock=clock, authorization=authorization, connectors=running,
-            days=config.privacy.unrated_days, errors=self.connectors.errors,
-        )  # fmt: skip
+            store=store,
+            clock=clock,
+            authorization=authorization,
+            connectors=running,
+            days=config.privacy.unrated_days,
+            errors=self.connectors.errors,
+        )
         self.eraser = Eraser(
-            store=store, registry=self.registry, server=self.server, clock=clock, connectors=running,
+            store=store,
+            registry=self.registry,
+            server=self.server,
+            clock=clock,
+            connectors=running,
             home=config.home,
-        )  # fmt: skip
+        )
         self.housekeeping = Housekeeping(
-            config=config, store=store, clock=clock, registry=self.registry, canary=self.canary,
-            scheduler=self.scheduler, tenancy=self.tenancy, presence=self.presence,
-            connectors=self.connectors, notices=self.notices, eraser=self.eraser,
-        )  # fmt: skip
+            config=config,
+            store=store,
+            clock=clock,
+            registry=self.registry,
+            canary=self.canary,
+            scheduler=self.scheduler,
+            tenancy=self.tenancy,
+            presence=self.presence,
+            connectors=self.connectors,
+            notices=self.notices,
+            eraser=self.eraser,
+        )
         services = Services(
-            config=config, store=store, clock=clock, authorization=authorization, plugins=plugins,
-            dispatcher=self.dispatcher, registry=self.registry, server=self.server,
-            scheduler=self.scheduler, trainer=self.trainer, tenancy=self.tenancy, news=self.news,
-            presence=self.presence, model_switch=self.model_switch, courier=self.courier, logins=self.logins,
-            confirmations=Confirmations(clock), notices=self.notices, eraser=self.eraser,
-            connectors=running, connector_errors=self.connectors.problems, canary=self.canary,
-            platform_time=self.connectors.time, http=self.connectors.http,
-            model=self.model.name, spare=spare, backend=self.backend.name, learning=self.learning,
+            config=config,
+            store=store,
+            clock=clock,
+            authorization=authorization,
+            plugins=plugins,
+            dispatcher=self.dispatcher,
+            registry=self.registry,
+            server=self.server,
+            scheduler=self.scheduler,
+            trainer=self.trainer,
+            tenancy=self.tenancy,
+            news=self.news,
+            presence=self.presence,
+            model_switch=self.model_switch,
+            courier=self.courier,
+            logins=self.logins,
+            confirmations=Confirmations(clock),
+            notices=self.notices,
+            eraser=self.eraser,
+            connectors=running,
+            connector_errors=self.connectors.problems,
+            canary=self.canary,
+            platform_time=self.connectors.time,
+            http=self.connectors.http,
+            model=self.model.name,
+            spare=spare,
+            backend=self.backend.name,
+            learning=self.learning,
             thinks=thinking.told(self.model.path, thinking=config.serving.thinking),
-            sampling=self.sampling, started_at=clock.now(), comparer=self.comparer, side_by_side=SideBySide(
-                registry=self.registry, spare=spare, config=config.serving, sampling=self.sampling,
+            sampling=self.sampling,
+            started_at=clock.now(),
+            comparer=self.comparer,
+            side_by_side=SideBySide(
+                registry=self.registry,
+                spare=spare,
+                config=config.serving,
+                sampling=self.sampling,
                 room=Room.of(shape(self.model.path), config.serving),
             ),
-        )  # fmt: skip
+        )
         self.commands = CommandRunner(TABLE, services)
         self.dispatcher.wire(
-            answer=answers.answer, put_back=answers.put_back, command=self.commands.handle,
-            acknowledge=self.connectors.acknowledge, rated=self.scheduler.wake,
-            talked=self.scheduler.somebody_talks, tell=self.courier.tell,
-        )  # fmt: skip
+            answer=answers.answer,
+            put_back=answers.put_back,
+            command=self.commands.handle,
+            acknowledge=self.connectors.acknowledge,
+            rated=self.scheduler.wake,
+            talked=self.scheduler.somebody_talks,
+            tell=self.courier.tell,
+        )
 
     async def start_server(self) -> None:
         """Bring the model up with the version that should answer."""

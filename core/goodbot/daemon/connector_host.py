@@ -32,9 +32,16 @@ class Host:
     """One connector's view of the core; see `goodbot.api.connector.ConnectorHost`."""
 
     def __init__(
-        self, spec: ConnectorSpec, dispatcher: Dispatcher, store: Store, clock: Clock, state_dir: Path,
-        connectors: Connectors, logins: Logins, environ: Mapping[str, str],
-    ) -> None:  # fmt: skip
+        self,
+        spec: ConnectorSpec,
+        dispatcher: Dispatcher,
+        store: Store,
+        clock: Clock,
+        state_dir: Path,
+        connectors: Connectors,
+        logins: Logins,
+        environ: Mapping[str, str],
+    ) -> None:
         self.address = connectors.http.address
         self.model = connectors.model
         self._progress = connectors.progress
@@ -52,9 +59,7 @@ class Host:
         self._tasks: set[asyncio.Task[None]] = set()
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    async def submit(
-        self, events: Sequence[Event], *, cursor: str | None = None
-    ) -> tuple[Receipt, ...]:
+    async def submit(self, events: Sequence[Event], *, cursor: str | None = None) -> tuple[Receipt, ...]:
         for event in events:
             if event.user.connector != self._name or event.channel.connector != self._name:
                 raise ValueError(f"{self._name} submitted an event of another connector")
@@ -103,14 +108,20 @@ class Host:
             logger.info("%s works again", self._name, extra={"connector": self._name})
 
     async def inbox(
-        self, user: UserRef, *, connector: str = "", since: float | None = None, text: str = "",
-        rated: bool = False, before: str = "", limit: int = 50,
-    ) -> Sequence[Waiting]:  # fmt: skip
+        self,
+        user: UserRef,
+        *,
+        connector: str = "",
+        since: float | None = None,
+        text: str = "",
+        rated: bool = False,
+        before: str = "",
+        limit: int = 50,
+    ) -> Sequence[Waiting]:
         self._require_inbox(user)
         return await self._inbox.page(
-            user, connector=connector, since=since, text=text, rated=rated, before=before,
-            limit=limit,
-        )  # fmt: skip
+            user, connector=connector, since=since, text=text, rated=rated, before=before, limit=limit
+        )
 
     async def inbox_connectors(self, user: UserRef) -> Sequence[str]:
         self._require_inbox(user)

@@ -12,13 +12,7 @@ from goodbot.access.authorization import Authorization
 from goodbot.access.login import Logins, default_grants
 from goodbot.api.completions import NoModel, OwnModel
 from goodbot.api.connector import Capability, Connector, ConnectorSpec
-from goodbot.api.events import (
-    CommandEvent,
-    Event,
-    PressEvent,
-    RatingEvent,
-    Receipt,
-)
+from goodbot.api.events import CommandEvent, Event, PressEvent, RatingEvent, Receipt
 from goodbot.api.plugins import missing_modules
 from goodbot.base.clock import Clock
 from goodbot.base.errors import (
@@ -48,9 +42,13 @@ class Connectors:
     """Builds, starts and stops the connectors, and carries acknowledgements to them."""
 
     def __init__(
-        self, config: Config, specs: Mapping[str, ConnectorSpec], grants: Mapping[str, Grants],
-        clock: Clock | None = None, http: Http | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        config: Config,
+        specs: Mapping[str, ConnectorSpec],
+        grants: Mapping[str, Grants],
+        clock: Clock | None = None,
+        http: Http | None = None,
+    ) -> None:
         """`http` is the process's, which outlives us; without one, ours is stopped with us."""
         self._config = config
         self.http = http or Http(config.http, home=config.home)
@@ -66,9 +64,10 @@ class Connectors:
         self.time = PlatformTime()
         self.problems: Mapping[str, str] = ChainMap(self.errors, self.troubles)
         self.authorization = Authorization(
-            {**configured_grants(config, specs), **grants}, clock,
+            {**configured_grants(config, specs), **grants},
+            clock,
             local=[name for name, spec in specs.items() if spec.local],
-        )  # fmt: skip
+        )
         self.model: OwnModel = NoModel()
         """What answers, set before `build`."""
         self.progress: Callable[[], Mapping[str, Any] | None] = lambda: None
@@ -83,9 +82,8 @@ class Connectors:
             if missing_modules(spec.requires):
                 raise MissingExtraError(f"the {name} connector", spec.extra or name)
             host = Host(
-                spec, dispatcher, store, clock, self._config.home / "connectors" / name, self, logins,
-                environ,
-            )  # fmt: skip
+                spec, dispatcher, store, clock, self._config.home / "connectors" / name, self, logins, environ
+            )
             _, settings = self._config.connector(name, spec.settings)
             if missing := [one for one in spec.needs(settings) if not host.secrets.get(one)]:
                 raise ConfigError(

@@ -69,9 +69,7 @@ async def execute(app: App, command: str, args: Sequence[str]) -> Result:
 class ControlSocket:
     """Serves the command line; until `ready` it answers for a goodbot that starts."""
 
-    def __init__(
-        self, home: Path, *, clock: Clock | None = None, patience: float = _STARTS_SECONDS
-    ) -> None:
+    def __init__(self, home: Path, *, clock: Clock | None = None, patience: float = _STARTS_SECONDS) -> None:
         self._home = home
         self._clock = clock or SystemClock()
         self._patience = patience
@@ -148,10 +146,14 @@ class ControlSocket:
         seconds = self._clock.now() - self._began
         doing = _doing(self.app)
         data = {
-            "server": "starting", "starting": doing, "pid": os.getpid(), "home": str(self._home),
+            "server": "starting",
+            "starting": doing,
+            "pid": os.getpid(),
+            "home": str(self._home),
             "model": self.app.model.name if self.app else None,
-            "started_at": self._began, "uptime": seconds,
-        }  # fmt: skip
+            "started_at": self._began,
+            "uptime": seconds,
+        }
         return {"text": f"starting: {doing}, {seconds:.0f} s", "data": data}
 
     async def _started(self) -> App:
@@ -162,8 +164,9 @@ class ControlSocket:
         except TimeoutError:
             raise BusyError(
                 f"goodbot is still starting ({_doing(self.app)}): try again when `goodbot status` "
-                "says that it answers", pid=os.getpid(),
-            ) from None  # fmt: skip
+                "says that it answers",
+                pid=os.getpid(),
+            ) from None
         assert self.app is not None  # noqa: S101  set before `ready`
         return self.app
 

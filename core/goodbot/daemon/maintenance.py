@@ -33,10 +33,20 @@ class Housekeeping:
     """Level-triggered: it looks at what is there, so a crash only delays it."""
 
     def __init__(
-        self, *, config: Config, store: Store, clock: Clock, registry: AdapterRegistry,
-        canary: Canary, scheduler: Scheduler, tenancy: Tenancy, presence: Presence,
-        connectors: Connectors, notices: Notices, eraser: Eraser,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        config: Config,
+        store: Store,
+        clock: Clock,
+        registry: AdapterRegistry,
+        canary: Canary,
+        scheduler: Scheduler,
+        tenancy: Tenancy,
+        presence: Presence,
+        connectors: Connectors,
+        notices: Notices,
+        eraser: Eraser,
+    ) -> None:
         self._config = config
         self._store = store
         self._clock = clock
@@ -89,6 +99,4 @@ class Housekeeping:
     async def _tend_adapters(self, now: float) -> None:
         await retention.go_live(self._store, self._registry)
         if not self._scheduler.training:  # which may read an old version, to weigh what it wrote
-            await retention.prune(
-                self._store, self._registry, keep=self._config.adapters.keep, now=now
-            )
+            await retention.prune(self._store, self._registry, keep=self._config.adapters.keep, now=now)

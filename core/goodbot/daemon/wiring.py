@@ -43,9 +43,14 @@ class Assembly:
     tenancy: Tenancy
 
     def __init__(
-        self, config: Config, plugins: PluginHost, *, clock: Clock, backend: BackendSpec,
+        self,
+        config: Config,
+        plugins: PluginHost,
+        *,
+        clock: Clock,
+        backend: BackendSpec,
         authorization: Authorization,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Raises ConfigError and MissingExtraError for what is configured and is not there."""
         self._config = config
         self._plugins = plugins
@@ -68,39 +73,65 @@ class Assembly:
         environ = child_environment()
         formats = Formats(self._config.home / "adapters", model.path, environ)
         return choice.make(
-            self.server_spec, self._config, model=model, backend=self._backend, clock=self._clock,
-            environ=environ, convert=formats.convert,
-        )  # fmt: skip
+            self.server_spec,
+            self._config,
+            model=model,
+            backend=self._backend,
+            clock=self._clock,
+            environ=environ,
+            convert=formats.convert,
+        )
 
     def registry(self, model: ResolvedModel, server: Server) -> AdapterRegistry:
         """The versions of a model and the server that answers with them."""
         return AdapterRegistry(
-            store=self.store, server=server, root=self._config.home / "adapters",
-            plugins=self._plugins, clock=self._clock, scope=SCOPE, model=model,
+            store=self.store,
+            server=server,
+            root=self._config.home / "adapters",
+            plugins=self._plugins,
+            clock=self._clock,
+            scope=SCOPE,
+            model=model,
             share=self._config.serving.canary,
-        )  # fmt: skip
+        )
 
     def trainer(
-        self, model: ResolvedModel, registry: AdapterRegistry,
-        limits: Mapping[str, int] | None = None, ask: str = "never",
-    ) -> Trainer:  # fmt: skip
+        self,
+        model: ResolvedModel,
+        registry: AdapterRegistry,
+        limits: Mapping[str, int] | None = None,
+        ask: str = "never",
+    ) -> Trainer:
         """What trains a model; `limits` win over its settings, `ask` as in `[serving]`."""
         config = self._config
         settings, _ = training_settings(config, self._backend, model.path)  # by its own shape
         return Trainer(
-            store=self.store, registry=registry, plugins=self._plugins, clock=self._clock,
-            backend=self._backend, policy=self.policy, config=config.training,
+            store=self.store,
+            registry=registry,
+            plugins=self._plugins,
+            clock=self._clock,
+            backend=self._backend,
+            policy=self.policy,
+            config=config.training,
             settings={**dataclasses.asdict(settings), **(limits or {})},
-            model=model.path, seed=config.serving.seed, pool=self.pool(model),
-            staging=config.home / "staging", anchors=self._anchors, ask=ask, tenancy=self.tenancy,
-        )  # fmt: skip
+            model=model.path,
+            seed=config.serving.seed,
+            pool=self.pool(model),
+            staging=config.home / "staging",
+            anchors=self._anchors,
+            ask=ask,
+            tenancy=self.tenancy,
+        )
 
-    def rehearse(
-        self, model: ResolvedModel, limits: Mapping[str, int]
-    ) -> tuple[Rehearsal, Trainer]:
+    def rehearse(self, model: ResolvedModel, limits: Mapping[str, int]) -> tuple[Rehearsal, Trainer]:
         """What another base model is tried and trained with while ours answers."""
         registry = Rehearsal(
-            store=self.store, server=self.server(model), root=self._config.home / "adapters",
-            plugins=self._plugins, clock=self._clock, scope=SCOPE, model=model,
-        )  # fmt: skip
+            store=self.store,
+            server=self.server(model),
+            root=self._config.home / "adapters",
+            plugins=self._plugins,
+            clock=self._clock,
+            scope=SCOPE,
+            model=model,
+        )
         return registry, self.trainer(model, registry, limits)

@@ -103,9 +103,7 @@ def compose(system: str, earlier: Sequence[Exchange], text: str, room: Room) -> 
     shown: list[Exchange] = []
     for exchange in reversed(earlier):
         answer = exchange.answer_tokens + _MESSAGE if exchange.answer_tokens else 0
-        likely -= _likely(exchange.question, density) + (
-            answer or _likely(exchange.answer, density)
-        )
+        likely -= _likely(exchange.question, density) + (answer or _likely(exchange.answer, density))
         counted = exchange.prompt_tokens or math.inf  # the question was in that prompt
         most -= min(_most(exchange.question), counted) + (answer or _most(exchange.answer))
         if likely < 0 or most < 0:

@@ -74,9 +74,14 @@ class Canary:
     """Sends conversations to the version that is tried, and ends the trial."""
 
     def __init__(
-        self, *, store: Store, registry: AdapterRegistry, pool: Pool, clock: Clock,
+        self,
+        *,
+        store: Store,
+        registry: AdapterRegistry,
+        pool: Pool,
+        clock: Clock,
         stop: Callable[[str], Awaitable[object]] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`stop` ends a training, for a reason: one that continues a version that has lost."""
         self._stop = stop
         self._store = store
@@ -87,9 +92,7 @@ class Canary:
     def version_for(self, channel: ChannelRef) -> int | None:
         """The version that answers in this conversation; None: the active one."""
         version = self._registry.canary
-        return (
-            version if version != BASE and _place(channel, version) < self._registry.share else None
-        )
+        return version if version != BASE and _place(channel, version) < self._registry.share else None
 
     async def standing(self) -> Standing | None:
         """How the trial stands; None while nothing is tried."""
@@ -134,9 +137,7 @@ class Canary:
     async def _end(self, trial: Trial, state: str, reason: str) -> None:
         logger.info("v%d is tried no more (%s): %s", trial.version, state, reason)
         now = self._clock.now()
-        closed = await self._store.write(
-            lambda db: canaries.close(db, trial.version, state, reason, now)
-        )
+        closed = await self._store.write(lambda db: canaries.close(db, trial.version, state, reason, now))
         if closed and state == "lost" and self._stop is not None:
             await self._stop(LOST)  # it was trained from what nobody wants
         try:

@@ -77,11 +77,18 @@ class ModelSwitch:
     """
 
     def __init__(
-        self, *, config: Config, current: ResolvedModel, store: Store, scheduler: Scheduler,
+        self,
+        *,
+        config: Config,
+        current: ResolvedModel,
+        store: Store,
+        scheduler: Scheduler,
         pool: Callable[[ResolvedModel], training_pool.Pool],
         rehearse: Callable[[ResolvedModel, Mapping[str, int]], tuple[Rehearsal, Trainer]],
-        restart: asyncio.Event, backend: str, settings: Mapping[str, object],
-    ) -> None:  # fmt: skip
+        restart: asyncio.Event,
+        backend: str,
+        settings: Mapping[str, object],
+    ) -> None:
         self._config = config
         self._current = current
         self._store = store
@@ -119,9 +126,7 @@ class ModelSwitch:
         return self._task.cancelled()
 
     async def _to(self, reference: str, bare: bool) -> Switched:
-        from goodbot.inference.models import (
-            choose,  # commands that run without a daemon do not load it
-        )
+        from goodbot.inference.models import choose  # commands that run without a daemon do not load it
 
         new = models.resolve(reference, {}, demo=False)
         self._require_another(new)

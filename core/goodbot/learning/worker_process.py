@@ -69,9 +69,13 @@ async def run(
     try:
         process = await spawn.start(
             *spawn.python("-m", *module),
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE, limit=_LINE_LIMIT, environ=environ, cage=_cage(job),
-        )  # fmt: skip
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=_LINE_LIMIT,
+            environ=environ,
+            cage=_cage(job),
+        )
     except OSError as error:
         raise TrainingError(f"the {who}: {spawn.why_not(error)}") from error
     stderr: deque[str] = deque(maxlen=_LAST_LINES)
@@ -114,12 +118,7 @@ async def run(
 
 def _cage(job: Mapping[str, Any]) -> spawn.Cage:
     """It reads what its job names, and writes where its results go."""
-    reads = [
-        job.get("model"),
-        job.get("parent"),
-        job.get("adapter"),
-        *job.get("behaviour", {}).values(),
-    ]
+    reads = [job.get("model"), job.get("parent"), job.get("adapter"), *job.get("behaviour", {}).values()]
     writes = [Path(job[name]) for name in ("output", "checkpoints") if job.get(name)]
     return spawn.Cage(
         reads=[Path(path) for path in reads if path],
@@ -171,8 +170,7 @@ async def _patiently(work: Awaitable[_T], who: str) -> _T:
             return await work
     except TimeoutError as error:
         raise TrainingError(
-            f"the {who} has said nothing for {_SILENT_SECONDS / 60:g} minutes and was ended",
-            kind="silent",
+            f"the {who} has said nothing for {_SILENT_SECONDS / 60:g} minutes and was ended", kind="silent"
         ) from error
 
 

@@ -38,9 +38,12 @@ class Store:
     """An open database. Made by `Store.open`, ended by `close`."""
 
     def __init__(
-        self, path: Path, writing: aiosqlite.Connection, reading: aiosqlite.Connection,
+        self,
+        path: Path,
+        writing: aiosqlite.Connection,
+        reading: aiosqlite.Connection,
         policy: RewardPolicy | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.path = path
         self._policy = policy
         self._reading = reading

@@ -23,9 +23,14 @@ class Acceptance:
 
 
 async def by_version(
-    db: aiosqlite.Connection, pool: Pool, *, since: float = 0.0, until: float = 1e18,
-    limit: int = 3, newest: int = _NEWEST,
-) -> list[Acceptance]:  # fmt: skip
+    db: aiosqlite.Connection,
+    pool: Pool,
+    *,
+    since: float = 0.0,
+    until: float = 1e18,
+    limit: int = 3,
+    newest: int = _NEWEST,
+) -> list[Acceptance]:
     """The newest versions of which answers were rated, the newest first.
 
     An answer is good if more of its raters say so than say the opposite. Of the answers that were

@@ -58,16 +58,24 @@ async def add(db: aiosqlite.Connection, row: AdapterRow, scope: str) -> None:
     await db.execute(
         "INSERT INTO adapters (version, scope, parent, run, directory, sha256, model, baseline, metrics,"
         " created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (row.version, scope, row.parent, row.run, row.directory, row.sha256, row.model,
-         codec.dump_json(row.baseline), codec.dump_json(row.metrics), row.created_at),
-    )  # fmt: skip
+        (
+            row.version,
+            scope,
+            row.parent,
+            row.run,
+            row.directory,
+            row.sha256,
+            row.model,
+            codec.dump_json(row.baseline),
+            codec.dump_json(row.metrics),
+            row.created_at,
+        ),
+    )
 
 
 async def pointer(db: aiosqlite.Connection, scope: str, model: str) -> int:
     """The active version of a base model; 0 is the base model itself."""
-    rows = await fetch(
-        db, "SELECT version FROM pointers WHERE (scope, model) = (?, ?)", (scope, model)
-    )
+    rows = await fetch(db, "SELECT version FROM pointers WHERE (scope, model) = (?, ?)", (scope, model))
     row = first(rows)
     return row[0] if row else 0
 
@@ -84,9 +92,7 @@ async def tainted(db: aiosqlite.Connection, version: int) -> str:
     return row[0] if row else ""
 
 
-async def withdrawn_twin(
-    db: aiosqlite.Connection, scope: str, sha256: str
-) -> tuple[int, str] | None:
+async def withdrawn_twin(db: aiosqlite.Connection, scope: str, sha256: str) -> tuple[int, str] | None:
     """A version of the very same weights that must not be used, and why."""
     rows = await fetch(
         db,
@@ -116,16 +122,16 @@ async def pin(db: aiosqlite.Connection, version: int, at: float | None) -> None:
 async def stays(db: aiosqlite.Connection, version: int) -> bool:
     """Whether nothing is to take this version's place by itself: it is pinned, and may be used."""
     row = first(
-        await fetch(db, "SELECT pinned_at IS NOT NULL AND tainted = '' FROM adapters WHERE version = ?",
-                    (version,))
-    )  # fmt: skip
+        await fetch(
+            db, "SELECT pinned_at IS NOT NULL AND tainted = '' FROM adapters WHERE version = ?", (version,)
+        )
+    )
     return bool(row and row[0])
 
 
 async def fall_back(
-    db: aiosqlite.Connection, scope: str, model: str, active: int, target: int, now: float, *,
-    unserved: bool,
-) -> None:  # fmt: skip
+    db: aiosqlite.Connection, scope: str, model: str, active: int, target: int, now: float, *, unserved: bool
+) -> None:
     """The pointer from `active`, which cannot be used, to `target`.
 
     `unserved`: nothing is wrong with `active` itself, so training goes on from it.
@@ -137,9 +143,7 @@ async def fall_back(
 
 async def hold(db: aiosqlite.Connection, version: int, why: str) -> None:
     """A version may answer, but not yet, and why; empty: it waits no more, as what is tainted does."""
-    await db.execute(
-        "UPDATE adapters SET waits = iif(tainted = '', ?, '') WHERE version = ?", (why, version)
-    )
+    await db.execute("UPDATE adapters SET waits = iif(tainted = '', ?, '') WHERE version = ?", (why, version))
 
 
 async def set_erased(db: aiosqlite.Connection, version: int, now: float) -> None:
@@ -157,12 +161,22 @@ async def all_of(db: aiosqlite.Connection, scope: str) -> list[AdapterRow]:
     )
     return [
         AdapterRow(
-            version=r[0], parent=r[1], run=r[2], directory=r[3], sha256=r[4], model=r[5],
-            tainted=r[6], baseline=json.loads(r[7]), metrics=json.loads(r[8]), created_at=r[9],
-            pinned=bool(r[10]), waits=r[11], erased_at=r[12],
+            version=r[0],
+            parent=r[1],
+            run=r[2],
+            directory=r[3],
+            sha256=r[4],
+            model=r[5],
+            tainted=r[6],
+            baseline=json.loads(r[7]),
+            metrics=json.loads(r[8]),
+            created_at=r[9],
+            pinned=bool(r[10]),
+            waits=r[11],
+            erased_at=r[12],
         )
         for r in rows
-    ]  # fmt: skip
+    ]
 
 
 async def taint(db: aiosqlite.Connection, scope: str, turn: str, reason: str) -> list[int]:
@@ -210,8 +224,7 @@ async def mark(
             if not adapter.tainted:
                 fresh.append(adapter.version)
             await db.execute(
-                "UPDATE adapters SET tainted = ?, waits = '' WHERE version = ?",
-                (reason, adapter.version),
+                "UPDATE adapters SET tainted = ?, waits = '' WHERE version = ?", (reason, adapter.version)
             )
             await db.execute(
                 "UPDATE runs SET state = 'released' WHERE id = ? AND state IN ('running', 'activated')",

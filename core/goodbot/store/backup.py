@@ -66,12 +66,7 @@ def verify(path: Path) -> Copy:
         if _number(db, "application_id") != APPLICATION_ID:
             raise StoreError(f"{path.name} is not a goodbot database")
         _require_whole(db, path)
-        return Copy(
-            path=path,
-            schema=_number(db, "user_version"),
-            size=path.stat().st_size,
-            rows=_rows(db),
-        )
+        return Copy(path=path, schema=_number(db, "user_version"), size=path.stat().st_size, rows=_rows(db))
 
 
 def _require_whole(db: sqlite3.Connection, path: Path) -> None:
@@ -98,9 +93,7 @@ def strip(path: Path, values: Mapping[str, Sequence[str]]) -> None:
         db.execute("UPDATE inbox SET payload = '', receipt = json_set(receipt, '$.x', '')")
         for connector, key in db.execute("SELECT connector, key FROM connector_values").fetchall():
             if not any(fnmatchcase(key, pattern) for pattern in values.get(connector, ())):
-                db.execute(
-                    "DELETE FROM connector_values WHERE (connector, key) = (?, ?)", (connector, key)
-                )
+                db.execute("DELETE FROM connector_values WHERE (connector, key) = (?, ?)", (connector, key))
         db.execute("COMMIT")
 
 

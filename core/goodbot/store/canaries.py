@@ -77,13 +77,10 @@ async def fail(db: aiosqlite.Connection, version: int, reason: str, now: float) 
         await adapters.hold(db, version, adapters.UNSERVED)
 
 
-async def close(
-    db: aiosqlite.Connection, version: int, state: str, reason: str, now: float
-) -> bool:
+async def close(db: aiosqlite.Connection, version: int, state: str, reason: str, now: float) -> bool:
     """It is tried no more, and waits no more; False when that was so."""
     rows = await db.execute(
-        "UPDATE canaries SET state = ?, reason = ?, ended_at = ?"
-        " WHERE version = ? AND state = 'running'",
+        "UPDATE canaries SET state = ?, reason = ?, ended_at = ? WHERE version = ? AND state = 'running'",
         (state, reason, now, version),
     )
     if rows.rowcount:
@@ -93,6 +90,5 @@ async def close(
 
 def _trial(row: Row) -> Trial:
     return Trial(
-        version=row[0], against=row[1], state=row[2], reason=row[3], began_at=row[4],
-        ended_at=row[5],
-    )  # fmt: skip
+        version=row[0], against=row[1], state=row[2], reason=row[3], began_at=row[4], ended_at=row[5]
+    )

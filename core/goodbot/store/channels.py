@@ -35,9 +35,15 @@ async def enable(db: aiosqlite.Connection, channel: ChannelRef, by: str, now: fl
         " VALUES (:connector, :account, :channel, :by, :now)"
         " ON CONFLICT DO UPDATE SET off_at = NULL, enabled_by = :by, enabled_at = :now,"
         " noticed_at = CASE WHEN noticed_at > :stale THEN noticed_at END WHERE off_at IS NOT NULL",
-        {"connector": channel.connector, "account": channel.account, "channel": channel.id,
-         "by": by, "now": now, "stale": now - _NOTICE_LASTS},
-    )  # fmt: skip
+        {
+            "connector": channel.connector,
+            "account": channel.account,
+            "channel": channel.id,
+            "by": by,
+            "now": now,
+            "stale": now - _NOTICE_LASTS,
+        },
+    )
     return rows.rowcount > 0
 
 
@@ -82,25 +88,17 @@ async def everywhere(db: aiosqlite.Connection) -> list[Channel]:
         " WHERE off_at IS NULL ORDER BY connector, enabled_at, channel",
     )
     return [
-        Channel(
-            connector=r[0], account=r[1], channel=r[2], enabled_by=r[3], enabled_at=r[4],
-            noticed_at=r[5],
-        )
+        Channel(connector=r[0], account=r[1], channel=r[2], enabled_by=r[3], enabled_at=r[4], noticed_at=r[5])
         for r in rows
-    ]  # fmt: skip
+    ]
 
 
 async def settle(
-    db: aiosqlite.Connection,
-    connector: str,
-    account: str,
-    configured: Sequence[ChannelRef],
-    now: float,
+    db: aiosqlite.Connection, connector: str, account: str, configured: Sequence[ChannelRef], now: float
 ) -> None:
     """A connector runs, so its account is known: bring its rows and the config together."""
     await db.execute(
-        "UPDATE OR IGNORE channels SET account = ? WHERE connector = ? AND account = ''",
-        (account, connector),
+        "UPDATE OR IGNORE channels SET account = ? WHERE connector = ? AND account = ''", (account, connector)
     )
     for channel in configured:
         await enable(db, channel, CONFIG, now)

@@ -23,9 +23,7 @@ from goodbot.api.events import (
 )
 from goodbot.base.sampling import UNFILTERED, Filters
 
-_OPEN_EVENTS: dict[str, type[Event]] = {
-    "message": MessageEvent, "command": CommandEvent, "press": PressEvent,
-}  # fmt: skip
+_OPEN_EVENTS: dict[str, type[Event]] = {"message": MessageEvent, "command": CommandEvent, "press": PressEvent}
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
@@ -42,20 +40,28 @@ def dump_receipt(receipt: Receipt, digest: str = "") -> str:
     offer = [[button.action, button.label] for button in receipt.offer]
     return dump_json(
         {
-            "e": receipt.event_id, "o": receipt.outcome, "x": receipt.text, "t": receipt.turn,
-            **({"f": offer} if offer else {}), **({"d": digest} if digest else {}),
+            "e": receipt.event_id,
+            "o": receipt.outcome,
+            "x": receipt.text,
+            "t": receipt.turn,
+            **({"f": offer} if offer else {}),
+            **({"d": digest} if digest else {}),
         }
-    )  # fmt: skip
+    )
 
 
 def load_receipt(text: str) -> Receipt:
     """A stored receipt; whoever gets it back is a replay, so it is marked `duplicate`."""
     raw = json.loads(text)
     return Receipt(
-        event_id=raw["e"], outcome=Outcome(raw["o"]), text=raw["x"], turn=raw["t"], duplicate=True,
+        event_id=raw["e"],
+        outcome=Outcome(raw["o"]),
+        text=raw["x"],
+        turn=raw["t"],
+        duplicate=True,
         offer=tuple(Button(action=action, label=label) for action, label in raw.get("f", ())),
         digest=raw.get("d", ""),
-    )  # fmt: skip
+    )
 
 
 def dump_event(event: Event) -> str:

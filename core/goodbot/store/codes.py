@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import aiosqlite
 
@@ -57,8 +58,7 @@ async def fail(db: aiosqlite.Connection, purpose: str, subject: str) -> int:
     """Count a wrong guess; returns how many there are now, 0 without such a code."""
     rows = await fetch(
         db,
-        "UPDATE codes SET failures = failures + 1 WHERE (purpose, subject) = (?, ?)"
-        " RETURNING failures",
+        "UPDATE codes SET failures = failures + 1 WHERE (purpose, subject) = (?, ?) RETURNING failures",
         (purpose, subject),
     )
     (failures,) = first(rows) or (0,)
@@ -85,9 +85,12 @@ async def expire(db: aiosqlite.Connection, now: float) -> None:
     await db.execute("DELETE FROM codes WHERE expires_at <= ?", (now,))
 
 
-def _code(row: tuple[object, ...]) -> Code:
+def _code(row: tuple[Any, ...]) -> Code:
     subject, digest, role, expires_at, failures = row
     return Code(
-        subject=str(subject), hash=str(digest), role=str(role),
-        expires_at=float(expires_at), failures=int(failures),  # pyright: ignore[reportArgumentType]
-    )  # fmt: skip
+        subject=str(subject),
+        hash=str(digest),
+        role=str(role),
+        expires_at=float(expires_at),
+        failures=int(failures),
+    )

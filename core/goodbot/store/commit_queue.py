@@ -36,12 +36,7 @@ _SAY_SECONDS = 60.0
 _BREATH_SECONDS = 0.001
 """So long may operations that run directly keep everything else waiting."""
 
-_DISK = {
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_PROTOCOL,
-}
+_DISK = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -62,8 +57,8 @@ class Writer:
         self._damage: Exception | None = None
         self._said = -math.inf
         self._reopen = reopen
-        self._queue: asyncio.Queue[tuple[Operation[Any], asyncio.Future[Any]] | None] = (
-            asyncio.Queue(MAX_QUEUE)
+        self._queue: asyncio.Queue[tuple[Operation[Any], asyncio.Future[Any]] | None] = asyncio.Queue(
+            MAX_QUEUE
         )
         self._task = asyncio.create_task(self._run(), name="store writer")
         self._closed = False
@@ -257,9 +252,7 @@ def explain(error: Exception, doing: str = "written") -> Exception:
         return error
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
-        full = StoreFullError(
-            "the disk is full: nothing was stored; free some space and it goes on"
-        )
+        full = StoreFullError("the disk is full: nothing was stored; free some space and it goes on")
         full.__cause__ = error
         return full
     reasons = {

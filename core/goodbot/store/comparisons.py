@@ -17,9 +17,7 @@ from goodbot.store.query import Row, fetch, first
 from goodbot.store.training_pool import Pool
 
 CHOICES = ("old", "new", "same", "skip")
-WAITS = (
-    "its owners are asked first whether it is better, if it answers otherwise, for a day at most"
-)
+WAITS = "its owners are asked first whether it is better, if it answers otherwise, for a day at most"
 """Why a held version is not live (`AdapterRow.waits`)."""
 _NEWEST = 300
 """Answers that are looked through for questions: whoever reads beside it waits."""
@@ -140,9 +138,15 @@ async def last(db: aiosqlite.Connection, pool: Pool, since: float) -> Comparison
 
 def _comparison(row: Row) -> Comparison:
     return Comparison(
-        id=row[0], run=row[1], old=row[2], new=row[3], held=bool(row[4]), seed=row[5], state=row[6],
+        id=row[0],
+        run=row[1],
+        old=row[2],
+        new=row[3],
+        held=bool(row[4]),
+        seed=row[5],
+        state=row[6],
         opened_at=row[7],
-    )  # fmt: skip
+    )
 
 
 async def ask(db: aiosqlite.Connection, comparison: int, now: float) -> None:
@@ -185,10 +189,13 @@ async def prompts(
         " AND NOT EXISTS (SELECT 1 FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model))"
         " GROUP BY json_extract(t.messages, '$[#-1].content') ORDER BY learnt, 2 DESC LIMIT :limit",
         {
-            "run": run, "accounts": codec.dump_json(accounts), "limit": limit, "newest": _NEWEST,
+            "run": run,
+            "accounts": codec.dump_json(accounts),
+            "limit": limit,
+            "newest": _NEWEST,
             **pool.values(),
         },
-    )  # fmt: skip
+    )
     found = await turns.some(db, [row[0] for row in rows])
     return [found[row[0]] for row in rows]
 
@@ -200,9 +207,17 @@ async def made(db: aiosqlite.Connection, comparison: int, owner: str) -> set[str
 
 
 async def add(
-    db: aiosqlite.Connection, comparison: int, owner: str, turn: Turn, *, old: Generated,
-    new: Generated, temperature: float, filters: Filters, seed: int,
-) -> None:  # fmt: skip
+    db: aiosqlite.Connection,
+    comparison: int,
+    owner: str,
+    turn: Turn,
+    *,
+    old: Generated,
+    new: Generated,
+    temperature: float,
+    filters: Filters,
+    seed: int,
+) -> None:
     """Keep a pair, unless its prompt has lost words meanwhile because somebody was forgotten."""
     there = await turns.get(db, turn.id)
     if there is None or list(there.messages) != list(turn.messages):
@@ -212,19 +227,26 @@ async def add(
         " old_answer, old_tokens, old_logprobs, new_answer, new_tokens, new_logprobs,"
         " filters, old_lifts, new_lifts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            comparison, turn.id, owner,
-            new.temperature or temperature, seed, codec.pack_ints(new.prompt_tokens),
-            old.text, codec.pack_ints(old.tokens), codec.pack_floats(old.logprobs),
-            new.text, codec.pack_ints(new.tokens), codec.pack_floats(new.logprobs),
+            comparison,
+            turn.id,
+            owner,
+            new.temperature or temperature,
+            seed,
+            codec.pack_ints(new.prompt_tokens),
+            old.text,
+            codec.pack_ints(old.tokens),
+            codec.pack_floats(old.logprobs),
+            new.text,
+            codec.pack_ints(new.tokens),
+            codec.pack_floats(new.logprobs),
             codec.dump_filters(filters if new.filters is None else new.filters),
-            codec.pack_floats(old.lifts), codec.pack_floats(new.lifts),
+            codec.pack_floats(old.lifts),
+            codec.pack_floats(new.lifts),
         ),
-    )  # fmt: skip
+    )
 
 
-async def pairs(
-    db: aiosqlite.Connection, comparison: Comparison, accounts: Sequence[str]
-) -> list[Pair]:
+async def pairs(db: aiosqlite.Connection, comparison: Comparison, accounts: Sequence[str]) -> list[Pair]:
     """All pairs that a person with these accounts is asked about, in their order."""
     rows = await fetch(
         db,
@@ -235,11 +257,16 @@ async def pairs(
     )
     return [
         Pair(
-            id=row[0], comparison=comparison, turn=row[1], question=row[2], old=row[3], new=row[4],
+            id=row[0],
+            comparison=comparison,
+            turn=row[1],
+            question=row[2],
+            old=row[3],
+            new=row[4],
             choice=row[5],
         )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 async def choose(db: aiosqlite.Connection, pair: Pair, choice: str, who: str, now: float) -> bool:
@@ -272,8 +299,10 @@ async def sums(
     )
     return [
         Sum(
-            old=row[0], new=row[1], state=row[2],
+            old=row[0],
+            new=row[1],
+            state=row[2],
             tally=Tally(new=row[3], old=row[4], same=row[5], skip=row[6]),
         )
         for row in rows
-    ]  # fmt: skip
+    ]

@@ -35,9 +35,12 @@ async def connect(
     if how == "mode=rwc":
         _private(path)
     connection = aiosqlite.connect(
-        f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, timeout=BUSY_SECONDS,
+        f"{path.absolute().as_uri()}?{how}",
+        uri=True,
+        isolation_level=None,
+        timeout=BUSY_SECONDS,
         check_same_thread=False,  # see `inline`
-    )  # fmt: skip
+    )
     try:
         db = await connection
         for name, function in (("folded", _folded), ("teaches", teaching.function(policy))):

@@ -47,7 +47,7 @@ _NOTES: dict[int, tuple[str, ...]] = {
     2: (
         "tokens that `goodbot init` has kept: set them in the environment",
         "settings of this release: take out of config.toml what the older one does not know",
-    ),
+    )
 }
 
 

@@ -45,13 +45,23 @@ async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for id_, instead_of, ratings in rows:
         turn = stored[id_]
-        found.append({
-            "id": id_, "at": turn.created_at, "connector": turn.channel.connector,
-            "channel": turn.channel.kind.value, "model": turn.model, "version": turn.version,
-            "messages": without_form(turn.messages)[0], "answer": turn.response, "thought": turn.thought,
-            "instead_of": instead_of, "ratings": dict(sorted(json.loads(ratings).items())),
-            "remarks": said[id_], "choices": choices.get(id_, []),
-        })  # fmt: skip
+        found.append(
+            {
+                "id": id_,
+                "at": turn.created_at,
+                "connector": turn.channel.connector,
+                "channel": turn.channel.kind.value,
+                "model": turn.model,
+                "version": turn.version,
+                "messages": without_form(turn.messages)[0],
+                "answer": turn.response,
+                "thought": turn.thought,
+                "instead_of": instead_of,
+                "ratings": dict(sorted(json.loads(ratings).items())),
+                "remarks": said[id_],
+                "choices": choices.get(id_, []),
+            }
+        )
     return found
 
 
@@ -82,19 +92,29 @@ async def chosen(db: aiosqlite.Connection) -> dict[str, list[dict[str, Any]]]:
         old_lifts, new_lifts, filters = said[6:]
         answers = [
             {
-                "version": version, "text": text, "tokens": list(codec.unpack_ints(tokens)),
+                "version": version,
+                "text": text,
+                "tokens": list(codec.unpack_ints(tokens)),
                 "logprobs": list(codec.unpack_floats(logprobs)),
                 "lifts": list(codec.unpack_floats(lifts)),
             }
             for version, (text, tokens, logprobs), lifts in (
-                (old, said[:3], old_lifts), (new, said[3:6], new_lifts)
+                (old, said[:3], old_lifts),
+                (new, said[3:6], new_lifts),
             )
-        ]  # fmt: skip
-        found.setdefault(turn, []).append({
-            "answers": answers, "preferred": {"old": old, "new": new}.get(choice), "by": who, "at": at,
-            "prompt_tokens": list(codec.unpack_ints(prompt)), "temperature": temperature,
-            "filters": json.loads(filters), "seed": seed,
-        })  # fmt: skip
+        ]
+        found.setdefault(turn, []).append(
+            {
+                "answers": answers,
+                "preferred": {"old": old, "new": new}.get(choice),
+                "by": who,
+                "at": at,
+                "prompt_tokens": list(codec.unpack_ints(prompt)),
+                "temperature": temperature,
+                "filters": json.loads(filters),
+                "seed": seed,
+            }
+        )
     return found
 
 

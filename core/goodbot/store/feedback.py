@@ -52,8 +52,7 @@ async def remarks(db: aiosqlite.Connection, turns: Sequence[str]) -> list[Remark
         (codec.dump_json(list(turns)),),
     )
     return [
-        Remark(turn=row[0], kind=RatingKind(row[1]), rater=row[2], text=row[3], at=row[4])
-        for row in rows
+        Remark(turn=row[0], kind=RatingKind(row[1]), rater=row[2], text=row[3], at=row[4]) for row in rows
     ]
 
 
@@ -77,12 +76,16 @@ async def preferences(db: aiosqlite.Connection, pool: Pool) -> list[Preference]:
     last = {(row[0], row[4]): row for row in typed}
     better = [
         Preference(
-            turn=row[0], messages=json.loads(row[1]), preferred=row[2], other=row[3],
-            source="better", rater=row[4],
+            turn=row[0],
+            messages=json.loads(row[1]),
+            preferred=row[2],
+            other=row[3],
+            source="better",
+            rater=row[4],
         )
         for row in last.values()
         if row[2] != row[3]
-    ]  # fmt: skip
+    ]
     mean = "(SELECT avg(value) FROM labels WHERE turn = {})"
     tried = await fetch(
         db,
@@ -101,16 +104,22 @@ async def preferences(db: aiosqlite.Connection, pool: Pool) -> list[Preference]:
     )
     better += [
         Preference(
-            turn=row[0], messages=json.loads(row[1]), preferred=row[2], other=row[3],
-            source="choice", rater=row[4],
+            turn=row[0],
+            messages=json.loads(row[1]),
+            preferred=row[2],
+            other=row[3],
+            source="choice",
+            rater=row[4],
         )
         for row in chosen
-    ]  # fmt: skip
+    ]
     return better + [
         Preference(
-            turn=row[0], messages=json.loads(row[1]), source="retry",
+            turn=row[0],
+            messages=json.loads(row[1]),
+            source="retry",
             preferred=row[3] if row[5] > row[4] else row[2],
             other=row[2] if row[5] > row[4] else row[3],
         )
         for row in tried
-    ]  # fmt: skip
+    ]

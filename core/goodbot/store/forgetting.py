@@ -44,9 +44,14 @@ class Forgotten:
 
 
 async def forget(
-    db: aiosqlite.Connection, scope: str, model: str, person: str, *, keep_grants: Collection[str],
+    db: aiosqlite.Connection,
+    scope: str,
+    model: str,
+    person: str,
+    *,
+    keep_grants: Collection[str],
     keep_silent: Collection[str] = (),
-) -> Forgotten:  # fmt: skip
+) -> Forgotten:
     """Delete all that is stored of a person, of all their linked accounts.
 
     Grants of the accounts in `keep_grants` stay, and `share off` of those in `keep_silent`. The active
@@ -70,9 +75,13 @@ async def forget(
         await settings.set_switch(db, f"{_TELL}{who}", "1")
     await erase(db)
     return Forgotten(
-        people=tuple(persons), answers=len(mine), ratings=ratings, quoted=len(quoting),
-        versions=tuple(versions), ended_run=ended,
-    )  # fmt: skip
+        people=tuple(persons),
+        answers=len(mine),
+        ratings=ratings,
+        quoted=len(quoting),
+        versions=tuple(versions),
+        ended_run=ended,
+    )
 
 
 async def erase(db: aiosqlite.Connection) -> None:
@@ -206,9 +215,7 @@ async def _learnt_from(
     )
     running = {run for run, _, state in rows if state == "running"}
     for run in running:
-        await db.execute(
-            "UPDATE runs SET state = 'released', reason = ? WHERE id = ?", (FORGOTTEN, run)
-        )
+        await db.execute("UPDATE runs SET state = 'released', reason = ? WHERE id = ?", (FORGOTTEN, run))
     # One that was ended may have recorded its adapter already: nobody else would disown it.
     return running | {run for run, split, _ in rows if split == "train"}, bool(running)
 
@@ -223,8 +230,7 @@ async def _move_other_pointers(db: aiosqlite.Connection, scope: str, model: str)
             clean = rows[clean].parent
         if other != model and clean != version:
             await db.execute(
-                "UPDATE pointers SET version = ? WHERE (scope, model) = (?, ?)",
-                (clean, scope, other),
+                "UPDATE pointers SET version = ? WHERE (scope, model) = (?, ?)", (clean, scope, other)
             )
 
 
@@ -244,8 +250,7 @@ async def _delete_ratings(db: aiosqlite.Connection, persons: Sequence[str]) -> i
     for run, turn, labels in claimed:
         left = {rater: v for rater, v in json.loads(labels).items() if rater not in persons}
         await db.execute(
-            "UPDATE run_items SET labels = ? WHERE (run, turn) = (?, ?)",
-            (codec.dump_json(left), run, turn),
+            "UPDATE run_items SET labels = ? WHERE (run, turn) = (?, ?)", (codec.dump_json(left), run, turn)
         )
     return len(rated)
 
@@ -275,16 +280,19 @@ async def _delete_person(
         if who not in keep:
             await people.revoke(db, who)
         for table, column in (
-            ("channels", "enabled_by"), ("grants", "given_by"), ("quarantines", "made_by"),
-            ("retries", "asked_by"), ("pairs", "chosen_by"), ("pairs", "owner"),
-        ):  # fmt: skip
+            ("channels", "enabled_by"),
+            ("grants", "given_by"),
+            ("quarantines", "made_by"),
+            ("retries", "asked_by"),
+            ("pairs", "chosen_by"),
+            ("pairs", "owner"),
+        ):
             await db.execute(
                 f"UPDATE {table} SET {column} = ? WHERE {column} = ?",  # noqa: S608
                 (_NOBODY, who),
             )
         await db.execute(
-            "UPDATE runs SET why = ? WHERE why = ?",
-            (f"asked for by {_NOBODY}", f"asked for by {who}"),
+            "UPDATE runs SET why = ? WHERE why = ?", (f"asked for by {_NOBODY}", f"asked for by {who}")
         )
 
 

@@ -13,25 +13,23 @@ async def receipt(db: aiosqlite.Connection, event: Event) -> Receipt | None:
     """The receipt that this message or command got when it first came."""
     row = first(
         await fetch(
-            db,
-            "SELECT receipt FROM inbox WHERE (connector, account, event_id) = (?, ?, ?)",
-            _key(event),
+            db, "SELECT receipt FROM inbox WHERE (connector, account, event_id) = (?, ?, ?)", _key(event)
         )
     )
     return codec.load_receipt(row[0]) if row else None
 
 
-async def insert(
-    db: aiosqlite.Connection, event: Event, answer: Receipt, now: float, *, open_: bool
-) -> None:
+async def insert(db: aiosqlite.Connection, event: Event, answer: Receipt, now: float, *, open_: bool) -> None:
     """Remember an event; with `open_` its payload too, until `close` says that it is done."""
     await db.execute(
         "INSERT INTO inbox VALUES (?, ?, ?, ?, ?, ?)",
         (
-            *_key(event), codec.dump_event(event) if open_ else "",
-            codec.dump_receipt(answer, event.digest), now,
+            *_key(event),
+            codec.dump_event(event) if open_ else "",
+            codec.dump_receipt(answer, event.digest),
+            now,
         ),
-    )  # fmt: skip
+    )
 
 
 async def close(db: aiosqlite.Connection, event: Event, answer: Receipt | None = None) -> None:
@@ -45,9 +43,7 @@ async def close(db: aiosqlite.Connection, event: Event, answer: Receipt | None =
 
 async def remove(db: aiosqlite.Connection, event: Event) -> None:
     """The event came to nothing: keep nothing of it."""
-    await db.execute(
-        "DELETE FROM inbox WHERE (connector, account, event_id) = (?, ?, ?)", _key(event)
-    )
+    await db.execute("DELETE FROM inbox WHERE (connector, account, event_id) = (?, ?, ?)", _key(event))
 
 
 async def is_open(db: aiosqlite.Connection, event: Event) -> bool:
@@ -63,8 +59,7 @@ async def is_open(db: aiosqlite.Connection, event: Event) -> bool:
 async def unfinished(db: aiosqlite.Connection) -> list[tuple[Event, float]]:
     """`(event, received at)` of all that was accepted but not done when the process ended."""
     rows = await fetch(
-        db,
-        "SELECT payload, received_at FROM inbox WHERE payload <> '' ORDER BY received_at, event_id",
+        db, "SELECT payload, received_at FROM inbox WHERE payload <> '' ORDER BY received_at, event_id"
     )
     return [(codec.load_event(payload), at) for payload, at in rows]
 
@@ -89,9 +84,7 @@ async def get_value(db: aiosqlite.Connection, connector: str, key: str) -> str |
     """A connector's own small value."""
     row = first(
         await fetch(
-            db,
-            "SELECT value FROM connector_values WHERE (connector, key) = (?, ?)",
-            (connector, key),
+            db, "SELECT value FROM connector_values WHERE (connector, key) = (?, ?)", (connector, key)
         )
     )
     return row[0] if row else None
@@ -100,13 +93,9 @@ async def get_value(db: aiosqlite.Connection, connector: str, key: str) -> str |
 async def set_value(db: aiosqlite.Connection, connector: str, key: str, value: str) -> None:
     """Keep a connector's own small value; an empty one is deleted, for its key may name a person."""
     if not value:
-        await db.execute(
-            "DELETE FROM connector_values WHERE (connector, key) = (?, ?)", (connector, key)
-        )
+        await db.execute("DELETE FROM connector_values WHERE (connector, key) = (?, ?)", (connector, key))
         return
-    await db.execute(
-        "INSERT OR REPLACE INTO connector_values VALUES (?, ?, ?)", (connector, key, value)
-    )
+    await db.execute("INSERT OR REPLACE INTO connector_values VALUES (?, ?, ?)", (connector, key, value))
 
 
 def _key(event: Event) -> tuple[str, str, str]:

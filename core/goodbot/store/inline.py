@@ -23,9 +23,7 @@ class Direct:
     def __init__(self, db: aiosqlite.Connection) -> None:
         self._raw: sqlite3.Connection = db._conn  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
 
-    async def execute(
-        self, sql: str, parameters: Iterable[Any] | Mapping[str, Any] = ()
-    ) -> sqlite3.Cursor:
+    async def execute(self, sql: str, parameters: Iterable[Any] | Mapping[str, Any] = ()) -> sqlite3.Cursor:
         """Run one statement."""
         return self._raw.execute(sql, cast("Any", parameters))
 

@@ -72,10 +72,14 @@ async def find(db: aiosqlite.Connection, event: RatingEvent, *, moved: bool = Fa
     decides where a message has carried several.
     """
     values = {
-        "connector": event.user.connector, "account": event.user.account, "event": event.event_id,
-        "channel": event.channel.id, "message": event.message_id, "turn": event.turn,
+        "connector": event.user.connector,
+        "account": event.user.account,
+        "event": event.event_id,
+        "channel": event.channel.id,
+        "message": event.message_id,
+        "turn": event.turn,
         "retracts": event.retracts,
-    }  # fmt: skip
+    }
     found = await fetch(db, _FIND, values)
     receipt, carried, named, retracted, overtaken, retried, coming, heard = found[0]
     if coming:
@@ -117,18 +121,29 @@ async def insert(
         " value, retracts, text, time_ms, tiebreak, received_at, receipt)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            user.connector, user.account, event.event_id, event.kind, turn, rater,
-            event.channel.id, event.message_id, event.source, event.value, event.retracts,
-            event.text, event.order.time_ms, event.order.tiebreak, now,
+            user.connector,
+            user.account,
+            event.event_id,
+            event.kind,
+            turn,
+            rater,
+            event.channel.id,
+            event.message_id,
+            event.source,
+            event.value,
+            event.retracts,
+            event.text,
+            event.order.time_ms,
+            event.order.tiebreak,
+            now,
             codec.dump_receipt(answer, event.digest),
         ),
-    )  # fmt: skip
+    )
     if turn is None:
         return None
     if overtaken:
         await db.execute(
-            "UPDATE events SET turn = ?"
-            " WHERE turn IS NULL AND (connector, account, retracts) = (?, ?, ?)",
+            "UPDATE events SET turn = ? WHERE turn IS NULL AND (connector, account, retracts) = (?, ?, ?)",
             (turn, user.connector, user.account, event.event_id),
         )
     return await refold(db, turn, rater)
@@ -138,11 +153,8 @@ async def set_receipt(db: aiosqlite.Connection, event: RatingEvent, answer: Rece
     """Complete the receipt in the transaction that inserted the event."""
     await db.execute(
         "UPDATE events SET receipt = ? WHERE (connector, account, event_id) = (?, ?, ?)",
-        (
-            codec.dump_receipt(answer, event.digest), event.user.connector, event.user.account,
-            event.event_id,
-        ),
-    )  # fmt: skip
+        (codec.dump_receipt(answer, event.digest), event.user.connector, event.user.account, event.event_id),
+    )
 
 
 _FOLDED = (
@@ -171,12 +183,16 @@ async def refold(db: aiosqlite.Connection, turn: str, rater: str) -> LabelChange
     found = {f"{place} {event_id}": (seq, event_id) for seq, place, event_id, *_ in events}
     label = fold(
         LedgerEvent(
-            event_id=f"{place} {event_id}", order=OrderKey(time_ms, tiebreak), kind=RatingKind(kind),
-            source=source and f"{account} {source}", value=value,
-            retracts=retracts and f"{place} {retracts}", stars=is_stars(source),
+            event_id=f"{place} {event_id}",
+            order=OrderKey(time_ms, tiebreak),
+            kind=RatingKind(kind),
+            source=source and f"{account} {source}",
+            value=value,
+            retracts=retracts and f"{place} {retracts}",
+            stars=is_stars(source),
         )
         for _, place, event_id, account, time_ms, tiebreak, kind, source, value, retracts in events
-    )  # fmt: skip
+    )
     seq, event_id = found[label.event_id] if label else (None, "")
     after = (label.value, label.stars, seq) if label else None
     if after == before:
@@ -233,9 +249,7 @@ async def rebuild(db: aiosqlite.Connection) -> int:
 
 async def labels(db: aiosqlite.Connection, turn: str) -> dict[str, Opinion]:
     """The labels of one turn by rater."""
-    rows = await fetch(
-        db, "SELECT rater, value, stars FROM labels WHERE turn = ? ORDER BY rater", (turn,)
-    )
+    rows = await fetch(db, "SELECT rater, value, stars FROM labels WHERE turn = ? ORDER BY rater", (turn,))
     return {rater: value if stars is None else [value, stars] for rater, value, stars in rows}
 
 

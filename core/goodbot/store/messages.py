@@ -11,17 +11,13 @@ from goodbot.store.ledger import LabelChange, refold
 from goodbot.store.query import fetch
 
 
-async def attach(
-    db: aiosqlite.Connection, turn: str, messages: Sequence[MessageRef]
-) -> list[LabelChange]:
+async def attach(db: aiosqlite.Connection, turn: str, messages: Sequence[MessageRef]) -> list[LabelChange]:
     """Remember which messages carry a turn, and give it the ratings that overtook this record.
 
     Those of which that is known already, as of a copy that was sent before a crash, come after them.
     """
     raters: set[str] = set()
-    await db.execute(
-        "UPDATE messages SET position = position + ? WHERE turn = ?", (len(messages), turn)
-    )
+    await db.execute("UPDATE messages SET position = position + ? WHERE turn = ?", (len(messages), turn))
     for position, message in enumerate(messages):
         key = (message.channel.connector, message.channel.account, message.channel.id, message.id)
         await db.execute(

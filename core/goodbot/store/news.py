@@ -82,9 +82,7 @@ class Material:
     """Of those trained on, answers of other models."""
 
 
-async def level(
-    db: aiosqlite.Connection, pool: Pool, person: str, limit: int, turn: str = ""
-) -> Level:
+async def level(db: aiosqlite.Connection, pool: Pool, person: str, limit: int, turn: str = "") -> Level:
     """Where it stands for `connector:id`, who has rated `turn`. One trip: every rating makes it."""
     rows = await fetch(
         db,
@@ -97,9 +95,15 @@ async def level(
     )
     [(rater, available, round_, bad, waits, teaches, alone, rests)] = rows
     return Level(
-        available=available, round=round_, rater=rater, streak=bad == STREAK, waits_for=waits,
-        teaches=bool(teaches), alone=bool(alone), rests=bool(rests),
-    )  # fmt: skip
+        available=available,
+        round=round_,
+        rater=rater,
+        streak=bad == STREAK,
+        waits_for=waits,
+        teaches=bool(teaches),
+        alone=bool(alone),
+        rests=bool(rests),
+    )
 
 
 async def streak_since(db: aiosqlite.Connection, rater: str) -> int:
@@ -127,11 +131,7 @@ async def raters(db: aiosqlite.Connection, scope: str) -> list[tuple[str, bool]]
         " GROUP BY l.rater ORDER BY 3 DESC",
     )
     last = first(
-        await fetch(
-            db,
-            "SELECT last_event_seq FROM runs WHERE scope = ? ORDER BY id DESC LIMIT 1",
-            (scope,),
-        )
+        await fetch(db, "SELECT last_event_seq FROM runs WHERE scope = ? ORDER BY id DESC LIMIT 1", (scope,))
     )
     return [(row[3] or row[0], row[2] > (last[0] if last else 0)) for row in rows]
 
@@ -192,9 +192,15 @@ async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> Material:
     (found,) = rows
     trained, held_out, good, bad, people, since, until, off_policy = found
     return Material(
-        trained=trained, held_out=held_out, good=good, bad=bad, raters=people, since=since,
-        until=until, off_policy=off_policy,
-    )  # fmt: skip
+        trained=trained,
+        held_out=held_out,
+        good=good,
+        bad=bad,
+        raters=people,
+        since=since,
+        until=until,
+        off_policy=off_policy,
+    )
 
 
 async def cause(db: aiosqlite.Connection, run: int) -> tuple[str, str]:
@@ -220,8 +226,6 @@ async def own_prompts(
         " AND NOT EXISTS (SELECT 1 FROM retries r WHERE r.turn = turns.id)"
         " ORDER BY seq DESC LIMIT ?)"
         " GROUP BY json_extract(messages, '$[#-1].content') ORDER BY 2 DESC LIMIT ?",
-        (
-            user.connector, user.account, user.id, channel.kind, shared, channel.id, _NEWEST, limit,
-        ),
-    )  # fmt: skip
+        (user.connector, user.account, user.id, channel.kind, shared, channel.id, _NEWEST, limit),
+    )
     return [json.loads(row[0]) for row in rows]

@@ -78,9 +78,7 @@ async def link(db: aiosqlite.Connection, first_: str, second: str, now: float) -
     return together
 
 
-async def unlink(
-    db: aiosqlite.Connection, person: str, now: float, *, owners: Collection[str]
-) -> list[str]:
+async def unlink(db: aiosqlite.Connection, person: str, now: float, *, owners: Collection[str]) -> list[str]:
     """An account is its own person again; returns all that were together, empty if none were.
 
     What was said for it at the machine ends with that, also for others whom none of `owners`, the

@@ -30,12 +30,7 @@ _OF_MESSAGE = (
 
 
 async def placed(
-    db: aiosqlite.Connection,
-    event: RatingEvent,
-    turn: str | None,
-    rater: str,
-    *,
-    heard: bool = True,
+    db: aiosqlite.Connection, event: RatingEvent, turn: str | None, rater: str, *, heard: bool = True
 ) -> RatingEvent:
     """The event, after all that its person has said of the answer by another clock.
 
@@ -43,9 +38,13 @@ async def placed(
     `heard`, nothing is looked for.
     """
     values = {
-        "turn": turn, "person": rater, "connector": event.user.connector,
-        "account": event.user.account, "channel": event.channel.id, "message": event.message_id,
-    }  # fmt: skip
+        "turn": turn,
+        "person": rater,
+        "connector": event.user.connector,
+        "account": event.user.account,
+        "channel": event.channel.id,
+        "message": event.message_id,
+    }
     order = event.order
     rows = await fetch(db, _OF_TURN if turn else _OF_MESSAGE, values) if heard else []
     if order.ours:

@@ -62,26 +62,30 @@ async def underway(db: aiosqlite.Connection, scope: str) -> Underway | None:
     if row is None:
         return None
     return Underway(
-        run=row[0], model=row[1], parent=row[2], why=row[3], settings=json.loads(row[4]),
-        items=row[5], progress=Progress(**json.loads(row[6])), published=bool(row[7]),
-    )  # fmt: skip
+        run=row[0],
+        model=row[1],
+        parent=row[2],
+        why=row[3],
+        settings=json.loads(row[4]),
+        items=row[5],
+        progress=Progress(**json.loads(row[6])),
+        published=bool(row[7]),
+    )
 
 
 async def items(db: aiosqlite.Connection, run: int) -> tuple[runs.Item, ...]:
     """What a run has claimed, in the order in which it did."""
     rows = await fetch(
         db,
-        "SELECT turn, split, reward, labels, weight, replayed FROM run_items WHERE run = ?"
-        " ORDER BY position",
+        "SELECT turn, split, reward, labels, weight, replayed FROM run_items WHERE run = ? ORDER BY position",
         (run,),
     )
     return tuple(
         runs.Item(
-            turn=r[0], split=r[1], reward=r[2], labels=json.loads(r[3]), weight=r[4],
-            replayed=bool(r[5]),
+            turn=r[0], split=r[1], reward=r[2], labels=json.loads(r[3]), weight=r[4], replayed=bool(r[5])
         )
         for r in rows
-    )  # fmt: skip
+    )
 
 
 async def objection(
@@ -122,9 +126,7 @@ async def gets_on(db: aiosqlite.Connection, run: int, step: int, steps: int) -> 
     """So many of so many steps are safe."""
     now = await of(db, run)
     further = step > now.step or steps != now.steps
-    return await _set(
-        db, run, replace(now, step=step, steps=steps, starts=0 if further else now.starts)
-    )
+    return await _set(db, run, replace(now, step=step, steps=steps, starts=0 if further else now.starts))
 
 
 async def runs_out(db: aiosqlite.Connection, run: int) -> Progress:

@@ -37,9 +37,7 @@ class Sent:
     answers: int
 
 
-async def add(
-    db: aiosqlite.Connection, run: int, kind: str, turns: Mapping[str, str], now: float
-) -> None:
+async def add(db: aiosqlite.Connection, run: int, kind: str, turns: Mapping[str, str], now: float) -> None:
     """Set answers of a run aside: turn → why. Ids that are none of its own are ignored."""
     await db.executemany(
         "INSERT OR REPLACE INTO set_aside (turn, model, run, kind, reason, settings, since)"
@@ -88,9 +86,7 @@ async def sent(db: aiosqlite.Connection, model: str, since: float) -> list[Sent]
         " WHERE s.model = ? AND s.kind = 'nan' AND s.since >= ? GROUP BY 1, 2, 3 ORDER BY 1, 2",
         (model, since),
     )
-    return [
-        Sent(run=r[0], sender=r[1], captured=bool(r[2]), reason=r[3], answers=r[4]) for r in rows
-    ]
+    return [Sent(run=r[0], sender=r[1], captured=bool(r[2]), reason=r[3], answers=r[4]) for r in rows]
 
 
 async def release(db: aiosqlite.Connection, model: str, *, but: str = "") -> int:

@@ -38,10 +38,15 @@ async def insert(db: aiosqlite.Connection, retry: Retry) -> None:
     await db.execute(
         "INSERT INTO retries VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
-            retry.turn, retry.instead_of, retry.depth, retry.hint, retry.asked_by,
-            retry.asked.time_ms, retry.asked.tiebreak,
+            retry.turn,
+            retry.instead_of,
+            retry.depth,
+            retry.hint,
+            retry.asked_by,
+            retry.asked.time_ms,
+            retry.asked.tiebreak,
         ),
-    )  # fmt: skip
+    )
 
 
 async def line(db: aiosqlite.Connection, turn: str) -> list[Retry]:
@@ -56,11 +61,15 @@ async def line(db: aiosqlite.Connection, turn: str) -> list[Retry]:
     )
     return [
         Retry(
-            turn=row[0], instead_of=row[1], depth=row[2], hint=row[3], asked_by=row[4],
+            turn=row[0],
+            instead_of=row[1],
+            depth=row[2],
+            hint=row[3],
+            asked_by=row[4],
             asked=OrderKey(row[5], row[6]),
         )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 async def later(db: aiosqlite.Connection, earlier: set[str]) -> set[str]:
@@ -103,10 +112,13 @@ async def pressed(db: aiosqlite.Connection, event: PressEvent) -> str | None:
         " (SELECT id FROM turns"
         f" WHERE (connector, account, channel, id) = (:connector, :account, :channel, :turn)), {COMING}",
         {
-            "connector": event.user.connector, "account": event.user.account,
-            "channel": event.channel.id, "message": event.message_id, "turn": event.turn,
+            "connector": event.user.connector,
+            "account": event.user.account,
+            "channel": event.channel.id,
+            "message": event.message_id,
+            "turn": event.turn,
         },
-    )  # fmt: skip
+    )
     if not event.turn:
         return carried
     if carried is None or carried == named or coming:
@@ -153,16 +165,10 @@ async def adopt(db: aiosqlite.Connection, turn: str) -> list[tuple[str, str]]:
         "UPDATE events SET turn = ? WHERE seq IN (SELECT value FROM json_each(?))",
         (turn, codec.dump_json(list(taken))),
     )
-    return [
-        (id_, rater)
-        for rater in {who for *_, who in taken.values()}
-        for id_ in (retry.instead_of, turn)
-    ]
+    return [(id_, rater) for rater in {who for *_, who in taken.values()} for id_ in (retry.instead_of, turn)]
 
 
-async def meant(
-    db: aiosqlite.Connection, event: RatingEvent, carried: str, *, moved: bool
-) -> str | None:
+async def meant(db: aiosqlite.Connection, event: RatingEvent, carried: str, *, moved: bool) -> str | None:
     """Which of the answers that its message has carried a rating event speaks of.
 
     `carried` is the one that it carries now. What was said of an earlier answer stays with it: a
@@ -196,9 +202,15 @@ async def _last_said(
         " AND kind IN ('rate', 'retract') AND (time_ms, tiebreak) <= (?, ?)"
         " ORDER BY time_ms DESC, tiebreak DESC LIMIT 1",
         (
-            codec.dump_json(shown), user.connector, user.account, event.message_id, event.source,
-            f"{user.connector}:{user.id}", event.order.time_ms, event.order.tiebreak,
+            codec.dump_json(shown),
+            user.connector,
+            user.account,
+            event.message_id,
+            event.source,
+            f"{user.connector}:{user.id}",
+            event.order.time_ms,
+            event.order.tiebreak,
         ),
-    )  # fmt: skip
+    )
     row = first(rows)
     return (row[0], row[1]) if row else None

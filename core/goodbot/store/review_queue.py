@@ -51,9 +51,7 @@ class Viewer:
 
     def values(self) -> dict[str, object]:
         """The parameters of the queries here."""
-        return {
-            "person": self.person, "owner": self.owner, "accounts": codec.dump_json(self.accounts),
-        }  # fmt: skip
+        return {"person": self.person, "owner": self.owner, "accounts": codec.dump_json(self.accounts)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,9 +65,7 @@ class Filter:
     before: str = ""
 
 
-async def page(
-    db: aiosqlite.Connection, viewer: Viewer, wanted: Filter, limit: int
-) -> Sequence[Waiting]:
+async def page(db: aiosqlite.Connection, viewer: Viewer, wanted: Filter, limit: int) -> Sequence[Waiting]:
     """The newest `limit` of them; of an answer and its retries the one that stands.
 
     Words are looked for in the newest 5000 only.
@@ -84,11 +80,15 @@ async def page(
         " OR instr(folded(question || char(10) || response), :text)"
         " ORDER BY seq DESC LIMIT :limit",
         {
-            **viewer.values(), "connector": wanted.connector, "since": wanted.since or 0.0,
-            "below": found[0][0] if found else _NO_END, "text": wanted.text.casefold(),
-            "limit": limit, "searched": _SEARCHED if wanted.text else limit,
+            **viewer.values(),
+            "connector": wanted.connector,
+            "since": wanted.since or 0.0,
+            "below": found[0][0] if found else _NO_END,
+            "text": wanted.text.casefold(),
+            "limit": limit,
+            "searched": _SEARCHED if wanted.text else limit,
         },
-    )  # fmt: skip
+    )
     return [_waiting(row) for row in rows]
 
 
@@ -111,9 +111,16 @@ def _waiting(row: Row) -> Waiting:
     if label is not None and stars is None and is_stars(source):
         label, stars = None, label  # the stars are the label where there is no thumb
     return Waiting(
-        turn=turn, connector=connector, kind=ChannelKind(kind), question=question, answer=answer,
-        created_at=created_at, version=version, label=label, stars=stars,
-    )  # fmt: skip
+        turn=turn,
+        connector=connector,
+        kind=ChannelKind(kind),
+        question=question,
+        answer=answer,
+        created_at=created_at,
+        version=version,
+        label=label,
+        stars=stars,
+    )
 
 
 async def visible(db: aiosqlite.Connection, viewer: Viewer, turn: str) -> bool:

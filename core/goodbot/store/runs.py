@@ -78,9 +78,7 @@ async def start(
     return run
 
 
-async def claim_again(
-    db: aiosqlite.Connection, run: int, parent: int, items: Sequence[Item]
-) -> None:
+async def claim_again(db: aiosqlite.Connection, run: int, parent: int, items: Sequence[Item]) -> None:
     """A run that is still running starts over, on `parent`, with these items only; the others are free.
 
     What it has trained so far, and its adapter if one is recorded, is not to be used. Its checkpoints
@@ -99,12 +97,18 @@ async def _claim(db: aiosqlite.Connection, run: int, items: Sequence[Item]) -> N
         " position) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
-                run, item.turn, item.split, item.reward, codec.dump_json(item.labels),
-                item.weight, item.replayed, position,
+                run,
+                item.turn,
+                item.split,
+                item.reward,
+                codec.dump_json(item.labels),
+                item.weight,
+                item.replayed,
+                position,
             )
             for position, item in enumerate(items)
         ],
-    )  # fmt: skip
+    )
     await db.execute(
         "UPDATE runs SET replay = 1 WHERE id = ? AND EXISTS (SELECT 1 FROM run_items i"
         " JOIN turns t ON t.id = i.turn WHERE i.run = runs.id AND t.model <> runs.model)",
@@ -152,12 +156,7 @@ async def objection(db: aiosqlite.Connection, run: int) -> str:
 
 
 async def finish(
-    db: aiosqlite.Connection,
-    run: int,
-    state: str,
-    reason: str,
-    metrics: Mapping[str, Any],
-    now: float,
+    db: aiosqlite.Connection, run: int, state: str, reason: str, metrics: Mapping[str, Any], now: float
 ) -> bool:
     """End a run that is still running; False when it was ended before.
 
@@ -199,9 +198,7 @@ async def learnt(db: aiosqlite.Connection, run: int) -> dict[str, list[int]]:
     return found
 
 
-async def last_runs(
-    db: aiosqlite.Connection, scope: str, limit: int = 1, *, model: str = ""
-) -> list[Run]:
+async def last_runs(db: aiosqlite.Connection, scope: str, limit: int = 1, *, model: str = "") -> list[Run]:
     """The newest runs, newest first; with `model` those on that base model."""
     rows = await fetch(
         db,
@@ -211,11 +208,19 @@ async def last_runs(
     )
     return [
         Run(
-            id=r[0], state=r[1], parent=r[2], why=r[3], reason=r[4], backend=r[5], model=r[6],
-            started_at=r[7], finished_at=r[8], metrics=json.loads(r[9]),
+            id=r[0],
+            state=r[1],
+            parent=r[2],
+            why=r[3],
+            reason=r[4],
+            backend=r[5],
+            model=r[6],
+            started_at=r[7],
+            finished_at=r[8],
+            metrics=json.loads(r[9]),
         )
         for r in rows
-    ]  # fmt: skip
+    ]
 
 
 async def labels_since(db: aiosqlite.Connection, pool: Pool, run: int, limit: int) -> int:

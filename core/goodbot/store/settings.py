@@ -25,9 +25,7 @@ class AuditEntry:
     hash: str
 
 
-async def set_share(
-    db: aiosqlite.Connection, person: str, on: bool, now: float, *, own: bool = True
-) -> None:
+async def set_share(db: aiosqlite.Connection, person: str, on: bool, now: float, *, own: bool = True) -> None:
     """Whether a person's private chats may train what others talk to.
 
     Without `own` it is the word of the owner whom this account is one person with: its own word is kept
@@ -36,9 +34,7 @@ async def set_share(
     if own:
         await _own_word(db, person)
     elif not await _own_notes(db, person):
-        word = (
-            "off" if await withholds(db, [person]) else "on" if await shares(db, person) else "no"
-        )
+        word = "off" if await withholds(db, [person]) else "on" if await shares(db, person) else "no"
         await db.execute("INSERT INTO told VALUES (?)", (own_note(person, word),))
     said, other = ("shares", "withheld") if on else ("withheld", "shares")
     await db.execute(f"INSERT OR IGNORE INTO {said} VALUES (?, ?)", (person, now))  # noqa: S608
@@ -110,9 +106,7 @@ async def set_switch(db: aiosqlite.Connection, name: str, value: str) -> None:
         await db.execute("DELETE FROM switches WHERE name = ?", (name,))
 
 
-async def record(
-    db: aiosqlite.Connection, actor: str, action: str, detail: object, now: float
-) -> None:
+async def record(db: aiosqlite.Connection, actor: str, action: str, detail: object, now: float) -> None:
     """Append to the audit trail; the hash covers this row and the hash before it."""
     row = first(await fetch(db, "SELECT hash FROM audit ORDER BY seq DESC LIMIT 1"))
     text = codec.dump_json(detail)
@@ -126,9 +120,7 @@ async def record(
 async def recorded_since(db: aiosqlite.Connection, actor: str, action: str, since: float) -> bool:
     """Whether the trail has such a row already."""
     rows = await fetch(
-        db,
-        "SELECT 1 FROM audit WHERE (actor, action) = (?, ?) AND at > ? LIMIT 1",
-        (actor, action, since),
+        db, "SELECT 1 FROM audit WHERE (actor, action) = (?, ?) AND at > ? LIMIT 1", (actor, action, since)
     )
     return first(rows) is not None
 
@@ -146,9 +138,7 @@ async def alias(db: aiosqlite.Connection, person: str) -> str:
 async def audit(db: aiosqlite.Connection) -> tuple[list[AuditEntry], bool]:
     """The whole trail, oldest first, and whether its chain of hashes is unbroken."""
     rows = await fetch(db, "SELECT seq, at, actor, action, detail, hash FROM audit ORDER BY seq")
-    entries = [
-        AuditEntry(seq=r[0], at=r[1], actor=r[2], action=r[3], detail=r[4], hash=r[5]) for r in rows
-    ]
+    entries = [AuditEntry(seq=r[0], at=r[1], actor=r[2], action=r[3], detail=r[4], hash=r[5]) for r in rows]
     previous, whole = "", True
     for entry in entries:
         whole &= entry.hash == _chain(previous, entry.at, entry.actor, entry.action, entry.detail)

@@ -56,9 +56,8 @@ async def known(db: aiosqlite.Connection, event: CaptureEvent) -> Receipt | None
     if turn is None:
         return None
     return Receipt(
-        event_id=event.event_id, outcome=Outcome.ACCEPTED, turn=turn, duplicate=True,
-        digest=event.digest,
-    )  # fmt: skip
+        event_id=event.event_id, outcome=Outcome.ACCEPTED, turn=turn, duplicate=True, digest=event.digest
+    )
 
 
 async def same_call(db: aiosqlite.Connection, event: CaptureEvent) -> SameCall:
@@ -81,9 +80,7 @@ async def same_call(db: aiosqlite.Connection, event: CaptureEvent) -> SameCall:
     same = [one for one in free if one.answer == said]
     if same or (len(free) == 1 and len(seen) == 1):
         return SameCall(turn=(same or free)[0].turn)
-    return SameCall(
-        misplaced=[one for one in others if one.answer == said and mine[one.turn] != said]
-    )
+    return SameCall(misplaced=[one for one in others if one.answer == said and mine[one.turn] != said])
 
 
 async def insert(db: aiosqlite.Connection, event: CaptureEvent, turn: str) -> None:
@@ -92,11 +89,8 @@ async def insert(db: aiosqlite.Connection, event: CaptureEvent, turn: str) -> No
     await db.execute(
         "INSERT INTO traces (trace, connector, account, channel, talker, turn, answer)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (
-            event.trace, user.connector, user.account, event.channel.id, user.id, turn,
-            _hash(event.response),
-        ),
-    )  # fmt: skip
+        (event.trace, user.connector, user.account, event.channel.id, user.id, turn, _hash(event.response)),
+    )
 
 
 async def move(db: aiosqlite.Connection, seen: Sequence[Seen], turn: str) -> set[str]:
@@ -108,8 +102,7 @@ async def move(db: aiosqlite.Connection, seen: Sequence[Seen], turn: str) -> set
     for one in seen:
         await db.execute("UPDATE traces SET turn = ? WHERE seq = ?", (turn, one.seq))
         await db.execute(
-            "UPDATE messages SET turn = ? WHERE turn = ? AND connector = ?",
-            (turn, one.turn, one.connector),
+            "UPDATE messages SET turn = ? WHERE turn = ? AND connector = ?", (turn, one.turn, one.connector)
         )
         rows = await fetch(
             db,
@@ -133,13 +126,22 @@ async def enrich(db: aiosqlite.Connection, turn: str, seen: Turn, *, same: bool)
         " AND tokens = x'' AND spent IS NULL AND (rated = 0 OR ?)"
         " AND NOT EXISTS (SELECT 1 FROM run_items WHERE run_items.turn = turns.id)",
         (
-            codec.dump_json(list(seen.messages)), seen.response,
-            codec.pack_ints(seen.prompt_tokens), codec.pack_ints(seen.tokens),
-            codec.pack_floats(seen.logprobs), seen.temperature, codec.dump_filters(seen.filters),
-            codec.pack_floats(seen.lifts), seen.version, seen.answered_by, seen.thought,
-            seen.thought_tokens, turn, same,
+            codec.dump_json(list(seen.messages)),
+            seen.response,
+            codec.pack_ints(seen.prompt_tokens),
+            codec.pack_ints(seen.tokens),
+            codec.pack_floats(seen.logprobs),
+            seen.temperature,
+            codec.dump_filters(seen.filters),
+            codec.pack_floats(seen.lifts),
+            seen.version,
+            seen.answered_by,
+            seen.thought,
+            seen.thought_tokens,
+            turn,
+            same,
         ),
-    )  # fmt: skip
+    )
     return rows.rowcount == 1
 
 

@@ -105,9 +105,11 @@ class Pool:
     def values(self) -> dict[str, str | bool]:
         """The parameters of the queries here."""
         return {
-            "scope": self.scope, "model": self.model, "others": self.others,
+            "scope": self.scope,
+            "model": self.model,
+            "others": self.others,
             "owners": _named(self.owners),
-        }  # fmt: skip
+        }
 
 
 @functools.cache
@@ -144,15 +146,18 @@ async def standing(db: aiosqlite.Connection, pool: Pool) -> Standing:
         pool.values(),
     )
     available, rated, off_policy = first(rows) or (0, 0, 0)
-    return Standing(
-        available=available, waiting_for_consent=rated - available, off_policy=off_policy
-    )
+    return Standing(available=available, waiting_for_consent=rated - available, off_policy=off_policy)
 
 
 async def candidates(
-    db: aiosqlite.Connection, pool: Pool, *, parent: int = 0, replay: bool = False,
-    replay_share: float = 0.0, of: Mapping[str, bool] | None = None,
-) -> list[Candidate]:  # fmt: skip
+    db: aiosqlite.Connection,
+    pool: Pool,
+    *,
+    parent: int = 0,
+    replay: bool = False,
+    replay_share: float = 0.0,
+    of: Mapping[str, bool] | None = None,
+) -> list[Candidate]:
     """All that a run from `parent` may claim now, in the order of their rating events.
 
     With `replay` also the answers of other base models that this one has not learnt from; with
@@ -180,14 +185,16 @@ async def candidates(
         own = turn.model == pool.model and not turn.answered_by
         result.append(
             Candidate(
-                turn=turn, labels=json.loads(labels), seq=seq,
-                held_out_before=bool(held), replayed=id_ in repeated,
+                turn=turn,
+                labels=json.loads(labels),
+                seq=seq,
+                held_out_before=bool(held),
+                replayed=id_ in repeated,
                 age=sum(
-                    version > turn.version if own else made_at > turn.created_at
-                    for version, made_at in line
+                    version > turn.version if own else made_at > turn.created_at for version, made_at in line
                 ),
             )
-        )  # fmt: skip
+        )
     return result
 
 
@@ -208,9 +215,7 @@ async def past_labels(db: aiosqlite.Connection, pool: Pool, limit: int) -> list[
     return [json.loads(row[0]) for row in reversed(rows)]
 
 
-async def asked_before(
-    db: aiosqlite.Connection, pool: Pool, run: int, limit: int
-) -> list[list[Message]]:
+async def asked_before(db: aiosqlite.Connection, pool: Pool, run: int, limit: int) -> list[list[Message]]:
     """The conversations that runs of this base model before `run` have claimed, newest run first.
 
     Of people who consent still, and not those that `run` has itself.

@@ -58,16 +58,34 @@ async def insert(db: aiosqlite.Connection, turn: Turn, *, trainable: bool) -> No
     await db.execute(
         f"INSERT INTO turns ({_COLUMNS}, trainable) VALUES ({', '.join('?' * 26)})",  # noqa: S608
         (
-            turn.id, turn.channel.connector, turn.channel.account, turn.channel.id,
-            turn.channel.kind, turn.channel.thread, turn.talker.id,
-            codec.dump_json(list(turn.messages)), turn.response, codec.pack_ints(turn.prompt_tokens),
-            codec.pack_ints(turn.tokens), codec.pack_floats(turn.logprobs), turn.temperature,
-            turn.model, turn.version, turn.scope, turn.kind, turn.origin,
-            codec.dump_json(list(turn.context)), turn.created_at, turn.answered_by,
-            turn.thought, turn.thought_tokens, codec.dump_filters(turn.filters),
-            codec.pack_floats(turn.lifts), trainable,
+            turn.id,
+            turn.channel.connector,
+            turn.channel.account,
+            turn.channel.id,
+            turn.channel.kind,
+            turn.channel.thread,
+            turn.talker.id,
+            codec.dump_json(list(turn.messages)),
+            turn.response,
+            codec.pack_ints(turn.prompt_tokens),
+            codec.pack_ints(turn.tokens),
+            codec.pack_floats(turn.logprobs),
+            turn.temperature,
+            turn.model,
+            turn.version,
+            turn.scope,
+            turn.kind,
+            turn.origin,
+            codec.dump_json(list(turn.context)),
+            turn.created_at,
+            turn.answered_by,
+            turn.thought,
+            turn.thought_tokens,
+            codec.dump_filters(turn.filters),
+            codec.pack_floats(turn.lifts),
+            trainable,
         ),
-    )  # fmt: skip
+    )
 
 
 async def set_prompt(db: aiosqlite.Connection, turn: Turn) -> None:
@@ -76,24 +94,56 @@ async def set_prompt(db: aiosqlite.Connection, turn: Turn) -> None:
         "UPDATE turns SET messages = ?, context = ?, prompt_tokens = ?, tokens = ?, logprobs = ?,"
         " thought = ?, thought_tokens = ?, lifts = ? WHERE id = ?",
         (
-            codec.dump_json(list(turn.messages)), codec.dump_json(list(turn.context)),
-            codec.pack_ints(turn.prompt_tokens), codec.pack_ints(turn.tokens),
-            codec.pack_floats(turn.logprobs), turn.thought, turn.thought_tokens,
-            codec.pack_floats(turn.lifts), turn.id,
+            codec.dump_json(list(turn.messages)),
+            codec.dump_json(list(turn.context)),
+            codec.pack_ints(turn.prompt_tokens),
+            codec.pack_ints(turn.tokens),
+            codec.pack_floats(turn.logprobs),
+            turn.thought,
+            turn.thought_tokens,
+            codec.pack_floats(turn.lifts),
+            turn.id,
         ),
-    )  # fmt: skip
+    )
 
 
 def from_row(row: aiosqlite.Row | tuple[object, ...]) -> Turn:
     """The turn in a row of `COLUMNS`."""
-    (id_, connector, account, channel, kind, thread, talker, messages, response, prompt_tokens, tokens,
-     logprobs, temperature, model, version, scope, turn_kind, origin, context, created_at,
-     answered_by, thought, thought_tokens, filters, lifts) = row  # fmt: skip
+    (
+        id_,
+        connector,
+        account,
+        channel,
+        kind,
+        thread,
+        talker,
+        messages,
+        response,
+        prompt_tokens,
+        tokens,
+        logprobs,
+        temperature,
+        model,
+        version,
+        scope,
+        turn_kind,
+        origin,
+        context,
+        created_at,
+        answered_by,
+        thought,
+        thought_tokens,
+        filters,
+        lifts,
+    ) = row
     return Turn(
         id=str(id_),
         channel=ChannelRef(
-            connector=str(connector), account=str(account), id=str(channel),
-            kind=ChannelKind(str(kind)), thread=str(thread),
+            connector=str(connector),
+            account=str(account),
+            id=str(channel),
+            kind=ChannelKind(str(kind)),
+            thread=str(thread),
         ),
         talker=UserRef(connector=str(connector), account=str(account), id=str(talker)),
         messages=json.loads(str(messages)),
@@ -114,7 +164,7 @@ def from_row(row: aiosqlite.Row | tuple[object, ...]) -> Turn:
         thought_tokens=int(thought_tokens),  # pyright: ignore[reportArgumentType]
         filters=codec.load_filters(str(filters)),
         lifts=codec.unpack_floats(lifts),  # pyright: ignore[reportArgumentType]
-    )  # fmt: skip
+    )
 
 
 async def get(db: aiosqlite.Connection, turn: str) -> Turn | None:
@@ -191,11 +241,17 @@ async def conversation(db: aiosqlite.Connection, channel: ChannelRef, limit: int
     )
     found = [
         Exchange(
-            turn=r[0], talker=r[1], question=r[2], answer=r[3], answer_tokens=r[4],
-            prompt_tokens=r[5], prompt_bytes=r[6], prompt_messages=r[7],
+            turn=r[0],
+            talker=r[1],
+            question=r[2],
+            answer=r[3],
+            answer_tokens=r[4],
+            prompt_tokens=r[5],
+            prompt_bytes=r[6],
+            prompt_messages=r[7],
         )
         for r in rows
-    ]  # fmt: skip
+    ]
     return found[::-1]
 
 
@@ -211,11 +267,16 @@ async def history(db: aiosqlite.Connection, limit: int, connector: str = "") -> 
     )
     return [
         RatedTurn(
-            turn=row[0], prompt=row[1], response=row[2], version=row[3], value=row[4],
-            created_at=row[5], instead_of=row[6],
+            turn=row[0],
+            prompt=row[1],
+            response=row[2],
+            version=row[3],
+            value=row[4],
+            created_at=row[5],
+            instead_of=row[6],
         )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 async def open_turns(db: aiosqlite.Connection, connector: str, since: float) -> list[OpenTurn]:
@@ -230,11 +291,7 @@ async def open_turns(db: aiosqlite.Connection, connector: str, since: float) -> 
     )
     for turn, account, channel, kind, thread, message in rows:
         place = ChannelRef(
-            connector=connector,
-            account=account,
-            id=channel,
-            kind=ChannelKind(kind),
-            thread=thread,
+            connector=connector, account=account, id=channel, kind=ChannelKind(kind), thread=thread
         )
         found.setdefault(turn, []).append(MessageRef(channel=place, id=message))
     known = await _reactions(db, connector, since)

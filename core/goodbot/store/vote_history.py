@@ -56,8 +56,7 @@ async def votes(db: aiosqlite.Connection, scope: str) -> tuple[list[Vote], list[
 async def newest(db: aiosqlite.Connection) -> tuple[int, int]:
     """Changes with whatever may change the alarms: the last event, and the last quarantine."""
     query = (
-        "SELECT coalesce((SELECT max(seq) FROM events), 0),"
-        " coalesce((SELECT sum(id) FROM quarantines), 0)"
+        "SELECT coalesce((SELECT max(seq) FROM events), 0), coalesce((SELECT sum(id) FROM quarantines), 0)"
     )
     ((event, quarantined),) = await fetch(db, query)
     return event, quarantined

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 pytest.register_assert_rewrite(
-    "goodbot.testing.backend",
-    "goodbot.testing.backend_base",
-    "goodbot.testing.backend_checkpoints",
+    "goodbot.testing.backend", "goodbot.testing.backend_base", "goodbot.testing.backend_checkpoints"
 )
 pytest.register_assert_rewrite(
     "goodbot.testing.connector",

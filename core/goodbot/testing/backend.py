@@ -34,15 +34,7 @@ from goodbot.api.backend import (
 )
 from goodbot.base.errors import AdapterError, GoodbotError, TrainingError
 from goodbot.testing.backend_answers import AnswerTests
-from goodbot.testing.backend_base import (
-    FILES,
-    LORA,
-    MESSAGES,
-    TEXTS,
-    files,
-    poisoned,
-    policy_gradient,
-)
+from goodbot.testing.backend_base import FILES, LORA, MESSAGES, TEXTS, files, poisoned, policy_gradient
 from goodbot.testing.backend_checkpoints import CheckpointTests
 
 
@@ -64,9 +56,7 @@ class BackendContract(CheckpointTests, AnswerTests):
         assert [row.shape for row in rows] == [(len(turn.response),) for turn in turns]
         assert all(row.dtype == np.float32 and (row <= 0).all() for row in rows)
 
-    def test_padding_changes_nothing(
-        self, backend: TrainingBackend, turns: list[TokenizedTurn]
-    ) -> None:
+    def test_padding_changes_nothing(self, backend: TrainingBackend, turns: list[TokenizedTurn]) -> None:
         together = backend.logprobs(turns, temperature=[1.0, 0.5], adapter=True)
         alone = backend.logprobs(turns[:1], temperature=[1.0], adapter=True)
         np.testing.assert_allclose(together[0], alone[0], atol=1e-4)
@@ -74,9 +64,7 @@ class BackendContract(CheckpointTests, AnswerTests):
     def test_temperature_divides_the_logits(
         self, backend: TrainingBackend, turns: list[TokenizedTurn]
     ) -> None:
-        one, hot = (
-            backend.logprobs(turns[:1], temperature=[t], adapter=False)[0] for t in (1.0, 1e4)
-        )
+        one, hot = (backend.logprobs(turns[:1], temperature=[t], adapter=False)[0] for t in (1.0, 1e4))
         assert np.ptp(hot) < 1e-2, "at a huge temperature every token is as likely"
         assert np.ptp(one) > np.ptp(hot)
 
@@ -140,9 +128,7 @@ class BackendContract(CheckpointTests, AnswerTests):
         next(steps)
         assert asked == [0]
 
-    def test_parts_of_a_batch_add_up(
-        self, backend: TrainingBackend, turns: list[TokenizedTurn]
-    ) -> None:
+    def test_parts_of_a_batch_add_up(self, backend: TrainingBackend, turns: list[TokenizedTurn]) -> None:
         whole = self.trained(backend, turns, [1.0, -0.5], steps=1)
         backend.load_adapter(None)
         parts = self.trained(backend, turns, [1.0, -0.5], steps=1, tokens_per_forward=1)
@@ -172,10 +158,7 @@ class BackendContract(CheckpointTests, AnswerTests):
         assert files(tmp_path / "one") == files(tmp_path / "two")
 
     def test_the_same_job_twice_gives_the_samefiles(
-        self,
-        backend_factory: Callable[[], TrainingBackend],
-        model_dir: Path,
-        tmp_path: Path,
+        self, backend_factory: Callable[[], TrainingBackend], model_dir: Path, tmp_path: Path
     ) -> None:
         for name in ("one", "two"):
             backend = backend_factory()
@@ -185,9 +168,7 @@ class BackendContract(CheckpointTests, AnswerTests):
             backend.save_adapter(tmp_path / name)
         assert files(tmp_path / "one") == files(tmp_path / "two")
 
-    def test_the_files_name_no_path(
-        self, backend: TrainingBackend, model_dir: Path, tmp_path: Path
-    ) -> None:
+    def test_the_files_name_no_path(self, backend: TrainingBackend, model_dir: Path, tmp_path: Path) -> None:
         backend.save_adapter(tmp_path / "one")
         for content in files(tmp_path / "one"):
             assert str(model_dir).encode() not in content
@@ -303,6 +284,4 @@ def _ask(
     max_tokens: int = 12,
     messages: Sequence[dict[str, Any]] = MESSAGES,
 ) -> SampleRequest:
-    return SampleRequest(
-        messages=messages, max_tokens=max_tokens, temperature=temperature, seed=seed
-    )
+    return SampleRequest(messages=messages, max_tokens=max_tokens, temperature=temperature, seed=seed)

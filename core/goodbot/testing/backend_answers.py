@@ -10,13 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goodbot.api.backend import (
-    OptimizesForInference,
-    Sampler,
-    SampleRequest,
-    TokenizedTurn,
-    TrainingBackend,
-)
+from goodbot.api.backend import OptimizesForInference, Sampler, SampleRequest, TokenizedTurn, TrainingBackend
 from goodbot.base.errors import GoodbotError
 from goodbot.testing.backend_base import LORA, MESSAGES, TEXTS, BackendGround
 
@@ -28,9 +22,7 @@ class AnswerTests(BackendGround):
     """start, step, cancel, writes, first_tokens."""
 
     @pytest.fixture
-    def sampler(
-        self, backend: TrainingBackend, turns: list[TokenizedTurn], tmp_path: Path
-    ) -> Sampler:
+    def sampler(self, backend: TrainingBackend, turns: list[TokenizedTurn], tmp_path: Path) -> Sampler:
         """With version 1, which is not the base; the base is active."""
         self.trained(backend, turns, [1.0, -1.0], steps=10)
         backend.save_adapter(tmp_path / "v1")
@@ -39,9 +31,7 @@ class AnswerTests(BackendGround):
         sampler.activate(0)
         return sampler
 
-    def test_who_asks_while_others_are_answered_gets_what_one_alone_would(
-        self, sampler: Sampler
-    ) -> None:
+    def test_who_asks_while_others_are_answered_gets_what_one_alone_would(self, sampler: Sampler) -> None:
         """Of the version that each names, whichever is active meanwhile."""
         alone: dict[Any, Any] = {}
         for version in (1, 0):
@@ -60,9 +50,7 @@ class AnswerTests(BackendGround):
         for key, answer in alone.items():
             np.testing.assert_allclose(found[key].logprobs, answer.logprobs, atol=1e-4)
 
-    def test_an_answer_that_is_not_wanted_any_more_ends_at_the_next_step(
-        self, sampler: Sampler
-    ) -> None:
+    def test_an_answer_that_is_not_wanted_any_more_ends_at_the_next_step(self, sampler: Sampler) -> None:
         sampler.start("one", _ask(1, max_tokens=200, temperature=3.0), 0)
         assert sampler.writes()
         assert sampler.writes(0)
@@ -94,19 +82,21 @@ class AnswerTests(BackendGround):
 
         first = answered(_ask(2, conversation="c"))
         messages = [
-            *LONGER, {"role": "assistant", "content": first.text},
+            *LONGER,
+            {"role": "assistant", "content": first.text},
             {"role": "user", "content": "Why?"},
-        ]  # fmt: skip
-        again, anew = (
-            answered(_ask(3, messages=messages, conversation=name)) for name in ("c", "")
-        )
+        ]
+        again, anew = (answered(_ask(3, messages=messages, conversation=name)) for name in ("c", ""))
         assert again.tokens == anew.tokens
         np.testing.assert_allclose(again.logprobs, anew.logprobs, atol=1e-4)
 
     def test_who_only_answers_gets_the_same(
-        self, backend_factory: Callable[[], TrainingBackend], model_dir: Path, sampler: Sampler,
+        self,
+        backend_factory: Callable[[], TrainingBackend],
+        model_dir: Path,
+        sampler: Sampler,
         tmp_path: Path,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`optimize_for_inference`, where a backend has it, before adapters are loaded and after."""
         backend = backend_factory()
         if not isinstance(backend, OptimizesForInference):

@@ -56,9 +56,7 @@ class BackendGround:
 
     @pytest.fixture(scope="class")
     @classmethod
-    def loaded(
-        cls, backend_factory: Callable[[], TrainingBackend], model_dir: Path
-    ) -> TrainingBackend:
+    def loaded(cls, backend_factory: Callable[[], TrainingBackend], model_dir: Path) -> TrainingBackend:
         """One backend for the class; `backend` sets it back for each test."""
         backend = backend_factory()
         backend.load(model_dir, lora=LORA, seed=3)

@@ -26,11 +26,7 @@ class CheckpointTests(BackendGround):
 
     @pytest.mark.parametrize("stop", range(4))
     def test_a_checkpoint_goes_on_bit_for_bit(
-        self,
-        backend_factory: Callable[[], TrainingBackend],
-        model_dir: Path,
-        tmp_path: Path,
-        stop: int,
+        self, backend_factory: Callable[[], TrainingBackend], model_dir: Path, tmp_path: Path, stop: int
     ) -> None:
         """In a process of its own: another object that has only read the model."""
         settings = OptimizerSettings(warmup_steps=3, attention_rate=0.3, damping=2.0)

@@ -47,13 +47,8 @@ class ConnectorContract(EventsContract, RatingsContract, FeedbackContract, Repli
     """The whole suite: the package and its life here, the rest in the parts."""
 
     def test_the_plugin_module_imports_no_sdk(self, plugin: str, spec: ConnectorSpec) -> None:
-        code = (
-            f"import sys, {plugin}; "
-            f"print(*[name for name in {spec.requires!r} if name in sys.modules])"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=False
-        )
+        code = f"import sys, {plugin}; print(*[name for name in {spec.requires!r} if name in sys.modules])"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == "", "a missing extra would be a traceback, not a sentence"
 
@@ -103,11 +98,7 @@ class ConnectorContract(EventsContract, RatingsContract, FeedbackContract, Repli
         await host.close()
 
     async def test_a_wrong_secret_is_named_and_not_shown(
-        self,
-        spec: ConnectorSpec,
-        platform: PlatformDriver,
-        tmp_path: Path,
-        caplog: pytest.LogCaptureFixture,
+        self, spec: ConnectorSpec, platform: PlatformDriver, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         if not spec.secrets:
             pytest.skip(f"{spec.name} needs no secret")

@@ -63,11 +63,7 @@ class EventsContract(ConnectorFixtures):
         assert (event.addressed, event.reply_to) == (True, ref.id)
 
     async def test_each_thread_is_a_conversation_of_its_own(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         self.need(spec, Capability.THREADS)
         self.need_room(platform, ChannelKind.SHARED)
@@ -84,11 +80,7 @@ class EventsContract(ConnectorFixtures):
         assert posts == {"In two.": "two", "In one.": "one"}
 
     async def test_what_is_attached_is_named_and_not_read(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         self.need(spec, Capability.ATTACHMENTS)
         await platform.say("Look!", attachments=["image", "file report.pdf"])

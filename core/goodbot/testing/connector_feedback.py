@@ -51,11 +51,7 @@ class FeedbackContract(ConnectorFixtures):
         return message
 
     async def test_an_offer_is_shown_to_one_person(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         self.need(spec, Capability.BUTTONS)
         await self.bad(connector, host, platform)
@@ -65,11 +61,7 @@ class FeedbackContract(ConnectorFixtures):
         assert [post.text for post in await platform.posts()] == ["An answer."], "no second message"
 
     async def test_a_press_that_is_no_rating_is_told_as_it_is(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         self.need(spec, Capability.BUTTONS)
         message = await self.bad(connector, host, platform)
@@ -89,11 +81,7 @@ class FeedbackContract(ConnectorFixtures):
         assert host.failures == []
 
     async def test_a_button_of_a_command_comes_back_whole(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         """`run:rollback since 2026-11-21T18:30 yes`: longer than some platforms let data be."""
         self.need(spec, Capability.BUTTONS)
@@ -106,18 +94,12 @@ class FeedbackContract(ConnectorFixtures):
         assert press.action == action
 
     async def test_what_is_asked_unasked_has_buttons_that_come_back(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         """As when owners are asked which of two versions answers better: no answer of ours to rate."""
         self.need(spec, Capability.BUTTONS)
         asked = await self.asked(host, platform)
-        choices = tuple(
-            Button(action=f"run:compare 12 {word}", label=word) for word in ("a", "b", "same")
-        )
+        choices = tuple(Button(action=f"run:compare 12 {word}", label=word) for word in ("a", "b", "same"))
         question = Reply(text="A:\nfour\n\nB:\nfive", buttons=choices, silent=True)
         refs = await connector.send(asked.channel, question)
         await platform.press(refs[-1], choices[1].action)
@@ -125,19 +107,13 @@ class FeedbackContract(ConnectorFixtures):
         assert press.action == choices[1].action
         assert press.user == asked.user
         assert press.channel.kind is asked.channel.kind
-        receipt = Receipt(
-            event_id=press.event_id, outcome=Outcome.ACCEPTED, text="Noted.", offer=choices[:1]
-        )
+        receipt = Receipt(event_id=press.event_id, outcome=Outcome.ACCEPTED, text="Noted.", offer=choices[:1])
         await connector.acknowledge(press, receipt)
         assert "Noted." in await eventually(lambda: platform.notices("ada"))
         assert host.failures == []
 
     async def test_in_a_shared_room_an_offer_is_seen_by_nobody_else(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         self.need(spec, Capability.REACTIONS)
         self.need(spec, Capability.BUTTONS)
@@ -161,11 +137,7 @@ class FeedbackContract(ConnectorFixtures):
             assert tuple(await platform.offers("ada")) == ACTIONS
 
     async def test_a_reason_and_a_better_answer_come_as_what_they_are(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         self.need(spec, Capability.COMMENTS)
         self.need(spec, Capability.BUTTONS)

@@ -35,20 +35,14 @@ def opinion(events: Sequence[RatingEvent]) -> float | None:
 class RatingsContract(ConnectorFixtures):
     """Reactions and buttons."""
 
-    async def answer(
-        self, connector: Connector, host: RecordingHost, platform: PlatformDriver
-    ) -> MessageRef:
+    async def answer(self, connector: Connector, host: RecordingHost, platform: PlatformDriver) -> MessageRef:
         """A message of ours that can be rated."""
         event = await self.asked(host, platform)
         reply = Reply(text="An answer.", turn=TURN, buttons=(GOOD, BAD))
         return (await connector.send(event.channel, reply))[-1]
 
     async def test_a_reaction_rates_and_its_removal_takes_that_back(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         self.need(spec, Capability.REACTIONS)
         message = await self.answer(connector, host, platform)
@@ -67,11 +61,7 @@ class RatingsContract(ConnectorFixtures):
         assert opinion([rate, back]) is None
 
     async def test_a_changed_reaction_rates_anew(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         self.need(spec, Capability.REACTIONS)
         message = await self.answer(connector, host, platform)
@@ -85,11 +75,7 @@ class RatingsContract(ConnectorFixtures):
         assert opinion(await host.received(RatingEvent, 5)) == 1.0
 
     async def test_each_person_has_an_opinion(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         self.need(spec, Capability.REACTIONS)
         message = await self.answer(connector, host, platform)
@@ -100,11 +86,7 @@ class RatingsContract(ConnectorFixtures):
         assert (ada.value, bob.value) == (1.0, -1.0)
 
     async def test_other_reactions_are_no_ratings(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         self.need(spec, Capability.REACTIONS)
         message = await self.answer(connector, host, platform)
@@ -113,11 +95,7 @@ class RatingsContract(ConnectorFixtures):
         assert not [event for event in host.events if isinstance(event, RatingEvent)]
 
     async def test_buttons_rate_and_the_last_press_counts(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         self.need(spec, Capability.BUTTONS)
         message = await self.answer(connector, host, platform)
@@ -132,11 +110,7 @@ class RatingsContract(ConnectorFixtures):
         assert opinion(events) == -1.0
 
     async def test_a_press_is_answered_privately(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         self.need(spec, Capability.BUTTONS)
         message = await self.answer(connector, host, platform)
@@ -151,11 +125,7 @@ class RatingsContract(ConnectorFixtures):
         assert len(await platform.posts()) == before, "no second chat message"
 
     async def test_buttons_and_reactions_stand_side_by_side(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         self.need(spec, Capability.BUTTONS)
         self.need(spec, Capability.REACTIONS)

@@ -40,11 +40,7 @@ class RepliesContract(ConnectorFixtures):
         assert await platform.posts(ChannelKind.PRIVATE) == []
 
     async def test_the_longest_message_fits(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         asked = await self.asked(host, platform)
         text = "🙂" * (spec.message_limit // 2)
@@ -63,11 +59,7 @@ class RepliesContract(ConnectorFixtures):
         assert not set(self.mentions) & set(post.text.split())
 
     async def test_edit_replaces_the_text(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         self.need(spec, Capability.EDITS)
         asked = await self.asked(host, platform)
@@ -77,17 +69,11 @@ class RepliesContract(ConnectorFixtures):
         assert [(post.id, post.text) for post in await platform.posts()] == [(ref.id, "Final.")]
 
     async def test_another_answer_takes_the_place_of_the_old_one(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         self.need(spec, Capability.EDITS)
         asked = await self.asked(host, platform)
-        old = await connector.send(
-            asked.channel, Reply(text="Old.", turn=TURN, buttons=(GOOD, BAD))
-        )
+        old = await connector.send(asked.channel, Reply(text="Old.", turn=TURN, buttons=(GOOD, BAD)))
         await connector.send(asked.channel, Reply(text="Something else."))
         stream = connector.replace(old, asked.channel)
         await stream.append("Anoth")
@@ -97,17 +83,14 @@ class RepliesContract(ConnectorFixtures):
         assert refs == old
         posts = await platform.posts()
         assert [(post.id, post.text) for post in posts] == [
-            (old[0].id, "Another."), (posts[1].id, "Something else."),
-        ]  # fmt: skip
+            (old[0].id, "Another."),
+            (posts[1].id, "Something else."),
+        ]
         if Capability.BUTTONS in spec.capabilities:
             assert posts[0].buttons == ("good", "bad")
 
     async def test_a_replaced_answer_leaves_none_of_its_words(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         """A long one by a short one and back, as when no new answer comes."""
         self.need(spec, Capability.EDITS)
@@ -141,11 +124,7 @@ class RepliesContract(ConnectorFixtures):
             assert post.buttons == ("good", "bad")
 
     async def test_the_answer_takes_the_place_of_why_it_is_late(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         asked = await self.asked(host, platform)
         stream = connector.stream(asked.channel, asked.message_id)
@@ -158,11 +137,7 @@ class RepliesContract(ConnectorFixtures):
         assert (posts[-1].id, posts[-1].text) == (refs[0].id, "The answer is 4.")
 
     async def test_a_stream_shows_the_beginning_early(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         self.need(spec, Capability.STREAMING)
         asked = await self.asked(host, platform)
@@ -175,11 +150,7 @@ class RepliesContract(ConnectorFixtures):
         assert [(p.id, p.text) for p in await platform.posts()] == [(ref.id, "It begins and ends.")]
 
     async def test_a_long_streamed_answer_becomes_several_messages(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: PlatformDriver,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:
         asked = await self.asked(host, platform)
         text = (LOREM * (spec.message_limit // len(LOREM) * 5 // 2)).strip()

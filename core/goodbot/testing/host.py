@@ -87,9 +87,7 @@ class RecordingHost:
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def submit(
-        self, events: Sequence[Event], *, cursor: str | None = None
-    ) -> tuple[Receipt, ...]:
+    async def submit(self, events: Sequence[Event], *, cursor: str | None = None) -> tuple[Receipt, ...]:
         """Store, or raise StoreError when `refuse` said so; see `hold` and `freeze`."""
         self.attempts.append(tuple(events))
         self._changed.set()
@@ -160,9 +158,16 @@ class RecordingHost:
             self._changed.set()
 
     async def inbox(
-        self, user: UserRef, *, connector: str = "", since: float | None = None, text: str = "",
-        rated: bool = False, before: str = "", limit: int = 50,
-    ) -> Sequence[Waiting]:  # fmt: skip
+        self,
+        user: UserRef,
+        *,
+        connector: str = "",
+        since: float | None = None,
+        text: str = "",
+        rated: bool = False,
+        before: str = "",
+        limit: int = 50,
+    ) -> Sequence[Waiting]:
         """What of `waiting` is asked for; that `user` may see it is the test's affair."""
         ids = [entry.turn for entry in self.waiting]
         later = self.waiting[ids.index(before) + 1 :] if before else self.waiting
@@ -253,6 +258,8 @@ def _accepted(event: Event) -> Receipt:
     """A capture becomes a turn of its own, which the core calls the same."""
     captured = isinstance(event, CaptureEvent)
     return Receipt(
-        event_id=event.event_id, outcome=Outcome.ACCEPTED,
-        text="" if captured else f"Seen {event.event_id}.", turn=turn_id(event) if captured else "",
-    )  # fmt: skip
+        event_id=event.event_id,
+        outcome=Outcome.ACCEPTED,
+        text="" if captured else f"Seen {event.event_id}.",
+        turn=turn_id(event) if captured else "",
+    )

@@ -55,9 +55,15 @@ class Pilot:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, home: Path, *, model: Path | None = None, plugins: Iterable[object] = (),
-        grants: Grants = _GRANTS, clock: Clock | None = None, **sections: Any,
-    ) -> AsyncGenerator[Pilot]:  # fmt: skip
+        cls,
+        home: Path,
+        *,
+        model: Path | None = None,
+        plugins: Iterable[object] = (),
+        grants: Grants = _GRANTS,
+        clock: Clock | None = None,
+        **sections: Any,
+    ) -> AsyncGenerator[Pilot]:
         """Start a goodbot in `home` and stop it at the end.
 
         `model` is a model directory, by default the one that a plugin ships for demonstrations;
@@ -80,9 +86,7 @@ class Pilot:
         async with App.open(config, host, clock=clock, grants={"loopback": grants}) as app:
             yield cls(app)
 
-    async def say(
-        self, text: str, *, user: str = OWNER, channel: str = "", reply_to: str = ""
-    ) -> Answer:
+    async def say(self, text: str, *, user: str = OWNER, channel: str = "", reply_to: str = "") -> Answer:
         """Write to the bot and wait for what it says, by default in the user's private chat.
 
         A channel whose name begins with `#` is shared. The answer to somebody who may not talk

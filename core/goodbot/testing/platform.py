@@ -66,9 +66,7 @@ class PlatformDriver(Protocol):
         """Another bot mentions ours; and where platforms echo, our own message comes back."""
         ...
 
-    async def react(
-        self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada"
-    ) -> None:
+    async def react(self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada") -> None:
         """A person adds `new`, takes `old` away, or changes one into the other."""
         ...
 

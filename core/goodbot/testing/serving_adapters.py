@@ -11,14 +11,7 @@ import pytest
 
 from goodbot.api.server import BASE, Server
 from goodbot.base.errors import AdapterError, ServerError
-from goodbot.testing.serving_base import (
-    PATIENCE,
-    Answering,
-    ServingGround,
-    answered,
-    asking,
-    messages,
-)
+from goodbot.testing.serving_base import PATIENCE, Answering, ServingGround, answered, asking, messages
 
 TOP = 10
 
@@ -26,9 +19,7 @@ TOP = 10
 class AdaptersContract(ServingGround):
     """load, activate, unload, served, reload, first_tokens."""
 
-    async def test_loading_disturbs_nothing(
-        self, server: Server, directories: tuple[Path, Path]
-    ) -> None:
+    async def test_loading_disturbs_nothing(self, server: Server, directories: tuple[Path, Path]) -> None:
         before = await answered(server)
         await server.load(1, directories[0])
         assert await server.served() == BASE
@@ -57,9 +48,7 @@ class AdaptersContract(ServingGround):
         assert await server.served() == BASE
         assert (await answered(server)).version == BASE
 
-    async def test_versions_stand_side_by_side(
-        self, server: Server, directories: tuple[Path, Path]
-    ) -> None:
+    async def test_versions_stand_side_by_side(self, server: Server, directories: tuple[Path, Path]) -> None:
         """Each as itself, also in one batch: no cache of one is taken for another."""
         for version, directory in enumerate(directories, start=1):
             await server.load(version, directory)
@@ -146,9 +135,7 @@ class AdaptersContract(ServingGround):
         await server.unload(1)
         await server.unload(1)
 
-    async def test_doing_it_twice_is_harmless(
-        self, server: Server, directories: tuple[Path, Path]
-    ) -> None:
+    async def test_doing_it_twice_is_harmless(self, server: Server, directories: tuple[Path, Path]) -> None:
         for _ in range(2):
             await server.load(1, directories[0])
         named = await answered(server, version=1)
@@ -242,8 +229,7 @@ class AdaptersContract(ServingGround):
         for version, directory in enumerate(directories, start=1):
             await server.load(version, directory)
         one, two, again = [
-            await server.first_tokens(messages(), version=version, top=TOP)
-            for version in (1, 2, BASE)
+            await server.first_tokens(messages(), version=version, top=TOP) for version in (1, 2, BASE)
         ]
         assert base == pytest.approx(again, abs=1e-2)
         assert await server.served() == BASE
@@ -253,9 +239,7 @@ class AdaptersContract(ServingGround):
             apart = max((abs(left[token] - right[token]) for token in common), default=math.inf)
             assert left.keys() != right.keys() or apart > 0.05
 
-    async def test_a_server_that_takes_no_adapters_says_so(
-        self, server: Server, tmp_path: Path
-    ) -> None:
+    async def test_a_server_that_takes_no_adapters_says_so(self, server: Server, tmp_path: Path) -> None:
         if self.takes_adapters:
             pytest.skip("this server takes adapters")
         with pytest.raises(AdapterError):

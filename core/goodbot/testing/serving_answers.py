@@ -48,27 +48,19 @@ class AnswersContract(ServingGround):
         assert bool(whole.tokens) <= bool(whole.prompt_tokens)
         assert all(logprob <= 1e-4 for logprob in whole.logprobs)
 
-    async def test_many_are_answered_at_once_and_each_gets_its_own_answer(
-        self, server: Server
-    ) -> None:
+    async def test_many_are_answered_at_once_and_each_gets_its_own_answer(self, server: Server) -> None:
         alone = [(await answered(server, text, max_tokens=6)).text for text in QUESTIONS]
         async with asyncio.timeout(PATIENCE):
-            together = await asyncio.gather(
-                *(answered(server, text, max_tokens=6) for text in QUESTIONS)
-            )
+            together = await asyncio.gather(*(answered(server, text, max_tokens=6) for text in QUESTIONS))
         assert [whole.text for whole in together] == alone
 
-    async def test_an_answer_that_nobody_wants_any_more_is_in_nobodys_way(
-        self, server: Server
-    ) -> None:
+    async def test_an_answer_that_nobody_wants_any_more_is_in_nobodys_way(self, server: Server) -> None:
         async with Answering(server, asking(max_tokens=400)) as answer:
             await answer.begun()
         async with asyncio.timeout(PATIENCE):
             assert (await answered(server)).text == (await answered(server)).text
 
-    async def test_a_version_that_is_not_there_is_answered_by_no_other(
-        self, server: Server
-    ) -> None:
+    async def test_a_version_that_is_not_there_is_answered_by_no_other(self, server: Server) -> None:
         with pytest.raises((ServerError, AdapterError)):
             await answered(server, version=77)
         assert (await answered(server)).version == BASE

@@ -17,9 +17,7 @@ PATIENCE = 60.0
 """Seconds for what should take one, on a machine that is busy."""
 
 
-def asking(
-    text: str = QUESTION, *, version: int | None = None, max_tokens: int = TOKENS
-) -> GenerateRequest:
+def asking(text: str = QUESTION, *, version: int | None = None, max_tokens: int = TOKENS) -> GenerateRequest:
     """The likeliest answer, so that whoever writes it twice writes the same."""
     return GenerateRequest(
         messages=messages(text), max_tokens=max_tokens, temperature=0.0, seed=0, version=version

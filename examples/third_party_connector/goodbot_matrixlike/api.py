@@ -65,9 +65,14 @@ class Api:
         return len((await self._call("GET", path))["joined"])
 
     async def _call(
-        self, method: str, path: str, *, params: Mapping[str, str] | None = None,
-        json: Any = None, seconds: float = 0.0,
-    ) -> dict[str, Any]:  # fmt: skip
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        json: Any = None,
+        seconds: float = 0.0,
+    ) -> dict[str, Any]:
         """One request. A thing that is not there is an empty answer."""
         try:
             response = await self._http.request(

@@ -48,14 +48,19 @@ def event(raw: Any, channel: ChannelRef, position: int = 0) -> Event | None:
             "type": "m.reaction",
             "content": {
                 "m.relates_to": {
-                    "rel_type": "m.annotation", "event_id": str(message), "key": str(key)
+                    "rel_type": "m.annotation",
+                    "event_id": str(message),
+                    "key": str(key),
                 }
             },
-        } if (emoji := key.rstrip(_VARIATIONS)) in VALUES:  # fmt: skip
+        } if (emoji := key.rstrip(_VARIATIONS)) in VALUES:
             return RatingEvent(
-                **common, kind=RatingKind.RATE, message_id=message, source=f"reaction:{emoji}",
+                **common,
+                kind=RatingKind.RATE,
+                message_id=message,
+                source=f"reaction:{emoji}",
                 value=VALUES[emoji],
-            )  # fmt: skip
+            )
         # Whose reaction it was, on what, with which emoji: a redaction says none of that. It may
         # not even have been a reaction; then the core knows no event of that id and does nothing.
         case {"type": "m.room.redaction", "redacts": str(redacted)} | {
@@ -70,9 +75,12 @@ def event(raw: Any, channel: ChannelRef, position: int = 0) -> Event | None:
 def gone(rating: RatingEvent) -> RatingEvent:
     """The retraction of a reaction that is no longer there, whose redaction we never saw."""
     return dataclasses.replace(
-        rating, event_id=f"{rating.event_id}/gone", kind=RatingKind.RETRACT, value=None,
+        rating,
+        event_id=f"{rating.event_id}/gone",
+        kind=RatingKind.RETRACT,
+        value=None,
         retracts=rating.event_id,
-    )  # fmt: skip
+    )
 
 
 def _message(content: Any, me: str, common: dict[str, Any]) -> Event | None:
@@ -98,9 +106,12 @@ def _message(content: Any, me: str, common: dict[str, Any]) -> Event | None:
         )
     private = common["channel"].kind is ChannelKind.PRIVATE
     return MessageEvent(
-        **common, text=text, message_id=common["event_id"], addressed=private or mentioned,
+        **common,
+        text=text,
+        message_id=common["event_id"],
+        addressed=private or mentioned,
         reply_to=reply_to,
-    )  # fmt: skip
+    )
 
 
 def _without(me: str, text: str) -> str:

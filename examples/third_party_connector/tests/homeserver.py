@@ -119,9 +119,14 @@ class Homeserver:
 
     def add(self, room: str, sender: str, kind: str, content: Json, **more: Any) -> str:
         event: Json = {
-            "type": kind, "room_id": room, "sender": sender, "content": content,
-            "event_id": f"${next(self._ids)}", "origin_server_ts": next(self._clock), **more,
-        }  # fmt: skip
+            "type": kind,
+            "room_id": room,
+            "sender": sender,
+            "content": content,
+            "event_id": f"${next(self._ids)}",
+            "origin_server_ts": next(self._clock),
+            **more,
+        }
         self.events.append(event)
         self._news.set()
         return event["event_id"]

@@ -112,9 +112,7 @@ async def test_reconcile_finds_what_a_gap_has_swallowed(
     platform.redact(ref.channel.id, "@ada:test", rate.event_id, quietly=True)
     [back] = await connector.reconcile([turn])
     assert isinstance(back, RatingEvent)
-    assert (back.kind, back.retracts, back.user) == (
-        RatingKind.RETRACT, rate.event_id, rate.user
-    )  # fmt: skip
+    assert (back.kind, back.retracts, back.user) == (RatingKind.RETRACT, rate.event_id, rate.user)
     assert back.event_id != rate.event_id
     assert await connector.reconcile([turn]) == []
 
@@ -153,14 +151,15 @@ async def test_it_goes_on_when_the_homeserver_comes_back(
         {
             "type": "m.room.message",
             "content": {
-                "msgtype": "m.text", "body": "* edited",
+                "msgtype": "m.text",
+                "body": "* edited",
                 "m.relates_to": {"rel_type": "m.replace", "event_id": "$1"},
             },
         },
         {"type": "m.room.redaction"},
         {"type": "org.example.unheard_of", "content": {}},
     ],
-)  # fmt: skip
+)
 def test_anything_else_is_passed_over(raw: Any) -> None:
     channel = ChannelRef(
         connector="matrixlike", account=BOT, id="!r:test", kind=ChannelKind.PRIVATE

@@ -25,9 +25,7 @@ class Caller:
     def __init__(self, session: aiohttp.ClientSession, token: str) -> None:
         self._session, self.token = session, token
 
-    async def ask(
-        self, method: str, path: str, body: Any = None, key: str = "", **headers: str
-    ) -> Said:
+    async def ask(self, method: str, path: str, body: Any = None, key: str = "", **headers: str) -> Said:
         given = {"Authorization": f"Bearer {self.token}", **headers}
         if key:
             given["Idempotency-Key"] = key

@@ -27,9 +27,7 @@ async def api(tmp_path: Path, unused_tcp_port: int) -> AsyncIterator[Served]:
 
 
 async def label(api: Served, turn: str) -> Any:
-    return dict(
-        await rows(api.bot.store, "SELECT rater, value FROM labels WHERE turn = ?", (turn,))
-    )
+    return dict(await rows(api.bot.store, "SELECT rater, value FROM labels WHERE turn = ?", (turn,)))
 
 
 async def test_an_answer_is_kept_rated_shown_and_taken_back(api: Served) -> None:
@@ -55,9 +53,12 @@ async def test_an_answer_is_kept_rated_shown_and_taken_back(api: Served) -> None
 async def test_a_trace_is_no_key_to_what_another_connector_has_seen(api: Served) -> None:
     at: dict[str, Any] = {"user": OWNER, "channel": CHANNEL, "order": OrderKey(1)}
     private = CaptureEvent(
-        event_id="h", messages=({"role": "user", "content": "a private question"},), response="4.",
-        trace="w3c:1", **at,
-    )  # fmt: skip
+        event_id="h",
+        messages=({"role": "user", "content": "a private question"},),
+        response="4.",
+        trace="w3c:1",
+        **at,
+    )
     [owners] = await api.bot.chat.host.submit([private])
     for client in (api.ci, api.guest):
         turn = await client.captured(trace="w3c:1")
@@ -81,7 +82,8 @@ async def test_a_score_is_a_number_or_a_word_and_a_client_has_one_opinion(api: S
 
 
 AMBIGUOUS: list[tuple[dict[str, Any], str]] = [
-    ({"score": 1}, "the body needs `turn`."), ({}, "the body needs `turn`."),
+    ({"score": 1}, "the body needs `turn`."),
+    ({}, "the body needs `turn`."),
     ({"turn": "", "score": 1}, "`turn` must not be empty."),
     ({"turn": "t"}, "the body needs `score`, `comment` or `better`."),
     ({"turn": "t", "score": 1.01}, "`score` must lie between -1 and 1."),
@@ -92,12 +94,16 @@ AMBIGUOUS: list[tuple[dict[str, Any], str]] = [
     ({"turn": "t", "score": 1, "last": True}, "`last` is not known here: "),
     ({"turn": "t", "comment": "  "}, "`comment` must not be empty."),
     ({"turn": "t", "comment": "x" * 10_001}, "`comment` is too long: at most 10000 characters."),
-    ({"turn": "t", "score": 1, "kind": "outcome", "comment": "x"},
-     "`comment` is not known here: turn, kind, score or source."),
-    ({"turn": "t", "score": 1, "source": "pytest"},
-     "`source` is not known here: turn, score, comment, better or kind."),
+    (
+        {"turn": "t", "score": 1, "kind": "outcome", "comment": "x"},
+        "`comment` is not known here: turn, kind, score or source.",
+    ),
+    (
+        {"turn": "t", "score": 1, "source": "pytest"},
+        "`source` is not known here: turn, score, comment, better or kind.",
+    ),
     ({"turn": 5, "score": 1}, "`turn` must be a text."),
-]  # fmt: skip
+]
 
 
 async def test_what_is_ambiguous_is_an_error_and_no_guess(api: Served) -> None:
@@ -148,9 +154,10 @@ async def test_outcomes_are_what_was_measured_each_source_for_itself(api: Served
         assert (await api.ci.post("/v1/feedback", body))[0] == 200
     found = await rows(api.bot.store, "SELECT kind, source, value FROM events ORDER BY seq")
     assert found == [
-        ("outcome", "outcome:tests", -1.0), ("outcome", "outcome:lint", 1.0),
+        ("outcome", "outcome:tests", -1.0),
+        ("outcome", "outcome:lint", 1.0),
         ("outcome", "outcome:tests", 1.0),
-    ]  # fmt: skip
+    ]
 
 
 async def test_an_answer_and_what_became_of_it_are_one_request_and_one_commit(api: Served) -> None:
@@ -166,9 +173,7 @@ async def test_an_answer_and_what_became_of_it_are_one_request_and_one_commit(ap
     status, rated = await api.ci.post("/v1/feedback", {"turn": said["turn"], "score": -1})
     assert (status, rated["turn"]) == (200, said["turn"]), "it is rated by its id all the same"
     words = {"comment": "slow", "better": "Four."}
-    turn = (await api.me.post("/v1/turns", {**ANSWER, "feedback": {"score": 0.5, **words}}))[1][
-        "turn"
-    ]
+    turn = (await api.me.post("/v1/turns", {**ANSWER, "feedback": {"score": 0.5, **words}}))[1]["turn"]
     shown = (await api.me.get(f"/v1/turns/{turn}"))[1]
     assert (shown["score"], shown["comments"], shown["better"]) == (0.5, ["slow"], "Four.")
     for wrong in ({}, {"turn": "t", "score": 1}, {"kind": "outcome"}, None, "good"):
@@ -177,9 +182,7 @@ async def test_an_answer_and_what_became_of_it_are_one_request_and_one_commit(ap
     status, said = await api.guest.post("/v1/turns", {**ANSWER, "feedback": {"score": 1}})
     assert status == 403
     assert said["error"]["message"].startswith("The answer is kept as ")
-    status, said = await api.me.post(
-        "/v1/turns", {**ANSWER, "kind": "side", "feedback": {"score": 1}}
-    )
+    status, said = await api.me.post("/v1/turns", {**ANSWER, "kind": "side", "feedback": {"score": 1}})
     assert status == 422, "nobody rates what nobody reads"
     assert "`feedback` is not known here" in said["error"]["message"]
 
@@ -189,8 +192,9 @@ async def test_a_side_turn_is_not_rated_and_says_why(api: Served) -> None:
     assert (await api.me.get(f"/v1/turns/{turn}"))[0] == 200
     status, said = await api.me.post("/v1/feedback", {"turn": turn, "score": 1})
     assert (status, said["error"]["message"]) == (
-        422, f"{turn} is a side turn: nobody reads it, so it is not rated."
-    )  # fmt: skip
+        422,
+        f"{turn} is a side turn: nobody reads it, so it is not rated.",
+    )
     status, said = await api.guest.post("/v1/feedback", {"turn": turn, "score": 1})
     assert status in (403, 404), "it is not theirs"
 
@@ -201,22 +205,17 @@ async def test_a_side_turn_is_not_rated_and_says_why(api: Served) -> None:
 async def test_a_key_makes_a_request_one_however_often_it_is_sent(api: Served) -> None:
     first = await api.me.post("/v1/turns", ANSWER, "k")
     assert await api.me.post("/v1/turns", dict(reversed(ANSWER.items())), "k") == (
-        201, {**first[1], "duplicate": True},
-    )  # fmt: skip
+        201,
+        {**first[1], "duplicate": True},
+    )
     status, said = await api.me.post("/v1/turns", {**ANSWER, "response": "5."}, "k")
     assert (status, said["error"]["type"]) == (409, "conflict")
     other = await api.ci.post("/v1/turns", ANSWER, "k")
     assert other[1]["turn"] != first[1]["turn"], "each client has keys of its own"
     body = {"turn": first[1]["turn"], "score": 1, "comment": "yes"}
     rated = await api.me.post("/v1/feedback", body, "k")
-    assert await api.me.post("/v1/feedback", body, "k") == (
-        200, {**rated[1], "duplicate": True},
-    )  # fmt: skip
-    for wrong in (
-        {**body, "score": -1},
-        {**body, "comment": "no"},
-        {"turn": body["turn"], "score": 1},
-    ):
+    assert await api.me.post("/v1/feedback", body, "k") == (200, {**rated[1], "duplicate": True})
+    for wrong in ({**body, "score": -1}, {**body, "comment": "no"}, {"turn": body["turn"], "score": 1}):
         assert (await api.me.post("/v1/feedback", wrong, "k"))[0] == 409
     assert await rows(api.bot.store, "SELECT count(*) FROM events") == [(2,)]
     assert await rows(api.bot.store, "SELECT count(*) FROM turns") == [(2,)]
@@ -224,9 +223,12 @@ async def test_a_key_makes_a_request_one_however_often_it_is_sent(api: Served) -
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [({"comment": "yes"}, {"score": -1}), ({"better": "Four."}, {"score": -1, "comment": "no"}),
-     ({"score": 1}, {"comment": "no", "better": "Five."})],
-)  # fmt: skip
+    [
+        ({"comment": "yes"}, {"score": -1}),
+        ({"better": "Four."}, {"score": -1, "comment": "no"}),
+        ({"score": 1}, {"comment": "no", "better": "Five."}),
+    ],
+)
 async def test_a_key_that_was_used_says_nothing_of_the_answer_of_then(
     api: Served, first: dict[str, Any], second: dict[str, Any]
 ) -> None:
@@ -275,25 +277,15 @@ async def test_a_key_that_is_none_is_refused(api: Served) -> None:
 async def test_commands_are_on_a_list_and_admin_ones_need_both(api: Served) -> None:
     status, said = await api.ci.post("/v1/commands", {"name": "status"})
     assert (status, said["outcome"]) == (200, "accepted")
-    for name in (
-        "good",
-        "undo",
-        "web",
-        "pair",
-        "people",
-        "forget",
-        "link",
-        "GOOD",
-        "ｔｒａｉｎ",
-        "+1",
-    ):
+    for name in ("good", "undo", "web", "pair", "people", "forget", "link", "GOOD", "ｔｒａｉｎ", "+1"):
         for caller in (api.me, api.ci):
             status, said = await caller.post("/v1/commands", {"name": name})
             assert (status, said["error"]["type"]) == (403, "forbidden"), name
     status, said = await api.ci.post("/v1/commands", {"name": "pause"})
     assert (status, said["error"]["message"]) == (
-        403, "ci may not use 'pause': `goodbot api token add ci --admin` makes a token that may.",
-    )  # fmt: skip
+        403,
+        "ci may not use 'pause': `goodbot api token add ci --admin` makes a token that may.",
+    )
     assert not (await api.bot.status())["paused"]
     assert (await api.me.post("/v1/commands", {"name": "pause"}))[0] == 200
     assert (await api.bot.status())["paused"]
@@ -400,9 +392,7 @@ async def _checkpoint(db: Any) -> None:
     del db
 
 
-async def test_what_is_told_counts_after_the_clock_was_set_back_over_a_restart(
-    tmp_path: Path,
-) -> None:
+async def test_what_is_told_counts_after_the_clock_was_set_back_over_a_restart(tmp_path: Path) -> None:
     now = VirtualClock().now()
     async with served(tmp_path, free_port(), clock=VirtualClock(now, waits=True)) as one:
         turn = await one.me.captured()

@@ -26,10 +26,12 @@ EXAMPLES = 15
 """Requests an operation and mode."""
 COMMAND = "POST /v1/commands"
 CHECKS = [
-    schemathesis.checks.not_a_server_error, checks.status_code_conformance,
-    checks.content_type_conformance, checks.response_schema_conformance,
+    schemathesis.checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
     checks.response_headers_conformance,
-]  # fmt: skip
+]
 
 
 @pytest.fixture
@@ -47,22 +49,23 @@ async def published(api: Served) -> Any:
 
 def asking(api: Served, operation: Any, mode: GenerationMode) -> Callable[[], None]:
     """Asks one operation with data drawn by a mode."""
-    more = {
-        GenerationMode.POSITIVE: _accepted,
-        GenerationMode.NEGATIVE: _refused,
-    }[mode]
+    more = {GenerationMode.POSITIVE: _accepted, GenerationMode.NEGATIVE: _refused}[mode]
 
     @settings(
-        max_examples=EXAMPLES, derandomize=True, database=None,
-        phases=[Phase.generate], suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+        max_examples=EXAMPLES,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     @given(case=operation.as_strategy(generation_mode=mode))
     def ask(case: Case) -> None:
         assume(_numbers_fit(case.body))
         case.call_and_validate(
-            base_url=f"http://127.0.0.1:{api.port}", checks=[*CHECKS, more],
+            base_url=f"http://127.0.0.1:{api.port}",
+            checks=[*CHECKS, more],
             headers={"Authorization": f"Bearer {api.me.token}", "x-api-key": api.me.token},
-        )  # fmt: skip
+        )
 
     return ask
 
@@ -79,11 +82,7 @@ def _accepted(context: Any, response: Any, case: Case) -> bool | None:
 
 def _refused(context: Any, response: Any, case: Case) -> bool | None:
     """What is too large is refused, too, whatever else is wrong with it."""
-    return (
-        response.status_code == 413
-        or checks.negative_data_rejection(context, response, case)
-        or None
-    )
+    return response.status_code == 413 or checks.negative_data_rejection(context, response, case) or None
 
 
 def _numbers_fit(value: Any) -> bool:

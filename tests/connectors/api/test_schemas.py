@@ -13,18 +13,42 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 SCALARS: list[Any] = [
-    None, True, False, 0, 1, -1, 1.0, 0.5, -2, 2**31, 2**31 - 1, "", " ", "good", "rate", "outcome", "main",
-    "side", "x" * 65,
-]  # fmt: skip
-KEYS = sorted({
-    *schemas.MAIN["properties"], *schemas.RATE["properties"], *schemas.OUTCOME["properties"],
-    *schemas.COMMAND["properties"], "role", "content", "id", "logprob", "more",
-})  # fmt: skip
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    1.0,
+    0.5,
+    -2,
+    2**31,
+    2**31 - 1,
+    "",
+    " ",
+    "good",
+    "rate",
+    "outcome",
+    "main",
+    "side",
+    "x" * 65,
+]
+KEYS = sorted(
+    {
+        *schemas.MAIN["properties"],
+        *schemas.RATE["properties"],
+        *schemas.OUTCOME["properties"],
+        *schemas.COMMAND["properties"],
+        "role",
+        "content",
+        "id",
+        "logprob",
+        "more",
+    }
+)
 VALUES = st.recursive(
     st.sampled_from(SCALARS),
-    lambda inner: (
-        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4)
-    ),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
     max_leaves=8,
 )
 GOOD: dict[str, dict[str, Any]] = {
@@ -39,9 +63,12 @@ GOOD: dict[str, dict[str, Any]] = {
     "command": {"name": "status", "args": ""},
 }
 PARTS = {
-    "turn": schemas.MAIN, "side": schemas.SIDE, "feedback": schemas.RATE, "outcome": schemas.OUTCOME,
+    "turn": schemas.MAIN,
+    "side": schemas.SIDE,
+    "feedback": schemas.RATE,
+    "outcome": schemas.OUTCOME,
     "command": schemas.COMMAND,
-}  # fmt: skip
+}
 SCHEMAS = {
     "turn": schemas.TURN,
     "side": schemas.TURN,
@@ -65,9 +92,7 @@ def refuses(value: Any, schema: Any) -> str:
 def test_both_say_the_same(name: str, data: st.DataObject) -> None:
     schema = SCHEMAS[name]
     value = {**GOOD[name]}
-    for key in data.draw(
-        st.lists(st.sampled_from([*PARTS[name]["properties"], "more"]), max_size=3)
-    ):
+    for key in data.draw(st.lists(st.sampled_from([*PARTS[name]["properties"], "more"]), max_size=3)):
         if data.draw(st.booleans()):
             value[key] = data.draw(VALUES)
         else:

@@ -82,8 +82,9 @@ async def test_the_doctor_says_whether_it_answers_and_who_comes_in(
         answers, told = await made(tmp_path / "bot", unused_tcp_port).examine()
         assert answers.state is CheckState.OK
         assert (told.state, told.text) == (
-            CheckState.OK, "programs with a token: ci, guest, me (admin), stranger",
-        )  # fmt: skip
+            CheckState.OK,
+            "programs with a token: ci, guest, me (admin), stranger",
+        )
 
 
 async def test_the_doctor_knows_a_program_that_is_not_goodbot(unused_tcp_port: int) -> None:
@@ -104,9 +105,7 @@ async def _empty(request: object) -> object:
     return web.Response()
 
 
-def test_programs_come_and_go_by_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_programs_come_and_go_by_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home = tmp_path / "home"
 
     def run(*words: str) -> tuple[int, str]:
@@ -168,9 +167,13 @@ def test_a_program_is_its_owner_s_own_unless_it_is_said_otherwise(
     main(["--home", str(home), "people", "--json"])
     found = json.loads(capsys.readouterr().out)["people"]
     assert {one["person"]: one["role"] for one in found} == {
-        terminal: "owner", "api:me": "owner", "api:boss": "owner", "api:stranger": "owner",
-        "api:bot": "rater", "api:editor": "rater",
-    }  # fmt: skip
+        terminal: "owner",
+        "api:me": "owner",
+        "api:boss": "owner",
+        "api:stranger": "owner",
+        "api:bot": "rater",
+        "api:editor": "rater",
+    }
 
 
 def linked(home: Path) -> set[str]:
@@ -178,9 +181,7 @@ def linked(home: Path) -> set[str]:
         return {person for (person,) in db.execute("SELECT person FROM links")}
 
 
-def test_without_the_connector_no_token_is_made(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_the_connector_no_token_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--home", str(tmp_path), "api", "token", "add", "ci"]) == 2
     assert "`goodbot connect api` first" in capsys.readouterr().err
     assert clients.listed(tmp_path, "api") == []

@@ -10,13 +10,7 @@ from typing import Any
 
 from aiohttp import web
 from goodbot.api.connector import Capability, ConnectorSpec
-from goodbot.base.errors import (
-    FatalConnectorError,
-    RetriableError,
-    StoreError,
-    StoreFullError,
-    UsageError,
-)
+from goodbot.base.errors import FatalConnectorError, RetriableError, StoreError, StoreFullError, UsageError
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.kit.bridge import clients
 from goodbot_connectors.kit.bridge.clients import Client
@@ -26,11 +20,14 @@ from goodbot_connectors.kit.bridge.local import LocalConnector
 from tests.core.web.asking import raw
 
 ERRORS: dict[str, Exception] = {
-    "usage": UsageError("say it otherwise"), "store": StoreError("the disk is gone"),
-    "full": StoreFullError("the disk is full"), "retry": RetriableError("wait", retry_after=2.5),
-    "fatal": FatalConnectorError("a person must act"), "no": RefusedError(422, "Which one?"),
+    "usage": UsageError("say it otherwise"),
+    "store": StoreError("the disk is gone"),
+    "full": StoreFullError("the disk is full"),
+    "retry": RetriableError("wait", retry_after=2.5),
+    "fatal": FatalConnectorError("a person must act"),
+    "no": RefusedError(422, "Which one?"),
     "bug": RuntimeError("canary"),
-}  # fmt: skip
+}
 
 
 class Settings:
@@ -38,9 +35,11 @@ class Settings:
 
 
 SPEC = ConnectorSpec(
-    name="api", factory="tests.connectors.bridge.serving:Echo", capabilities=Capability.ROUTES,
+    name="api",
+    factory="tests.connectors.bridge.serving:Echo",
+    capabilities=Capability.ROUTES,
     settings=Settings,
-)  # fmt: skip
+)
 
 
 class Echo(LocalConnector):
@@ -76,15 +75,21 @@ class Served:
         self.port = int(host.address.rpartition(":")[2])
 
     async def ask(
-        self, body: bytes | None = b"{}", method: str = "POST", path: str = "/v1/echo",
-        drop: str = "", **headers: str,
-    ) -> tuple[int, Any, str]:  # fmt: skip
+        self,
+        body: bytes | None = b"{}",
+        method: str = "POST",
+        path: str = "/v1/echo",
+        drop: str = "",
+        **headers: str,
+    ) -> tuple[int, Any, str]:
         """Status, JSON and head of one request; headers with `_` for `-`, `drop` leaves one out."""
         given = {
-            "Host": f"127.0.0.1:{self.port}", "Authorization": f"Bearer {self.token}",
-            "Content-Type": "application/json", "Connection": "close",
+            "Host": f"127.0.0.1:{self.port}",
+            "Authorization": f"Bearer {self.token}",
+            "Content-Type": "application/json",
+            "Connection": "close",
             **{name.replace("_", "-"): value for name, value in headers.items()},
-        }  # fmt: skip
+        }
         if body is None:
             given.pop("Content-Type")
         else:

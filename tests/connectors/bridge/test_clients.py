@@ -22,10 +22,7 @@ def known(home: Path) -> Clients:
 
 
 def test_a_token_opens_for_its_client_alone(tmp_path: Path) -> None:
-    mine, ci = (
-        clients.create(tmp_path, "api", "me", admin=True),
-        clients.create(tmp_path, "api", "ci"),
-    )
+    mine, ci = (clients.create(tmp_path, "api", "me", admin=True), clients.create(tmp_path, "api", "ci"))
     assert mine != ci
     assert len(mine) == clients.LENGTH
     assert mine.startswith("gb_")

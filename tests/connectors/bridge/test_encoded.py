@@ -31,16 +31,18 @@ def flushed(data: bytes) -> bytes:
     """As a stream that its sender flushes after each few bytes."""
     made = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
     parts = [
-        made.compress(data[at : at + 100]) + made.flush(zlib.Z_SYNC_FLUSH)
-        for at in range(0, len(data), 100)
+        made.compress(data[at : at + 100]) + made.flush(zlib.Z_SYNC_FLUSH) for at in range(0, len(data), 100)
     ]
     return b"".join(parts) + made.flush()
 
 
 MADE: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
-    "gzip": ("gzip", gzip.compress), "zlib": ("deflate", zlib.compress), "bare": ("deflate", bare),
-    "zstd": ("zstd", zstd), "flushed": ("gzip", flushed),
-}  # fmt: skip
+    "gzip": ("gzip", gzip.compress),
+    "zlib": ("deflate", zlib.compress),
+    "bare": ("deflate", bare),
+    "zstd": ("zstd", zstd),
+    "flushed": ("gzip", flushed),
+}
 DICE = random.Random(1)
 TEXTS = [b"", b"x", b'{"a": "\xc3\xa9"}' * 50, DICE.randbytes(300_000), b"ab" * 400_000]
 
@@ -111,8 +113,13 @@ def test_a_bomb_is_refused_before_it_takes_memory(kind: str) -> None:
 
 def test_what_a_header_names() -> None:
     assert [coding([one]) for one in ("", "identity", "gzip", "X-GZip", " ZSTD ", "br")] == [
-        "", "", "gzip", "gzip", "zstd", "br",
-    ]  # fmt: skip
+        "",
+        "",
+        "gzip",
+        "gzip",
+        "zstd",
+        "br",
+    ]
     assert coding(["identity, gzip"]) == "gzip"
     for twice in (["gzip, gzip"], ["gzip", "zstd"], ["br,gzip"]):
         with pytest.raises(RefusedError, match="more than once") as refused:
@@ -124,9 +131,7 @@ def test_what_a_header_names() -> None:
         assert refused.value.status == 415
 
 
-def test_without_the_package_zstd_is_told_with_what_to_type(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_package_zstd_is_told_with_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoded, "zstd", None)
     with pytest.raises(RefusedError, match=r"send the body as it is, or .*backports.zstd") as no:
         undone(b"x", "zstd", MANY)

@@ -36,12 +36,16 @@ async def test_whoever_has_a_token_is_answered(api: Served) -> None:
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({"drop": "Authorization"}, 401), ({"X_Goodbot_Token": ""}, 401),
-        ({"Authorization": ""}, 401), ({"Authorization": "Bearer"}, 401),
-        ({"Authorization": "Bearer nonsense"}, 401), ({"Authorization": "Basic bWU6bWU="}, 401),
-        ({"Authorization": "Bearer gb_" + "a" * 43}, 401), ({"x_api_key": "gb_" + "b" * 43}, 400),
+        ({"drop": "Authorization"}, 401),
+        ({"X_Goodbot_Token": ""}, 401),
+        ({"Authorization": ""}, 401),
+        ({"Authorization": "Bearer"}, 401),
+        ({"Authorization": "Bearer nonsense"}, 401),
+        ({"Authorization": "Basic bWU6bWU="}, 401),
+        ({"Authorization": "Bearer gb_" + "a" * 43}, 401),
+        ({"x_api_key": "gb_" + "b" * 43}, 400),
     ],
-)  # fmt: skip
+)
 async def test_nobody_else_is(headers: dict[str, str], status: int, api: Served) -> None:
     found, said, head = await api.ask(b'{"a": 1}', **headers)  # type: ignore[arg-type]
     assert found == status
@@ -54,9 +58,7 @@ async def test_a_token_in_the_address_opens_nothing(api: Served) -> None:
         assert (await api.ask(None, "GET", f"/v1/echo{query}", drop="Authorization"))[0] == 401
 
 
-async def test_a_token_that_was_removed_opens_nothing_from_then_on(
-    api: Served, tmp_path: Path
-) -> None:
+async def test_a_token_that_was_removed_opens_nothing_from_then_on(api: Served, tmp_path: Path) -> None:
     assert (await api.ask())[0] == 200
     clients.remove(tmp_path, "api", "me")
     status, said, _ = await api.ask()
@@ -73,15 +75,21 @@ async def test_guessing_has_to_wait_and_a_right_token_does_not(api: Served) -> N
     assert (await api.ask())[0] == 200
 
 
-TYPES = [
-    "application/x-www-form-urlencoded",
-    "text/plain",
-    "multipart/form-data",
-    "application/json",
+TYPES = ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data", "application/json"]
+ORIGINS = [
+    "null",
+    "https://evil.example",
+    "http://localhost:1",
+    "http://127.0.0.1",
+    "http://[",
+    "x",
+    "http://127.0.0.1:{port}/",
+    "http://me@127.0.0.1:{port}",
+    "http://localhost:{port}",
+    "file://",
+    "https://127.0.0.1:{port}.evil.example",
+    "",
 ]
-ORIGINS = ["null", "https://evil.example", "http://localhost:1", "http://127.0.0.1", "http://[", "x",
-           "http://127.0.0.1:{port}/", "http://me@127.0.0.1:{port}", "http://localhost:{port}",
-           "file://", "https://127.0.0.1:{port}.evil.example", ""]  # fmt: skip
 
 
 async def test_no_page_of_a_strangers_gets_anything_done(api: Served) -> None:
@@ -113,11 +121,17 @@ async def test_a_question_before_the_request_is_not_answered(api: Served) -> Non
 @pytest.mark.parametrize(
     ("type_", "status"),
     [
-        ("application/json", 200), ("application/json; charset=utf-8", 200), ("Application/JSON", 200),
-        ("text/plain", 415), ("application/x-www-form-urlencoded", 415), ("multipart/form-data", 415),
-        ("application/jsonx", 415), ("application/json, text/plain", 415), ("", 415),
+        ("application/json", 200),
+        ("application/json; charset=utf-8", 200),
+        ("Application/JSON", 200),
+        ("text/plain", 415),
+        ("application/x-www-form-urlencoded", 415),
+        ("multipart/form-data", 415),
+        ("application/jsonx", 415),
+        ("application/json, text/plain", 415),
+        ("", 415),
     ],
-)  # fmt: skip
+)
 async def test_json_alone_is_taken(type_: str, status: int, api: Served) -> None:
     assert (await api.ask(Content_Type=type_))[0] == status
 
@@ -160,10 +174,14 @@ async def test_a_length_and_chunks_at_once_are_refused(api: Served) -> None:
 @pytest.mark.parametrize(
     ("fail", "status", "type_"),
     [
-        ("usage", 400, "invalid_request"), ("store", 503, "unavailable"), ("full", 507, "no_space"),
-        ("retry", 503, "unavailable"), ("fatal", 500, "internal"), ("no", 422, "unprocessable"),
+        ("usage", 400, "invalid_request"),
+        ("store", 503, "unavailable"),
+        ("full", 507, "no_space"),
+        ("retry", 503, "unavailable"),
+        ("fatal", 500, "internal"),
+        ("no", 422, "unprocessable"),
     ],
-)  # fmt: skip
+)
 async def test_every_failure_is_a_sentence(fail: str, status: int, type_: str, api: Served) -> None:
     found, said, head = await api.ask(json.dumps({"fail": fail}).encode())
     assert (found, said["error"]["type"]) == (status, type_)
@@ -171,9 +189,7 @@ async def test_every_failure_is_a_sentence(fail: str, status: int, type_: str, a
     assert ("retry-after: 3" in head) is (fail == "retry")
 
 
-async def test_a_mistake_of_ours_shows_nothing(
-    api: Served, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_mistake_of_ours_shows_nothing(api: Served, caplog: pytest.LogCaptureFixture) -> None:
     status, said, head = await api.ask(b'{"fail": "bug"}')
     assert status == 500
     assert "canary" not in str(said) + head

@@ -58,9 +58,7 @@ async def begin(core: Core) -> Echo:
     return connector
 
 
-async def do(
-    connector: LocalConnector, name: str, event_id: str = "one", seconds: float = 20.0
-) -> Receipt:
+async def do(connector: LocalConnector, name: str, event_id: str = "one", seconds: float = 20.0) -> Receipt:
     me, here = connector.user("me"), connector.channel("me")
     return await connector.command(me, here, name, "", event_id=event_id, seconds=seconds)
 
@@ -85,9 +83,7 @@ async def test_asked_again_it_is_not_done_again(core: Core) -> None:
 
 async def test_what_is_refused_at_once_is_not_waited_for(core: Core) -> None:
     connector = await begin(core)
-    core.answer = lambda event: Receipt(
-        event_id=event.event_id, outcome=Outcome.DENIED, text="You may not."
-    )
+    core.answer = lambda event: Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text="You may not.")
     core.go.clear()
     assert (await do(connector, "train")).text == "You may not."
 

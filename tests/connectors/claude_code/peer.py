@@ -52,16 +52,12 @@ class Peer(RecordingHost):
         await self.connector.stop()
         await super().close()
 
-    async def submit(
-        self, events: Sequence[Event], *, cursor: str | None = None
-    ) -> tuple[Receipt, ...]:
+    async def submit(self, events: Sequence[Event], *, cursor: str | None = None) -> tuple[Receipt, ...]:
         receipts = await super().submit(events, cursor=cursor)
         for event, receipt in zip(events, receipts, strict=True):
             if isinstance(event, CommandEvent) and not receipt.duplicate:
                 self.said.append(f"{event.name} {event.args}".strip())
-                done = Receipt(
-                    event_id=event.event_id, outcome=Outcome.ACCEPTED, text=f"Did {event.name}."
-                )
+                done = Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, text=f"Did {event.name}.")
                 self.spawn(self.connector.acknowledge(event, done), "acknowledge")
         return receipts
 
@@ -105,9 +101,7 @@ class Peer(RecordingHost):
 
     async def stop(self, prompt_id: str, answer: str, session: str = SESSION, **more: Any) -> Any:
         """Claude has answered."""
-        return await self.post(
-            payload("Stop", prompt_id, session, last_assistant_message=answer, **more)
-        )
+        return await self.post(payload("Stop", prompt_id, session, last_assistant_message=answer, **more))
 
     async def exchange(self, prompt: str, answer: str, session: str = SESSION) -> CaptureEvent:
         await self.stop(await self.ask(prompt, session), answer, session)
@@ -120,14 +114,21 @@ class Peer(RecordingHost):
         await self.post(payload("UserPromptSubmit", prompt_id, session, prompt=typed))
         answer = await self.post(
             payload(
-                "UserPromptExpansion", prompt_id, session, expansion_type="slash_command",
-                command_name="rl", command_args=words, command_source="userSettings", prompt=typed,
+                "UserPromptExpansion",
+                prompt_id,
+                session,
+                expansion_type="slash_command",
+                command_name="rl",
+                command_args=words,
+                command_source="userSettings",
+                prompt=typed,
             )
-        )  # fmt: skip
+        )
         assert answer["decision"] == "block"
         assert answer["hookSpecificOutput"] == {
-            "hookEventName": "UserPromptExpansion", "suppressOriginalPrompt": True,
-        }  # fmt: skip
+            "hookEventName": "UserPromptExpansion",
+            "suppressOriginalPrompt": True,
+        }
         return str(answer["reason"])
 
     @property
@@ -142,10 +143,14 @@ class Peer(RecordingHost):
 def payload(event: str, prompt_id: str, session: str = SESSION, **more: Any) -> dict[str, Any]:
     """In the shape that the recorded ones have."""
     return {
-        "session_id": session, "transcript_path": f"/srv/ada/.claude/projects/-work/{session}.jsonl",
-        "cwd": "/work", "prompt_id": prompt_id, "permission_mode": "default",
-        "hook_event_name": event, **more,
-    }  # fmt: skip
+        "session_id": session,
+        "transcript_path": f"/srv/ada/.claude/projects/-work/{session}.jsonl",
+        "cwd": "/work",
+        "prompt_id": prompt_id,
+        "permission_mode": "default",
+        "hook_event_name": event,
+        **more,
+    }
 
 
 def recorded(name: str) -> list[dict[str, Any]]:

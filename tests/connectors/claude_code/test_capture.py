@@ -53,9 +53,7 @@ async def test_earlier_exchanges_are_part_of_the_prompt(tmp_path: Path) -> None:
     finally:
         await peer.close()
     said = [(one["role"], one["content"]) for one in peer.captures[3].messages]
-    assert said == [
-        ("user", "Q1"), ("assistant", "A1"), ("user", "Q2"), ("assistant", "A2"), ("user", "Q3"),
-    ]  # fmt: skip
+    assert said == [("user", "Q1"), ("assistant", "A1"), ("user", "Q2"), ("assistant", "A2"), ("user", "Q3")]
     assert len(other.messages) == 1, "sessions know nothing of each other"
 
 
@@ -64,9 +62,7 @@ async def test_a_restart_between_prompt_and_answer_loses_nothing(peer: Peer) -> 
     prompt_id = await peer.ask("Over the restart.")
     await peer.restart()
     await peer.stop(prompt_id, "Still here.")
-    assert [one["content"] for one in peer.captures[-1].messages] == [
-        "Before.", "Yes.", "Over the restart.",
-    ]  # fmt: skip
+    assert [one["content"] for one in peer.captures[-1].messages] == ["Before.", "Yes.", "Over the restart."]
     await peer.restart()
     assert "Still here" in await peer.rl("good")
 
@@ -82,9 +78,7 @@ async def test_an_answer_without_its_prompt_is_not_kept(peer: Peer) -> None:
 @pytest.mark.parametrize("event", ["UserPromptSubmit", "Stop"])
 async def test_what_a_subagent_does_is_no_turn(peer: Peer, event: str) -> None:
     prompt_id = await peer.ask("Mine.")
-    inner = payload(
-        event, prompt_id, prompt="Inner.", last_assistant_message="Inner.", agent_id="a1"
-    )
+    inner = payload(event, prompt_id, prompt="Inner.", last_assistant_message="Inner.", agent_id="a1")
     assert await peer.post(inner) == {}
     await peer.stop(prompt_id, "Outer.")
     assert [one.response for one in peer.captures] == ["Outer."]
@@ -137,10 +131,7 @@ async def test_a_transcript_that_is_written_late_is_waited_for(
     await until(looked.is_set, seconds=20)
     assert not waiting.done()
     answers = [
-        {
-            "type": "assistant",
-            "message": {"id": f"m{n}", "content": [{"type": "text", "text": one}]},
-        }
+        {"type": "assistant", "message": {"id": f"m{n}", "content": [{"type": "text", "text": one}]}}
         for n, one in enumerate((first["last_assistant_message"], second["last_assistant_message"]))
     ]
     written = [*rows, answers[1]]
@@ -169,9 +160,7 @@ async def test_news_come_with_the_next_answer(peer: Peer) -> None:
 
 
 async def test_who_may_not_talk_is_told_once(peer: Peer) -> None:
-    peer.answer = lambda event: Receipt(
-        event_id=event.event_id, outcome=Outcome.DENIED, text="You may not."
-    )
+    peer.answer = lambda event: Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text="You may not.")
     assert await peer.stop(await peer.ask("Q"), "A") == {"systemMessage": "You may not."}
     assert await peer.stop(await peer.ask("Q2"), "A2") == {}
 
@@ -196,16 +185,26 @@ async def test_values_that_cannot_be_stored_do_not_either(
 @pytest.mark.parametrize(
     "body",
     [
-        b"", b"{", b"[]", b'{"a":1,"a":2}', b'{"a":NaN}', b"\xff", b'"x"', b"[" * 5000,
-        json.dumps({"hook_event_name": "Stop"}), json.dumps(payload("Stop", "../../x")),
-        json.dumps(payload("Stop", "p", "x" * 500)), json.dumps(payload("Stop", "p") | {"prompt": 3}),
+        b"",
+        b"{",
+        b"[]",
+        b'{"a":1,"a":2}',
+        b'{"a":NaN}',
+        b"\xff",
+        b'"x"',
+        b"[" * 5000,
+        json.dumps({"hook_event_name": "Stop"}),
+        json.dumps(payload("Stop", "../../x")),
+        json.dumps(payload("Stop", "p", "x" * 500)),
+        json.dumps(payload("Stop", "p") | {"prompt": 3}),
         json.dumps(payload("Stop", "p", last_assistant_message=["x"])),
-        json.dumps(payload("SessionStart", "p")), json.dumps({"hook_event_name": ["Stop"]}),
+        json.dumps(payload("SessionStart", "p")),
+        json.dumps({"hook_event_name": ["Stop"]}),
         json.dumps(payload("Stop", "p", last_assistant_message="x" * 2_000_000)),
         json.dumps(payload("UserPromptSubmit", "p", prompt="\ud800")),
         json.dumps(payload("UserPromptExpansion", "p", command_name="review", command_args="good")),
     ],
-)  # fmt: skip
+)
 async def test_what_it_does_not_understand_is_passed_over(peer: Peer, body: bytes | str) -> None:
     assert await peer.post(body) == {}
     assert peer.captures == []
@@ -251,9 +250,7 @@ async def test_a_hook_in_flight_stores_nothing_again_that_was_forgotten(peer: Pe
     assert "New question." in "".join(peer._values.values()), "it is stored as any other"
 
 
-async def test_what_could_not_be_stored_is_forgotten_too(
-    peer: Peer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_could_not_be_stored_is_forgotten_too(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     async def full(key: str, value: str) -> None:
         raise StoreError("The disk is full")
 
@@ -306,7 +303,4 @@ async def test_it_says_nothing_of_answers_while_stopping(peer: Peer) -> None:
     prompt_id = await peer.ask("Q")
     await peer.connector.stop()
     assert await peer.stop(prompt_id, "A") == 503, "so that the script notes it"
-    assert (
-        await peer.connector.take("me", payload("Stop", prompt_id, last_assistant_message="A"))
-        == {}
-    )
+    assert await peer.connector.take("me", payload("Stop", prompt_id, last_assistant_message="A")) == {}

@@ -22,8 +22,9 @@ async def test_good_and_bad_mean_the_last_answer_of_this_session(peer: Peer) -> 
     assert await peer.rl("good") == "👍 Good. 12 of 40 until the next training. “Two.”"
     assert await peer.rl("bad") == "👎 Bad. 13 of 40 until the next training. “Two.”"
     assert [(one.turn, one.value, one.source) for one in peer.rated] == [
-        (turn(peer, 1), 1.0, "command"), (turn(peer, 1), -1.0, "command"),
-    ]  # fmt: skip
+        (turn(peer, 1), 1.0, "command"),
+        (turn(peer, 1), -1.0, "command"),
+    ]
     assert peer.rated[0].order < peer.rated[1].order
 
 
@@ -49,17 +50,13 @@ async def test_an_answer_can_be_named(peer: Peer) -> None:
     assert [one.turn for one in peer.rated] == [first]
 
 
-@pytest.mark.parametrize(
-    "typed", ["bad {}", "good {} why not", "better {} It is", "stars 4 {}", "undo {}"]
-)
+@pytest.mark.parametrize("typed", ["bad {}", "good {} why not", "better {} It is", "stars 4 {}", "undo {}"])
 async def test_a_name_that_fits_none_rates_none(peer: Peer, typed: str) -> None:
     await peer.exchange("Q1", "One.")
     known = turn(peer)[:6]
     for name in (known[:-1] + ("0" if known[-1] != "0" else "1"), "3FA91D"):
         said = await peer.rl(typed.format(name))
-        assert said.startswith(
-            f"No answer kept of this session is called {name}; nothing was rated.\n"
-        )
+        assert said.startswith(f"No answer kept of this session is called {name}; nothing was rated.\n")
         assert f"/rl good {known}  “Q1” → “One.”" in said
     assert (peer.rated, peer.said) == ([], [])
 
@@ -77,9 +74,7 @@ async def test_stars_and_undo_drop_no_words(peer: Peer, typed: str) -> None:
     name = turn(peer)[:6]
     for more in ("please", "3fa9", f"{name} please"):
         said = await peer.rl(f"{typed} {more}")
-        assert said.startswith(
-            f"Nothing was rated: behind `/rl {typed}` goes the name of an answer"
-        )
+        assert said.startswith(f"Nothing was rated: behind `/rl {typed}` goes the name of an answer")
         assert f"/rl good {name}" in said
     assert peer.said == []
     await peer.rl(f"{typed}  {name}")
@@ -90,8 +85,9 @@ async def test_words_behind_it_are_the_reason(peer: Peer) -> None:
     await peer.exchange("Q1", "One.")
     await peer.rl("bad it is far too long")
     assert [(one.kind, one.text) for one in peer.rated] == [
-        (RatingKind.RATE, ""), (RatingKind.COMMENT, "it is far too long"),
-    ]  # fmt: skip
+        (RatingKind.RATE, ""),
+        (RatingKind.COMMENT, "it is far too long"),
+    ]
     await peer.rl("better It is\n\n  two.")
     assert (peer.rated[-1].kind, peer.rated[-1].text) == (RatingKind.BETTER, "It is\n\n  two.")
     assert {one.turn for one in peer.rated} == {turn(peer)}
@@ -107,8 +103,13 @@ async def test_the_rest_goes_to_the_core_with_the_answer_named(peer: Peer) -> No
     assert await peer.rl("") == "Did help."
     assert await peer.rl("nonsense now") == "Did nonsense."
     assert peer.said == [
-        f"stars 4 {turn(peer)}", f"undo {turn(peer)}", "status", "why", "help", "nonsense now",
-    ]  # fmt: skip
+        f"stars 4 {turn(peer)}",
+        f"undo {turn(peer)}",
+        "status",
+        "why",
+        "help",
+        "nonsense now",
+    ]
 
 
 async def test_before_the_first_answer_there_is_nothing_to_rate(peer: Peer) -> None:
@@ -146,9 +147,7 @@ async def test_an_answer_that_was_not_kept_is_no_earlier_one(peer: Peer) -> None
     assert peer.rated == []
 
 
-async def test_a_name_that_fits_several_is_a_question(
-    peer: Peer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_name_that_fits_several_is_a_question(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(2):
         peer.answer = lambda event, n=number: Receipt(
             event_id=event.event_id, outcome=Outcome.ACCEPTED, turn=f"abcd{n}000"
@@ -174,14 +173,23 @@ async def test_a_full_disk_is_said_and_no_model_is_asked(peer: Peer) -> None:
 async def test_the_commands_of_the_plugin(peer: Peer) -> None:
     await peer.exchange("Q1", "One.")
     for name, args in (("rl:good", ""), ("rl:bad", ""), ("rl:bad", "too long")):
-        await peer.post({
-            "hook_event_name": "UserPromptSubmit", "session_id": peer.captures[0].channel.thread,
-            "prompt_id": f"p-{len(peer.rated)}", "prompt": f"/{name} {args}",
-        })  # fmt: skip
-        answer = await peer.post({
-            "hook_event_name": "UserPromptExpansion", "session_id": peer.captures[0].channel.thread,
-            "prompt_id": f"p-{len(peer.rated)}", "command_name": name, "command_args": args,
-        })  # fmt: skip
+        await peer.post(
+            {
+                "hook_event_name": "UserPromptSubmit",
+                "session_id": peer.captures[0].channel.thread,
+                "prompt_id": f"p-{len(peer.rated)}",
+                "prompt": f"/{name} {args}",
+            }
+        )
+        answer = await peer.post(
+            {
+                "hook_event_name": "UserPromptExpansion",
+                "session_id": peer.captures[0].channel.thread,
+                "prompt_id": f"p-{len(peer.rated)}",
+                "command_name": name,
+                "command_args": args,
+            }
+        )
         assert "training. “One.”" in answer["reason"]
     assert [one.value for one in peer.rated] == [1.0, -1.0, -1.0, None]
 

@@ -15,12 +15,8 @@ from goodbot_connectors.claude_code.settings_file import (
     without_ours,
 )
 
-SCRIPT = {
-    event: script_hook("/h/.goodbot/connectors/claude_code/hook.sh", event) for event in EVENTS
-}
-HTTP = {
-    event: http_hook("http://127.0.0.1:8321/v1/claude-code/hook", "gb_x", event) for event in EVENTS
-}
+SCRIPT = {event: script_hook("/h/.goodbot/connectors/claude_code/hook.sh", event) for event in EVENTS}
+HTTP = {event: http_hook("http://127.0.0.1:8321/v1/claude-code/hook", "gb_x", event) for event in EVENTS}
 THEIRS: dict[str, Any] = {
     "model": "opus",
     "hooks": {
@@ -78,8 +74,7 @@ def test_it_looks_as_it_did(text: str, starts: str, ends: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["[1]", "{,", '{"hooks": []}', '{"hooks": {"Stop": {}}}', '{"hooks": 3}', "[" * 100_000],
+    "text", ["[1]", "{,", '{"hooks": []}', '{"hooks": {"Stop": {}}}', '{"hooks": 3}', "[" * 100_000]
 )
 def test_what_it_does_not_understand_it_leaves_alone(text: str) -> None:
     for change in (lambda: with_ours(text, SCRIPT), lambda: without_ours(text)):

@@ -119,9 +119,7 @@ async def test_what_its_owner_changes_meanwhile_stays(home: Path, claude: Path) 
     settings["theme"] = "light"
     (claude / "settings.json").write_text(json.dumps(settings))
     await one.remove(dry_run=False)
-    assert json.loads((claude / "settings.json").read_text()) == {
-        **json.loads(BEFORE), "theme": "light",
-    }  # fmt: skip
+    assert json.loads((claude / "settings.json").read_text()) == {**json.loads(BEFORE), "theme": "light"}
 
 
 @pytest.mark.parametrize("broken", ["{,", "[]", '{"hooks": []}', "\xff"])
@@ -187,9 +185,7 @@ def test_the_page_tells_of_every_setting_and_command() -> None:
     page = (ROOT / "docs" / "claude-code.md").read_text()
     for field in dataclasses.fields(ClaudeCodeSettings):
         default = str(field.default).lower() if isinstance(field.default, bool) else field.default
-        default = (
-            f'"{default}"' if isinstance(default, str) and default not in ("true",) else default
-        )
+        default = f'"{default}"' if isinstance(default, str) and default not in ("true",) else default
         assert f"| `{field.name}` | `{default}` |" in page
     for word in ("good", "bad", "better", "stars", "undo", "status", "why", "help"):
         assert f"`/rl {word}" in page
@@ -273,10 +269,13 @@ class TestScript:
 
     async def run(self, home: Path, event: str, payload: str = "{}") -> tuple[int, str, str]:
         program = await asyncio.create_subprocess_exec(
-            str(home / "connectors" / "claude_code" / "hook.sh"), event,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE, env={"PATH": os.environ["PATH"]},
-        )  # fmt: skip
+            str(home / "connectors" / "claude_code" / "hook.sh"),
+            event,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={"PATH": os.environ["PATH"]},
+        )
         out, err = await program.communicate(payload.encode())
         return program.returncode or 0, out.decode(), err.decode()
 

@@ -15,9 +15,13 @@ from tests.connectors.claude_code.peer import RECORDED, SESSION, recorded
 
 def user(prompt_id: str, content: Any, **more: Any) -> dict[str, Any]:
     return {
-        "type": "user", "promptId": prompt_id, "isSidechain": False,
-        "message": {"role": "user", "content": content}, "origin": {"kind": "human"}, **more,
-    }  # fmt: skip
+        "type": "user",
+        "promptId": prompt_id,
+        "isSidechain": False,
+        "message": {"role": "user", "content": content},
+        "origin": {"kind": "human"},
+        **more,
+    }
 
 
 def queued(text: str) -> dict[str, Any]:
@@ -51,9 +55,12 @@ def test_blocks_of_text_beside_a_picture(path: Path) -> None:
 
 def test_what_waited_and_what_came_in_between(path: Path) -> None:
     rows = [
-        user("p1", "First."), queued("Second."), queued("<task-notification>x"),
-        user("p2", "Third.", promptSource="queued"), queued("Fourth."),
-    ]  # fmt: skip
+        user("p1", "First."),
+        queued("Second."),
+        queued("<task-notification>x"),
+        user("p2", "Third.", promptSource="queued"),
+        queued("Fourth."),
+    ]
     text = write(path, *rows)
     assert look(text, SESSION, "p1") == Seen(text="First.", during=("Second.",))
     assert look(text, SESSION, "p2") == Seen(text="Third.", queued=True, during=("Fourth.",))
@@ -94,17 +101,17 @@ def test_a_command_as_it_was_typed(path: Path) -> None:
 
 def test_rows_of_others_do_not_count(path: Path) -> None:
     rows = [
-        user("p1", "Inner.", isSidechain=True), user("p1", "Meta.", isMeta=True),
+        user("p1", "Inner.", isSidechain=True),
+        user("p1", "Meta.", isMeta=True),
         {"type": "assistant", "promptId": "p1", "message": {"content": "No."}},
-        {"type": "user", "promptId": "p1", "message": 3}, user("p1", TOOL),
-    ]  # fmt: skip
+        {"type": "user", "promptId": "p1", "message": 3},
+        user("p1", TOOL),
+    ]
     assert look(write(path, *rows), SESSION, "p1") is None
 
 
 def command(prompt_id: str, name: str) -> dict[str, Any]:
-    return user(
-        prompt_id, f"<command-message>x</command-message>\n<command-name>{name}</command-name>"
-    )
+    return user(prompt_id, f"<command-message>x</command-message>\n<command-name>{name}</command-name>")
 
 
 KNOWN = frozenset({"p0", "p1", "p9"})

@@ -17,9 +17,7 @@ from tests.core.builders import open_bot, rows
 
 
 async def test_what_is_rated_in_claude_code_is_rated(tmp_path: Path, unused_tcp_port: int) -> None:
-    sections = {
-        "http": HttpConfig(port=unused_tcp_port), "connectors": {"claude_code": {"owners": ["me"]}},
-    }  # fmt: skip
+    sections = {"http": HttpConfig(port=unused_tcp_port), "connectors": {"claude_code": {"owners": ["me"]}}}
     token = clients.create(tmp_path / "bot", "claude_code", "me")
     address = f"http://127.0.0.1:{unused_tcp_port}"
     async with (
@@ -43,9 +41,7 @@ async def test_what_is_rated_in_claude_code_is_rated(tmp_path: Path, unused_tcp_
             for (id_,) in await rows(bot.store, "SELECT id FROM turns ORDER BY created_at, id")
         ]
         assert {one.response for one in kept if one} == {"Answer 1.", "Answer 2."}
-        assert {(one.origin, one.answered_by) for one in kept if one} == {
-            ("captured", "claude-code")
-        }
+        assert {(one.origin, one.answered_by) for one in kept if one} == {("captured", "claude-code")}
         labels = await rows(
             bot.store, "SELECT t.response, l.value FROM labels l JOIN turns t ON t.id = l.turn"
         )

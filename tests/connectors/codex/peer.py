@@ -56,18 +56,29 @@ class Codex:
         """Type a prompt. Returns its turn, and what it was blocked with, empty if it was not."""
         turn = turn or f"turn-{next(_numbers)}"
         answer = await self.hook(
-            {"session_id": session, "turn_id": turn, "hook_event_name": "UserPromptSubmit",
-             "model": "m", "prompt": text}
-        )  # fmt: skip
+            {
+                "session_id": session,
+                "turn_id": turn,
+                "hook_event_name": "UserPromptSubmit",
+                "model": "m",
+                "prompt": text,
+            }
+        )
         assert answer.get("decision", "block") == "block"
         return turn, answer.get("reason", "")
 
     async def stop(self, turn: str, text: str | None, session: str = MAIN) -> str:
         """The agent has answered. Returns what is shown under it."""
         answer = await self.hook(
-            {"session_id": session, "turn_id": turn, "hook_event_name": "Stop", "model": "m",
-             "stop_hook_active": False, "last_assistant_message": text}
-        )  # fmt: skip
+            {
+                "session_id": session,
+                "turn_id": turn,
+                "hook_event_name": "Stop",
+                "model": "m",
+                "stop_hook_active": False,
+                "last_assistant_message": text,
+            }
+        )
         return answer.get("systemMessage", "")
 
     async def ask(self, prompt: str, answer: str, session: str = MAIN) -> str:
@@ -94,9 +105,10 @@ class Codex:
 
     async def _post(self, path: str, event: dict[str, Any], status: int) -> dict[str, Any]:
         async with self._http.post(
-            f"{self.host.address}/v1/codex/{path}", json=event,
+            f"{self.host.address}/v1/codex/{path}",
+            json=event,
             headers={"Authorization": f"Bearer {self._token}"},
-        ) as response:  # fmt: skip
+        ) as response:
             text = await response.text()
             assert response.status in ((200, 204) if status == 200 else (status,)), text
             return json.loads(text) if text else {}

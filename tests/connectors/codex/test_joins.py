@@ -40,10 +40,18 @@ async def test_what_was_said_before_is_part_of_the_prompt(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("typed", "value"),
     [
-        ("+1", 1.0), ("-1", -1.0), ("👍", 1.0), ("👎🏽", -1.0), ("rl good", 1.0), ("RL Bad", -1.0),
-        (" /rl good", 1.0), (" /rl 👎", -1.0), ("+1\n", 1.0), (" /rl +1", 1.0),
+        ("+1", 1.0),
+        ("-1", -1.0),
+        ("👍", 1.0),
+        ("👎🏽", -1.0),
+        ("rl good", 1.0),
+        ("RL Bad", -1.0),
+        (" /rl good", 1.0),
+        (" /rl 👎", -1.0),
+        ("+1\n", 1.0),
+        (" /rl +1", 1.0),
     ],
-)  # fmt: skip
+)
 async def test_a_prompt_rates_the_last_answer(tmp_path: Path, typed: str, value: float) -> None:
     async with codex(tmp_path) as me:
         await me.ask("One?", "1")
@@ -52,16 +60,26 @@ async def test_a_prompt_rates_the_last_answer(tmp_path: Path, typed: str, value:
         assert blocked == f"Counted {value}. “The second answer”"
         [rating] = me.ratings
         assert (rating.kind, rating.value, rating.source) == (RatingKind.RATE, value, "command")
-        assert (rating.turn, rating.event_id) == (
-            me.answer(1), f"{turn}:{'good' if value > 0 else 'bad'}",
-        )  # fmt: skip
+        assert (rating.turn, rating.event_id) == (me.answer(1), f"{turn}:{'good' if value > 0 else 'bad'}")
 
 
 @pytest.mark.parametrize(
     "typed",
-    ["+1 for effort, and go on", "-1 is what it prints", "rl good news", "rl is a field", "👍 go on",
-     "good", "/rl/good is missing", "/rlgood", "1", "+10", "undo", "rl"],
-)  # fmt: skip
+    [
+        "+1 for effort, and go on",
+        "-1 is what it prints",
+        "rl good news",
+        "rl is a field",
+        "👍 go on",
+        "good",
+        "/rl/good is missing",
+        "/rlgood",
+        "1",
+        "+10",
+        "undo",
+        "rl",
+    ],
+)
 async def test_a_prompt_that_only_begins_so_goes_to_the_model(tmp_path: Path, typed: str) -> None:
     async with codex(tmp_path) as me:
         await me.ask("One?", "1")
@@ -113,9 +131,7 @@ async def test_an_answer_that_was_stopped_is_not_rated_nor_the_one_before(tmp_pa
         assert [one.turn for one in me.ratings] == [me.answer(1)]
 
 
-async def test_an_answer_without_a_prompt_is_not_captured_and_hides_the_one_before(
-    tmp_path: Path,
-) -> None:
+async def test_an_answer_without_a_prompt_is_not_captured_and_hides_the_one_before(tmp_path: Path) -> None:
     async with codex(tmp_path) as me:
         await me.ask("One?", "1")
         await me.stop("somebody-elses", "2")
@@ -180,9 +196,7 @@ async def test_stars_reasons_and_better_answers(tmp_path: Path) -> None:
         await me.prompt(" /rl better It is one.")
         kinds = [(one.kind, one.value, one.source) for one in me.ratings]
         assert kinds[:2] == [(RatingKind.RATE, 0.5, "stars"), (RatingKind.RETRACT, None, "stars")]
-        assert (me.ratings[2].kind, me.ratings[2].text) == (
-            RatingKind.COMMENT, "Too short.\nAnd wrong.",
-        )  # fmt: skip
+        assert (me.ratings[2].kind, me.ratings[2].text) == (RatingKind.COMMENT, "Too short.\nAnd wrong.")
         assert (me.ratings[3].kind, me.ratings[3].text) == (RatingKind.BETTER, "It is one.")
         assert {one.turn for one in me.ratings} == {me.answer(0)}
         for wrong in (" /rl stars", " /rl stars nine", " /rl reason", " /rl good because"):
@@ -220,9 +234,7 @@ async def test_a_full_disk_is_said_and_the_rating_can_be_given_again(tmp_path: P
 async def refused_stop(me: Codex) -> None:
     turn, _ = await me.prompt("Two?")
     me.host.refuse()
-    event = {
-        "session_id": MAIN, "turn_id": turn, "hook_event_name": "Stop", "last_assistant_message": "2",
-    }  # fmt: skip
+    event = {"session_id": MAIN, "turn_id": turn, "hook_event_name": "Stop", "last_assistant_message": "2"}
     await me.hook(event, status=503)
     assert (await me.prompt("+1"))[1] == session.STOPPED
 
@@ -250,20 +262,12 @@ async def test_what_is_not_codex_is_refused(tmp_path: Path, missing: str) -> Non
         assert missing in answer["error"]["message"]
 
 
-async def test_whoever_goes_back_in_a_conversation_rates_nothing_that_was_taken_back(
-    tmp_path: Path,
-) -> None:
+async def test_whoever_goes_back_in_a_conversation_rates_nothing_that_was_taken_back(tmp_path: Path) -> None:
     """Codex keeps the session and begins another file."""
 
     def said(name: str, turn: str, thread: str, **more: str) -> dict[str, str]:
         file = f"/people/me/.codex/sessions/2026/11/22/rollout-2026-11-22T15-43-28-{thread}.jsonl"
-        return {
-            "session_id": MAIN,
-            "turn_id": turn,
-            "hook_event_name": name,
-            "transcript_path": file,
-            **more,
-        }
+        return {"session_id": MAIN, "turn_id": turn, "hook_event_name": name, "transcript_path": file, **more}
 
     async with codex(tmp_path) as me:
         await me.hook(said("UserPromptSubmit", "t1", MAIN, prompt="One?"))

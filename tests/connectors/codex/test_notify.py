@@ -12,9 +12,14 @@ from tests.connectors.codex.peer import MAIN, codex, recorded, written_rollouts
 
 def note(turn: str, *written: str, answer: str = "Well.", thread: str = MAIN) -> dict[str, Any]:
     return {
-        "type": "agent-turn-complete", "thread-id": thread, "turn-id": turn, "cwd": "/people/me",
-        "client": "codex-tui", "input-messages": list(written), "last-assistant-message": answer,
-    }  # fmt: skip
+        "type": "agent-turn-complete",
+        "thread-id": thread,
+        "turn-id": turn,
+        "cwd": "/people/me",
+        "client": "codex-tui",
+        "input-messages": list(written),
+        "last-assistant-message": answer,
+    }
 
 
 async def test_a_recorded_session_with_hooks_is_one_turn_an_answer(tmp_path: Path) -> None:
@@ -36,9 +41,7 @@ async def test_a_recorded_session_with_hooks_is_one_turn_an_answer(tmp_path: Pat
         assert me.ratings == []
 
 
-async def test_without_hooks_it_captures_the_same_answers_and_no_hidden_ones(
-    tmp_path: Path,
-) -> None:
+async def test_without_hooks_it_captures_the_same_answers_and_no_hidden_ones(tmp_path: Path) -> None:
     folder = tmp_path / "connectors" / "codex"
     async with codex(tmp_path) as me:
         written_rollouts(tmp_path / "dot codex", folder)

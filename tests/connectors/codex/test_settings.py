@@ -17,9 +17,15 @@ THEIRS = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "/theirs"
 
 @pytest.mark.parametrize(
     "before",
-    ["", "{}\n", json.dumps(THEIRS, indent=2), json.dumps(THEIRS, indent="\t") + "\n", json.dumps(THEIRS),
-     json.dumps({"description": "ü", **THEIRS}, indent=4, ensure_ascii=False)],
-)  # fmt: skip
+    [
+        "",
+        "{}\n",
+        json.dumps(THEIRS, indent=2),
+        json.dumps(THEIRS, indent="\t") + "\n",
+        json.dumps(THEIRS),
+        json.dumps({"description": "ü", **THEIRS}, indent=4, ensure_ascii=False),
+    ],
+)
 def test_hooks_json_there_and_back(before: str) -> None:
     text = hooks_file.in_json(before, OURS)
     assert hooks_file.in_json(text, OURS) == text, "a second time changes nothing"
@@ -53,9 +59,14 @@ CONFIGS = [
     '# c\nmodel = "x" # m\nnotify = ["/a", "--b"]  # mine\n\n[t]\na=1\n',
     'notify = [\n  "/a", # one\n  "--b",\n]\n[t]\na=1\n',
     '# c\nmodel = "x"\n\n[t]\na=1\n',
-    "", "[t]\na=1\n", "notify=['/a b',\"c\"]\n", 'model="x"\n# end', "notify = []\n",
-    'notify = [ "/a" ]\r\nx=1\r\n', '# notify = ["/a"]\nnotify = ["/a"]\n',
-]  # fmt: skip
+    "",
+    "[t]\na=1\n",
+    "notify=['/a b',\"c\"]\n",
+    'model="x"\n# end',
+    "notify = []\n",
+    'notify = [ "/a" ]\r\nx=1\r\n',
+    '# notify = ["/a"]\nnotify = ["/a"]\n',
+]
 
 
 @pytest.mark.parametrize("before", CONFIGS)

@@ -94,15 +94,11 @@ async def test_what_codex_and_others_have_written_since_stays(setup: CodexSetup)
 
 
 async def test_whoever_has_hooks_in_config_toml_gets_ours_there(setup: CodexSetup) -> None:
-    inline = (
-        CONFIG + '\n[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = "command"\ncommand = "/theirs"\n'
-    )
+    inline = CONFIG + '\n[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = "command"\ncommand = "/theirs"\n'
     (setup.codex_home / "config.toml").write_text(inline)
     await setup.install(dry_run=False)
     assert not (setup.codex_home / "hooks.json").exists()
-    found = hooks_file.places(
-        files(setup)["config.toml"], sidecar.command(folder(setup)), toml=True
-    )
+    found = hooks_file.places(files(setup)["config.toml"], sidecar.command(folder(setup)), toml=True)
     assert found == ["user_prompt_submit:0:0", "stop:1:0"]
     assert len(await setup.install(dry_run=False)) == 1
     config = setup.codex_home / "config.toml"
@@ -131,9 +127,7 @@ async def test_a_link_of_a_dotfile_manager_stays_one(setup: CodexSetup, tmp_path
     assert real.read_text() == CONFIG
 
 
-async def test_without_codex_it_says_what_to_do(
-    setup: CodexSetup, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_codex_it_says_what_to_do(setup: CodexSetup, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (await setup.identify()).account == "local"
     setup.codex_home.rmdir()
     with pytest.raises(FatalConnectorError, match="install it"):
@@ -176,9 +170,10 @@ async def test_the_doctor_says_what_is_wrong(
     )
     monkeypatch.setenv("PATH", f"{bin_}:/usr/bin:/bin")
     for status, expected, word in (
-        ("trusted", CheckState.OK, "runs them"), ("untrusted", CheckState.WARN, "press 1"),
+        ("trusted", CheckState.OK, "runs them"),
+        ("untrusted", CheckState.WARN, "press 1"),
         ("modified", CheckState.WARN, "others than"),
-    ):  # fmt: skip
+    ):
         hooks = [
             {"eventName": name, "command": command, "trustStatus": status, "enabled": True}
             for name in ("stop", "userPromptSubmit")

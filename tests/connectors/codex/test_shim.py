@@ -41,9 +41,8 @@ def event(name: str, turn: str = "t1", thread: str = MAIN, **more: Any) -> dict[
 async def hook(home: Path, said: dict[str, Any]) -> dict[str, Any]:
     """Start it as Codex does, through a shell. Returns what it printed."""
     process = await asyncio.create_subprocess_shell(
-        sidecar.command(folder(home)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )  # fmt: skip
+        sidecar.command(folder(home)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     out, err = await process.communicate(json.dumps(said).encode())
     assert (process.returncode, err) == (0, b"")
     return json.loads(out) if out else {}
@@ -96,9 +95,7 @@ def test_sessions_at_once_take_no_mark_from_each_other(home: Path) -> None:
     def without(name: str) -> bytes:
         if name.endswith("0"):
             sidecar.forgive(folder(home), "gone")
-        return shim._without(
-            str(folder(home)), json.dumps(event("Stop", thread=name)).encode(), "x"
-        )
+        return shim._without(str(folder(home)), json.dumps(event("Stop", thread=name)).encode(), "x")
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(without, names))
@@ -108,9 +105,7 @@ def test_sessions_at_once_take_no_mark_from_each_other(home: Path) -> None:
     assert [path.name for path in folder(home).iterdir()] == ["clients.json"]
 
 
-@pytest.mark.parametrize(
-    "name", ["", ".", "..", "../hook", "a/b", "a b", "a\n", "ä", "-", "x" * 300, 7]
-)
+@pytest.mark.parametrize("name", ["", ".", "..", "../hook", "a/b", "a b", "a\n", "ä", "-", "x" * 300, 7])
 def test_only_an_id_becomes_a_file(home: Path, name: Any) -> None:
     install(home)
     before = sorted(home.rglob("*"))
@@ -177,10 +172,15 @@ async def test_a_session_that_goodbot_missed_is_known_to_it(home: Path) -> None:
 
 
 async def test_notify_passes_on_and_starts_what_was_notified_before(home: Path) -> None:
-    said = json.dumps({
-        "type": "agent-turn-complete", "thread-id": MAIN, "turn-id": "t1",
-        "input-messages": ["It's “it”"], "last-assistant-message": "$HOME `id`",
-    })  # fmt: skip
+    said = json.dumps(
+        {
+            "type": "agent-turn-complete",
+            "thread-id": MAIN,
+            "turn-id": "t1",
+            "input-messages": ["It's “it”"],
+            "last-assistant-message": "$HOME `id`",
+        }
+    )
     async with codex(home) as me:
         install(home, me.host.address)
         written_rollouts(home / "dot", folder(home))
@@ -189,9 +189,14 @@ async def test_notify_passes_on_and_starts_what_was_notified_before(home: Path) 
         theirs.write_text('#!/bin/sh\nfor one; do printf "%s\\n" "$one"; done > "$1"\n')
         theirs.chmod(0o700)
         process = await asyncio.create_subprocess_exec(
-            str(folder(home) / "notify"), str(theirs), str(kept), "a b", said,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            str(folder(home) / "notify"),
+            str(theirs),
+            str(kept),
+            "a b",
+            said,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         out, _ = await process.communicate()
         assert (process.returncode, out) == (0, b"")
         assert kept.read_text() == f"{kept}\na b\n{said}\n"
@@ -205,9 +210,13 @@ def test_files_are_their_owners_alone_and_the_line_is_always_the_same(home: Path
     install(home)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder(home).iterdir()}
     assert modes == {
-        "hook": 0o700, "notify": 0o700, "shim.py": 0o600, "connection": 0o600, "clients.json": 0o600,
+        "hook": 0o700,
+        "notify": 0o700,
+        "shim.py": 0o600,
+        "connection": 0o600,
+        "clients.json": 0o600,
         "missed": 0o700,
-    }  # fmt: skip
+    }
     assert not sidecar.write_programs(folder(home)), "a second time changes nothing"
     held = sidecar.token(folder(home))
     for name in ("hook", "notify", "shim.py"):
@@ -256,14 +265,9 @@ def test_it_costs_little(home: Path) -> None:
     costs: list[float] = []
     for _ in range(5):
         before = os.times()
-        subprocess.run(
-            sidecar.command(folder(home)), shell=True, input=said, capture_output=True, check=True
-        )
+        subprocess.run(sidecar.command(folder(home)), shell=True, input=said, capture_output=True, check=True)
         after = os.times()
         costs.append(
-            after.children_user
-            + after.children_system
-            - before.children_user
-            - before.children_system
+            after.children_user + after.children_system - before.children_user - before.children_system
         )
     assert min(costs) <= 0.1, costs

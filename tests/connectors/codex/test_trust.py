@@ -29,11 +29,15 @@ def program(folder: Path, body: str) -> str:
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        ({}, Trust.RUNS), ({"trustStatus": "untrusted"}, Trust.NEW), ({"isManaged": True}, Trust.RUNS),
-        ({"trustStatus": "modified"}, Trust.MODIFIED), ({"enabled": False}, Trust.DISABLED),
-        ({"command": "/theirs"}, Trust.ABSENT), ({"trustStatus": "of a later Codex"}, Trust.NEW),
+        ({}, Trust.RUNS),
+        ({"trustStatus": "untrusted"}, Trust.NEW),
+        ({"isManaged": True}, Trust.RUNS),
+        ({"trustStatus": "modified"}, Trust.MODIFIED),
+        ({"enabled": False}, Trust.DISABLED),
+        ({"command": "/theirs"}, Trust.ABSENT),
+        ({"trustStatus": "of a later Codex"}, Trust.NEW),
     ],
-)  # fmt: skip
+)
 def test_what_the_real_one_says(changed: dict[str, object], expected: Trust) -> None:
     listed = recorded("hooks_list")
     hooks = listed["data"][0]["hooks"]
@@ -65,9 +69,13 @@ async def test_it_is_asked_as_it_wants_to_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ["sys.exit(3)", "print('no JSON', flush=True); sys.stdin.read()",
-             "print('{\"id\": 1, \"error\": {\"message\": \"no\"}}', flush=True); sys.stdin.read()"],
-)  # fmt: skip
+    "body",
+    [
+        "sys.exit(3)",
+        "print('no JSON', flush=True); sys.stdin.read()",
+        'print(\'{"id": 1, "error": {"message": "no"}}\', flush=True); sys.stdin.read()',
+    ],
+)
 async def test_one_that_answers_otherwise_is_a_sentence(tmp_path: Path, body: str) -> None:
     with pytest.raises(FatalConnectorError, match="did not say what it does with hooks"):
         await trust.ask(program(tmp_path, body), tmp_path, OURS)

@@ -17,9 +17,7 @@ class Client(library.Client):
     """Notes what it is told."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(
-            **{"intents": library.Intents.default(), "guild_ready_timeout": 0.02, **options}
-        )
+        super().__init__(**{"intents": library.Intents.default(), "guild_ready_timeout": 0.02, **options})
         self.messages: list[library.Message] = []
         self.raw: list[Any] = []
         self.interactions: list[library.Interaction[Any]] = []
@@ -46,9 +44,7 @@ class Client(library.Client):
 
 
 @contextlib.asynccontextmanager
-async def connected(
-    discord: FakeDiscord, *, token: str = TOKEN, **options: Any
-) -> AsyncGenerator[Client]:
+async def connected(discord: FakeDiscord, *, token: str = TOKEN, **options: Any) -> AsyncGenerator[Client]:
     """A client that is ready."""
     with pointed(discord):
         async with Client(**options) as client:
@@ -71,8 +67,6 @@ def pointed(discord: FakeDiscord) -> Any:
     """Let discord.py find the fake."""
     with (
         mock.patch.object(library.http.Route, "BASE", discord.api),
-        mock.patch.object(
-            library.gateway.DiscordWebSocket, "DEFAULT_GATEWAY", yarl.URL(discord.gateway_url)
-        ),
+        mock.patch.object(library.gateway.DiscordWebSocket, "DEFAULT_GATEWAY", yarl.URL(discord.gateway_url)),
     ):
         yield

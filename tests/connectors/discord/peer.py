@@ -38,9 +38,8 @@ class DiscordPeer(DiscordDriver):
 
     def __init__(self, discord: FakeDiscord, **fields: Any) -> None:
         super().__init__(
-            discord, settings=settings(discord, **fields), environ=ENVIRON,
-            wrong_environ={NAME: WRONG_TOKEN},
-        )  # fmt: skip
+            discord, settings=settings(discord, **fields), environ=ENVIRON, wrong_environ={NAME: WRONG_TOKEN}
+        )
         self.host: RecordingHost | None = None
         """Knows what the keys in long buttons stand for."""
         self._kept: dict[str, str] = {}
@@ -103,9 +102,12 @@ class DiscordPeer(DiscordDriver):
         parent = place.parent_id if place.parent_id in world.channels else ""
         kind = ChannelKind.PRIVATE if place.private else ChannelKind.SHARED
         channel = ChannelRef(
-            connector="discord", account=world.bot.id, id=parent or place.id, kind=kind,
+            connector="discord",
+            account=world.bot.id,
+            id=parent or place.id,
+            kind=kind,
             thread=place.id if parent else "",
-        )  # fmt: skip
+        )
         return MessageRef(channel=channel, id=message.id)
 
     def room(self, room: ChannelKind = ChannelKind.PRIVATE, user: str = "ada") -> ChannelRef:

@@ -23,21 +23,35 @@ Json = dict[str, Any]
 PATH = Path(__file__).parents[3].parent / "shared" / "specs" / "discord-openapi-v10.json"
 _ROOT = "urn:discord"
 _CHANNELS = {
-    0: "GuildChannelResponse", 1: "PrivateChannelResponse", 11: "ThreadResponse",
+    0: "GuildChannelResponse",
+    1: "PrivateChannelResponse",
+    11: "ThreadResponse",
     15: "GuildChannelResponse",
-}  # fmt: skip
+}
 # What discord.py sends, Discord takes, and the document leaves out.
 _UNWRITTEN = {
-    "ApplicationCommandUpdateRequest": "nsfw", "ApplicationCommandCreateRequest": "nsfw",
+    "ApplicationCommandUpdateRequest": "nsfw",
+    "ApplicationCommandCreateRequest": "nsfw",
     "IncomingWebhookUpdateForInteractionCallbackRequestPartial": "tts",
-    "IncomingWebhookUpdateRequestPartial": "tts", "MessageEditRequestPartial": "tts",
-}  # fmt: skip
+    "IncomingWebhookUpdateRequestPartial": "tts",
+    "MessageEditRequestPartial": "tts",
+}
 # What events have beyond the object that they tell of.
 _BESIDE = {"guild_id", "member", "channel_type", "newly_created", "permissions"}
 _GUILD_BESIDE = {
-    "joined_at", "large", "unavailable", "member_count", "voice_states", "presences", "members",
-    "channels", "threads", "stage_instances", "guild_scheduled_events", "soundboard_sounds",
-}  # fmt: skip
+    "joined_at",
+    "large",
+    "unavailable",
+    "member_count",
+    "voice_states",
+    "presences",
+    "members",
+    "channels",
+    "threads",
+    "stage_instances",
+    "guild_scheduled_events",
+    "soundboard_sounds",
+}
 
 
 def specified() -> bool:
@@ -66,9 +80,7 @@ def document() -> Json:
 def _walk(value: Any) -> Iterator[Json]:
     if isinstance(value, dict):
         yield value
-    for inner in (
-        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    ):
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from _walk(inner)
 
 
@@ -93,9 +105,7 @@ def _validator(pointer: str) -> jsonschema.Draft202012Validator:
 def _check(pointer: str, value: Any, what: str) -> None:
     error = jsonschema.exceptions.best_match(_validator(pointer).iter_errors(value))
     if error is not None:
-        raise AssertionError(
-            f"{what}: {error.json_path}: {error.message}\n{json.dumps(value)[:3000]}"
-        )
+        raise AssertionError(f"{what}: {error.json_path}: {error.message}\n{json.dumps(value)[:3000]}")
 
 
 def check_object(name: str, value: Any, what: str = "") -> None:

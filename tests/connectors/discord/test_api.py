@@ -80,9 +80,7 @@ async def test_a_pause_is_obeyed_by_our_own_clock_and_a_long_one_is_not_waited_f
     assert len(clock.slept) == 1
 
 
-async def test_cloudflare_s_429_is_a_pause_too(
-    api: Api, discord: FakeDiscord, lab: Channel
-) -> None:
+async def test_cloudflare_s_429_is_a_pause_too(api: Api, discord: FakeDiscord, lab: Channel) -> None:
     discord.faults.break_down(ROUTE, status=429)
     with pytest.raises(FloodError):
         await send(api, lab, patient=False)
@@ -107,9 +105,7 @@ async def test_errors_are_told_apart(api: Api, discord: FakeDiscord, lab: Channe
         await send(api, lab)
 
 
-async def test_an_interaction_that_is_over_blames_no_bot_token(
-    api: Api, discord: FakeDiscord
-) -> None:
+async def test_an_interaction_that_is_over_blames_no_bot_token(api: Api, discord: FakeDiscord) -> None:
     path = "/webhooks/{webhook_id}/{webhook_token}"
     discord.faults.refuse(f"POST {path}", 401, 50027, "Invalid Webhook Token")
     ids = {"webhook_id": discord.application.id, "webhook_token": "over"}
@@ -126,9 +122,12 @@ async def test_neither_errors_nor_the_log_show_a_token_or_an_address(
     discord.faults.rate_limit("*", seconds=1, times=1)
     with pytest.raises(ConnectorError) as caught:
         await api.call(
-            "POST", "/webhooks/{webhook_id}/{webhook_token}", body={"content": "private words"},
-            patient=False, **ids,
-        )  # fmt: skip
+            "POST",
+            "/webhooks/{webhook_id}/{webhook_token}",
+            body={"content": "private words"},
+            patient=False,
+            **ids,
+        )
     logging.getLogger("discord.http").error("%s responded", f"https://discord.com/{secret}")
     wrong = Api(Secret(WRONG_TOKEN), VirtualClock(), discord.api)
     with pytest.raises(FatalConnectorError):

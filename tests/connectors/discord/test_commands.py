@@ -51,18 +51,7 @@ def test_names_are_such_as_discord_allows_and_told_apart(locale: str) -> None:
 
 
 def test_what_people_use_every_day_is_in_each_language() -> None:
-    everyday = {
-        "rl",
-        "good",
-        "bad",
-        "stars",
-        "reason",
-        "better",
-        "undo",
-        "status",
-        "history",
-        "help",
-    }
+    everyday = {"rl", "good", "bad", "stars", "reason", "better", "undo", "status", "history", "help"}
     for locale, there in words.OTHERS.items():
         assert everyday <= set(there) <= set(words.ENGLISH), locale
         assert all(locale in names for names in words.MENUS.values())
@@ -98,9 +87,7 @@ def slash(name: str, **options: object) -> dict[str, object]:
         ({}, ("help", "")),
     ],
 )
-def test_what_was_chosen_is_the_command_as_if_typed(
-    data: dict[str, object], typed: tuple[str, str]
-) -> None:
+def test_what_was_chosen_is_the_command_as_if_typed(data: dict[str, object], typed: tuple[str, str]) -> None:
     assert commands.typed(data) == typed
 
 
@@ -115,9 +102,7 @@ async def test_they_are_published_once_and_again_when_they_are_gone_or_others(
         before, looked = len(discord.called(*PUT)), len(discord.called("GET", PUT[1]))
         await connector.start()
         await discord.until(
-            lambda: (
-                len(discord.called("GET", PUT[1])) > looked or len(discord.called(*PUT)) > before
-            )
+            lambda: len(discord.called("GET", PUT[1])) > looked or len(discord.called(*PUT)) > before
         )
         await discord.until(lambda: not commands.missing(discord.application.commands.all()))
         await connector.stop()

@@ -60,9 +60,7 @@ async def rest(
     """Status, JSON and content type of a plain request."""
     async with (
         aiohttp.ClientSession() as http,
-        http.request(
-            method, f"{discord.api}{path}", json=body, headers={"Authorization": token}
-        ) as answer,
+        http.request(method, f"{discord.api}{path}", json=body, headers={"Authorization": token}) as answer,
     ):
         found = await answer.json() if answer.status != 204 else None
         return answer.status, found, answer.headers.get("Content-Type", "")
@@ -96,8 +94,13 @@ async def test_words_are_hidden_without_the_intent_but_for_what_is_meant_for_the
     await discord.until(lambda: len(client.messages) == 6)
     bot = discord.world.bot.id
     assert [message.content for message in client.messages] == [
-        "", f"<@{bot}> hello bot", "in private", "my own words", "with a ping", "",
-    ]  # fmt: skip
+        "",
+        f"<@{bot}> hello bot",
+        "in private",
+        "my own words",
+        "with a ping",
+        "",
+    ]
     assert client.messages[-1].reference is not None
     resolved = client.messages[-1].reference.resolved
     assert isinstance(resolved, library.Message)
@@ -106,9 +109,7 @@ async def test_words_are_hidden_without_the_intent_but_for_what_is_meant_for_the
     assert history == ["", "with a ping", "my own words", f"<@{bot}> hello bot", ""]
 
 
-async def test_with_the_intent_it_reads_all(
-    discord: FakeDiscord, ada: Person, lab: Channel
-) -> None:
+async def test_with_the_intent_it_reads_all(discord: FakeDiscord, ada: Person, lab: Channel) -> None:
     discord.application.privileged.add(intents.MESSAGE_CONTENT)
     async with connected(discord, intents=CONTENT) as client:
         ada.says("talk among people", lab)
@@ -117,9 +118,7 @@ async def test_with_the_intent_it_reads_all(
     assert message.content == client.messages[0].content == "talk among people"
 
 
-async def test_an_intent_that_is_not_switched_on_closes_with_4014(
-    discord: FakeDiscord, lab: Channel
-) -> None:
+async def test_an_intent_that_is_not_switched_on_closes_with_4014(discord: FakeDiscord, lab: Channel) -> None:
     with pytest.raises(library.PrivilegedIntentsRequired):
         async with connected(discord, intents=CONTENT):
             raise AssertionError("it was let in")
@@ -139,9 +138,7 @@ async def test_a_wrong_token_is_refused_by_both_sides(discord: FakeDiscord) -> N
         assert (await ws.receive()).data == 4004
 
 
-async def test_a_plain_connection_is_not_compressed_and_heartbeats_are_answered(
-    discord: FakeDiscord,
-) -> None:
+async def test_a_plain_connection_is_not_compressed_and_heartbeats_are_answered(discord: FakeDiscord) -> None:
     async with (
         aiohttp.ClientSession() as http,
         http.ws_connect(f"{discord.gateway_url}?v=10&encoding=json") as ws,
@@ -177,9 +174,7 @@ async def test_resume_tells_what_was_missed_once_and_in_order(
     ada.says("second", lab, mention=True)
     discord.mend()
     await discord.until(lambda: len(client.messages) == 3)
-    assert [message.clean_content.split()[-1] for message in client.messages] == [
-        "before", "first", "second",
-    ]  # fmt: skip
+    assert [message.clean_content.split()[-1] for message in client.messages] == ["before", "first", "second"]
     assert client.resumed == 1
     assert discord.gateway.connections == ["identify", "resume"]
 
@@ -206,9 +201,7 @@ async def test_an_invalid_session_identifies_anew_and_what_was_missed_is_lost(
     assert len(client.messages) == 1
 
 
-async def test_a_session_that_has_timed_out_cannot_be_resumed(
-    discord: FakeDiscord, client: Client
-) -> None:
+async def test_a_session_that_has_timed_out_cannot_be_resumed(discord: FakeDiscord, client: Client) -> None:
     await discord.gateway.close(4009)
     await discord.until(lambda: discord.gateway.connections[-1] == "identify", 20)
     assert discord.gateway.connections == ["identify", "4009", "invalid", "identify"]
@@ -265,13 +258,8 @@ async def test_messages_are_sent_edited_and_deleted(
     assert lost.value.code == 10008
 
 
-async def test_the_same_nonce_is_the_same_message(
-    discord: FakeDiscord, client: Client, lab: Channel
-) -> None:
-    path, body = (
-        f"/channels/{lab.id}/messages",
-        {"content": "x", "nonce": "1", "enforce_nonce": True},
-    )
+async def test_the_same_nonce_is_the_same_message(discord: FakeDiscord, client: Client, lab: Channel) -> None:
+    path, body = (f"/channels/{lab.id}/messages", {"content": "x", "nonce": "1", "enforce_nonce": True})
     first, again = [await rest(discord, "POST", path, body) for _ in range(2)]
     assert first[1]["id"] == again[1]["id"]
     assert len(discord.said(lab)) == 1
@@ -311,9 +299,9 @@ async def test_reactions_are_told_raw_and_listed_by_pages(
     ada.unreacts(message, "👎")
     await sent.add_reaction("👌")
     await discord.until(lambda: len(client.raw) == 133)
-    assert {
-        event.message_author_id for event in client.raw if event.event_type.endswith("ADD")
-    } == {client.user and client.user.id}
+    assert {event.message_author_id for event in client.raw if event.event_type.endswith("ADD")} == {
+        client.user and client.user.id
+    }
     assert client.raw[-2].event_type == "REACTION_REMOVE"
     again = await channel(client, lab).fetch_message(sent.id)
     found = {str(one.emoji): [user.id async for user in one.users()] for one in again.reactions}
@@ -454,9 +442,7 @@ class Rate(ui.View):
 
 
 class Why(ui.Modal, title="What was wrong?"):
-    words = ui.Label(
-        text="In your words", component=ui.TextInput[Any](custom_id="words", max_length=200)
-    )
+    words = ui.Label(text="In your words", component=ui.TextInput[Any](custom_id="words", max_length=200))
 
     async def on_submit(self, interaction: library.Interaction[Any]) -> None:
         assert isinstance(self.words.component, ui.TextInput)
@@ -516,9 +502,8 @@ async def test_first_answers_are_due_in_three_seconds_and_tokens_last_fifteen_mi
         ada = discord.person("ada")
         button = {"type": 2, "id": 2, "style": 2, "custom_id": "x", "label": "x"}
         message = discord.world.post(
-            ada.dm, discord.world.bot.id, "rate me",
-            components=[{"type": 1, "id": 1, "components": [button]}],
-        )  # fmt: skip
+            ada.dm, discord.world.bot.id, "rate me", components=[{"type": 1, "id": 1, "components": [button]}]
+        )
         late, good = ada.presses(message, "x"), ada.presses(message, "x")
         webhook = f"/webhooks/{discord.application.id}/{good.token}"
         words = {"content": "Yes.", "flags": 64}

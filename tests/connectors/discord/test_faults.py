@@ -27,14 +27,7 @@ from goodbot.daemon.app import App
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import BAD, GOOD, build, eventually
 from goodbot.testing.connector_ratings import opinion
-from goodbot.testing.fakes.discord import (
-    FakeDiscord,
-    Interaction,
-    Message,
-    RateLimits,
-    intents,
-    permissions,
-)
+from goodbot.testing.fakes.discord import FakeDiscord, Interaction, Message, RateLimits, intents, permissions
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.discord import SPEC
 
@@ -99,13 +92,13 @@ async def hosted(peer: DiscordPeer, home: Path) -> AsyncGenerator[RecordingHost]
 async def real_goodbot(peer: DiscordPeer, home: Path) -> AsyncGenerator[App]:
     """A whole goodbot on a fake model, on Discord's clock."""
     section = {
-        "owners": [peer.people["ada"].id], "api_base": peer.discord.api,
-        "gateway": peer.discord.gateway_url, "edit_interval": 0.05,
-    }  # fmt: skip
+        "owners": [peer.people["ada"].id],
+        "api_base": peer.discord.api,
+        "gateway": peer.discord.gateway_url,
+        "edit_interval": 0.05,
+    }
     fake = Fake(home / "fake")
-    async with goodbot(
-        home / "bot", plugin, section, ENVIRON, fake=fake, clock=peer.discord.clock
-    ) as app:
+    async with goodbot(home / "bot", plugin, section, ENVIRON, fake=fake, clock=peer.discord.clock) as app:
         yield app
 
 
@@ -153,9 +146,7 @@ async def rated(app: App) -> list[tuple[float, ...]]:
     return await rows(app.store, "SELECT value FROM labels WHERE value IS NOT NULL")
 
 
-async def sent(
-    connector: Any, peer: DiscordPeer, room: ChannelKind = ChannelKind.PRIVATE
-) -> MessageRef:
+async def sent(connector: Any, peer: DiscordPeer, room: ChannelKind = ChannelKind.PRIVATE) -> MessageRef:
     reply = Reply(text="An answer.", turn=TURN, buttons=(GOOD, BAD))
     return (await connector.send(peer.room(room), reply))[-1]
 
@@ -208,11 +199,13 @@ async def test_every_interaction_gets_its_first_answer(
     mine = ada.says("my own words")
     await discord.until(lambda: "Good answer" in ada.commands())
     all_of_them: list[Interaction] = [
-        peer.command("ada", "status"), ada.menu("Good answer", answer), ada.menu("Good answer", mine),
+        peer.command("ada", "status"),
+        ada.menu("Good answer", answer),
+        ada.menu("Good answer", mine),
         ada.presses(answer, "made up", forged=True),
         ada.presses(answer, "gb|t|1|again:nonsense", forged=True),
         ada.presses(answer, lambda one: peer.action(one["custom_id"]) == "good"),
-    ]  # fmt: skip
+    ]
     await discord.until(lambda: all(one.answer for one in all_of_them))
     assert not any(discord.interactions.failed(one) for one in all_of_them)
     assert host.failures == []
@@ -221,11 +214,7 @@ async def test_every_interaction_gets_its_first_answer(
 async def test_after_fifteen_minutes_what_is_still_to_be_said_comes_as_a_direct_message(
     tmp_path: Path,
 ) -> None:
-    async with (
-        on_virtual_time() as peer,
-        hosted(peer, tmp_path) as host,
-        connected(peer, host) as connector,
-    ):
+    async with on_virtual_time() as peer, hosted(peer, tmp_path) as host, connected(peer, host) as connector:
         discord, ada = peer.discord, peer.people["ada"]
         answer = await sent(connector, peer)
         await peer.press(answer, "bad")
@@ -284,15 +273,9 @@ async def test_a_connection_that_ends_is_resumed_and_nothing_is_missed(
 
 
 @pytest.mark.parametrize("how", ["invalid", "4009"])
-async def test_after_an_invalid_session_what_was_missed_is_read_again(
-    tmp_path: Path, how: str
-) -> None:
+async def test_after_an_invalid_session_what_was_missed_is_read_again(tmp_path: Path, how: str) -> None:
     """Words from the history, reactions by asking who has reacted: a state, not an event."""
-    async with (
-        on_virtual_time() as peer,
-        hosted(peer, tmp_path) as host,
-        connected(peer, host) as connector,
-    ):
+    async with on_virtual_time() as peer, hosted(peer, tmp_path) as host, connected(peer, host) as connector:
         discord, ada = peer.discord, peer.people["ada"]
         answer = await sent(connector, peer)
         await peer.react(answer, new="👎")
@@ -309,9 +292,7 @@ async def test_after_an_invalid_session_what_was_missed_is_read_again(
         said = await host.received(MessageEvent, 2)
         assert [event.text for event in said] == ["before", "nobody was told this"]
         known = frozenset({(answer.id, ada.id, "reaction:👎")})
-        found = await connector.reconcile(
-            [OpenTurn(turn=TURN, messages=(answer,), reactions=known)]
-        )
+        found = await connector.reconcile([OpenTurn(turn=TURN, messages=(answer,), reactions=known)])
         events = [event for event in (*host.events, *found) if isinstance(event, RatingEvent)]
         assert opinion(events) == 1.0
         kinds = [event.kind for event in found if isinstance(event, RatingEvent)]
@@ -319,11 +300,7 @@ async def test_after_an_invalid_session_what_was_missed_is_read_again(
 
 
 async def test_a_place_that_is_gone_hides_none_of_the_others(tmp_path: Path) -> None:
-    async with (
-        on_virtual_time() as peer,
-        hosted(peer, tmp_path) as host,
-        connected(peer, host) as connector,
-    ):
+    async with on_virtual_time() as peer, hosted(peer, tmp_path) as host, connected(peer, host) as connector:
         discord, ada = peer.discord, peer.people["ada"]
         await sent(connector, peer)
         await peer.say("before")
@@ -477,9 +454,7 @@ async def test_discord_s_own_buckets_are_kept_to(tmp_path: Path) -> None:
         assert len(await peer.posts()) == 12
 
 
-async def test_where_a_right_is_missing_the_error_says_what_to_do(
-    peer: DiscordPeer, connector: Any
-) -> None:
+async def test_where_a_right_is_missing_the_error_says_what_to_do(peer: DiscordPeer, connector: Any) -> None:
     peer.lab.denied[peer.discord.world.bot.id] = permissions.SEND_MESSAGES
     with pytest.raises(ConnectorError, match="permission"):
         await sent(connector, peer, SHARED)

@@ -47,9 +47,12 @@ def normalizer(tmp: Path | None = None, *, content: bool = True, **more: Any) ->
     places.kept._values[THREAD] = f"s:{LAB}:1"
     settings = DiscordSettings(good=(*DiscordSettings().good, "<:party:1412345678901234567>"))
     return Normalizer(
-        me=Identity(user=BOT, application=BOT), values=emoji.values(settings), places=places,
-        content=content, **more,
-    )  # fmt: skip
+        me=Identity(user=BOT, application=BOT),
+        values=emoji.values(settings),
+        places=places,
+        content=content,
+        **more,
+    )
 
 
 NORMALIZER = normalizer()
@@ -136,9 +139,7 @@ def test_who_wrote_a_message_that_is_reacted_to_need_not_be_told() -> None:
     assert case["payload"]["message_author_id"] == ADA
     assert events(case) == []
     payload = {k: v for k, v in case["payload"].items() if k != "message_author_id"}
-    assert len(NORMALIZER.events(case["dispatch"], payload, STAMP)) == 1, (
-        "the core knows whose it is"
-    )
+    assert len(NORMALIZER.events(case["dispatch"], payload, STAMP)) == 1, "the core knows whose it is"
 
 
 def test_a_command_of_anywhere_else_is_answered_to_its_person_alone() -> None:
@@ -245,11 +246,17 @@ def test_a_new_session_goes_on_in_time_though_it_counts_from_one() -> None:
 
 @pytest.mark.parametrize(
     ("given", "key"),
-    [("👍🏽", "👍"), ("❤️", "❤"), (" 👍 ", "👍"), ("<:yay:1412345678901234567>", "1412345678901234567"),
-     ("<a:yay:1412345678901234567>", "1412345678901234567"), ("yay:1412345678901234567",
-      "1412345678901234567"),
-     ("1412345678901234567", "1412345678901234567"), ("❤\u200d🔥", "❤\u200d🔥")],
-)  # fmt: skip
+    [
+        ("👍🏽", "👍"),
+        ("❤️", "❤"),
+        (" 👍 ", "👍"),
+        ("<:yay:1412345678901234567>", "1412345678901234567"),
+        ("<a:yay:1412345678901234567>", "1412345678901234567"),
+        ("yay:1412345678901234567", "1412345678901234567"),
+        ("1412345678901234567", "1412345678901234567"),
+        ("❤\u200d🔥", "❤\u200d🔥"),
+    ],
+)
 def test_emoji_are_told_apart_by_what_they_are_to_a_person(given: str, key: str) -> None:
     assert emoji.key(given) == key
 
@@ -286,16 +293,27 @@ def test_an_id_tells_its_time() -> None:
     ],
 )
 def test_markdown_is_read_as_plain_words(said: str, text: str, ids: str) -> None:
-    words = markdown.read(
-        said, BOT, [{"id": ADA, "global_name": "Ada"}, {"id": BOT, "username": "g"}]
-    )
+    words = markdown.read(said, BOT, [{"id": ADA, "global_name": "Ada"}, {"id": BOT, "username": "g"}])
     assert (words.text, words.ids) == (text, ids)
 
 
 SIGNS = st.sampled_from(
-    [f"<@{BOT}>", f"<@!{ADA}>", "<@", "<", ">", "<:a:1>", "<#1>", "<@&1>", "rl", "/rl", "\x00", "\ud800",
-     "\n"]
-)  # fmt: skip
+    [
+        f"<@{BOT}>",
+        f"<@!{ADA}>",
+        "<@",
+        "<",
+        ">",
+        "<:a:1>",
+        "<#1>",
+        "<@&1>",
+        "rl",
+        "/rl",
+        "\x00",
+        "\ud800",
+        "\n",
+    ]
+)
 TEXTS = st.lists(SIGNS | st.text(max_size=5), max_size=12).map("".join)
 
 
@@ -308,13 +326,7 @@ def test_any_text_can_be_read(text: str) -> None:
 
 
 def test_a_hostile_text_is_read_in_time() -> None:
-    for text in (
-        "<" * 40_000,
-        "<@" * 20_000,
-        "<a:" * 13_000,
-        f"<@{BOT}>" * 2000,
-        "<:" + "a" * 40_000,
-    ):
+    for text in ("<" * 40_000, "<@" * 20_000, "<a:" * 13_000, f"<@{BOT}>" * 2000, "<:" + "a" * 40_000):
         with within(1):
             markdown.read(text, BOT, [])
 
@@ -330,7 +342,7 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
-)  # fmt: skip
+)
 NAMES = st.sampled_from(sorted({case["dispatch"] for case in RECORDINGS.values()}))
 
 

@@ -33,8 +33,11 @@ def test_every_permission_has_a_reason_and_no_other() -> None:
 def test_bits_are_those_that_discord_py_knows() -> None:
     for name, bit in BITS.items():
         assert getattr(discord.Permissions, name.lower()).flag == bit
-    theirs = {"GUILD_MESSAGE_REACTIONS": "guild_reactions", "DIRECT_MESSAGES": "dm_messages",
-              "DIRECT_MESSAGE_REACTIONS": "dm_reactions"}  # fmt: skip
+    theirs = {
+        "GUILD_MESSAGE_REACTIONS": "guild_reactions",
+        "DIRECT_MESSAGES": "dm_messages",
+        "DIRECT_MESSAGE_REACTIONS": "dm_reactions",
+    }
     for name, bit in INTENTS.items():
         assert getattr(discord.Intents, theirs.get(name, name.lower())).flag == bit
     wanted = discord.Intents.none()
@@ -48,13 +51,7 @@ def test_bits_are_those_that_discord_py_knows() -> None:
 
 def test_no_right_over_others_is_asked_for() -> None:
     asked = discord.Permissions(permissions.bits())
-    for much in (
-        "administrator",
-        "manage_messages",
-        "manage_guild",
-        "mention_everyone",
-        "kick_members",
-    ):
+    for much in ("administrator", "manage_messages", "manage_guild", "mention_everyone", "kick_members"):
         assert not getattr(asked, much)
 
 
@@ -62,9 +59,10 @@ def test_the_link_is_one_that_discord_takes() -> None:
     link = urlsplit(permissions.invite("1440000000000000000"))
     asked = {name: value[0] for name, value in parse_qs(link.query).items()}
     assert asked == {
-        "client_id": "1440000000000000000", "scope": "bot applications.commands",
+        "client_id": "1440000000000000000",
+        "scope": "bot applications.commands",
         "permissions": str(permissions.bits()),
-    }  # fmt: skip
+    }
 
 
 def test_every_route_is_one_of_discord_s() -> None:
@@ -81,9 +79,7 @@ def test_every_route_is_one_of_discord_s() -> None:
 
 def test_every_route_is_used_somewhere() -> None:
     """Else a permission is asked for that nothing needs."""
-    source = "".join(
-        path.read_text("utf-8") for path in SOURCE.glob("*.py") if path.name != "permissions.py"
-    )
+    source = "".join(path.read_text("utf-8") for path in SOURCE.glob("*.py") if path.name != "permissions.py")
     for route in ROUTES:
         method, _, path = route.partition(" ")
         tail = path.rsplit("}", 1)[-1].strip("/") or path.rsplit("/", 1)[-1]

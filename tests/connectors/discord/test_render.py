@@ -21,11 +21,40 @@ from tests.support import within
 ABOUT = About(turn="5f1e0c7a9b3d2468", message="1440000071303168000")
 JOINER = "\u2060"
 WORDS = st.sampled_from(
-    ["@everyone", "@here", "<@123>", "<@&123>", "<#123>", "</rl:123>", "<:yay:123>", "<a:yay:123>", "@", "<",
-     "[bank](https://evil.example)", "](", "]", "(https://evil.example)", "```", "```python", "````", "`",
-     "\\", "- ", "  ", "> ", "~~~", "``", "\n", "😀", "\u202eevil", "\ud800",
-     "a@b.example", "word", "x" * 300]
-)  # fmt: skip
+    [
+        "@everyone",
+        "@here",
+        "<@123>",
+        "<@&123>",
+        "<#123>",
+        "</rl:123>",
+        "<:yay:123>",
+        "<a:yay:123>",
+        "@",
+        "<",
+        "[bank](https://evil.example)",
+        "](",
+        "]",
+        "(https://evil.example)",
+        "```",
+        "```python",
+        "````",
+        "`",
+        "\\",
+        "- ",
+        "  ",
+        "> ",
+        "~~~",
+        "``",
+        "\n",
+        "😀",
+        "\u202eevil",
+        "\ud800",
+        "a@b.example",
+        "word",
+        "x" * 300,
+    ]
+)
 TEXT = st.lists(WORDS | st.text(max_size=8), max_size=60).map("".join)
 BUTTONS = st.sampled_from([(), THUMBS, STAR_ROW, render.with_form(retry_row())])
 
@@ -46,9 +75,7 @@ def test_words_are_kept(text: str) -> None:
 
 
 @given(TEXT, BUTTONS)
-def test_every_message_is_short_enough_and_pings_nobody(
-    text: str, buttons: tuple[Button, ...]
-) -> None:
+def test_every_message_is_short_enough_and_pings_nobody(text: str, buttons: tuple[Button, ...]) -> None:
     bodies = render.messages(Reply(text=text * 3, turn=ABOUT.turn, buttons=buttons))
     assert bodies
     for body in bodies:
@@ -105,14 +132,14 @@ def test_a_code_block_goes_on_in_the_next_message() -> None:
         ("~~~\n[a](http://b)\n~~~", "~~~\n[a]|(http://b)\n~~~"),
         ("\\`[a](http://b)`", "\\`[a]|(http://b)`"),
         ("mail a@b.example, npm i @types/node, items[0](x), Vec<String>, </b>", None),
-        ("@everyone <@1> <@!1> <@&1> <#1> </rl:1> <:a:1> <a:b:1>",
-         "@|everyone <|@1> <|@!1> <|@&1> <|#1> <|/rl:1> <|:a:1> <|a:b:1>"),
+        (
+            "@everyone <@1> <@!1> <@&1> <#1> </rl:1> <:a:1> <a:b:1>",
+            "@|everyone <|@1> <|@!1> <|@&1> <|#1> <|/rl:1> <|:a:1> <|a:b:1>",
+        ),
         ("1 <2 and <3", None),
     ],
-)  # fmt: skip
-def test_code_is_left_to_be_copied_where_it_is_code_to_discord(
-    written: str, shown: str | None
-) -> None:
+)
+def test_code_is_left_to_be_copied_where_it_is_code_to_discord(written: str, shown: str | None) -> None:
     assert render.inert(written).replace(JOINER, "|") == (written if shown is None else shown)
 
 

@@ -100,9 +100,7 @@ async def test_a_missing_permission_is_named_with_what_it_is_for(
     assert permissions.invite(discord.application.id) in check.fix
 
 
-async def test_a_thread_has_the_permissions_of_its_channel(
-    discord: FakeDiscord, lab: Channel
-) -> None:
+async def test_a_thread_has_the_permissions_of_its_channel(discord: FakeDiscord, lab: Channel) -> None:
     thread = discord.world.add_thread("one", lab, discord.world.bot.id)
     setup = setup_of(discord)
     setup.channels = [thread.id]
@@ -147,8 +145,11 @@ GUILD = {"id": "10", "owner_id": "1", "roles": [{"id": "10", "permissions": "102
 def test_permissions_are_computed_as_discord_does(
     roles: tuple[str, ...], overwrites: list[dict[str, Any]], has: int | None
 ) -> None:
-    named = [{"id": "20", "permissions": "64"}, {"id": "21", "permissions": "0"},
-             {"id": "22", "permissions": "8"}]  # fmt: skip
+    named = [
+        {"id": "20", "permissions": "64"},
+        {"id": "21", "permissions": "0"},
+        {"id": "22", "permissions": "8"},
+    ]
     guild = GUILD | {"roles": [*GUILD["roles"], *named]}
     channel = {"permission_overwrites": overwrites}
     found = access.computed(guild, channel, user="5", roles=frozenset(roles))
@@ -162,12 +163,18 @@ def test_permissions_are_computed_as_discord_does(
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        ("", "empty"), ("Bot abc", "word Bot"), ("1440000000000000000", "that is an id"),
-        ("abcdefghijklmnopqrstuvwxyz012345", "client secret"), ("a.b", "three parts"),
-        ("bm90LWFuLWlk.x.y", "three parts"), (f"{REAL} ", ""), (REAL, ""), ("ä.b.c", "not copied whole"),
+        ("", "empty"),
+        ("Bot abc", "word Bot"),
+        ("1440000000000000000", "that is an id"),
+        ("abcdefghijklmnopqrstuvwxyz012345", "client secret"),
+        ("a.b", "three parts"),
+        ("bm90LWFuLWlk.x.y", "three parts"),
+        (f"{REAL} ", ""),
+        (REAL, ""),
+        ("ä.b.c", "not copied whole"),
         ("x" * 300, "not copied whole"),
     ],
-)  # fmt: skip
+)
 def test_what_no_token_is_is_said_without_asking(value: str, told: str) -> None:
     found = DiscordSetup.malformed(TOKEN, value)
     assert (told in found) if told else found == ""
@@ -212,9 +219,7 @@ async def test_the_people_with_a_role_are_found_page_by_page(
     await api.close()
 
 
-async def test_where_discord_does_not_tell_the_owner_is_told_what_to_switch_on(
-    discord: FakeDiscord,
-) -> None:
+async def test_where_discord_does_not_tell_the_owner_is_told_what_to_switch_on(discord: FakeDiscord) -> None:
     api, group, _ = await with_roles(discord)
     with pytest.raises(ConnectorError, match="Server Members intent"):
         await members.with_role(api, group)

@@ -68,12 +68,8 @@ async def answer(
     return peer.discord.world.messages[sent.id]
 
 
-async def told(
-    connector: Any, event: Event, text: str = TEXT, offer: tuple[Button, ...] = ()
-) -> None:
-    receipt = Receipt(
-        event_id=event.event_id, outcome=Outcome.ACCEPTED, text=text, turn=TURN, offer=offer
-    )
+async def told(connector: Any, event: Event, text: str = TEXT, offer: tuple[Button, ...] = ()) -> None:
+    receipt = Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, text=text, turn=TURN, offer=offer)
     await connector.acknowledge(event, receipt)
 
 
@@ -172,9 +168,7 @@ async def test_a_refused_reaction_is_met_with_silence(
 # -- interactions
 
 
-async def test_the_menu_of_a_message_rates_it(
-    connector: Any, peer: DiscordPeer, host: RecordingHost
-) -> None:
+async def test_the_menu_of_a_message_rates_it(connector: Any, peer: DiscordPeer, host: RecordingHost) -> None:
     message = await answer(connector, peer)
     ada = peer.people["ada"]
     for entry in ("Good answer", "Bad answer"):
@@ -277,9 +271,7 @@ async def test_a_confirmation_is_asked_for_once_and_its_answer_takes_its_place(
     offer = (run("rollback yes", "Yes"), run("rollback no", "No"))
     await told(connector, command, "Back to version 3?", offer)
     [asked] = await eventually(lambda: _notices(peer))
-    peer.people["ada"].presses(
-        asked, lambda one: peer.action(one["custom_id"]) == "run:rollback yes"
-    )
+    peer.people["ada"].presses(asked, lambda one: peer.action(one["custom_id"]) == "run:rollback yes")
     [press] = await host.received(PressEvent)
     assert press.action == "run:rollback yes"
     await told(connector, press, "Version 3 answers again.")
@@ -443,9 +435,7 @@ async def test_the_channel_of_a_thread_is_asked_for_once(
     for text in ("hello", "again"):
         peer.people["ada"].says(text, thread, mention=True)
     events = await host.received(MessageEvent, 2)
-    assert {(event.channel.id, event.channel.thread) for event in events} == {
-        (peer.lab.id, thread.id)
-    }
+    assert {(event.channel.id, event.channel.thread) for event in events} == {(peer.lab.id, thread.id)}
     assert len(peer.discord.called("GET", "/channels/{channel_id}")) == 1
 
 
@@ -473,9 +463,7 @@ async def test_reactions_that_are_swept_away_are_looked_at(
 # -- streams
 
 
-async def test_while_it_thinks_it_is_typing_and_edits_are_few(
-    connector: Any, peer: DiscordPeer
-) -> None:
+async def test_while_it_thinks_it_is_typing_and_edits_are_few(connector: Any, peer: DiscordPeer) -> None:
     channel: ChannelRef = peer.room(SHARED)
     stream = connector.stream(channel)
     await peer.discord.until(lambda: peer.discord.called("POST", "/channels/{channel_id}/typing"))
@@ -494,9 +482,7 @@ async def test_an_edit_that_is_refused_for_now_is_left_out_and_the_last_one_wait
 ) -> None:
     stream = connector.stream(peer.room(SHARED))
     await stream.append("one ")
-    peer.discord.faults.rate_limit(
-        "PATCH /channels/{channel_id}/messages/{message_id}", seconds=0.2, times=2
-    )
+    peer.discord.faults.rate_limit("PATCH /channels/{channel_id}/messages/{message_id}", seconds=0.2, times=2)
     await asyncio.sleep(0.06)
     await stream.append("two ")
     await stream.append("three ")
@@ -517,14 +503,10 @@ async def test_a_message_that_takes_no_edits_gets_one_in_its_place_at_the_end_no
         await stream.append(word)
     assert peer.discord.said(peer.lab) == [begun]
     [ref] = await stream.finish(Reply(text="one two three", turn=TURN))
-    assert [one.content for one in peer.discord.said(peer.lab) if one.id == ref.id] == [
-        "one two three"
-    ]
+    assert [one.content for one in peer.discord.said(peer.lab) if one.id == ref.id] == ["one two three"]
 
 
-async def test_a_message_that_somebody_deleted_is_sent_again(
-    connector: Any, peer: DiscordPeer
-) -> None:
+async def test_a_message_that_somebody_deleted_is_sent_again(connector: Any, peer: DiscordPeer) -> None:
     stream = connector.stream(peer.room(SHARED))
     await stream.append("one ")
     [begun] = peer.discord.said(peer.lab)
@@ -571,9 +553,7 @@ async def test_b10_an_answer_that_is_sent_again_after_a_crash_is_the_same_messag
     assert [(one.id, one.content) for one in peer.discord.said(ada.dm)] == [(begun.id, "one two")]
     assert ref.id == begun.id
     assert begun.components
-    [other] = await connector.send(
-        peer.room(ChannelKind.PRIVATE), Reply(text="News.", reply_to=asked.id)
-    )
+    [other] = await connector.send(peer.room(ChannelKind.PRIVATE), Reply(text="News.", reply_to=asked.id))
     assert other.id != ref.id, "what is no answer has a message of its own"
 
 

@@ -22,18 +22,27 @@ def event(type_: str, **more: Any) -> dict[str, Any]:
     """One of the plugin's events, as Ada's on Telegram."""
     own: dict[str, dict[str, Any]] = {
         "capture": {
-            "name": "7", "messages": [{"role": "user", "content": "Hello?"}], "answer": "Hi.",
-            "model": "local/m", "trace": "0af7651916cd43dd8448eb211c80319c",
+            "name": "7",
+            "messages": [{"role": "user", "content": "Hello?"}],
+            "answer": "Hi.",
+            "model": "local/m",
+            "trace": "0af7651916cd43dd8448eb211c80319c",
         },
         "named": {"name": "7", "message": "8"},
         "rating": {"name": "7", "value": 1},
         "reaction": {"name": "7", "emoji": "👍", "added": True},
         "command": {"words": "status", "admin": False, "owner": False},
-    }  # fmt: skip
+    }
     base = {
-        "id": f"{type_}:1", "type": type_, "at": 1, "channel": "telegram", "account": "default",
-        "chat": "42", "group": False, "sender": "42",
-    }  # fmt: skip
+        "id": f"{type_}:1",
+        "type": type_,
+        "at": 1,
+        "channel": "telegram",
+        "account": "default",
+        "chat": "42",
+        "group": False,
+        "sender": "42",
+    }
     return base | own[type_] | more
 
 
@@ -81,9 +90,7 @@ async def plugin(tmp_path: Path) -> AsyncIterator[Plugin]:
 
     def answered(given: Event) -> Receipt:
         if isinstance(given, CommandEvent):  # done after the commit, as the core does
-            said = Receipt(
-                event_id=given.event_id, outcome=Outcome.ACCEPTED, text=f"{given.name}: done"
-            )
+            said = Receipt(event_id=given.event_id, outcome=Outcome.ACCEPTED, text=f"{given.name}: done")
             host.spawn(connector.acknowledge(given, said), "acknowledge")
         outcome = Outcome.PAIRED if isinstance(given, MessageEvent) else Outcome.ACCEPTED
         return Receipt(event_id=given.event_id, outcome=outcome, turn="t1")

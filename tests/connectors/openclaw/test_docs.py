@@ -21,9 +21,7 @@ def test_the_settings_are_those_that_there_are() -> None:
     assert set(defaults) == set(fields)
     for name, default in defaults.items():
         if default:
-            assert default == {True: "true", False: "false"}.get(
-                fields[name], f'"{fields[name]}"'
-            ), name  # type: ignore[call-overload]
+            assert default == {True: "true", False: "false"}.get(fields[name], f'"{fields[name]}"'), name  # type: ignore[call-overload]
 
 
 def test_the_commands_are_those_that_there_are() -> None:

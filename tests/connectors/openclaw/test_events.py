@@ -27,12 +27,22 @@ from tests.support import require
 
 SCHEMA = json.loads((Path(normalize.__file__).parent / "schema.json").read_text())
 WRONG: list[dict[str, Any]] = [
-    event("rating", type="praise"), event("rating", id=""), event("rating", value=0),
-    event("rating", value=True), event("rating", value=0.5), event("rating", name=""),
-    event("rating", channel="tele:gram"), event("rating", sender=""), event("rating", chat="x" * 201),
-    event("reaction", emoji=""), event("capture", messages=[]), event("capture", answer=" \n"),
-    event("capture", trace="xyz"), event("capture", name=""), event("named", message=""),
-]  # fmt: skip
+    event("rating", type="praise"),
+    event("rating", id=""),
+    event("rating", value=0),
+    event("rating", value=True),
+    event("rating", value=0.5),
+    event("rating", name=""),
+    event("rating", channel="tele:gram"),
+    event("rating", sender=""),
+    event("rating", chat="x" * 201),
+    event("reaction", emoji=""),
+    event("capture", messages=[]),
+    event("capture", answer=" \n"),
+    event("capture", trace="xyz"),
+    event("capture", name=""),
+    event("named", message=""),
+]
 
 
 def valid(json_: Any) -> bool:
@@ -75,9 +85,11 @@ async def test_sent_again_it_is_the_same_and_otherwise_a_conflict(plugin: Plugin
 async def test_people_in_one_session_are_kept_apart(plugin: Plugin) -> None:
     """The key of a session is no part of who or where: it is not even sent."""
     await plugin.post(
-        event("rating", id="a"), event("rating", id="b", chat="43", sender="43"),
-        event("rating", id="c", account="work"), event("rating", id="d", chat="-100", group=True),
-    )  # fmt: skip
+        event("rating", id="a"),
+        event("rating", id="b", chat="43", sender="43"),
+        event("rating", id="c", account="work"),
+        event("rating", id="d", chat="-100", group=True),
+    )
     found = [(one.user.id, one.channel.id, one.channel.kind) for one in plugin.host.events]
     assert found == [
         ("telegram:default:42", "telegram:default:42", ChannelKind.PRIVATE),
@@ -98,9 +110,7 @@ async def test_people_in_one_session_are_kept_apart(plugin: Plugin) -> None:
     ],
 )
 async def test_reactions_rate(plugin: Plugin, emoji: str, source: str, value: float) -> None:
-    await plugin.post(
-        event("reaction", emoji=emoji), event("reaction", id="2", emoji=emoji, added=False)
-    )
+    await plugin.post(event("reaction", emoji=emoji), event("reaction", id="2", emoji=emoji, added=False))
     rated, taken = plugin.host.events
     assert isinstance(rated, RatingEvent)
     assert isinstance(taken, RatingEvent)
@@ -114,9 +124,7 @@ async def test_another_reaction_is_no_rating(plugin: Plugin) -> None:
 
 
 async def test_each_message_of_an_answer_names_it(plugin: Plugin) -> None:
-    await plugin.post(
-        event("named"), event("rating", name="8"), event("rating", id="2", name="8", chat="9")
-    )
+    await plugin.post(event("named"), event("rating", name="8"), event("rating", id="2", name="8", chat="9"))
     mine, elsewhere = plugin.host.events
     assert isinstance(mine, RatingEvent)
     assert isinstance(elsewhere, RatingEvent)
@@ -132,8 +140,7 @@ class TestCommands:
         assert (got.name, got.args, got.reply_to) == ("good", "", "7")
 
     @pytest.mark.parametrize(
-        ("admin", "owner", "told"),
-        [(False, True, "/rladmin train"), (True, False, "ownerAllowFrom")],
+        ("admin", "owner", "told"), [(False, True, "/rladmin train"), (True, False, "ownerAllowFrom")]
     )
     async def test_an_administrative_one_needs_openclaw_to_agree(
         self, plugin: Plugin, admin: bool, owner: bool, told: str
@@ -158,9 +165,7 @@ class TestCommands:
 
     async def test_a_code_makes_an_owner_and_is_no_command(self, plugin: Plugin) -> None:
         for number, words in enumerate(("ABCD-2345", "pair abcd 2345")):
-            assert (await plugin.one(event("command", id=str(number), words=words)))[
-                "outcome"
-            ] == "paired"
+            assert (await plugin.one(event("command", id=str(number), words=words)))["outcome"] == "paired"
         for got in plugin.host.events:
             assert isinstance(got, MessageEvent)
             assert (got.text, got.addressed) == ("ABCD2345", False)
@@ -175,9 +180,7 @@ class TestCommands:
         assert mine["text"] == "status: done\n\nv3 is live"
 
     async def test_in_a_group_a_private_answer_is_not_said(self, plugin: Plugin) -> None:
-        plugin.host.answer = lambda given: Receipt(
-            event_id=given.event_id, outcome=Outcome.ACCEPTED
-        )
+        plugin.host.answer = lambda given: Receipt(event_id=given.event_id, outcome=Outcome.ACCEPTED)
         asked = asyncio.create_task(plugin.one(event("command", chat="-100", group=True)))
         await plugin.taken()
         private = await plugin.connector.private("telegram:default:42")
@@ -188,9 +191,7 @@ class TestCommands:
         assert "`/rladmin people grant" in (await plugin.one(event("command", id="2")))["text"]
 
     async def test_and_a_rating_gets_a_nod(self, plugin: Plugin) -> None:
-        plugin.host.answer = lambda given: Receipt(
-            event_id=given.event_id, outcome=Outcome.ACCEPTED
-        )
+        plugin.host.answer = lambda given: Receipt(event_id=given.event_id, outcome=Outcome.ACCEPTED)
         sent = event("command", words="good", name="7", chat="-100", group=True)
         asked = asyncio.create_task(plugin.one(sent))
         await plugin.taken()
@@ -200,21 +201,18 @@ class TestCommands:
         [given] = plugin.host.events
         nod = Receipt(event_id=given.event_id, outcome=Outcome.ACCEPTED, turn="t1")
         await plugin.connector.acknowledge(given, nod)
-        assert await asked == {
-            "id": given.event_id,
-            "outcome": "accepted",
-            "text": "",
-            "turn": "t1",
-        }
+        assert await asked == {"id": given.event_id, "outcome": "accepted", "text": "", "turn": "t1"}
 
 
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({"Authorization": "Bearer gb_" + "x" * 43}, 401), ({"Authorization": ""}, 401),
-        ({"Origin": "http://evil.example"}, 403), ({"Content-Type": "text/plain"}, 415),
+        ({"Authorization": "Bearer gb_" + "x" * 43}, 401),
+        ({"Authorization": ""}, 401),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
     ],
-)  # fmt: skip
+)
 async def test_nobody_else_gets_in(plugin: Plugin, headers: dict[str, str], status: int) -> None:
     found, _ = await plugin.post(event("rating"), **headers)
     assert found == status

@@ -25,8 +25,11 @@ def script(folder: Path, code: str) -> Any:
     )
     done = subprocess.run(
         [str(node()), "--input-type=module", "-e", head + code],
-        capture_output=True, text=True, timeout=patience(60), check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=patience(60),
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -83,6 +86,4 @@ def test_by_the_socket_nobody_else_gets_anything(tmp_path: Path) -> None:
     )
     assert out["port"] == []
     assert (out["down"], out["up"]) == (None, 50_000)
-    assert out["heard"] == [
-        ["POST", "/v1/openclaw/events", f"Bearer {CONFIG['token']}", "127.0.0.1:8321"]
-    ]
+    assert out["heard"] == [["POST", "/v1/openclaw/events", f"Bearer {CONFIG['token']}", "127.0.0.1:8321"]]

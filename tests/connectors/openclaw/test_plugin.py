@@ -28,14 +28,15 @@ STUBS = {
     " globalThis.openclawNotes.filter((note) => note.session === session);",
     "package.json": json.dumps(
         {
-            "name": "openclaw", "type": "module",
+            "name": "openclaw",
+            "type": "module",
             "exports": {
                 "./plugin-sdk/plugin-entry": "./entry.js",
                 "./plugin-sdk/system-event-runtime": "./events.js",
             },
         }
     ),
-}  # fmt: skip
+}
 
 
 class Played:
@@ -53,9 +54,7 @@ class Played:
         return [event for event in self.events if event["type"] == type_]
 
 
-def play(
-    folder: Path, steps: list[list[Any]], *, config: dict[str, Any] = CONFIG, **more: Any
-) -> Played:
+def play(folder: Path, steps: list[list[Any]], *, config: dict[str, Any] = CONFIG, **more: Any) -> Played:
     """Run the steps in a fresh plugin."""
     if not (folder / "plugin").exists():
         shutil.copytree(PLUGIN, folder / "plugin")
@@ -66,8 +65,12 @@ def play(
     given = {"plugin": str(folder / "plugin"), "config": config, "steps": steps, **more}
     done = subprocess.run(
         [str(node()), str(HERE / "replay.mjs")],
-        input=json.dumps(given), capture_output=True, text=True, timeout=patience(60), check=False,
-    )  # fmt: skip
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        timeout=patience(60),
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return Played(json.loads(done.stdout))
 
@@ -105,22 +108,15 @@ def test_it_brings_nothing_along_and_starts_nothing() -> None:
 
 class TestARecordedDay:
     def test_each_answer_is_captured_once_and_exactly(self, played: Played) -> None:
-        found = [
-            (e["chat"], e["sender"], e["name"], e["answer"], e["group"])
-            for e in played.of("capture")
-        ]
+        found = [(e["chat"], e["sender"], e["name"], e["answer"], e["group"]) for e in played.of("capture")]
         assert found == [
             ("42", "42", "2", "Answer 1.", False),
             ("43", "43", "11", "Answer 2.", False),
             ("-1001700000001", "42", "2", "Answer 3.", True),
         ]
         outputs = [step for step in STEPS if step[:2] == ["hook", "llm_output"]]
-        assert [e["trace"] for e in played.of("capture")] == [
-            s[3]["trace"]["traceId"] for s in outputs
-        ]
-        assert [e["id"] for e in played.of("capture")] == [
-            f"capture:{s[2]['runId']}" for s in outputs
-        ]
+        assert [e["trace"] for e in played.of("capture")] == [s[3]["trace"]["traceId"] for s in outputs]
+        assert [e["id"] for e in played.of("capture")] == [f"capture:{s[2]['runId']}" for s in outputs]
         assert played.log == []
 
     def test_the_question_is_what_the_person_wrote(self, played: Played) -> None:
@@ -155,25 +151,15 @@ class TestARecordedDay:
         assert all(one["requireAuth"] for one in played.commands)
 
     def test_reactions_are_read_from_the_notes_once(self, played: Played) -> None:
-        found = [
-            (e["chat"], e["name"], e["sender"], e["emoji"], e["added"])
-            for e in played.of("reaction")
-        ]
-        assert found == [
-            ("42", "3", "42", "👍", True), ("-1001700000001", "2", "43", "👎", True),
-        ]  # fmt: skip
+        found = [(e["chat"], e["name"], e["sender"], e["emoji"], e["added"]) for e in played.of("reaction")]
+        assert found == [("42", "3", "42", "👍", True), ("-1001700000001", "2", "43", "👎", True)]
 
 
 def test_which_answer_is_asked_back_unless_it_is_named(tmp_path: Path) -> None:
     said = STEPS[at("command", "rl")][2]
-    asked = [
-        said | {"args": args}
-        for args in ("good", "Bad", "stars 4", "better So.", "good 5f0c", "why")
-    ]
+    asked = [said | {"args": args} for args in ("good", "Bad", "stars 4", "better So.", "good 5f0c", "why")]
     out = play(tmp_path, [["command", "rl", one] for one in asked])
-    assert ["do not know which" in result["text"] for result in out.results] == [True] * 4 + [
-        False
-    ] * 2
+    assert ["do not know which" in result["text"] for result in out.results] == [True] * 4 + [False] * 2
     assert [event["words"] for event in out.of("command")] == ["good 5f0c", "why"]
 
 
@@ -298,21 +284,14 @@ def test_while_goodbot_is_away_one_notice_and_nothing_lost(tmp_path: Path) -> No
 
 
 def test_runs_that_nobody_in_a_chat_set_off_are_left_alone(tmp_path: Path) -> None:
-    steps = json.loads(
-        json.dumps(STEPS[: at("press", "telegram")]).replace('"user"', '"heartbeat"')
-    )
+    steps = json.loads(json.dumps(STEPS[: at("press", "telegram")]).replace('"user"', '"heartbeat"'))
     out = play(tmp_path, [*steps, STEPS[at("hook", "message_sent")]])
     assert out.events == []
     assert out.results[at("hook", "reply_payload_sending")] is None
 
 
-@pytest.mark.parametrize(
-    ("url", "told"),
-    [("http://example.org", "on this machine"), ("x", "no address")],
-)
-def test_without_an_address_it_can_trust_it_does_nothing(
-    tmp_path: Path, url: str, told: str
-) -> None:
+@pytest.mark.parametrize(("url", "told"), [("http://example.org", "on this machine"), ("x", "no address")])
+def test_without_an_address_it_can_trust_it_does_nothing(tmp_path: Path, url: str, told: str) -> None:
     out = play(tmp_path, [], config={"url": url, "token": "t"})
     assert told in out.log[0]
     assert out.commands == []
@@ -334,12 +313,15 @@ def test_a_token_in_a_file_that_others_can_read_is_not_used(tmp_path: Path) -> N
 
 def test_keys_of_notes_are_read_from_the_right(tmp_path: Path) -> None:
     given = [
-        "telegram:reaction:add:-100:7:42:👍", "discord:reaction:removed:11:22:name:33:burst",
+        "telegram:reaction:add:-100:7:42:👍",
+        "discord:reaction:removed:11:22:name:33:burst",
         "slack:reaction:T1:added:C1:17.5:U1:+1::skin-tone-2:Ev1",
         "slack:reaction:removed:C1:17.5:U1:tada:Ev2",
-        "msteams:reaction:19:abc@thread.tacv2:1700000000001:29:xyz:like:added", "telegram:reaction:add:7",
-        "telegram:message:1", "",
-    ]  # fmt: skip
+        "msteams:reaction:19:abc@thread.tacv2:1700000000001:29:xyz:like:added",
+        "telegram:reaction:add:7",
+        "telegram:message:1",
+        "",
+    ]
     play(tmp_path, [])
     code = (
         f"import {{ parse }} from {json.dumps((tmp_path / 'plugin/dist/reactions.js').as_uri())};"
@@ -347,15 +329,23 @@ def test_keys_of_notes_are_read_from_the_right(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [str(node()), "--input-type=module", "-e", code],
-        capture_output=True, text=True, timeout=patience(60), check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=patience(60),
+        check=True,
+    )
     fields = ("added", "chat", "message", "sender", "emoji")
     found = [one and tuple(one[name] for name in fields) for one in json.loads(done.stdout)]
     assert found == [
-        (True, "-100", "7", "42", "👍"), (False, "", "11", "22", "name:33"),
-        (True, "C1", "17.5", "U1", "+1::skin-tone-2"), (False, "C1", "17.5", "U1", "tada"),
-        (True, "19:abc@thread.tacv2", "1700000000001", "29:xyz", "like"), None, None, None,
-    ]  # fmt: skip
+        (True, "-100", "7", "42", "👍"),
+        (False, "", "11", "22", "name:33"),
+        (True, "C1", "17.5", "U1", "+1::skin-tone-2"),
+        (False, "C1", "17.5", "U1", "tada"),
+        (True, "19:abc@thread.tacv2", "1700000000001", "29:xyz", "like"),
+        None,
+        None,
+        None,
+    ]
 
 
 async def test_the_recorded_day_as_goodbot_takes_it(played: Played, plugin: Plugin) -> None:
@@ -379,6 +369,4 @@ async def test_the_recorded_day_as_goodbot_takes_it(played: Played, plugin: Plug
         ("telegram:default:43", "telegram:default:-1001700000001", "2", -1.0),
     ]
     commands = [one for one in plugin.host.events if isinstance(one, CommandEvent)]
-    assert [(one.name, one.reply_to) for one in commands] == [
-        ("good", "2"), ("train", ""), ("bad", "2"),
-    ]  # fmt: skip
+    assert [(one.name, one.reply_to) for one in commands] == [("good", "2"), ("train", ""), ("bad", "2")]

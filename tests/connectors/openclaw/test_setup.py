@@ -148,9 +148,7 @@ async def test_what_could_not_be_taken_out_is_not_forgotten(openclaw: OpenClaw, 
     assert await setup.remove(dry_run=False) == ()
 
 
-async def test_without_its_help_it_is_left_as_it_was_if_nobody_else_wrote(
-    openclaw: OpenClaw,
-) -> None:
+async def test_without_its_help_it_is_left_as_it_was_if_nobody_else_wrote(openclaw: OpenClaw) -> None:
     openclaw.file.write_text(THEIRS)
     await openclaw.setup().install(dry_run=False)
     (openclaw.folder / "stuck").touch()
@@ -176,9 +174,7 @@ async def test_the_plugin_is_told_of_the_socket_where_there_is_one(openclaw: Ope
 
 async def test_a_dry_run_only_tells(openclaw: OpenClaw) -> None:
     openclaw.file.write_text(THEIRS)
-    assert any(
-        "plugins install --link" in line for line in await openclaw.setup().install(dry_run=True)
-    )
+    assert any("plugins install --link" in line for line in await openclaw.setup().install(dry_run=True))
     assert (openclaw.said(), openclaw.file.read_text()) == ([], THEIRS)
     assert await openclaw.setup().remove(dry_run=True) == ()
     await openclaw.setup().install(dry_run=False)
@@ -227,12 +223,7 @@ async def test_doctor_says_what_is_wrong(openclaw: OpenClaw) -> None:
 
 @pytest.mark.parametrize(
     ("value", "right"),
-    [
-        ("telegram:default:42", True),
-        ("msteams:default:29:xyz", True),
-        ("42", False),
-        ("telegram::42", False),
-    ],
+    [("telegram:default:42", True), ("msteams:default:29:xyz", True), ("42", False), ("telegram::42", False)],
 )
 def test_people_are_named_with_their_channel(value: str, right: bool) -> None:
     assert (OpenClawSetup.wrong_user_id(value) == "") is right

@@ -31,9 +31,7 @@ class SlackPeer:
         self.echo = slack.workspace.add_user("echo", app_id="A00000ECH0", bot_id="B00000ECH0")
         self.lab.members.add(self.echo.id)
         self._threads: dict[tuple[str, str], str] = {}
-        self.settings = SlackSettings(
-            api_base=slack.api_url, append_interval=0.02, edit_interval=0.05
-        )
+        self.settings = SlackSettings(api_base=slack.api_url, append_interval=0.02, edit_interval=0.05)
         self.environ: Mapping[str, str] = {
             BOT_TOKEN: slack.app.bot_token,
             APP_TOKEN: slack.app.app_token,
@@ -49,10 +47,16 @@ class SlackPeer:
         return self.lab.id if shared else self.slack.people.direct(user).id
 
     async def say(
-        self, text: str, *, user: str = "ada", room: ChannelKind = ChannelKind.PRIVATE,
-        mention: bool = False, reply_to: str = "", thread: str = "",
+        self,
+        text: str,
+        *,
+        user: str = "ada",
+        room: ChannelKind = ChannelKind.PRIVATE,
+        mention: bool = False,
+        reply_to: str = "",
+        thread: str = "",
         attachments: Sequence[str] = (),
-    ) -> str:  # fmt: skip
+    ) -> str:
         place = self.place(room, user)
         root = self._threads.get((place, thread), "") if thread else ""
         if reply_to:
@@ -70,9 +74,7 @@ class SlackPeer:
         for author in (self.echo.id, us.id):
             self.slack.workspace.post(self.place(room), author, f"<@{us.id}> {text}")
 
-    async def react(
-        self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada"
-    ) -> None:
+    async def react(self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada") -> None:
         people, at = self.slack.people, (message.channel.id, message.id)
         if old:
             people.unreact(user, *at, EMOJI.get(old, old))
@@ -109,19 +111,19 @@ class SlackPeer:
         self.slack.people.submit(user, view, {"better" if better else "reason": text})
         await self.slack.until(lambda: self.slack.people.modal(user) is not view)
 
-    async def posts(
-        self, room: ChannelKind = ChannelKind.PRIVATE, user: str = "ada"
-    ) -> Sequence[Post]:
+    async def posts(self, room: ChannelKind = ChannelKind.PRIVATE, user: str = "ada") -> Sequence[Post]:
         place = self.place(room, user)
         names = {(at, root): name for (at, name), root in self._threads.items()}
         return [
             Post(
-                id=message.ts, text=shown(message.text, message.blocks),
-                buttons=tuple(actions(message)), thread=names.get((place, message.thread_ts), ""),
+                id=message.ts,
+                text=shown(message.text, message.blocks),
+                buttons=tuple(actions(message)),
+                thread=names.get((place, message.thread_ts), ""),
             )
             for message in self.slack.workspace.in_channel(place)
             if message.user == self.slack.app.user.id
-        ]  # fmt: skip
+        ]
 
     async def notices(self, user: str = "ada") -> Sequence[str]:
         found = self.slack.people.notices(user)

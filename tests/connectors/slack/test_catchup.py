@@ -76,9 +76,7 @@ async def test_it_reads_page_after_page_in_the_order_of_time(host: RecordingHost
     assert told == pages.times[::-1]
 
 
-async def test_an_outage_during_the_reading_starts_it_anew_from_where_it_was(
-    host: RecordingHost,
-) -> None:
+async def test_an_outage_during_the_reading_starts_it_anew_from_where_it_was(host: RecordingHost) -> None:
     reading, pages = catch_up(host, []), Pages()
     await reading.alive()
     pages.go.clear()

@@ -64,9 +64,10 @@ def emulated() -> Iterator[Emulated]:
     # It ends when its standard input does: leaving the block closes that.
     with subprocess.Popen(
         [node(), HERE / "slack_emulate.mjs", TOKEN, SCOPES],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         env={"PATH": os.environ.get("PATH", ""), "NODE_ENV": "test"},
-    ) as process:  # fmt: skip
+    ) as process:
         assert process.stdout is not None
         port = json.loads(process.stdout.readline())["port"]
         base = f"http://127.0.0.1:{port}/api/"
@@ -144,10 +145,15 @@ async def test_what_became_of_a_rating_is_told_and_reactions_are_read_again(
     [ref] = await connector.send(place, Reply(text="Four.", turn="abc", buttons=THUMBS))
     ada = (await emulated.ada().auth_test())["user_id"]
     event = RatingEvent(
-        event_id="1", order=OrderKey(1), channel=place, kind=RatingKind.RATE, value=-1.0,
-        user=UserRef(connector="slack", account=connector.account, id=ada), turn="abc",
+        event_id="1",
+        order=OrderKey(1),
+        channel=place,
+        kind=RatingKind.RATE,
+        value=-1.0,
+        user=UserRef(connector="slack", account=connector.account, id=ada),
+        turn="abc",
         message_id=ref.id,
-    )  # fmt: skip
+    )
     receipt = Receipt(event_id="1", outcome=Outcome.ACCEPTED, text="Bad.", offer=retry_row())
     await connector.acknowledge(event, receipt)
     await emulated.ada().reactions_add(channel=place.id, timestamp=ref.id, name="tada")

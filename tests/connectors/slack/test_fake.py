@@ -30,23 +30,27 @@ FEEDBACK = {
     "type": "context_actions",
     "elements": [
         {
-            "type": "feedback_buttons", "action_id": "rate",
+            "type": "feedback_buttons",
+            "action_id": "rate",
             "positive_button": {"text": {"type": "plain_text", "text": "Good"}, "value": "good"},
             "negative_button": {"text": {"type": "plain_text", "text": "Bad"}, "value": "bad"},
         }
     ],
-}  # fmt: skip
+}
 MODAL = {
-    "type": "modal", "callback_id": "why", "title": {"type": "plain_text", "text": "Why?"},
+    "type": "modal",
+    "callback_id": "why",
+    "title": {"type": "plain_text", "text": "Why?"},
     "submit": {"type": "plain_text", "text": "Send"},
     "blocks": [
         {
-            "type": "input", "block_id": "reason",
+            "type": "input",
+            "block_id": "reason",
             "label": {"type": "plain_text", "text": "Reason"},
             "element": {"type": "plain_text_input", "action_id": "text"},
         }
     ],
-}  # fmt: skip
+}
 
 
 def client(slack: FakeSlack) -> AsyncWebClient:
@@ -60,9 +64,7 @@ class Listener:
         self.seen: list[Json] = []
         self.silent = False
         self.payload: Json | None = None
-        self.sdk = SocketModeClient(
-            slack.app.app_token, web_client=client(slack), ping_interval=0.1
-        )
+        self.sdk = SocketModeClient(slack.app.app_token, web_client=client(slack), ping_interval=0.1)
         self.sdk.socket_mode_request_listeners.append(self._take)
 
     async def _take(self, sdk: Any, request: Any) -> None:
@@ -141,9 +143,7 @@ async def test_what_is_not_acknowledged_comes_again_at_once_after_a_minute_and_a
     assert [delivery.state for delivery in slack.outbox.log] == ["lost"]
 
 
-async def test_one_of_several_sockets_gets_each_event(
-    slack: FakeSlack, listen: Callable[[], Any]
-) -> None:
+async def test_one_of_several_sockets_gets_each_event(slack: FakeSlack, listen: Callable[[], Any]) -> None:
     listeners = [await listen() for _ in range(3)]
     for number in range(6):
         slack.people.say("ada", str(number))
@@ -203,9 +203,7 @@ async def test_the_token_decides_what_is_answered(slack: FakeSlack) -> None:
     answer = await client(slack).auth_test()
     assert answer["user_id"] == slack.app.user.id
     assert "chat:write" in answer.headers["x-oauth-scopes"].split(",")
-    for token, error in (
-        ("xoxb-wrong", "invalid_auth"), (slack.app.app_token, "not_allowed_token_type"),
-    ):  # fmt: skip
+    for token, error in (("xoxb-wrong", "invalid_auth"), (slack.app.app_token, "not_allowed_token_type")):
         with pytest.raises(SlackApiError, match=error):
             await AsyncWebClient(token=token, base_url=slack.api_url).auth_test()
 
@@ -305,9 +303,7 @@ async def test_a_thread_and_its_reactions_can_be_read_again(slack: FakeSlack) ->
     first = await http.conversations_replies(channel=root.channel, ts=root.ts, limit=4)
     assert len(first["messages"]) == 4
     cursor = first["response_metadata"]["next_cursor"]
-    rest = await http.conversations_replies(
-        channel=root.channel, ts=root.ts, limit=4, cursor=cursor
-    )
+    rest = await http.conversations_replies(channel=root.channel, ts=root.ts, limit=4, cursor=cursor)
     assert [m["text"] for m in rest["messages"]] == ["3", "4"]
     found = await http.reactions_get(channel=root.channel, timestamp=root.ts)
     expected = {"name": "tada", "users": [slack.people.id("bob")], "count": 1}
@@ -342,9 +338,7 @@ async def test_a_command_is_answered_privately(slack: FakeSlack, bolt: AsyncApp)
     assert texts == ["and more", "status: all is well"]
 
 
-async def test_a_modal_is_opened_by_a_fresh_trigger_and_submitted(
-    slack: FakeSlack, bolt: AsyncApp
-) -> None:
+async def test_a_modal_is_opened_by_a_fresh_trigger_and_submitted(slack: FakeSlack, bolt: AsyncApp) -> None:
     triggers: list[str] = []
     typed: list[Json] = []
 
@@ -389,9 +383,7 @@ async def test_a_trigger_is_good_for_three_seconds(slack: FakeSlack) -> None:
         await client(slack).views_open(trigger_id=trigger, view=MODAL)
 
 
-async def test_a_response_url_replaces_what_was_pressed_five_times(
-    slack: FakeSlack, bolt: AsyncApp
-) -> None:
+async def test_a_response_url_replaces_what_was_pressed_five_times(slack: FakeSlack, bolt: AsyncApp) -> None:
     seen: list[int] = []
 
     @bolt.action("go")
@@ -404,9 +396,11 @@ async def test_a_response_url_replaces_what_was_pressed_five_times(
     button = {"type": "button", "action_id": "go", "text": {"type": "plain_text", "text": "Go"}}
     place = slack.people.direct("ada").id
     await client(slack).chat_postEphemeral(
-        channel=place, user=slack.people.id("ada"), text="Go?",
+        channel=place,
+        user=slack.people.id("ada"),
+        text="Go?",
         blocks=[{"type": "actions", "elements": [button]}],
-    )  # fmt: skip
+    )
     [notice] = slack.people.notices("ada")
     slack.people.press("ada", notice, lambda element: element.action_id == "go")
     await slack.until(lambda: len(seen) == 6)
@@ -418,9 +412,7 @@ async def test_a_home_tab_is_published(slack: FakeSlack, bolt: AsyncApp) -> None
     @bolt.event("app_home_opened")
     async def opened(event: Json, client: AsyncWebClient) -> None:
         section = {"type": "section", "text": {"type": "mrkdwn", "text": "Hello"}}
-        await client.views_publish(
-            user_id=event["user"], view={"type": "home", "blocks": [section]}
-        )
+        await client.views_publish(user_id=event["user"], view={"type": "home", "blocks": [section]})
 
     slack.people.open_home("ada")
     await slack.until(lambda: slack.people.home("ada") is not None)
@@ -495,7 +487,5 @@ async def test_retries_over_http_say_that_they_are(slack: FakeSlack) -> None:
 
 
 def test_who_tests_another_platform_needs_no_aiohttp() -> None:
-    code = (
-        "import sys; sys.modules['aiohttp'] = None; import goodbot.testing, goodbot.testing.fakes"
-    )
+    code = "import sys; sys.modules['aiohttp'] = None; import goodbot.testing, goodbot.testing.fakes"
     subprocess.run([sys.executable, "-c", code], check=True)

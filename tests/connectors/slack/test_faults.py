@@ -32,9 +32,7 @@ from tests.end_to_end.beside import goodbot
 from tests.support import free_port
 
 SHARED = ChannelKind.SHARED
-PATIENT = pytest.mark.parametrize(
-    "slack", [Pace(ack=0.5, retries=(0.0, *[0.3] * 60))], indirect=True
-)
+PATIENT = pytest.mark.parametrize("slack", [Pace(ack=0.5, retries=(0.0, *[0.3] * 60))], indirect=True)
 
 
 @pytest.fixture(autouse=True)
@@ -46,13 +44,9 @@ def quick_pings(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def app(peer: SlackPeer, slack: FakeSlack, tmp_path: Path) -> AsyncIterator[App]:
     """A whole goodbot on a fake model, on Slack's clock."""
-    section = {
-        "owners": [slack.people.id("ada")], "api_base": slack.api_url, "append_interval": 0.02,
-    }  # fmt: skip
+    section = {"owners": [slack.people.id("ada")], "api_base": slack.api_url, "append_interval": 0.02}
     fake = Fake(tmp_path / "fake")
-    async with goodbot(
-        tmp_path / "bot", plugin, section, peer.environ, fake=fake, clock=slack.clock
-    ) as app:
+    async with goodbot(tmp_path / "bot", plugin, section, peer.environ, fake=fake, clock=slack.clock) as app:
         yield app
 
 
@@ -186,9 +180,7 @@ async def test_retries_on_several_sockets_disconnects_and_reconnects_give_one_ra
     assert await rated(app) == [(1.0,)]
     told = await rows(app.store, "SELECT kind, source FROM events ORDER BY kind, source")
     told = [row for row in told if row[1].startswith("reaction")]
-    assert told == [
-        ("rate", "reaction:+1"), ("rate", "reaction:tada"), ("retract", "reaction:tada"),
-    ]  # fmt: skip
+    assert told == [("rate", "reaction:+1"), ("rate", "reaction:tada"), ("retract", "reaction:tada")]
 
 
 async def test_undo_takes_back_what_this_person_rated_last(slack: FakeSlack, app: App) -> None:
@@ -211,19 +203,13 @@ class _Ahead(SystemClock):
 
 
 @pytest.mark.parametrize("ahead", [True, False])
-async def test_what_is_told_counts_though_slacks_clock_is_another(
-    tmp_path: Path, ahead: bool
-) -> None:
+async def test_what_is_told_counts_though_slacks_clock_is_another(tmp_path: Path, ahead: bool) -> None:
     """It has the reactions' times, the machine those of slash commands."""
     slacks, ours = (_Ahead(), SystemClock()) if ahead else (SystemClock(), _Ahead())
     async with FakeSlack(pace=Pace(ack=0.5, retries=(0.0, 0.3)), clock=slacks) as slack:
         peer, fake = SlackPeer(slack), Fake(tmp_path / "fake")
-        section = {
-            "owners": [slack.people.id("ada")], "api_base": slack.api_url, "append_interval": 0.02,
-        }  # fmt: skip
-        async with goodbot(
-            tmp_path / "bot", plugin, section, peer.environ, fake=fake, clock=ours
-        ) as app:
+        section = {"owners": [slack.people.id("ada")], "api_base": slack.api_url, "append_interval": 0.02}
+        async with goodbot(tmp_path / "bot", plugin, section, peer.environ, fake=fake, clock=ours) as app:
             message = await answered(slack, app)
             slack.people.react("ada", message.channel, message.ts, "+1")
             await until(lambda: rated(app))
@@ -241,9 +227,7 @@ async def test_what_is_told_counts_though_slacks_clock_is_another(
             await until(lambda: rated(app))  # later than what the machine's clock said
 
 
-async def test_a_warning_alone_changes_nothing(
-    slack: FakeSlack, host: RecordingHost, connector: Any
-) -> None:
+async def test_a_warning_alone_changes_nothing(slack: FakeSlack, host: RecordingHost, connector: Any) -> None:
     await slack.sockets.disconnect("warning")
     slack.people.say("ada", "still there?")
     await host.received(MessageEvent)
@@ -382,8 +366,10 @@ async def test_a_restart_asks_for_reactions_that_were_missed(
     second = build(SPEC, host, peer)
     await second.start()
     known = {refs[0].id: ("ada", "+1"), refs[1].id: ("bob", "-1")}
-    turns = [OpenTurn(turn=str(n), messages=(ref,), reactions=_known(slack, known, ref))
-             for n, ref in enumerate(refs)]  # fmt: skip
+    turns = [
+        OpenTurn(turn=str(n), messages=(ref,), reactions=_known(slack, known, ref))
+        for n, ref in enumerate(refs)
+    ]
     found = await second.reconcile(turns)
     await second.stop()
     ratings = [event for event in found if isinstance(event, RatingEvent)]
@@ -419,8 +405,7 @@ def _kinds(slack: FakeSlack) -> dict[str, tuple[bytes, str]]:
     message = slack.workspace.told(slack.people.say("ada", "hello"))
     event = {"type": "event_callback", "event_id": "Ev1", "event": message}
     form = "application/x-www-form-urlencoded"
-    command = {"command": "/rl", "text": "train", "user_id": "U1", "channel_id": "D1",
-               "trigger_id": "1.2.3"}  # fmt: skip
+    command = {"command": "/rl", "text": "train", "user_id": "U1", "channel_id": "D1", "trigger_id": "1.2.3"}
     return {
         "event": (json.dumps(event).encode(), "application/json"),
         "command": (urlencode(command).encode(), form),
@@ -454,16 +439,27 @@ async def test_what_slack_did_not_sign_is_refused_whatever_it_is(
 @pytest.mark.parametrize(
     "body",
     [
-        b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b"[" * 100_000, b'{"event": []}',
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'"x"',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"event": []}',
         b'{"type": "event_callback", "event": {"type": "message", "ts": {}}}',
-        b'{"type": "event_callback", "event": "message"}', b"payload=", b"payload={", b"payload=[]",
-        b"payload=%5B%5D&payload=1", b"command=/rl", b"ssl_check=1",
+        b'{"type": "event_callback", "event": "message"}',
+        b"payload=",
+        b"payload={",
+        b"payload=[]",
+        b"payload=%5B%5D&payload=1",
+        b"command=/rl",
+        b"ssl_check=1",
     ],
-)  # fmt: skip
+)
 async def test_signed_nonsense_is_no_error_of_ours(
-    slack: FakeSlack, peer: SlackPeer, over_http: None, host: RecordingHost, connector: Any,
-    body: bytes,
-) -> None:  # fmt: skip
+    slack: FakeSlack, peer: SlackPeer, over_http: None, host: RecordingHost, connector: Any, body: bytes
+) -> None:
     for kind in ("application/json", "application/x-www-form-urlencoded", "text/plain", ""):
         status, _, text = await slack.requests.post(body, kind)
         assert status < 500, (body[:40], kind, status)

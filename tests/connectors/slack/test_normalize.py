@@ -44,9 +44,12 @@ def test_recorded(case: dict[str, Any]) -> None:
 
 
 UNTYPED = {
-    "messages: a thread reply that is sent to the channel too", "messages: joined",
-    "messages: an integration without a user", "reactions: on a file", "reactions: author unknown",
-}  # fmt: skip
+    "messages: a thread reply that is sent to the channel too",
+    "messages: joined",
+    "messages: an integration without a user",
+    "reactions: on a file",
+    "reactions: author unknown",
+}
 """Payloads that Slack's documentation shows and its types do not have."""
 
 
@@ -129,17 +132,23 @@ def test_a_guest_of_a_shared_channel_is_nobody(field: str) -> None:
 def test_words_that_stand_in_blocks_alone_are_read() -> None:
     """As the clients send them: `text` is what apps make of it, and may be empty."""
     words = [
-        {"type": "user", "user_id": ME.user}, {"type": "text", "text": " is 2 < 3 &amp; see "},
+        {"type": "user", "user_id": ME.user},
+        {"type": "text", "text": " is 2 < 3 &amp; see "},
         {"type": "link", "url": "https://e.example", "text": "here"},
         {"type": "emoji", "name": "wave"},
-    ]  # fmt: skip
+    ]
     section = {"type": "rich_text_section", "elements": words}
     item = {"type": "rich_text_section", "elements": [{"type": "text", "text": "one"}]}
     listed = {"type": "rich_text_list", "elements": [item]}
     event = {
-        "type": "message", "user": "U0ADA0001", "ts": "1795291534.000200", "channel": "D0ADA0001",
-        "team": ME.team, "text": "", "blocks": [{"type": "rich_text", "elements": [section, listed]}],
-    }  # fmt: skip
+        "type": "message",
+        "user": "U0ADA0001",
+        "ts": "1795291534.000200",
+        "channel": "D0ADA0001",
+        "team": ME.team,
+        "text": "",
+        "blocks": [{"type": "rich_text", "elements": [section, listed]}],
+    }
     body = {"type": "event_callback", "event_id": "Ev1", "team_id": ME.team, "event": event}
     [found] = normalizer().events(body)
     assert isinstance(found, MessageEvent)
@@ -147,16 +156,16 @@ def test_words_that_stand_in_blocks_alone_are_read() -> None:
 
 
 def test_a_forwarded_message_is_named_and_not_taken_for_ones_own_words() -> None:
-    shared = {
-        "is_share": True,
-        "is_msg_unfurl": True,
-        "text": "my secret",
-        "author_id": "U0BOB0001",
-    }
+    shared = {"is_share": True, "is_msg_unfurl": True, "text": "my secret", "author_id": "U0BOB0001"}
     event = {
-        "type": "message", "user": "U0ADA0001", "ts": "1795291534.000200", "channel": "D0ADA0001",
-        "team": ME.team, "text": "", "attachments": [shared],
-    }  # fmt: skip
+        "type": "message",
+        "user": "U0ADA0001",
+        "ts": "1795291534.000200",
+        "channel": "D0ADA0001",
+        "team": ME.team,
+        "text": "",
+        "attachments": [shared],
+    }
     body = {"type": "event_callback", "event_id": "Ev1", "team_id": ME.team, "event": event}
     [found] = normalizer().events(body)
     assert isinstance(found, MessageEvent)
@@ -165,8 +174,13 @@ def test_a_forwarded_message_is_named_and_not_taken_for_ones_own_words() -> None
 
 def test_an_edit_is_no_command() -> None:
     """Slack tells an edit that mentions us as an app_mention with the message's old `ts`."""
-    mention = {"type": "app_mention", "user": "U0ADA0001", "ts": "1795291600.000100",
-               "channel": "C0LAB0001", "text": f"<@{ME.user}> rl reset"}  # fmt: skip
+    mention = {
+        "type": "app_mention",
+        "user": "U0ADA0001",
+        "ts": "1795291600.000100",
+        "channel": "C0LAB0001",
+        "text": f"<@{ME.user}> rl reset",
+    }
     edited = {"edited": {"user": "U0ADA0001", "ts": "1795291700.000000"}}
 
     def events(**event: Any) -> list[str]:
@@ -181,18 +195,26 @@ def test_an_edit_is_no_command() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "names"),
-    [("undo", False), ("u", False), ("stars 0", False), ("good", True), ("stars 4", True)],
+    ("said", "names"), [("undo", False), ("u", False), ("stars 0", False), ("good", True), ("stars 4", True)]
 )
 def test_taking_back_is_about_what_this_person_rated_last(said: str, names: bool) -> None:
-    body = {"command": "/rl", "text": said, "user_id": "U0ADA0001", "team_id": ME.team,
-            "channel_id": "C0LAB0001", "trigger_id": "1.2.3"}  # fmt: skip
+    body = {
+        "command": "/rl",
+        "text": said,
+        "user_id": "U0ADA0001",
+        "team_id": ME.team,
+        "channel_id": "C0LAB0001",
+        "trigger_id": "1.2.3",
+    }
     [slash] = NORMALIZER.events(body, NOW_MS)
-    event = {"type": "app_mention", "user": "U0ADA0001", "ts": "1795291600.000100",
-             "channel": "C0LAB0001", "text": f"<@{ME.user}> rl {said}"}  # fmt: skip
-    [typed] = NORMALIZER.events(
-        {"type": "event_callback", "team_id": ME.team, "event": event}, NOW_MS
-    )
+    event = {
+        "type": "app_mention",
+        "user": "U0ADA0001",
+        "ts": "1795291600.000100",
+        "channel": "C0LAB0001",
+        "text": f"<@{ME.user}> rl {said}",
+    }
+    [typed] = NORMALIZER.events({"type": "event_callback", "team_id": ME.team, "event": event}, NOW_MS)
     for command in (slash, typed):
         assert isinstance(command, CommandEvent)
         assert command.reply_to == ("1795290010.000100" if names else "")
@@ -207,9 +229,15 @@ def test_no_id_of_an_event_names_a_person(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("name", "key"),
-    [("thumbsup", "+1"), (":+1::skin-tone-4:", "+1"), ("👍", "+1"), ("❤️", "heart"), ("poop", "hankey"),
-     ("my-own_1", "my-own_1")],
-)  # fmt: skip
+    [
+        ("thumbsup", "+1"),
+        (":+1::skin-tone-4:", "+1"),
+        ("👍", "+1"),
+        ("❤️", "heart"),
+        ("poop", "hankey"),
+        ("my-own_1", "my-own_1"),
+    ],
+)
 def test_emoji_names(name: str, key: str) -> None:
     assert emoji_key(name) == key
 
@@ -237,9 +265,27 @@ def test_threads_outlive_a_restart() -> None:
 
 
 SPECIAL = st.sampled_from(
-    [f"<@{ME.user}>", "<@U1|ada>", "<", ">", "|", "<!here>", "<#C1|lab>", "&lt;", "&amp;", "<http://a|b>",
-     "<>", "<|>", "<@>", "rl", "/rl", "\x00", "\ud800", "\n"]
-)  # fmt: skip
+    [
+        f"<@{ME.user}>",
+        "<@U1|ada>",
+        "<",
+        ">",
+        "|",
+        "<!here>",
+        "<#C1|lab>",
+        "&lt;",
+        "&amp;",
+        "<http://a|b>",
+        "<>",
+        "<|>",
+        "<@>",
+        "rl",
+        "/rl",
+        "\x00",
+        "\ud800",
+        "\n",
+    ]
+)
 TEXTS = st.lists(SPECIAL | st.text(max_size=5), max_size=12).map("".join)
 
 
@@ -262,15 +308,13 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
-)  # fmt: skip
+)
 
 
 @st.composite
 def damaged(draw: st.DrawFn) -> object:
     """A recorded payload with some of its values replaced by anything."""
-    payload: Any = json.loads(
-        json.dumps(draw(st.sampled_from(list(RECORDINGS.values())))["payload"])
-    )
+    payload: Any = json.loads(json.dumps(draw(st.sampled_from(list(RECORDINGS.values())))["payload"]))
     for _ in range(draw(st.integers(1, 3))):
         place = payload
         while isinstance(place, (dict, list)) and place:

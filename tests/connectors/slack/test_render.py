@@ -22,11 +22,38 @@ JOINER = "\u2060"
 PINGS = re.compile(r"<(?:@[A-Z0-9]|#[A-Z0-9]|!(?:channel|here|everyone|group|subteam|date)\b)")
 NAMES = re.compile(r"@(?:channel|here|everyone|group)\b")
 WORDS = st.sampled_from(
-    ["<!channel>", "<@U0ADA0001>", "<#C0LAB0001>", "<!subteam^S1|@team>", "@here", "@", "<", "!", "<!",
-     "[bank](https://evil.example)", "](", "]", "(https://evil.example)", "![x](https://evil.example)",
-     "[1]: https://evil.example", "<https://evil.example|bank>", "```", "```python", "`", "~~~", "\n",
-     "&lt;!channel&gt;", "&", "😀", "\u202eevil", "\ud800", "a@b.example", "word", "x" * 300]
-)  # fmt: skip
+    [
+        "<!channel>",
+        "<@U0ADA0001>",
+        "<#C0LAB0001>",
+        "<!subteam^S1|@team>",
+        "@here",
+        "@",
+        "<",
+        "!",
+        "<!",
+        "[bank](https://evil.example)",
+        "](",
+        "]",
+        "(https://evil.example)",
+        "![x](https://evil.example)",
+        "[1]: https://evil.example",
+        "<https://evil.example|bank>",
+        "```",
+        "```python",
+        "`",
+        "~~~",
+        "\n",
+        "&lt;!channel&gt;",
+        "&",
+        "😀",
+        "\u202eevil",
+        "\ud800",
+        "a@b.example",
+        "word",
+        "x" * 300,
+    ]
+)
 TEXT = st.lists(WORDS | st.text(max_size=8), max_size=60).map("".join)
 
 
@@ -95,7 +122,7 @@ def test_what_is_streamed_is_the_beginning_of_the_whole(text: str, end: int) -> 
         ("1 < 2 and **bold**, ada@example.org", None),
         ("```", None),
     ],
-)  # fmt: skip
+)
 def test_inert(written: str, shown: str | None) -> None:
     assert render.inert(written).replace(JOINER, "|") == (written if shown is None else shown)
 

@@ -19,14 +19,8 @@ require("slack_sdk")
 from goodbot_connectors.slack.setup import SlackSetup  # noqa: E402  needs slack_sdk
 
 
-def setup_of(
-    slack: FakeSlack, environ: Mapping[str, str] | None = None, mode: str = "socket"
-) -> SlackSetup:
-    given = (
-        {BOT_TOKEN: slack.app.bot_token, APP_TOKEN: slack.app.app_token}
-        if environ is None
-        else environ
-    )
+def setup_of(slack: FakeSlack, environ: Mapping[str, str] | None = None, mode: str = "socket") -> SlackSetup:
+    given = {BOT_TOKEN: slack.app.bot_token, APP_TOKEN: slack.app.app_token} if environ is None else environ
     settings = SlackSettings(api_base=slack.api_url, mode=mode)
     return SlackSetup(Secrets(SPEC.secrets, given), settings)
 
@@ -134,11 +128,7 @@ def test_what_cannot_be_a_secret_is_refused_unasked(name: str, value: str, why: 
 
 def test_what_may_be_a_secret_passes() -> None:
     slack = FakeSlack()
-    good = {
-        BOT_TOKEN: slack.app.bot_token,
-        APP_TOKEN: slack.app.app_token,
-        SIGNING_SECRET: "0af1" * 8,
-    }
+    good = {BOT_TOKEN: slack.app.bot_token, APP_TOKEN: slack.app.app_token, SIGNING_SECRET: "0af1" * 8}
     assert [SlackSetup.malformed(name, f" {value}\n") for name, value in good.items()] == [""] * 3
     assert len({SlackSetup.called(name) for name in good}) == 3
 

@@ -136,9 +136,10 @@ async def test_the_shortcut_asks_for_verdict_reason_and_better_answer(
     said = await host.received(RatingEvent, 3)
     kinds = [(e.kind, e.value, e.text) for e in said]
     assert kinds == [
-        (RatingKind.RATE, -1.0, ""), (RatingKind.COMMENT, None, "too long"),
+        (RatingKind.RATE, -1.0, ""),
+        (RatingKind.COMMENT, None, "too long"),
         (RatingKind.BETTER, None, "4."),
-    ]  # fmt: skip
+    ]
     assert {(e.message_id, e.channel.id, e.user.id) for e in said} == {
         (ref.id, ref.channel.id, slack.people.id("bob"))
     }
@@ -192,9 +193,8 @@ async def test_an_offer_is_ephemeral_and_gone_once_it_is_used(
 
 
 async def test_an_offer_that_cannot_be_taken_away_keeps_no_answer_back(
-    slack: FakeSlack, connector: Any, host: RecordingHost, peer: SlackPeer,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    slack: FakeSlack, connector: Any, host: RecordingHost, peer: SlackPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ref = await answered(connector, host, peer)
     await peer.press(ref, "bad")
     [rated] = await host.received(RatingEvent)
@@ -412,7 +412,7 @@ async def test_reconciling_asks_once_a_start_and_only_tells_differences(
     turns = [
         OpenTurn(turn=f"t{n}", messages=(ref,), reactions=frozenset(k for k in known if k[0] == ref.id))
         for n, ref in enumerate(refs)
-    ]  # fmt: skip
+    ]
     found = {event.message_id: event for event in await connector.reconcile(turns)}
     assert set(found) == {refs[1].id, refs[2].id}
     assert (found[refs[1].id].kind, found[refs[1].id].value) == (RatingKind.RATE, 1.0)
@@ -427,9 +427,7 @@ async def test_a_deleted_message_does_not_stop_reconciling(
 ) -> None:
     refs = [await answered(connector, host, peer) for _ in range(2)]
     slack.workspace.delete(slack.workspace.message(refs[1].channel.id, refs[1].id))
-    slack.workspace.message(refs[0].channel.id, refs[0].id).reactions["-1"] = [
-        slack.people.id("ada")
-    ]
+    slack.workspace.message(refs[0].channel.id, refs[0].id).reactions["-1"] = [slack.people.id("ada")]
     turns = [OpenTurn(turn=str(n), messages=(ref,)) for n, ref in enumerate(refs)]
     [event] = await connector.reconcile(turns)
     assert (event.message_id, event.value) == (refs[0].id, -1.0)

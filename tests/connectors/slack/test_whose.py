@@ -54,11 +54,14 @@ CASES: list[tuple[dict[str, Any], Standing]] = [
     ({"type": "block_actions", "user": {"id": "U1", "team_id": "T0OURS"}}, Standing.OURS),
     ({"type": "block_actions", "user": {"id": "U1", "team_id": "T0THEM"}}, Standing.THEIRS),
     (
-        {"type": "view_submission", "user": {"id": "U1", "team_id": "T0OURS"},
-         "view": {"app_installed_team_id": "T0THEM"}},
+        {
+            "type": "view_submission",
+            "user": {"id": "U1", "team_id": "T0OURS"},
+            "view": {"app_installed_team_id": "T0THEM"},
+        },
         Standing.THEIRS,
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("body", "standing"), CASES)
@@ -77,17 +80,8 @@ def test_what_a_payload_says_of_who_acts(body: dict[str, Any], standing: Standin
         ({"team_id": "T0OURS", "is_stranger": True}, False),
         ({"team_id": "T0OURS", "is_bot": True}, False),
         ({"team_id": "E0ORG", "enterprise_user": {"enterprise_id": "E0ORG"}}, False),
-        (
-            {
-                "team_id": "T0SIDE",
-                "enterprise_user": {"enterprise_id": "E0ORG", "teams": ["T0OURS"]},
-            },
-            True,
-        ),
-        (
-            {"team_id": "T0SIDE", "enterprise_user": {"enterprise_id": "E0X", "teams": ["T0OURS"]}},
-            False,
-        ),
+        ({"team_id": "T0SIDE", "enterprise_user": {"enterprise_id": "E0ORG", "teams": ["T0OURS"]}}, True),
+        ({"team_id": "T0SIDE", "enterprise_user": {"enterprise_id": "E0X", "teams": ["T0OURS"]}}, False),
     ],
 )
 def test_what_slack_says_of_a_person(person: dict[str, Any], ours: bool) -> None:

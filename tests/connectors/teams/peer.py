@@ -43,10 +43,15 @@ class TeamsPeer:
         teams.endpoint = f"http://127.0.0.1:{port}/api/messages"
         self._threads: dict[str, str] = {}
         self.settings = TeamsSettings(
-            app_id=APP_ID, tenant=teams.tenant.id, port=port, service_urls=(teams.service_url,),
-            openid_metadata=teams.openid_metadata, token_endpoint=teams.token_endpoint,
-            edit_interval=0.05, stream_interval=0.02,
-        )  # fmt: skip
+            app_id=APP_ID,
+            tenant=teams.tenant.id,
+            port=port,
+            service_urls=(teams.service_url,),
+            openid_metadata=teams.openid_metadata,
+            token_endpoint=teams.token_endpoint,
+            edit_interval=0.05,
+            stream_interval=0.02,
+        )
         self.environ: Mapping[str, str] = {APP_PASSWORD: PASSWORD}
         self.wrong_environ: Mapping[str, str] = {APP_PASSWORD: f"{PASSWORD[:-4]}9999"}
 
@@ -59,18 +64,28 @@ class TeamsPeer:
         return self.teams.tenant.message(message.channel.id, message.id)
 
     async def say(
-        self, text: str, *, user: str = "ada", room: ChannelKind = ChannelKind.PRIVATE,
-        mention: bool = False, reply_to: str = "", thread: str = "",
+        self,
+        text: str,
+        *,
+        user: str = "ada",
+        room: ChannelKind = ChannelKind.PRIVATE,
+        mention: bool = False,
+        reply_to: str = "",
+        thread: str = "",
         attachments: Sequence[str] = (),
-    ) -> str:  # fmt: skip
+    ) -> str:
         place, root, quote = self.place(room, user), self._threads.get(thread, ""), None
         if reply_to:
             quote = self.teams.tenant.message(place.id, reply_to)
             root = quote.thread
         said = self.people[user].says(
-            text, place, mention=mention, thread=root, quote=quote,
+            text,
+            place,
+            mention=mention,
+            thread=root,
+            quote=quote,
             files=[name.removeprefix("file ") for name in attachments],
-        )  # fmt: skip
+        )
         if thread:
             self._threads.setdefault(thread, said.thread)
         return said.id
@@ -80,18 +95,13 @@ class TeamsPeer:
 
         echo = Account(id="28:5c1e0000-0000-4000-8000-00000000ec40", name="Echo")
         for author in (echo, self.teams.tenant.bot):
-            aad = Account(
-                id=author.id, name=author.name, aad="5c1e0000-0000-4000-8000-0000000000aa"
-            )
+            aad = Account(id=author.id, name=author.name, aad="5c1e0000-0000-4000-8000-0000000000aa")
             Person(account=aad, world=self.teams.world).says(text, self.place(room), mention=True)
 
-    async def react(
-        self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada"
-    ) -> None:
+    async def react(self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada") -> None:
         self.people[user].reacts(
-            self.find(message), *([REACTIONS[new]] if new else []),
-            instead_of=[REACTIONS[old]] if old else [],
-        )  # fmt: skip
+            self.find(message), *([REACTIONS[new]] if new else []), instead_of=[REACTIONS[old]] if old else []
+        )
 
     async def press(self, message: MessageRef, action: str, *, user: str = "ada") -> None:
         person, found = self.people[user], self.find(message)
@@ -130,20 +140,19 @@ class TeamsPeer:
         await self.teams.until(lambda: len(person.dialogs) > open_)
         return person.dialogs[-1]
 
-    async def posts(
-        self, room: ChannelKind = ChannelKind.PRIVATE, user: str = "ada"
-    ) -> Sequence[Post]:
+    async def posts(self, room: ChannelKind = ChannelKind.PRIVATE, user: str = "ada") -> Sequence[Post]:
         names = {root: name for name, root in self._threads.items()}
         return [
             Post(
-                id=message.id, text=message.text or shown(message),
+                id=message.id,
+                text=message.text or shown(message),
                 buttons=tuple(a for a in actions(message) if rating(a)),
                 thread=names.get(message.thread, ""),
             )
             for message in self.people[user].sees(self.place(room, user))
             if message.stream != "informative"  # a progress bar, no message
             and (message.text or room is not ChannelKind.PRIVATE)
-        ]  # fmt: skip
+        ]
 
     async def notices(self, user: str = "ada") -> Sequence[str]:
         """What stands on cards in their own chat."""

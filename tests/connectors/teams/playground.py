@@ -41,12 +41,18 @@ def serve(port: int, endpoint: str, directory: Path) -> Iterator[str]:
     if problem := absent():
         missing(f"the playground cannot be started: {problem}")
     command = [
-        program, HERE / "node_modules/@microsoft/m365agentsplayground/cli.js", "start",
-        "-e", endpoint, "-c", "msteams", "-p", str(port), "--dt",
-    ]  # fmt: skip
-    environ = {
-        "PATH": os.environ.get("PATH", ""), "HOME": str(directory), "TEAMSAPPTESTER_BROWSER": "none",
-    }  # fmt: skip
+        program,
+        HERE / "node_modules/@microsoft/m365agentsplayground/cli.js",
+        "start",
+        "-e",
+        endpoint,
+        "-c",
+        "msteams",
+        "-p",
+        str(port),
+        "--dt",
+    ]
+    environ = {"PATH": os.environ.get("PATH", ""), "HOME": str(directory), "TEAMSAPPTESTER_BROWSER": "none"}
     url = f"http://127.0.0.1:{port}"
     log = directory / "playground.log"
     with (
@@ -129,17 +135,23 @@ class Playground:
     async def tell(self, message: Json, type_: str, **fields: Any) -> None:
         """Any activity about a message: the playground has no button for a reaction."""
         conversation = {
-            "id": message["actionConversationId"], "conversationType": "personal",
+            "id": message["actionConversationId"],
+            "conversationType": "personal",
             "tenantId": self.config["tenantId"],
-        }  # fmt: skip
+        }
         activity: Json = {
-            "type": type_, "id": f"f:{time.monotonic_ns():x}", "channelId": "msteams",
-            "timestamp": "2026-11-21T22:48:30.560Z", "serviceUrl": f"{self.url}/_connector",
-            "from": {"id": self.me["id"], "name": self.me["name"]}, "conversation": conversation,
+            "type": type_,
+            "id": f"f:{time.monotonic_ns():x}",
+            "channelId": "msteams",
+            "timestamp": "2026-11-21T22:48:30.560Z",
+            "serviceUrl": f"{self.url}/_connector",
+            "from": {"id": self.me["id"], "name": self.me["name"]},
+            "conversation": conversation,
             "recipient": {"id": self.bot["id"], "name": self.bot["name"]},
             "channelData": {"tenant": {"id": self.config["tenantId"]}},
-            "replyToId": message["messageId"], **fields,
-        }  # fmt: skip
+            "replyToId": message["messageId"],
+            **fields,
+        }
         await self._post("/_internal/v1/customActivities", activity)
 
     async def answer(self, like: str = "", place: str = "") -> Json:
@@ -160,8 +172,9 @@ class Playground:
     def _about(self, message: Json) -> Json:
         return {
             "conversation": {"id": message["actionConversationId"]},
-            "from": {"id": self.me["id"]}, "replyToId": message["messageId"],
-        }  # fmt: skip
+            "from": {"id": self.me["id"]},
+            "replyToId": message["messageId"],
+        }
 
     async def _post(self, path: str, body: Json) -> Json:
         async with self.http.post(self.url + path, json=body) as response:
@@ -175,15 +188,10 @@ class Playground:
             if event["action"] == "typing":
                 self.typing += 1
             if "message" in event:
-                message = {
-                    **event["message"],
-                    "actionConversationId": event["actionConversationId"],
-                }
+                message = {**event["message"], "actionConversationId": event["actionConversationId"]}
                 kept = self.shown.get(message["messageId"], {})
                 post = kept.get("postConversationId")
-                self.shown[message["messageId"]] = (
-                    {"postConversationId": post} if post else {}
-                ) | message
+                self.shown[message["messageId"]] = ({"postConversationId": post} if post else {}) | message
 
 
 @contextlib.asynccontextmanager

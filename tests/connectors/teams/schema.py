@@ -73,6 +73,10 @@ def check_cards(found: Iterable[Json]) -> None:
     listed = json.dumps(list(found))
     done = subprocess.run(
         [node(), HERE / "teams_cards.mjs"],
-        input=listed, capture_output=True, text=True, timeout=patience(120), check=True,
-    )  # fmt: skip
+        input=listed,
+        capture_output=True,
+        text=True,
+        timeout=patience(120),
+        check=True,
+    )
     assert not done.stdout, done.stdout

@@ -44,12 +44,32 @@ def refused(host: RecordingHost) -> bool:
 # Calls of Teams
 
 FORGERIES = (
-    "no header", "no token", "another scheme", "a word", "three parts of nothing", "two tokens",
-    "another issuer", "the emulator's issuer", "a skill's token", "no issuer", "another audience",
-    "no audience", "an empty audience", "expired ten minutes ago", "no expiry", "good in ten minutes",
-    "another service", "no service", "an unknown key", "no key", "another key of the same name",
-    "no signature", "another body", "no algorithm", "a shared secret",
-)  # fmt: skip
+    "no header",
+    "no token",
+    "another scheme",
+    "a word",
+    "three parts of nothing",
+    "two tokens",
+    "another issuer",
+    "the emulator's issuer",
+    "a skill's token",
+    "no issuer",
+    "another audience",
+    "no audience",
+    "an empty audience",
+    "expired ten minutes ago",
+    "no expiry",
+    "good in ten minutes",
+    "another service",
+    "no service",
+    "an unknown key",
+    "no key",
+    "another key of the same name",
+    "no signature",
+    "another body",
+    "no algorithm",
+    "a shared secret",
+)
 
 
 @pytest.mark.parametrize("name", FORGERIES)
@@ -66,9 +86,7 @@ def test_every_forgery_that_the_fake_knows_is_tried(teams: FakeTeams) -> None:
     assert set(FORGERIES) == set(forgeries(teams.identity, teams.service_url))
 
 
-async def test_teamss_own_call_is_let_in(
-    teams: FakeTeams, connector: Any, host: RecordingHost
-) -> None:
+async def test_teamss_own_call_is_let_in(teams: FakeTeams, connector: Any, host: RecordingHost) -> None:
     status, _ = await teams.post(hello(teams), teams.identity.header(teams.service_url))
     assert status == 200
     assert len(host.events) == 1
@@ -78,7 +96,7 @@ async def test_teamss_own_call_is_let_in(
     ("seconds", "status"),
     [({"exp": -240}, 200), ({"exp": -360}, 401), ({"nbf": 240}, 200), ({"nbf": 360}, 401)],
     ids=["ended 4 minutes ago", "ended 6 minutes ago", "begins in 4 minutes", "begins in 6 minutes"],
-)  # fmt: skip
+)
 async def test_clocks_may_differ_by_five_minutes(
     seconds: dict[str, int], status: int, teams: FakeTeams, connector: Any
 ) -> None:
@@ -110,11 +128,15 @@ async def test_a_key_that_is_not_endorsed_for_teams_is_none(
 @pytest.mark.parametrize(
     "changed",
     [
-        {"serviceUrl": None}, {"serviceUrl": ""}, {"serviceUrl": "https://smba.example/emea/"},
-        {"channelId": "webchat"}, {"channelId": "emulator"}, {"channelId": None},
+        {"serviceUrl": None},
+        {"serviceUrl": ""},
+        {"serviceUrl": "https://smba.example/emea/"},
+        {"channelId": "webchat"},
+        {"channelId": "emulator"},
+        {"channelId": None},
     ],
     ids=str,
-)  # fmt: skip
+)
 async def test_a_good_token_for_another_activity_is_refused(
     changed: Json, teams: FakeTeams, connector: Any, host: RecordingHost
 ) -> None:
@@ -129,9 +151,7 @@ async def test_a_good_token_for_another_activity_is_refused(
 async def test_what_is_no_activity_is_a_bad_request(
     body: bytes, teams: FakeTeams, connector: Any, host: RecordingHost
 ) -> None:
-    headers = {
-        "Authorization": teams.identity.header(teams.service_url), "Content-Type": "application/json",
-    }  # fmt: skip
+    headers = {"Authorization": teams.identity.header(teams.service_url), "Content-Type": "application/json"}
     async with (
         aiohttp.ClientSession() as http,
         http.post(teams.endpoint, data=body, headers=headers) as answer,
@@ -142,9 +162,7 @@ async def test_what_is_no_activity_is_a_bad_request(
 
 async def test_only_json_is_read_and_only_at_one_path(teams: FakeTeams, connector: Any) -> None:
     async with aiohttp.ClientSession() as http:
-        async with http.post(
-            teams.endpoint, data="{}", headers={"Content-Type": "text/plain"}
-        ) as a:
+        async with http.post(teams.endpoint, data="{}", headers={"Content-Type": "text/plain"}) as a:
             assert a.status == 415
         async with http.get(teams.endpoint) as b:
             assert b.status == 405
@@ -246,12 +264,7 @@ async def test_a_key_that_is_none_or_has_no_name_is_left_out(clock: VirtualClock
     unnamed = {name: value for name, value in good.items() if name != "kid"}
 
     async def fetch(url: str) -> Json:
-        broken = [
-            {"kid": "a", "kty": "RSA"},
-            {"kid": "b"},
-            "c",
-            {"kid": "d", "kty": "oct", "k": "A"},
-        ]
+        broken = [{"kid": "a", "kty": "RSA"}, {"kid": "b"}, "c", {"kid": "d", "kty": "oct", "k": "A"}]
         return {"jwks_uri": "x", "keys": [*broken, unnamed, good]}
 
     keys = SigningKeys("https://keys.example/openid", fetch, clock)
@@ -347,10 +360,12 @@ async def test_no_token_goes_to_a_host_that_is_none_of_teamss(
         ("https://own.example/bot/", True),
         ("https://own.example:444/bot/", False),
         ("http://own.example/", False),
-        ("https://[half", False), ("", False), ("smba.trafficmanager.net", False),
+        ("https://[half", False),
+        ("", False),
+        ("smba.trafficmanager.net", False),
         ("http://127.0.0.1:3978/", False),
     ],
-)  # fmt: skip
+)
 def test_addresses_are_known_by_scheme_host_and_port(url: str, allowed: bool) -> None:
     settings = TeamsSettings(app_id=APP_ID, service_urls=("https://own.example/",))
     assert ServiceUrls(settings).allows(url) is allowed

@@ -45,9 +45,11 @@ def section(peer: TeamsPeer) -> Json:
     changed = ("app_id", "tenant", "port", "service_urls", "openid_metadata", "token_endpoint")
     found = {name: settings[name] for name in changed}
     return found | {
-        "service_urls": list(found["service_urls"]), "owners": [peer.people["ada"].id],
-        "edit_interval": 0.05, "stream_interval": 0.02,
-    }  # fmt: skip
+        "service_urls": list(found["service_urls"]),
+        "owners": [peer.people["ada"].id],
+        "edit_interval": 0.05,
+        "stream_interval": 0.02,
+    }
 
 
 def said(teams: FakeTeams, text: str = "hello") -> Json:

@@ -21,14 +21,15 @@ from tests.support import free_port, missing
 
 Json = dict[str, Any]
 CARD: Json = {
-    "type": "AdaptiveCard", "version": "1.5",
+    "type": "AdaptiveCard",
+    "version": "1.5",
     "body": [
         {"type": "TextBlock", "text": "Why?"},
         {"type": "Input.Text", "id": "reason", "label": "Reason", "isRequired": True},
         {"type": "TextBlock", "text": "hidden", "isVisible": False},
     ],
     "actions": [{"type": "Action.Submit", "title": "Send", "data": {"form": "why"}}],
-}  # fmt: skip
+}
 ATTACHED = {"contentType": "application/vnd.microsoft.card.adaptive", "content": CARD}
 
 
@@ -48,9 +49,12 @@ class Bot:
 
     async def log_in(self, **other: str) -> tuple[int, Json]:
         form = {
-            "grant_type": "client_credentials", "client_id": APP_ID, "client_secret": PASSWORD,
-            "scope": SCOPE, **other,
-        }  # fmt: skip
+            "grant_type": "client_credentials",
+            "client_id": APP_ID,
+            "client_secret": PASSWORD,
+            "scope": SCOPE,
+            **other,
+        }
         async with self.http.post(self.teams.token_endpoint, data=form) as answer:
             return answer.status, await answer.json()
 
@@ -59,9 +63,7 @@ class Bot:
         _, login = await self.log_in()
         headers = {"Authorization": f"Bearer {login['access_token']}"}
         url = f"{self.teams.service_url}v3/conversations{path}"
-        async with self.http.request(
-            method, url, json=body, headers=headers, params=query
-        ) as answer:
+        async with self.http.request(method, url, json=body, headers=headers, params=query) as answer:
             return answer.status, await answer.json()
 
     async def say(self, text: str, place: str, **more: Any) -> tuple[int, Json]:
@@ -171,9 +173,7 @@ async def test_a_bot_changes_its_own_messages_only(teams: FakeTeams, bot: Bot) -
     _, sent = await bot.say("Hi.", ada.chat.id)
     assert (await bot.call("DELETE", f"/{ada.chat.id}/activities/{sent['id']}"))[0] == 200
     assert ada.sees() == []
-    assert (await bot.call("PUT", f"/{ada.chat.id}/activities/{sent['id']}", message("x")))[
-        0
-    ] == 404
+    assert (await bot.call("PUT", f"/{ada.chat.id}/activities/{sent['id']}", message("x")))[0] == 404
 
 
 async def test_what_is_empty_too_long_or_nowhere_is_refused(teams: FakeTeams, bot: Bot) -> None:
@@ -186,9 +186,7 @@ async def test_what_is_empty_too_long_or_nowhere_is_refused(teams: FakeTeams, bo
     assert (await bot.say("x", lab.id))[0] == 403
 
 
-async def test_a_chat_is_opened_with_those_only_who_have_the_app(
-    teams: FakeTeams, bot: Bot
-) -> None:
+async def test_a_chat_is_opened_with_those_only_who_have_the_app(teams: FakeTeams, bot: Bot) -> None:
     ada, bob = teams.person("Ada"), teams.person("Bob")
     chat = ada.chat.id
     data = {"tenant": {"id": teams.tenant.id}}
@@ -325,9 +323,7 @@ async def _true(value: bool) -> bool:
     return value
 
 
-async def test_a_bot_that_fails_is_told_again_and_one_that_refuses_is_not(
-    teams: FakeTeams, bot: Bot
-) -> None:
+async def test_a_bot_that_fails_is_told_again_and_one_that_refuses_is_not(teams: FakeTeams, bot: Bot) -> None:
     ada = teams.person("Ada")
     bot.status = 503
     ada.says("hello")

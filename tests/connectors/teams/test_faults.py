@@ -39,10 +39,14 @@ async def app(peer: TeamsPeer, teams: FakeTeams, tmp_path: Path) -> AsyncIterato
     async with contextlib.AsyncExitStack() as ending:
         app = await ending.enter_async_context(
             goodbot(
-                tmp_path / "bot", plugin, section(peer), peer.environ,
-                fake=Fake(tmp_path / "fake"), clock=teams.clock,
+                tmp_path / "bot",
+                plugin,
+                section(peer),
+                peer.environ,
+                fake=Fake(tmp_path / "fake"),
+                clock=teams.clock,
             )
-        )  # fmt: skip
+        )
         yield app
         time = asyncio.create_task(_time_passes(teams))  # for what is still to be told
         await ending.aclose()
@@ -155,9 +159,7 @@ async def test_somebody_who_pressed_in_vain_is_told(
 
 
 @PATIENT
-async def test_whatever_comes_again_is_one_rating(
-    teams: FakeTeams, peer: TeamsPeer, app: App
-) -> None:
+async def test_whatever_comes_again_is_one_rating(teams: FakeTeams, peer: TeamsPeer, app: App) -> None:
     answer, ada = await answered(peer, app), peer.people["ada"]
     ada.reacts(answer, "like")
     ada.reacts(answer, "heart")
@@ -171,9 +173,11 @@ async def test_whatever_comes_again_is_one_rating(
     assert await rated(app) == [(1.0,)]
     told = await rows(app.store, "SELECT kind, source FROM events ORDER BY kind, source")
     assert told == [
-        ("rate", "button"), ("rate", "reaction:heart"), ("rate", "reaction:like"),
+        ("rate", "button"),
+        ("rate", "reaction:heart"),
+        ("rate", "reaction:like"),
         ("retract", "reaction:heart"),
-    ]  # fmt: skip
+    ]
     assert len(await peer.posts()) == 1, "a question that comes again is answered once"
 
 
@@ -186,9 +190,7 @@ async def test_a_reaction_on_somebody_else_s_message_is_no_rating(
 
     bob = peer.people["bob"].says("mine", peer.lab)
     for place in (bob, answer):
-        forged = activities.reaction(
-            teams.tenant, teams.service_url, place, ada.account, added=["like"]
-        )
+        forged = activities.reaction(teams.tenant, teams.service_url, place, ada.account, added=["like"])
         teams.tell(forged | {"replyToId": "1700000000000"})
     await teams.settled()
     assert await rated(app) == []
@@ -257,9 +259,7 @@ async def test_a_limit_in_the_middle_of_a_stream_costs_no_words(
     assert len([call for call in teams.calls if call.status == 429]) == 1
 
 
-async def streaming(
-    peer: TeamsPeer, host: RecordingHost, connector: Connector
-) -> tuple[Any, Message]:
+async def streaming(peer: TeamsPeer, host: RecordingHost, connector: Connector) -> tuple[Any, Message]:
     """An answer whose beginning Ada sees."""
     await peer.say("hello")
     [asked] = await host.received(MessageEvent)
@@ -396,11 +396,20 @@ async def test_nobody_is_written_to_who_has_not_installed_the_app(
 @pytest.mark.parametrize(
     "body",
     [
-        b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b"[" * 100_000, b'{"type": []}',
-        b'{"type": "message"}', b'{"type": "message", "from": [], "conversation": {"id": {}}}',
-        b'{"type": "invoke", "name": {}, "value": []}', b'{"type": "message", "timestamp": "never"}',
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'"x"',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"type": []}',
+        b'{"type": "message"}',
+        b'{"type": "message", "from": [], "conversation": {"id": {}}}',
+        b'{"type": "invoke", "name": {}, "value": []}',
+        b'{"type": "message", "timestamp": "never"}',
     ],
-)  # fmt: skip
+)
 async def test_signed_nonsense_is_no_error_of_ours(
     teams: FakeTeams, peer: TeamsPeer, host: RecordingHost, connector: Connector, body: bytes
 ) -> None:

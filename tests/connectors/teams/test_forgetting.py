@@ -22,9 +22,8 @@ from tests.end_to_end.beside import goodbot
 async def app(peer: TeamsPeer, tmp_path: Path) -> AsyncIterator[App]:
     async with contextlib.AsyncExitStack() as ending:
         yield await ending.enter_async_context(
-            goodbot(tmp_path / "bot", plugin, section(peer), peer.environ,
-                    fake=Fake(tmp_path / "fake"))
-        )  # fmt: skip
+            goodbot(tmp_path / "bot", plugin, section(peer), peer.environ, fake=Fake(tmp_path / "fake"))
+        )
 
 
 async def card(peer: TeamsPeer, word: str) -> Message:
@@ -74,6 +73,4 @@ async def test_whoever_is_forgotten_is_told_so_and_nothing_names_them(
     assert bob.id in await kept(app)
     ada.says("hello again")
     await teams.settled()
-    assert f"conversation:{ada.chat.id}" in await kept(app), (
-        "who comes back is found after a restart"
-    )
+    assert f"conversation:{ada.chat.id}" in await kept(app), "who comes back is found after a restart"

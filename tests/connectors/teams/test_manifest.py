@@ -54,10 +54,11 @@ def test_the_manifest_is_what_microsofts_schema_wants(
 def test_the_schema_would_notice(schema: dict[str, Any]) -> None:
     made = manifest.manifest(SETTINGS)
     for broken in (
-        {**made, "accentColor": "blue"}, {**made, "slashCommands": []},
+        {**made, "accentColor": "blue"},
+        {**made, "slashCommands": []},
         {**made, "bots": [{**made["bots"][0], "botId": "goodbot"}]},
         {name: value for name, value in made.items() if name != "icons"},
-    ):  # fmt: skip
+    ):
         assert not jsonschema.Draft4Validator(schema).is_valid(broken)
 
 
@@ -115,11 +116,7 @@ def pixels(png: bytes) -> tuple[int, list[tuple[int, ...]]]:
     raw = zlib.decompress(data)
     row = 1 + 4 * side
     assert len(raw) == side * row
-    found = [
-        tuple(raw[y * row + 1 + 4 * x : y * row + 5 + 4 * x])
-        for y in range(side)
-        for x in range(side)
-    ]
+    found = [tuple(raw[y * row + 1 + 4 * x : y * row + 5 + 4 * x]) for y in range(side) for x in range(side)]
     return side, found
 
 

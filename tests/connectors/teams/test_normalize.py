@@ -28,14 +28,14 @@ EVERY = pytest.mark.parametrize("case", RECORDINGS.values(), ids=RECORDINGS.keys
 
 def normalizer(**other: Any) -> Normalizer:
     """One that has answered in each of the recorded conversations."""
-    conversations = {
-        case["payload"]["conversation"]["id"].partition(";")[0] for case in RECORDINGS.values()
-    }
+    conversations = {case["payload"]["conversation"]["id"].partition(";")[0] for case in RECORDINGS.values()}
     values = reactions.values(SETTINGS.good, SETTINGS.bad, reaction_key)
     known = {
-        "account": "6b00d807-60a0-4d00-8b07-00000000f4c3", "tenant": TENANT, "values": values,
+        "account": "6b00d807-60a0-4d00-8b07-00000000f4c3",
+        "tenant": TENANT,
+        "values": values,
         "answers": {f"{one} {OURS}": TURN for one in conversations},
-    }  # fmt: skip
+    }
     return Normalizer(**{**known, **other})
 
 
@@ -103,23 +103,27 @@ def html_only(html: str, *mentions: tuple[str, str, str], recording: str = "pers
     """A message whose client sent no text but the HTML copy, with the given mentions."""
     payload = RECORDINGS[f"messages: {recording}"]["payload"]
     return {
-        **payload, "text": None,
+        **payload,
+        "text": None,
         "attachments": [{"contentType": "text/html", "content": html}],
         "entities": [
             {"type": "mention", "text": text, "mentioned": {"id": id_, "name": name}}
             for text, id_, name in mentions
         ],
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(
     ("type_", "name"),
     [
-        ("image/*", "image"), ("video/mp4; codecs=x", "video"), ("Audio/MPEG", "audio"),
-        ("application/vnd.microsoft.card.adaptive", "card"), ("application/vnd.microsoft.card.hero", "card"),
+        ("image/*", "image"),
+        ("video/mp4; codecs=x", "video"),
+        ("Audio/MPEG", "audio"),
+        ("application/vnd.microsoft.card.adaptive", "card"),
+        ("application/vnd.microsoft.card.hero", "card"),
         ("application/vnd.microsoft.teams.messagereference", "file"),
     ],
-)  # fmt: skip
+)
 def test_a_message_that_is_nothing_but_what_came_with_it_is_one(type_: str, name: str) -> None:
     payload = html_only("<div></div>")
     payload["attachments"].append({"contentType": type_, "content": {"body": [{"text": "x"}]}})
@@ -132,19 +136,13 @@ def test_a_message_that_is_nothing_but_what_came_with_it_is_one(type_: str, name
     ("html", "words"),
     [
         ("<div>hello there</div>", "hello there"),
-        (
-            "<p>2 &lt; 3 &amp;&amp; a&gt;b&nbsp;&#39;x&#x27; &quot;y&quot;</p>",
-            "2 < 3 && a>b 'x' \"y\"",
-        ),
+        ("<p>2 &lt; 3 &amp;&amp; a&gt;b&nbsp;&#39;x&#x27; &quot;y&quot;</p>", "2 < 3 && a>b 'x' \"y\""),
         ("<p>one</p><p>&nbsp;</p><p>two<br>three</p>", "one\ntwo\nthree"),
         ("<div>a\n   <b>b</b><i>c</i>  d</div>\n<ul>\n<li>e</li><li>f</li></ul>", "a bc d\ne\nf"),
         ("<pre><code>if x:\n    y()\n</code></pre>", "if x:\n    y()"),
         ('see <a href="https://example.org/?a=1&b=2">this</a>', "see this"),
         ("&lt;data&gt; is &lt;at&gt;kept&lt;/at&gt;", "<data> is <at>kept</at>"),
-        (
-            'well <img itemtype="http://schema.skype.com/Emoji" alt="😀" src="x"> done',
-            "well 😀 done",
-        ),
+        ('well <img itemtype="http://schema.skype.com/Emoji" alt="😀" src="x"> done', "well 😀 done"),
         ('<emoji id="smile" alt="🙂" title="Smile"></emoji>', "🙂"),
         (
             '<blockquote itemscope itemtype="http://schema.skype.com/Reply" itemid="1"><strong>goodbot'
@@ -167,9 +165,7 @@ def test_without_a_text_the_words_of_the_html_copy_are_read(html: str, words: st
         assert isinstance(event, CommandEvent)
         assert event.name == "why"
     else:
-        assert [event.text for event in found if isinstance(event, MessageEvent)] == [words][
-            : bool(words)
-        ]
+        assert [event.text for event in found if isinstance(event, MessageEvent)] == [words][: bool(words)]
 
 
 def test_a_text_is_believed_and_not_its_copy() -> None:
@@ -182,20 +178,17 @@ def test_a_text_is_believed_and_not_its_copy() -> None:
 @pytest.mark.parametrize(
     "written",
     [
-        "<at>Good &amp; Bot</at>", '<at id="0">Good &amp; Bot</at>',
+        "<at>Good &amp; Bot</at>",
+        '<at id="0">Good &amp; Bot</at>',
         '<span itemtype="http://schema.skype.com/Mention" itemscope itemid="0">Good &amp; <b>Bot</b></span>',
     ],
-)  # fmt: skip
-@pytest.mark.parametrize(
-    "told", ["<at>Good &amp; Bot</at>", '<at id="0">Good & Bot</at>', "Good & Bot"]
 )
+@pytest.mark.parametrize("told", ["<at>Good &amp; Bot</at>", '<at id="0">Good & Bot</at>', "Good & Bot"])
 def test_mentions_of_the_html_copy_are_ours_and_names(written: str, told: str) -> None:
     payload = RECORDINGS["messages: channel with a mention"]["payload"]
     html = f"<p>{written}&nbsp;ask <at>Ada</at> of Good &amp; Bot</p>"
     mentions = (told, payload["recipient"]["id"], "Good & Bot"), ("<at>Ada</at>", "29:l", "Ada L.")
-    [event] = NORMALIZER.events(
-        html_only(html, *mentions, recording="channel with a mention"), NOW_MS
-    )
+    [event] = NORMALIZER.events(html_only(html, *mentions, recording="channel with a mention"), NOW_MS)
     assert isinstance(event, MessageEvent)
     assert event.text == "ask Ada L. of Good & Bot"
     assert NORMALIZER.events(html_only(html, recording="channel with a mention"), NOW_MS) == ()
@@ -206,9 +199,7 @@ def test_whatever_html_comes_never_raises(html: str) -> None:
     NORMALIZER.events(html_only(html), NOW_MS)
 
 
-@pytest.mark.parametrize(
-    "sign", ["<!--", "<a ", '<a b="', "</", "<![", "<at>", "<blockquote>", "&#"]
-)
+@pytest.mark.parametrize("sign", ["<!--", "<a ", '<a b="', "</", "<![", "<at>", "<blockquote>", "&#"])
 def test_a_long_message_of_broken_html_takes_no_longer_than_its_length(sign: str) -> None:
     """Each took minutes with html.parser, which reads the rest of the text again for each sign."""
     NORMALIZER.events(html_only(sign * (120_000 // len(sign))), NOW_MS)
@@ -231,11 +222,15 @@ def test_a_conversation_of_an_unknown_kind_is_not_taken_for_private() -> None:
 @pytest.mark.parametrize(
     ("timestamp", "ms"),
     [
-        ("2026-11-21T22:48:29.9699999Z", 1795301309970), ("2026-11-21T22:48:29", 1795301309000),
-        ("2026-11-21T23:48:29.969+01:00", 1795301309969), ("", NOW_MS), ("soon", NOW_MS),
-        ("0001-01-01T00:00:00Z", 0), ("9999-12-31T23:59:59.999-14:00", 253402351199999),
+        ("2026-11-21T22:48:29.9699999Z", 1795301309970),
+        ("2026-11-21T22:48:29", 1795301309000),
+        ("2026-11-21T23:48:29.969+01:00", 1795301309969),
+        ("", NOW_MS),
+        ("soon", NOW_MS),
+        ("0001-01-01T00:00:00Z", 0),
+        ("9999-12-31T23:59:59.999-14:00", 253402351199999),
     ],
-)  # fmt: skip
+)
 def test_times_as_teams_and_others_write_them(timestamp: str, ms: int) -> None:
     payload = {**RECORDINGS["messages: personal"]["payload"], "timestamp": timestamp}
     [event] = NORMALIZER.events(payload, NOW_MS)
@@ -270,9 +265,7 @@ def test_the_form_of_a_card_is_about_the_message_under_which_the_button_stood() 
     assert presses.read(card["actions"][0]["data"]) == ("form", (TURN, OURS))
 
 
-@pytest.mark.parametrize(
-    "name", [n for n, c in RECORDINGS.items() if c["payload"]["type"] == "invoke"]
-)
+@pytest.mark.parametrize("name", [n for n, c in RECORDINGS.items() if c["payload"]["type"] == "invoke"])
 def test_feedback_is_answered_with_nothing_and_every_invoke_with_something(name: str) -> None:
     payload = RECORDINGS[name]["payload"]
     body = feedback.answer(payload, "")
@@ -287,7 +280,7 @@ ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
-)  # fmt: skip
+)
 
 
 @st.composite

@@ -30,9 +30,7 @@ TURN = "5f1e0c7a9b3d2468"
 ANSWER = Reply(text="An answer.", turn=TURN, buttons=THUMBS)
 
 
-def told(
-    event: Event, text: str, *, offer: bool = False, outcome: Outcome = Outcome.ACCEPTED
-) -> Receipt:
+def told(event: Event, text: str, *, offer: bool = False, outcome: Outcome = Outcome.ACCEPTED) -> Receipt:
     """What the core says to an event."""
     given = retry_row() if offer else ()
     return Receipt(event_id=event.event_id, outcome=outcome, text=text, turn=TURN, offer=given)
@@ -41,9 +39,7 @@ def told(
 class Room:
     """Ada has asked in private and in the lab, and has an answer to each."""
 
-    def __init__(
-        self, teams: FakeTeams, connector: Connector, host: RecordingHost, lab: Any
-    ) -> None:
+    def __init__(self, teams: FakeTeams, connector: Connector, host: RecordingHost, lab: Any) -> None:
         self.teams, self.connector, self.host, self.lab = teams, connector, host, lab
         self.ada = teams.person("Ada")
 
@@ -65,9 +61,7 @@ class Room:
 
 
 @pytest.fixture
-async def room(
-    teams: FakeTeams, peer: TeamsPeer, connector: Connector, host: RecordingHost
-) -> Room:
+async def room(teams: FakeTeams, peer: TeamsPeer, connector: Connector, host: RecordingHost) -> Room:
     return Room(teams, connector, host, peer.lab)
 
 

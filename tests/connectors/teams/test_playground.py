@@ -146,8 +146,10 @@ async def test_teams_s_own_feedback_is_a_rating_and_its_words_a_reason(
     rate, why = await host.received(RatingEvent, 2)
     assert (rate.kind, rate.value, rate.turn, rate.source) == (RatingKind.RATE, 1.0, TURN, "button")
     assert (why.kind, why.text, why.message_id) == (
-        RatingKind.COMMENT, "Short and right.", shown["messageId"],
-    )  # fmt: skip
+        RatingKind.COMMENT,
+        "Short and right.",
+        shown["messageId"],
+    )
 
 
 async def test_its_own_invoke_names_no_message_and_is_answered_all_the_same(

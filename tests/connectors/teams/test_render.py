@@ -18,9 +18,7 @@ from tests.connectors import parsing
 PRIVATE = ChannelRef(connector="teams", account="a", id="a:1", kind=ChannelKind.PRIVATE)
 SHARED = ChannelRef(connector="teams", account="a", id="19:1@thread.v2", kind=ChannelKind.SHARED)
 TURN = "5f1e0c7a9b3d2468"
-TEXTS = st.text(st.sampled_from("ab @!<>[]()`*_#-\n\t/é🙂\u202e"), max_size=120) | st.text(
-    max_size=80
-)
+TEXTS = st.text(st.sampled_from("ab @!<>[]()`*_#-\n\t/é🙂\u202e"), max_size=120) | st.text(max_size=80)
 
 
 def actions(card: dict[str, object]) -> list[str]:
@@ -103,8 +101,7 @@ def test_what_would_act_by_itself_is_switched_off(written: str, shown: str) -> N
 
 
 @pytest.mark.parametrize(
-    "code",
-    ["```py\nprint('@you <b>')\n```", "before\n```\n![x](y)\n```\nafter", "```\nnot closed <b>"],
+    "code", ["```py\nprint('@you <b>')\n```", "before\n```\n![x](y)\n```\nafter", "```\nnot closed <b>"]
 )
 def test_code_blocks_stay_as_they_are(code: str) -> None:
     assert render.inert(code).replace("  \n", "\n") == code
@@ -165,9 +162,7 @@ def test_only_the_first_message_of_a_long_answer_is_streamed() -> None:
 def test_a_stream_is_told_as_teams_wants_it() -> None:
     first = render.stream("informative", "Thinking…", sequence=1)
     assert first["type"] == "typing"
-    assert first["entities"] == [
-        {"type": "streaminfo", "streamType": "informative", "streamSequence": 1}
-    ]
+    assert first["entities"] == [{"type": "streaminfo", "streamType": "informative", "streamSequence": 1}]
     [answer] = render.answers(PRIVATE, Reply(text="4.", turn=TURN, buttons=THUMBS))
     last = render.final(answer, "s1")
     assert last["type"] == "message"

@@ -30,12 +30,12 @@ async def microsoft() -> AsyncIterator[FakeTeams]:
 
 def setup_of(microsoft: FakeTeams, password: str = PASSWORD, **settings: Any) -> TeamsSetup:
     known = {
-        "app_id": APP_ID, "tenant": microsoft.tenant.id,
-        "openid_metadata": microsoft.openid_metadata, "token_endpoint": microsoft.token_endpoint,
-    }  # fmt: skip
-    return TeamsSetup(
-        Secrets(SPEC.secrets, {APP_PASSWORD: password}), TeamsSettings(**{**known, **settings})
-    )
+        "app_id": APP_ID,
+        "tenant": microsoft.tenant.id,
+        "openid_metadata": microsoft.openid_metadata,
+        "token_endpoint": microsoft.token_endpoint,
+    }
+    return TeamsSetup(Secrets(SPEC.secrets, {APP_PASSWORD: password}), TeamsSettings(**{**known, **settings}))
 
 
 async def test_the_secret_says_whose_it_is(microsoft: FakeTeams) -> None:
@@ -108,10 +108,14 @@ def test_the_manifest_is_the_package_of_this_app() -> None:
 @pytest.mark.parametrize(
     ("value", "word"),
     [
-        ("", "empty"), (" ", "empty"), ("0d5e5f0e-0000-4000-8000-00000000000b", "ID"),
-        ("abc", "whole"), ("fake~8Q.with a space in it", "whole"), ("fake~8Q.üüüüüüüüüüüü", "whole"),
+        ("", "empty"),
+        (" ", "empty"),
+        ("0d5e5f0e-0000-4000-8000-00000000000b", "ID"),
+        ("abc", "whole"),
+        ("fake~8Q.with a space in it", "whole"),
+        ("fake~8Q.üüüüüüüüüüüü", "whole"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_a_secret_is_told(value: str, word: str) -> None:
     told = TeamsSetup.malformed(APP_PASSWORD, value)
     assert word in told

@@ -61,13 +61,15 @@ class Chat:
         """The pieces that Teams took, by kind and text; a message and an edit are kinds, too."""
         return [
             (
-                next((e["streamType"] for e in call.body.get("entities", ()) if "streamType" in e),
-                     "edit" if call.operation == "update" else call.body["type"]),
+                next(
+                    (e["streamType"] for e in call.body.get("entities", ()) if "streamType" in e),
+                    "edit" if call.operation == "update" else call.body["type"],
+                ),
                 call.body.get("text", ""),
             )
             for call in self.teams.calls
             if call.status < 300
-        ]  # fmt: skip
+        ]
 
 
 @pytest.fixture
@@ -100,9 +102,11 @@ async def test_it_thinks_then_writes_then_ends(chat: Chat) -> None:
     await chat.passes(2.0)
     [ref] = await chat.ended(stream.finish(WHOLE))
     assert chat.told() == [
-        ("informative", render.THINKING), ("streaming", "It begins"), ("streaming", "It begins and"),
+        ("informative", render.THINKING),
+        ("streaming", "It begins"),
+        ("streaming", "It begins and"),
         ("final", "It begins and ends."),
-    ]  # fmt: skip
+    ]
     [shown] = chat.ada.sees()
     assert (shown.id, shown.text, shown.stream) == (ref.id, "It begins and ends.", "final")
     assert (shown.feedback, shown.edited) == ("default", False)
@@ -240,15 +244,15 @@ async def test_in_a_channel_the_message_grows_by_edits_in_its_thread(chat: Chat)
     await chat.passes(3)
     [ref] = await chat.ended(stream.finish(WHOLE))
     assert chat.told() == [
-        ("message", "It begins"), ("edit", "It begins and"), ("edit", "It begins and ends."),
-    ]  # fmt: skip
+        ("message", "It begins"),
+        ("edit", "It begins and"),
+        ("edit", "It begins and ends."),
+    ]
     [shown] = chat.ada.sees(chat.lab)
     assert (shown.id, shown.thread, shown.feedback) == (ref.id, channel.thread, "")
 
 
-async def test_a_message_that_takes_no_edits_is_followed_by_one_other_and_no_more(
-    chat: Chat,
-) -> None:
+async def test_a_message_that_takes_no_edits_is_followed_by_one_other_and_no_more(chat: Chat) -> None:
     stream = chat.connector.stream(await chat.asked(shared=True))
     await stream.append("It begins")
     await chat.passes(1)

@@ -45,9 +45,7 @@ async def test_teams_s_own_words_are_a_reason_and_our_form_has_room_for_a_better
     assert answer.feedback == "custom"
     ada.rates(answer, good=False)
     [rate] = await host.received(RatingEvent)
-    assert (rate.value, rate.turn) == (-1.0, TURN), (
-        "it counts at once, whatever becomes of the form"
-    )
+    assert (rate.value, rate.turn) == (-1.0, TURN), "it counts at once, whatever becomes of the form"
     await teams.until(lambda: bool(ada.dialogs))
     [dialog] = ada.dialogs
     [send] = cards.actions(dialog.card)
@@ -67,9 +65,7 @@ async def test_stars_are_a_card_of_their_own_and_rate(
 ) -> None:
     await peer.say("hello")
     [asked] = await host.received(MessageEvent)
-    refs = await connector.send(
-        asked.channel, Reply(text="An answer.", turn=TURN, buttons=STAR_ROW)
-    )
+    refs = await connector.send(asked.channel, Reply(text="An answer.", turn=TURN, buttons=STAR_ROW))
     ada = peer.people["ada"]
     text, card = ada.sees()
     assert (text.text, actions(text)) == ("An answer.", [])

@@ -35,9 +35,8 @@ class Driver(TelegramDriver):
 
     def __init__(self, fake: FakeTelegram, **fields: Any) -> None:
         super().__init__(
-            fake, settings=settings(fake, **fields), environ=ENVIRON,
-            wrong_environ={NAME: WRONG_TOKEN},
-        )  # fmt: skip
+            fake, settings=settings(fake, **fields), environ=ENVIRON, wrong_environ={NAME: WRONG_TOKEN}
+        )
         self.host: RecordingHost | None = None
         """Knows what the keys in long buttons stand for."""
         self._kept: dict[str, str] = {}
@@ -102,9 +101,7 @@ async def connected(driver: Driver, host: RecordingHost) -> AsyncIterator[Telegr
         await connector.stop()
 
 
-def channel(
-    driver: Driver, room: ChannelKind = ChannelKind.PRIVATE, user: str = "ada"
-) -> ChannelRef:
+def channel(driver: Driver, room: ChannelKind = ChannelKind.PRIVATE, user: str = "ada") -> ChannelRef:
     """A room as the connector calls it."""
     id_, account = driver.chat(room, user).id, str(driver.telegram.account.id)
     return ChannelRef(connector="telegram", account=account, id=str(id_), kind=room)

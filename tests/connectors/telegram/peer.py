@@ -94,12 +94,7 @@ class TelegramPeer:
             text = f"@{self.bot['username']} {text}"
         body = {"reply_to": reply_to} if reply_to else {}
         done = await self.control(
-            "message",
-            chat_id=_chat(room, user),
-            user=_user(user),
-            text=text,
-            extra=extra,
-            **body,
+            "message", chat_id=_chat(room, user), user=_user(user), text=text, extra=extra, **body
         )
         return str(done["message_id"])
 
@@ -109,9 +104,7 @@ class TelegramPeer:
         for author in (other, self.bot):
             await self.control("message", chat_id=_chat(room, "ada"), user=author, text=words)
 
-    async def react(
-        self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada"
-    ) -> None:
+    async def react(self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada") -> None:
         await self.control(
             "reaction",
             chat_id=int(message.channel.id),
@@ -135,13 +128,9 @@ class TelegramPeer:
     async def press_data(self, message: MessageRef, data: str, *, user: str = "ada") -> None:
         """A press with any data: clients can be made to send what they like."""
         chat_id = int(message.channel.id)
-        await self.control(
-            "press", chat_id=chat_id, user=_user(user), message_id=message.id, data=data
-        )
+        await self.control("press", chat_id=chat_id, user=_user(user), message_id=message.id, data=data)
 
-    async def posts(
-        self, room: ChannelKind = ChannelKind.PRIVATE, user: str = "ada"
-    ) -> Sequence[Post]:
+    async def posts(self, room: ChannelKind = ChannelKind.PRIVATE, user: str = "ada") -> Sequence[Post]:
         threads = {topic: name for name, topic in self._threads.items()}
         return [
             Post(

@@ -63,9 +63,7 @@ def specified() -> bool:
 
 def standard_emoji() -> str:
     """The text that lists every emoji of Telegram's standard reaction set."""
-    return " ".join(
-        field["description"] for field in _spec()["types"]["ReactionTypeEmoji"]["fields"]
-    )
+    return " ".join(field["description"] for field in _spec()["types"]["ReactionTypeEmoji"]["fields"])
 
 
 def update_kinds() -> list[str]:

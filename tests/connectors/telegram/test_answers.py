@@ -62,11 +62,7 @@ async def test_what_is_being_written_is_a_draft_and_then_one_message(
     for piece in ("```py\n", "print(1)\n", "```\nDo", "ne."):
         await stream.append(piece)
     drafts = fake.calls("sendMessageDraft")
-    assert [draft["text"] for draft in drafts[1:]] == [
-        "print(1)\n",
-        "print(1)\nDo",
-        "print(1)\nDone.",
-    ]
+    assert [draft["text"] for draft in drafts[1:]] == ["print(1)\n", "print(1)\nDo", "print(1)\nDone."]
     assert len({draft["draft_id"] for draft in drafts}) == 1, "one id: clients animate"
     assert drafts[-1]["entities"][0]["type"] == "pre"
     assert driver.people["ada"].draft == "print(1)\nDone."
@@ -278,9 +274,8 @@ def _rows(message: dict[str, object]) -> list[list[dict[str, str]]]:
 
 @pytest.mark.parametrize("told", [True, False])
 async def test_an_answer_follows_its_group_to_the_new_id(
-    told: bool, connector: TelegramConnector, fake: FakeTelegram, driver: Driver,
-    host: RecordingHost,
-) -> None:  # fmt: skip
+    told: bool, connector: TelegramConnector, fake: FakeTelegram, driver: Driver, host: RecordingHost
+) -> None:
     """By what the service message says, or the error; ratings of it count under the new id."""
     people = [driver.people["ada"], driver.people["bob"]]
     group = fake.group("A group", people, admin=True, kind="group")
@@ -345,9 +340,8 @@ async def test_menus_are_published_once_by_scope_and_language(
 
 
 async def test_menus_that_an_upgrade_has_changed_are_published_again(
-    connector: TelegramConnector, fake: FakeTelegram, host: RecordingHost,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    connector: TelegramConnector, fake: FakeTelegram, host: RecordingHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also where the last of them is the same as before."""
     every = len(SCOPES) * len(WORDS)
 

@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from goodbot.testing.clock import VirtualClock
-from goodbot.testing.fakes.telegram import (
-    TOKEN,
-    WRONG_TOKEN,
-    Chat,
-    FakeTelegram,
-    FloodLimits,
-    Person,
-)
+from goodbot.testing.fakes.telegram import TOKEN, WRONG_TOKEN, Chat, FakeTelegram, FloodLimits, Person
 from goodbot.testing.fakes.telegram.reactions import STANDARD
 from goodbot.testing.fakes.telegram.updates import KINDS
 
@@ -93,9 +86,7 @@ async def test_updates_wait_until_a_higher_offset_confirms_them(
     assert len(fake.updates.pending) == 1
 
 
-async def test_a_long_poll_ends_with_what_it_waited_for(
-    fake: FakeTelegram, bot: Bot, ada: Person
-) -> None:
+async def test_a_long_poll_ends_with_what_it_waited_for(fake: FakeTelegram, bot: Bot, ada: Person) -> None:
     poll = asyncio.create_task(bot.get_updates(timeout=10, allowed_updates=ALL))
     await asyncio.sleep(0.1)
     assert not poll.done()
@@ -147,10 +138,12 @@ async def test_reactions_are_told_only_to_who_asks_for_them(
     ada.reacts(answer.message_id)
     added, taken = await bot.get_updates()
     emoji = [
-        [[one.emoji for one in side] for side in (update.message_reaction.old_reaction,
-                                                  update.message_reaction.new_reaction)]
+        [
+            [one.emoji for one in side]
+            for side in (update.message_reaction.old_reaction, update.message_reaction.new_reaction)
+        ]
         for update in (added, taken)
-    ]  # fmt: skip
+    ]
     assert emoji == [[["👍"], ["👎"]], [["👎"], []]]
     assert added.message_reaction.user.id == ada.id
     ada.reacts(answer.message_id)  # nothing changes
@@ -173,9 +166,7 @@ async def test_in_groups_only_administrators_are_told_of_reactions(
     assert [one.emoji for one in reaction.message_reaction.old_reaction] == ["👍"]
 
 
-async def test_custom_and_paid_reactions_and_three_with_premium(
-    fake: FakeTelegram, bot: Bot
-) -> None:
+async def test_custom_and_paid_reactions_and_three_with_premium(fake: FakeTelegram, bot: Bot) -> None:
     rich = fake.person("Rich", is_premium=True)
     await bot.get_updates(allowed_updates=["message_reaction"])
     answer = await bot.send_message(rich.id, "4")
@@ -189,9 +180,7 @@ async def test_custom_and_paid_reactions_and_three_with_premium(
         fake.person("Ada").reacts(1, "👍", "👎")
 
 
-async def test_privacy_mode_hides_idle_talk(
-    fake: FakeTelegram, bot: Bot, ada: Person, lab: Chat
-) -> None:
+async def test_privacy_mode_hides_idle_talk(fake: FakeTelegram, bot: Bot, ada: Person, lab: Chat) -> None:
     answer = await bot.send_message(lab.id, "4")
     ada.says("idle talk", chat=lab)
     ada.says("/rl@another_bot good", chat=lab)
@@ -219,9 +208,8 @@ async def test_a_message_is_what_was_sent(bot: Bot, ada: Person) -> None:
     asked = ada.says("?")
     reply = telegram.ReplyParameters(asked)
     sent = await bot.send_message(
-        ada.id, "🙂 print ", entities=entities, reply_markup=keyboard("good", "bad"),
-        reply_parameters=reply,
-    )  # fmt: skip
+        ada.id, "🙂 print ", entities=entities, reply_markup=keyboard("good", "bad"), reply_parameters=reply
+    )
     assert sent.text == "🙂 print"
     assert sent.parse_entity(sent.entities[0]) == "print"
     assert sent.reply_to_message.message_id == asked
@@ -250,9 +238,7 @@ async def test_texts_that_telegram_does_not_take(
     assert ada.sees() == []
 
 
-async def test_where_a_bot_may_not_write(
-    fake: FakeTelegram, bot: Bot, ada: Person, lab: Chat
-) -> None:
+async def test_where_a_bot_may_not_write(fake: FakeTelegram, bot: Bot, ada: Person, lab: Chat) -> None:
     stranger = fake.person("Dora", started=False)
     await refused(bot.send_message(4711, "?"), "chat not found")
     initiate = "bot can't initiate conversation with a user"
@@ -269,8 +255,9 @@ async def test_where_a_bot_may_not_write(
     moved = fake.migrate(fake.group("Old", [ada], kind="group"))
     error = await refused(
         bot.send_message(next(chat.id for chat in fake.account.chats.values() if chat.moved_to), "?"),
-        "migrated", "ChatMigrated",
-    )  # fmt: skip
+        "migrated",
+        "ChatMigrated",
+    )
     assert error.new_chat_id == moved.id  # type: ignore[attr-defined]
 
 
@@ -287,10 +274,7 @@ async def test_topics_are_threads(fake: FakeTelegram, bot: Bot, ada: Person) -> 
 
 
 async def test_edits_and_their_errors(bot: Bot, ada: Person) -> None:
-    chat, id_ = (
-        ada.id,
-        (await bot.send_message(ada.id, "one", reply_markup=keyboard("a"))).message_id,
-    )
+    chat, id_ = (ada.id, (await bot.send_message(ada.id, "one", reply_markup=keyboard("a"))).message_id)
     same = "message is not modified"
     await refused(bot.edit_message_text("one", chat, id_, reply_markup=keyboard("a")), same)
     edited = await bot.edit_message_text("two", chat, id_, reply_markup=keyboard("a"))
@@ -374,9 +358,10 @@ async def test_an_old_press_can_no_longer_be_answered() -> None:
 async def test_who_is_asked_to_reply_replies(bot: Bot, ada: Person) -> None:
     telegram = require("telegram")
     prompt = await bot.send_message(
-        ada.id, "What should it have been?",
+        ada.id,
+        "What should it have been?",
         reply_markup=telegram.ForceReply(input_field_placeholder="Your answer"),
-    )  # fmt: skip
+    )
     ada.answers("It is 4 km.")
     [update] = await bot.get_updates()
     assert update.message.reply_to_message.message_id == prompt.message_id
@@ -393,9 +378,7 @@ async def test_an_edited_message_comes_as_one(bot: Bot, ada: Person) -> None:
 # -- the bot itself
 
 
-async def test_the_narrowest_menu_is_shown(
-    fake: FakeTelegram, bot: Bot, ada: Person, lab: Chat
-) -> None:
+async def test_the_narrowest_menu_is_shown(fake: FakeTelegram, bot: Bot, ada: Person, lab: Chat) -> None:
     telegram = require("telegram")
     private = telegram.BotCommandScopeAllPrivateChats()
     await bot.set_my_commands([("rl", "Rate")])
@@ -419,14 +402,10 @@ async def test_who_the_bot_is(fake: FakeTelegram, bot: Bot) -> None:
     await wrong.shutdown()
 
 
-async def test_groups_can_be_looked_at(
-    fake: FakeTelegram, bot: Bot, ada: Person, lab: Chat
-) -> None:
+async def test_groups_can_be_looked_at(fake: FakeTelegram, bot: Bot, ada: Person, lab: Chat) -> None:
     assert (await bot.get_chat(lab.id)).title == "The lab"
     ada.promotes(lab)
-    statuses = {
-        member.user.id: member.status for member in await bot.get_chat_administrators(lab.id)
-    }
+    statuses = {member.user.id: member.status for member in await bot.get_chat_administrators(lab.id)}
     assert statuses == {ada.id: "creator", bot.id: "administrator"}
     assert (await bot.get_chat_member(lab.id, fake.person("Eve").id)).status == "left"
 
@@ -434,9 +413,7 @@ async def test_groups_can_be_looked_at(
 # -- limits and faults
 
 
-@pytest.mark.parametrize(
-    ("group", "pause", "taken", "wait"), [(False, 0.0, 1, 1), (True, 1.0, 20, 40)]
-)
+@pytest.mark.parametrize(("group", "pause", "taken", "wait"), [(False, 0.0, 1, 1), (True, 1.0, 20, 40)])
 async def test_telegrams_limits_are_kept(group: bool, pause: float, taken: int, wait: int) -> None:
     """One message a second in a chat, twenty a minute in a group."""
     clock = VirtualClock()
@@ -453,10 +430,7 @@ async def test_telegrams_limits_are_kept(group: bool, pause: float, taken: int, 
 
 
 async def test_thirty_messages_a_second_overall() -> None:
-    async with (
-        FakeTelegram(clock=VirtualClock(), limits=FloodLimits()) as fake,
-        bot_on(fake) as bot,
-    ):
+    async with FakeTelegram(clock=VirtualClock(), limits=FloodLimits()) as fake, bot_on(fake) as bot:
         people = [fake.person(f"Person {n}") for n in range(31)]
         for person in people[:30]:
             await bot.send_message(person.id, "x")
@@ -496,14 +470,14 @@ async def test_a_method_or_token_that_is_not_there(fake: FakeTelegram, bot: Bot)
         wrong = {"chat_id": "nobody", "text": "x"}
         async with http.post(f"{fake.api}{TOKEN}/sendMessage", json=wrong) as response:
             assert await response.json() == {
-                "ok": False, "error_code": 400, "description": "Bad Request: chat not found",
-            }  # fmt: skip
+                "ok": False,
+                "error_code": 400,
+                "description": "Bad Request: chat not found",
+            }
 
 
 def test_who_tests_without_a_fake_needs_no_aiohttp() -> None:
-    code = (
-        "import sys; sys.modules['aiohttp'] = None; from goodbot.testing import ConnectorContract"
-    )
+    code = "import sys; sys.modules['aiohttp'] = None; from goodbot.testing import ConnectorContract"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

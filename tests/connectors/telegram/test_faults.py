@@ -20,13 +20,7 @@ from goodbot.testing.host import RecordingHost
 from goodbot_connectors import telegram as plugin
 from goodbot_connectors.telegram import SPEC
 
-from tests.connectors.telegram.fake import (
-    ENVIRON,
-    Driver,
-    channel,
-    check_conversation,
-    connected,
-)
+from tests.connectors.telegram.fake import ENVIRON, Driver, channel, check_conversation, connected
 from tests.core.builders import Fake, check_store, rows
 from tests.end_to_end.beside import goodbot
 from tests.support import require
@@ -110,9 +104,7 @@ async def test_the_offset_moves_only_after_the_commit(
             assert offsets(fake)[-1] == first + 1
 
 
-async def test_a_button_outlives_a_restart(
-    fake: FakeTelegram, driver: Driver, host: RecordingHost
-) -> None:
+async def test_a_button_outlives_a_restart(fake: FakeTelegram, driver: Driver, host: RecordingHost) -> None:
     async with connected(driver, host) as connector:
         buttons = (Button(action="again:short", label="Too short"),)
         [answer] = await connector.send(channel(driver), Reply(text="4", turn="t", buttons=buttons))
@@ -292,9 +284,7 @@ async def test_commands_of_others_and_edits_are_nothing(
 ) -> None:
     async with connected(driver, host):
         person = driver.people["ada"]
-        person.edits(
-            person.says("/rl@another_bot off", chat=driver.group), "/rl off", chat=driver.group
-        )
+        person.edits(person.says("/rl@another_bot off", chat=driver.group), "/rl off", chat=driver.group)
         await driver.say("/rl status")
         assert [event.name for event in await host.received(CommandEvent)] == ["status"]
 
@@ -308,9 +298,7 @@ def bot(fake: FakeTelegram) -> Any:
 
 
 def real_goodbot(fake: FakeTelegram, driver: Driver, home: Path, **more: Any) -> Any:
-    section = {
-        "owners": [driver.people["ada"].id], "api_base": fake.api, "poll_timeout": 5,
-    }  # fmt: skip
+    section = {"owners": [driver.people["ada"].id], "api_base": fake.api, "poll_timeout": 5}
     return goodbot(home / "bot", plugin, section, ENVIRON, fake=Fake(home / "fake"), **more)
 
 

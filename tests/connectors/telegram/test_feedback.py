@@ -91,9 +91,7 @@ def labels(driver: Driver, ref: MessageRef) -> list[str]:
 
 
 def receipt(event: Event, text: str = BAD, *, offer: tuple[Button, ...] = ()) -> Receipt:
-    return Receipt(
-        event_id=event.event_id, outcome=Outcome.ACCEPTED, text=text, turn=TURN, offer=offer
-    )
+    return Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, text=text, turn=TURN, offer=offer)
 
 
 async def rated_bad(
@@ -238,9 +236,8 @@ async def test_who_wants_to_be_forgotten_is_in_no_value(
 
 
 async def test_what_could_not_be_forgotten_is_forgotten_by_the_next_try(
-    connector: TelegramConnector, driver: Driver, host: RecordingHost,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    connector: TelegramConnector, driver: Driver, host: RecordingHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ada = str(driver.chat(ChannelKind.PRIVATE, "ada").id)
     await connector.send(channel(driver), Reply(text="word " * 900, turn=TURN))
 
@@ -255,9 +252,7 @@ async def test_what_could_not_be_forgotten_is_forgotten_by_the_next_try(
     assert ada not in (await host.get("parts") or "")
 
 
-async def test_stars_are_pressed(
-    connector: TelegramConnector, driver: Driver, host: RecordingHost
-) -> None:
+async def test_stars_are_pressed(connector: TelegramConnector, driver: Driver, host: RecordingHost) -> None:
     ref = await answered(connector, driver, STAR_ROW)
     await driver.press(ref, "star:4")
     [event] = await host.received(RatingEvent)
@@ -373,9 +368,7 @@ async def test_a_long_word_to_a_press_is_a_message_and_a_short_one_a_toast(
 # In a group
 
 
-async def in_the_group(
-    connector: TelegramConnector, driver: Driver, host: RecordingHost
-) -> MessageRef:
+async def in_the_group(connector: TelegramConnector, driver: Driver, host: RecordingHost) -> MessageRef:
     await driver.say("hello", room=SHARED, mention=True)
     [asked] = await host.received(MessageEvent)
     reply = Reply(text="4", turn=TURN, buttons=THUMBS, reply_to=asked.message_id)
@@ -461,9 +454,8 @@ async def test_a_crowd_gets_few_nods(
 
 
 async def test_a_flood_of_ratings_is_counted_and_not_commented(
-    connector: TelegramConnector, fake: FakeTelegram, driver: Driver, host: RecordingHost,
-    clock: VirtualClock,
-) -> None:  # fmt: skip
+    connector: TelegramConnector, fake: FakeTelegram, driver: Driver, host: RecordingHost, clock: VirtualClock
+) -> None:
     ref = await answered(connector, driver)
     for number in range(30):
         await driver.react(ref, **({"new": "👍"} if number % 2 == 0 else {"old": "👍"}))
@@ -476,9 +468,8 @@ async def test_a_flood_of_ratings_is_counted_and_not_commented(
 
 
 async def test_an_offer_waits_when_telegram_asks_for_a_pause(
-    connector: TelegramConnector, fake: FakeTelegram, driver: Driver, host: RecordingHost,
-    clock: VirtualClock,
-) -> None:  # fmt: skip
+    connector: TelegramConnector, fake: FakeTelegram, driver: Driver, host: RecordingHost, clock: VirtualClock
+) -> None:
     ref = await answered(connector, driver)
     fake.fail("editMessageReplyMarkup", 429, "Too Many Requests: retry after 3", retry_after=3)
     await rated_bad(connector, driver, host, ref)

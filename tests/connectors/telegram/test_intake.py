@@ -53,9 +53,7 @@ def press(update_id: int, data: str = "good:5f1e") -> dict[str, Any]:
 async def test_a_press_comes_after_the_event_before_it(host: RecordingHost) -> None:
     """A press carries no time; its message's is long before what was said since."""
     first = await intake_of(host)
-    taken = await first.take(
-        [message(10, 100, text="a"), press(11), message(12, 100, text="b")], 13
-    )
+    taken = await first.take([message(10, 100, text="a"), press(11), message(12, 100, text="b")], 13)
     orders = [event.order for event in taken.events]
     assert orders == sorted(orders)
     assert orders[1] == OrderKey(100_000, f"{11:020d}:000")
@@ -129,12 +127,14 @@ async def test_an_answered_question_is_a_rating_also_after_a_restart(
     await host.set("prompts", f'{{"1001:40":"{kind.value} 5f1e"}}')
     intake = await intake_of(host)
     question = {"message_id": 40, "date": 1, "chat": CHAT, "text": "Why?"}
-    await intake.take([
-        message(50, text="too\nshort", reply_to_message=question),
-        message(51, text="hi", reply_to_message=question | {"message_id": 41}),
-        message(52, text="hi", reply_to_message=question, chat=CHAT | {"id": 9}),
-        message(53, photo=PHOTO, reply_to_message=question),
-    ])  # fmt: skip
+    await intake.take(
+        [
+            message(50, text="too\nshort", reply_to_message=question),
+            message(51, text="hi", reply_to_message=question | {"message_id": 41}),
+            message(52, text="hi", reply_to_message=question, chat=CHAT | {"id": 9}),
+            message(53, photo=PHOTO, reply_to_message=question),
+        ]
+    )
     first, *others = host.events
     assert isinstance(first, RatingEvent)
     assert (first.kind, first.text, first.turn) == (kind, "too\nshort", "5f1e")
@@ -149,28 +149,31 @@ async def test_whoever_answers_faster_than_telegram_is_understood(host: Recordin
     asked = {"message_id": 40, "date": 1, "chat": CHAT, "text": "How should the answer have been?"}
     us = {"from": {"id": 4200001, "is_bot": True, "first_name": "Good Bot"}}
     them = {"from": {"id": 9, "is_bot": True, "first_name": "Echo"}}
-    await intake.take([
-        message(60, text="It is 5.", reply_to_message=asked | us),
-        message(61, text="no", reply_to_message=asked | us | {"text": "What was wrong with that answer?"}),
-        message(62, text="hi", reply_to_message=asked | them),
-        message(63, text="hi", reply_to_message=asked | us | {"text": "An answer."}),
-        message(64, text="hi", reply_to_message=asked | us, chat=CHAT | {"id": 9}),
-    ])  # fmt: skip
+    await intake.take(
+        [
+            message(60, text="It is 5.", reply_to_message=asked | us),
+            message(
+                61, text="no", reply_to_message=asked | us | {"text": "What was wrong with that answer?"}
+            ),
+            message(62, text="hi", reply_to_message=asked | them),
+            message(63, text="hi", reply_to_message=asked | us | {"text": "An answer."}),
+            message(64, text="hi", reply_to_message=asked | us, chat=CHAT | {"id": 9}),
+        ]
+    )
     better, why, *others = host.events
     assert isinstance(better, RatingEvent)
     assert isinstance(why, RatingEvent)
     assert (better.kind, better.turn, why.kind, why.turn) == (
-        RatingKind.BETTER, "5f1e", RatingKind.COMMENT, "77aa",
-    )  # fmt: skip
+        RatingKind.BETTER,
+        "5f1e",
+        RatingKind.COMMENT,
+        "77aa",
+    )
     assert {type(event) for event in others} == {MessageEvent}
 
 
-async def test_a_wish_to_type_is_no_event_and_foreign_data_ends_its_spinner(
-    host: RecordingHost,
-) -> None:
-    taken = await (await intake_of(host)).take(
-        [press(1, "reason:5f1e"), press(2, "junk"), press(3)]
-    )
+async def test_a_wish_to_type_is_no_event_and_foreign_data_ends_its_spinner(host: RecordingHost) -> None:
+    taken = await (await intake_of(host)).take([press(1, "reason:5f1e"), press(2, "junk"), press(3)])
     assert [event.event_id for event in taken.events] == ["3:0"]
     assert taken.spare == ("q1", "q2")
     [prompt] = taken.prompts

@@ -53,16 +53,18 @@ def test_what_somebody_chose_to_quote_of_our_answer_is_read_with_the_question(ou
     if not ours:
         target["from"] = {**person, "id": 1002}
     update["message"] = {
-        "message_id": 13, "from": person, "chat": target["chat"], "date": 1789000000,
-        "text": "Why so?", "reply_to_message": target,
+        "message_id": 13,
+        "from": person,
+        "chat": target["chat"],
+        "date": 1789000000,
+        "text": "Why so?",
+        "reply_to_message": target,
         "quote": {"text": "An\nanswer", "position": 0, "is_manual": True},
-    }  # fmt: skip
+    }
     check_type("Update", update)
     [event] = NORMALIZER.events(update)
     assert isinstance(event, MessageEvent)
-    assert event.text == ("> An\n> answer\n\nWhy so?" if ours else "Why so?"), (
-        "others' words stay theirs"
-    )
+    assert event.text == ("> An\n> answer\n\nWhy so?" if ours else "Why so?"), "others' words stay theirs"
     del update["message"]["quote"]["is_manual"]  # Telegram has put it there by itself
     [event] = NORMALIZER.events(update)
     assert isinstance(event, MessageEvent)
@@ -90,44 +92,70 @@ ANYTHING = st.recursive(
     LEAF, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=15
 )
 PERSON = st.fixed_dictionaries(
-    {"id": st.sampled_from([1001, 4200001, 2**60, True, "1001"]),
-     "is_bot": st.sampled_from([True, False, 0, None])}
-)  # fmt: skip
-CHAT = st.fixed_dictionaries(
-    {"id": st.integers(-(2**55), 2**55),
-     "type": st.sampled_from(["private", "group", "supergroup", "channel", "", 3])}
-)  # fmt: skip
-ENTITY = st.fixed_dictionaries(
-    {"type": st.sampled_from(["mention", "bot_command", "text_mention", "x"]),
-     "offset": st.integers(-3, 40), "length": st.integers(-3, 40)}
-)  # fmt: skip
-TEXT = (
-    st.sampled_from(["/rl good", "/rl", "@the_good_bot hi", "\ud83d", "/rl@the_good_bot\x00"])
-    | st.text()
+    {
+        "id": st.sampled_from([1001, 4200001, 2**60, True, "1001"]),
+        "is_bot": st.sampled_from([True, False, 0, None]),
+    }
 )
+CHAT = st.fixed_dictionaries(
+    {
+        "id": st.integers(-(2**55), 2**55),
+        "type": st.sampled_from(["private", "group", "supergroup", "channel", "", 3]),
+    }
+)
+ENTITY = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(["mention", "bot_command", "text_mention", "x"]),
+        "offset": st.integers(-3, 40),
+        "length": st.integers(-3, 40),
+    }
+)
+TEXT = st.sampled_from(["/rl good", "/rl", "@the_good_bot hi", "\ud83d", "/rl@the_good_bot\x00"]) | st.text()
 REACTION = st.fixed_dictionaries(
-    {"type": st.sampled_from(["emoji", "custom_emoji", "paid"]),
-     "emoji": st.sampled_from(["👍", "👎🏽", ""])}
-)  # fmt: skip
+    {"type": st.sampled_from(["emoji", "custom_emoji", "paid"]), "emoji": st.sampled_from(["👍", "👎🏽", ""])}
+)
 MESSAGE = st.fixed_dictionaries(
     {"message_id": st.integers() | ANYTHING, "chat": CHAT | ANYTHING, "from": PERSON | ANYTHING},
     optional={
-        "text": TEXT, "caption": TEXT, "date": st.integers(),
+        "text": TEXT,
+        "caption": TEXT,
+        "date": st.integers(),
         "entities": st.lists(ENTITY) | ANYTHING,
-        "reply_to_message": ANYTHING, "via_bot": ANYTHING, "sender_chat": ANYTHING, "user": PERSON,
-        "quote": ANYTHING, "message_thread_id": ANYTHING, "is_topic_message": ANYTHING,
+        "reply_to_message": ANYTHING,
+        "via_bot": ANYTHING,
+        "sender_chat": ANYTHING,
+        "user": PERSON,
+        "quote": ANYTHING,
+        "message_thread_id": ANYTHING,
+        "is_topic_message": ANYTHING,
         "forward_origin": ANYTHING,
         "old_reaction": st.lists(REACTION) | ANYTHING,
         "new_reaction": st.lists(REACTION) | ANYTHING,
         "data": st.sampled_from(
-            ["good:t", "bad:", "good:\ud800", "star:3:t", "again:long:t", "again:x:t", "run:off:",
-             "run::", "reason:t", "better:t", "note:t", "#0", *KEPT]
-        ) | ANYTHING,
-        "photo": ANYTHING, "document": st.dictionaries(st.just("file_name"), TEXT) | ANYTHING,
-        "media_group_id": ANYTHING, "migrate_to_chat_id": st.integers() | ANYTHING,
+            [
+                "good:t",
+                "bad:",
+                "good:\ud800",
+                "star:3:t",
+                "again:long:t",
+                "again:x:t",
+                "run:off:",
+                "run::",
+                "reason:t",
+                "better:t",
+                "note:t",
+                "#0",
+                *KEPT,
+            ]
+        )
+        | ANYTHING,
+        "photo": ANYTHING,
+        "document": st.dictionaries(st.just("file_name"), TEXT) | ANYTHING,
+        "media_group_id": ANYTHING,
+        "migrate_to_chat_id": st.integers() | ANYTHING,
         "message": st.fixed_dictionaries({"chat": CHAT, "message_id": st.integers()}) | ANYTHING,
     },
-)  # fmt: skip
+)
 UPDATE = st.fixed_dictionaries(
     {"update_id": st.integers(0, 2**40) | ANYTHING},
     optional={"message": MESSAGE, "message_reaction": MESSAGE, "callback_query": MESSAGE},
@@ -140,12 +168,7 @@ def test_whatever_comes_it_never_raises(update: Any, since_ms: int) -> None:
     assert len({event.event_id for event in events}) == len(events)
     assert NORMALIZER.events(update, since_ms) == events
     assert not (events and NORMALIZER.prompt(update)), "an event, or a wish to type"
-    for look in (
-        NORMALIZER.quoted,
-        migration,
-        lambda one: query_ids([one]),
-        lambda one: next_offset([one]),
-    ):
+    for look in (NORMALIZER.quoted, migration, lambda one: query_ids([one]), lambda one: next_offset([one])):
         look(update)
     for event in events:
         assert 0 <= event.order.time_ms < 2**63
@@ -176,9 +199,13 @@ def test_numbers_that_no_database_holds_count_as_absent() -> None:
 @given(TEXT, st.lists(ENTITY), st.booleans())
 def test_what_is_not_meant_for_us_leaves_no_text(text: str, entities: list[Any], old: bool) -> None:
     message = {
-        "message_id": 1, "date": 1, "text": text, "entities": entities,
-        "chat": {"id": -5, "type": "supergroup"}, "from": {"id": 1001, "is_bot": False},
-    } | ({"forward_date": 1} if old else {})  # fmt: skip
+        "message_id": 1,
+        "date": 1,
+        "text": text,
+        "entities": entities,
+        "chat": {"id": -5, "type": "supergroup"},
+        "from": {"id": 1001, "is_bot": False},
+    } | ({"forward_date": 1} if old else {})
     if NORMALIZER.events({"update_id": 1, "message": message}):
         word = text.casefold()
         assert "@the_good_bot" in word or word.startswith(("/rl", "/start"))
@@ -208,7 +235,5 @@ def test_a_files_name_is_a_short_line_of_text(name: str) -> None:
         ({"text": "nothing", "photo": [], "new_kind": {"a": 1}}, ()),
     ],
 )
-def test_attachments_are_named_as_people_call_them(
-    message: dict[str, Any], names: tuple[str, ...]
-) -> None:
+def test_attachments_are_named_as_people_call_them(message: dict[str, Any], names: tuple[str, ...]) -> None:
     assert attachments.names(message) == names

@@ -43,9 +43,7 @@ async def test_polling_backs_off_and_goes_on(peer: TelegramPeer, tmp_path: Path)
     await host.close()
 
 
-async def test_no_network_at_start_can_be_tried_again(
-    peer: TelegramPeer, host: RecordingHost
-) -> None:
+async def test_no_network_at_start_can_be_tried_again(peer: TelegramPeer, host: RecordingHost) -> None:
     await peer.fail("getMe", 502, "Bad Gateway")
     connector = build(SPEC, host, peer)
     with pytest.raises(RetriableError):
@@ -76,9 +74,13 @@ async def test_reactions_are_asked_for_before_there_is_anything_to_react_to(
     ],
 )
 async def test_who_is_refused_updates_asks_again_in_a_minute(
-    code: int, description: str, sentence: str, peer: TelegramPeer, tmp_path: Path,
+    code: int,
+    description: str,
+    sentence: str,
+    peer: TelegramPeer,
+    tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+) -> None:
     """A second reader may be our own old process, which is about to end."""
     clock = VirtualClock()
     host = RecordingHost(SPEC, state_dir=tmp_path, environ=peer.environ, clock=clock)
@@ -131,10 +133,7 @@ async def test_another_bots_offset_and_chats_mean_nothing_to_this_one(
 
 
 async def test_an_update_that_the_library_cannot_read_does_not_block_the_rest(
-    peer: TelegramPeer,
-    host: RecordingHost,
-    connector: TelegramConnector,
-    caplog: pytest.LogCaptureFixture,
+    peer: TelegramPeer, host: RecordingHost, connector: TelegramConnector, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     secret = {"chat": {"id": "?"}, "text": "private words", "new_field": 1}

@@ -17,10 +17,27 @@ from tests.connectors.telegram.schema import check_call
 BUTTONS = (Button(action="good", label="👍 Good"), Button(action="bad", label="👎 Bad"))
 TURN = "5f1e0c7a9b3d2468"
 WORDS = st.sampled_from(
-    ["@ada", "@", "ada@example.org", "`", "``",
-     "`@ada`", "@`ada`", "   ```", "```", "```python", "@decorator", "😀", "\u202eevil", "word",
-     "\n", "\ud800", "x" * 500, "@a " * 300]
-)  # fmt: skip
+    [
+        "@ada",
+        "@",
+        "ada@example.org",
+        "`",
+        "``",
+        "`@ada`",
+        "@`ada`",
+        "   ```",
+        "```",
+        "```python",
+        "@decorator",
+        "😀",
+        "\u202eevil",
+        "word",
+        "\n",
+        "\ud800",
+        "x" * 500,
+        "@a " * 300,
+    ]
+)
 TEXT = st.lists(WORDS | st.text(max_size=20), min_size=1, max_size=60).map(" ".join)
 
 
@@ -43,9 +60,7 @@ def test_every_message_is_valid_and_fits(text: str) -> None:
         assert message["text"].strip()
         assert units(message["text"]) <= render.LIMIT
         message["text"].encode("utf-8")
-        assert not set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069") & set(
-            message["text"]
-        )
+        assert not set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069") & set(message["text"])
         for entity in message.get("entities", []):
             end = entity["offset"] + entity["length"]
             assert 0 <= entity["offset"] < end <= units(message["text"])
@@ -94,9 +109,7 @@ def test_only_the_last_part_has_buttons_and_in_a_topic_only_the_first_answers() 
 def test_code_blocks_are_entities() -> None:
     [message] = sent("😀 see @ada:\n```python\n@cache\ndef f(): ...\n```\ndone")
     assert message["text"] == "😀 see @\u2060ada:\n@cache\ndef f(): ...\ndone"
-    assert message["entities"] == [
-        {"type": "pre", "offset": 14, "length": 19, "language": "python"}
-    ]
+    assert message["entities"] == [{"type": "pre", "offset": 14, "length": 19, "language": "python"}]
 
 
 def test_inline_code_is_an_entity_and_stays_as_it_is() -> None:
@@ -187,8 +200,10 @@ def test_a_question_opens_the_keyboard_of_whoever_is_asked() -> None:
     message = render.prompt(channel(), "Why?", "What was wrong", 12)
     check_call("sendMessage", message)
     assert message["reply_markup"] == {
-        "force_reply": True, "selective": True, "input_field_placeholder": "What was wrong"
-    }  # fmt: skip
+        "force_reply": True,
+        "selective": True,
+        "input_field_placeholder": "What was wrong",
+    }
     assert message["reply_parameters"]["message_id"] == 12
 
 

@@ -50,9 +50,15 @@ async def test_all_that_is_sent_is_what_the_bot_api_takes(
     for call in seen:
         check_call(call["method"], call["params"])
     assert {call["method"] for call in seen} == {
-        "getMe", "getMyCommands", "setMyCommands", "getUpdates", "sendChatAction", "sendMessage",
-        "editMessageText", "answerCallbackQuery",
-    }  # fmt: skip
+        "getMe",
+        "getMyCommands",
+        "setMyCommands",
+        "getUpdates",
+        "sendChatAction",
+        "sendMessage",
+        "editMessageText",
+        "answerCallbackQuery",
+    }
     polls = [call["params"] for call in seen if call["method"] == "getUpdates"]
     assert polls[0]["allowed_updates"] == ["message", "message_reaction", "callback_query"]
 

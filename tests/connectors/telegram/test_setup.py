@@ -95,9 +95,7 @@ async def test_all_is_well(setup: TelegramSetup, peer: TelegramPeer) -> None:
         check_call(call["method"], call["params"])
 
 
-async def test_somebody_elses_webhook_is_in_the_way(
-    setup: TelegramSetup, peer: TelegramPeer
-) -> None:
+async def test_somebody_elses_webhook_is_in_the_way(setup: TelegramSetup, peer: TelegramPeer) -> None:
     await peer.control("set", webhook="https://user:word@bots.example/secret-path")
     updates = by_part(await setup.examine())["telegram updates"]
     assert updates.state is CheckState.FAIL
@@ -166,10 +164,11 @@ async def test_leaving_takes_our_webhook_away(ours: bool, peer: TelegramPeer) ->
         (
             "https://bots.example/goodbot",
             {"pending_update_count": 7, "last_error_message": "Connection refused"},
-            CheckState.WARN, "7 wait at Telegram",
+            CheckState.WARN,
+            "7 wait at Telegram",
         ),
     ],
-)  # fmt: skip
+)
 async def test_in_webhook_mode_the_webhook_is_looked_at(
     webhook: str, info: dict[str, object], state: CheckState, word: str, peer: TelegramPeer
 ) -> None:
@@ -190,9 +189,7 @@ async def test_our_own_webhook_is_no_other_program(peer: TelegramPeer) -> None:
 
 
 @pytest.mark.parametrize("admin", [True, False])
-async def test_reactions_need_an_administrator(
-    admin: bool, setup: TelegramSetup, peer: TelegramPeer
-) -> None:
+async def test_reactions_need_an_administrator(admin: bool, setup: TelegramSetup, peer: TelegramPeer) -> None:
     await peer.chats(admin=admin)
     setup.channels = [str(GROUP), "-1009", "no number"]
     checks = by_part(await setup.examine())
@@ -231,9 +228,7 @@ def test_an_id_is_a_number(value: str, right: bool) -> None:
     assert (TelegramSetup.wrong_user_id(value) == "") is right
 
 
-async def test_the_doctor_knows_the_groups_of_the_config(
-    peer: TelegramPeer, tmp_path: Path
-) -> None:
+async def test_the_doctor_knows_the_groups_of_the_config(peer: TelegramPeer, tmp_path: Path) -> None:
     await peer.chats(admin=False)
     base = peer.settings.api_base
     toml = f'[connectors.telegram]\nowners = [1]\nchannels = [{GROUP}]\napi_base = "{base}"\n'
@@ -252,9 +247,7 @@ async def test_the_doctor_knows_the_groups_of_the_config(
         ('mode = "webhook"\nwebhook_url = "http://bots.example/"', "https://"),
     ],
 )
-def test_a_mode_that_cannot_be_is_told_with_its_line(
-    section: str, word: str, tmp_path: Path
-) -> None:
+def test_a_mode_that_cannot_be_is_told_with_its_line(section: str, word: str, tmp_path: Path) -> None:
     config = parse(f"[connectors.telegram]\n{section}\n", home=tmp_path, path=tmp_path / "c.toml")
     with pytest.raises(ConfigError, match=r"c\.toml:\d+: .*" + re.escape(word)):
         config.connector("telegram", TelegramSettings)

@@ -50,9 +50,13 @@ async def polled(tmp_path: Path, answers: Sequence[Any], monkeypatch: Any) -> Re
     server = Unholding(host, answers)
     monkeypatch.setattr(polling, "time", server)
     await Polling(
-        host, server, Taking(), lambda taken: None, 30,  # pyright: ignore[reportArgumentType]
+        host,
+        server,
+        Taking(),
+        lambda taken: None,
+        30,  # pyright: ignore[reportArgumentType]
         Cursor(offset=None, since_ms=0),
-    ).run()  # fmt: skip
+    ).run()
     await host.close()
     return host
 

@@ -105,18 +105,7 @@ async def test_it_asks_for_what_it_reads_and_sends_a_secret(
 
 @pytest.mark.parametrize("body", ["update", "nonsense", "empty"])
 @pytest.mark.parametrize(
-    "given",
-    [
-        "absent",
-        "empty",
-        "wrong",
-        "truncated",
-        "longer",
-        "other case",
-        "non-ASCII",
-        "bytes",
-        "twice",
-    ],
+    "given", ["absent", "empty", "wrong", "truncated", "longer", "other case", "non-ASCII", "bytes", "twice"]
 )
 async def test_without_the_secret_nobody_gets_in(
     fake: FakeTelegram, driver: Driver, host: RecordingHost, given: str, body: str
@@ -250,9 +239,7 @@ async def test_back_to_polling_our_own_webhook_is_taken_back(
     assert fake.webhook.url == ""
 
 
-async def test_a_port_that_is_taken_is_named(
-    fake: FakeTelegram, driver: Driver, host: RecordingHost
-) -> None:
+async def test_a_port_that_is_taken_is_named(fake: FakeTelegram, driver: Driver, host: RecordingHost) -> None:
     taken = socket.create_server(("127.0.0.1", driver.settings.webhook_port))
     with taken, pytest.raises(FatalConnectorError, match="webhook_port"):
         await build(SPEC, host, driver).start()

@@ -62,9 +62,7 @@ class TerminalPeer:
     async def say_as_bot(self, text: str, *, room: ChannelKind = ChannelKind.SHARED) -> None:
         """There is no other bot at this socket, and nothing of ours comes back."""
 
-    async def react(
-        self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada"
-    ) -> None:
+    async def react(self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada") -> None:
         raise NotImplementedError
 
     async def press(self, message: MessageRef, action: str, *, user: str = "ada") -> None:

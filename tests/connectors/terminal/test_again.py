@@ -30,9 +30,7 @@ def test_a_bad_answer_can_be_asked_for_again(tmp_path: Path) -> None:
     daemon.lines = [{"answer": "Hello!", "turn": "t", "to": chat.waiting[0], "id": "m"}]
     chat.read(chat.chat)
     chat.rate(-1)
-    daemon.lines = [
-        {"receipt": "Bad.", "id": "r", "turn": "t", "value": -1.0, "offer": ["again:long"]}
-    ]
+    daemon.lines = [{"receipt": "Bad.", "id": "r", "turn": "t", "value": -1.0, "offer": ["again:long"]}]
     chat.read(chat.chat)
     assert "/again long, short, wrong, tone, better" in view.shown[-1]
     chat.say("/again long")

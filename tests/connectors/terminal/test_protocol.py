@@ -10,15 +10,7 @@ from typing import Any
 
 import pytest
 from goodbot.api.actions import retry_row
-from goodbot.api.events import (
-    MessageEvent,
-    Outcome,
-    PressEvent,
-    RatingEvent,
-    RatingKind,
-    Receipt,
-    Reply,
-)
+from goodbot.api.events import MessageEvent, Outcome, PressEvent, RatingEvent, RatingKind, Receipt, Reply
 from goodbot.base.errors import ServerError
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.terminal import SPEC, TerminalSettings
@@ -73,11 +65,26 @@ async def attach(connector: TerminalConnector, tmp_path: Path) -> AsyncIterator[
 
 
 NONSENSE = [
-    b"\n", b"nonsense\n", b"3\n", b"null\n", b"[]\n", b"{}\n", b'{"say": 3}\n', b'{"say": "  "}\n',
-    b'{"say": null, "id": {}}\n', b'{"rate": 2, "turn": "x"}\n', b'{"rate": "1", "turn": "x"}\n',
-    b'{"rate": 1}\n', b'{"rate": 1.5, "turn": "x"}\n', b'{"rate": 1, "turn": ["x"]}\n',
-    b"[" * 50_000 + b"\n", b"\xff\xfe\n", b'{"say": "\xff"}\n', b'{"stop": 3}\n', b"\x00\n",
-]  # fmt: skip
+    b"\n",
+    b"nonsense\n",
+    b"3\n",
+    b"null\n",
+    b"[]\n",
+    b"{}\n",
+    b'{"say": 3}\n',
+    b'{"say": "  "}\n',
+    b'{"say": null, "id": {}}\n',
+    b'{"rate": 2, "turn": "x"}\n',
+    b'{"rate": "1", "turn": "x"}\n',
+    b'{"rate": 1}\n',
+    b'{"rate": 1.5, "turn": "x"}\n',
+    b'{"rate": 1, "turn": ["x"]}\n',
+    b"[" * 50_000 + b"\n",
+    b"\xff\xfe\n",
+    b'{"say": "\xff"}\n',
+    b'{"stop": 3}\n',
+    b"\x00\n",
+]
 
 
 @pytest.mark.parametrize("data", NONSENSE, ids=range(len(NONSENSE)))
@@ -227,8 +234,12 @@ async def test_another_answer_is_the_answer_to_its_press(
     failed = Receipt(event_id="p", outcome=Outcome.FAILED, text="That answer was replaced already.")
     await connector.acknowledge(press, failed)
     assert await client.next("receipt") == {
-        "receipt": failed.text, "id": "p", "turn": "", "value": None, "offer": [],
-    }  # fmt: skip
+        "receipt": failed.text,
+        "id": "p",
+        "turn": "",
+        "value": None,
+        "offer": [],
+    }
 
 
 async def test_what_is_offered_comes_with_the_receipt(

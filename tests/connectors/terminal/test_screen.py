@@ -55,8 +55,14 @@ def test_the_editor_remembers_lines_and_the_one_begun() -> None:
         editor.insert(line)
         assert editor.take() == line
     editor.insert("begun")
-    for name, text in [("up", "two"), ("up", "one"), ("up", "one"), ("down", "two"),
-                       ("down", "begun"), ("down", "begun")]:  # fmt: skip
+    for name, text in [
+        ("up", "two"),
+        ("up", "one"),
+        ("up", "one"),
+        ("down", "two"),
+        ("down", "begun"),
+        ("down", "begun"),
+    ]:
         editor.handle(Key(name))
         assert editor.text == text
 
@@ -87,9 +93,14 @@ def test_rows_break_between_words_and_wide_letters_count_twice() -> None:
 
 def test_the_status_in_one_line() -> None:
     status = {
-        "ratings": 12, "needed": 40, "version": 0, "off": False, "paused": False, "server": "up",
+        "ratings": 12,
+        "needed": 40,
+        "version": 0,
+        "off": False,
+        "paused": False,
+        "server": "up",
         "training": None,
-    }  # fmt: skip
+    }
     assert status_line({}) == ""
     assert status_line(status) == "12 of 40 until the next training · base model"
     training = {"phase": "train", "step": 12, "steps": 32}

@@ -14,9 +14,13 @@ from tests.support import chromium as find_chromium
 from tests.support import patience, require
 
 FLAGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--no-first-run",
-)  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
 DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 360, "height": 740}
 
@@ -55,10 +59,12 @@ class Person:
     async def come_back(self, bot: Scripted, user: str) -> None:
         """Open the chat with the cookie of an earlier visit."""
         cookie = {
-            "name": f"goodbot-{bot.address.rpartition(':')[2]}", "url": bot.address,
-            "value": await bot.connector._sessions.begin(user), "httpOnly": True,
+            "name": f"goodbot-{bot.address.rpartition(':')[2]}",
+            "url": bot.address,
+            "value": await bot.connector._sessions.begin(user),
+            "httpOnly": True,
             "sameSite": "Strict",
-        }  # fmt: skip
+        }
         await self.context.add_cookies([cookie])
         await self.open(bot.address)
         await self.page.locator("#sign-out").wait_for()

@@ -158,9 +158,7 @@ class WebPeer:
     async def say_as_bot(self, text: str, *, room: ChannelKind = ChannelKind.SHARED) -> None:
         """There is no other bot here, and nothing of ours comes back."""
 
-    async def react(
-        self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada"
-    ) -> None:
+    async def react(self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada") -> None:
         raise NotImplementedError("there are buttons here, no reactions")
 
     async def press(self, message: MessageRef, action: str, *, user: str = "ada") -> None:

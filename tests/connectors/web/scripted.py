@@ -72,9 +72,7 @@ class Scripted(RecordingHost):
         self.codes[code] = user
         return f"{self.address}/login#{code}"
 
-    async def submit(
-        self, events: Sequence[Event], *, cursor: str | None = None
-    ) -> tuple[Receipt, ...]:
+    async def submit(self, events: Sequence[Event], *, cursor: str | None = None) -> tuple[Receipt, ...]:
         receipts = await super().submit(events, cursor=cursor)
         for event, receipt in zip(events, receipts, strict=True):
             if not receipt.duplicate:
@@ -92,9 +90,7 @@ class Scripted(RecordingHost):
             if (event.value or 0) < 0:
                 offer = retry_row()
             self._label(event)
-        return Receipt(
-            event_id=event.event_id, outcome=Outcome.ACCEPTED, text=text, turn=turn, offer=offer
-        )
+        return Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, text=text, turn=turn, offer=offer)
 
     def _label(self, event: RatingEvent) -> None:
         """Keep the inbox as the ledger would have it."""
@@ -152,19 +148,28 @@ _SAID = {
 
 
 def waiting(
-    turn: str, question: str, answer: str, *, connector: str = "telegram",
-    label: float | None = None, created_at: float = 1_800_000_000.0,
-) -> Waiting:  # fmt: skip
+    turn: str,
+    question: str,
+    answer: str,
+    *,
+    connector: str = "telegram",
+    label: float | None = None,
+    created_at: float = 1_800_000_000.0,
+) -> Waiting:
     return Waiting(
-        turn=turn, connector=connector, kind=ChannelKind.SHARED, question=question, answer=answer,
-        created_at=created_at, version=3, label=label,
-    )  # fmt: skip
+        turn=turn,
+        connector=connector,
+        kind=ChannelKind.SHARED,
+        question=question,
+        answer=answer,
+        created_at=created_at,
+        version=3,
+        label=label,
+    )
 
 
 @contextlib.asynccontextmanager
-async def scripted(
-    state_dir: Path, answers: Mapping[str, str] | None = None
-) -> AsyncIterator[Scripted]:
+async def scripted(state_dir: Path, answers: Mapping[str, str] | None = None) -> AsyncIterator[Scripted]:
     """A running one."""
     host = Scripted(state_dir, answers)
     try:

@@ -40,11 +40,7 @@ class TestWeb(ConnectorContract):
         pytest.skip("a page notifies nobody, whatever an answer says")
 
     async def test_each_thread_is_a_conversation_of_its_own(
-        self,
-        spec: ConnectorSpec,
-        connector: Connector,
-        host: RecordingHost,
-        platform: WebPeer,
+        self, spec: ConnectorSpec, connector: Connector, host: RecordingHost, platform: WebPeer
     ) -> None:
         """There are only private chats here, so several in one of those."""
         for thread in ("one", "two", "one"):

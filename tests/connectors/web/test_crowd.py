@@ -34,8 +34,7 @@ async def one(bot: Scripted, name: str) -> None:
     bot.codes[f"code of {name}"] = name
     async with contextlib.AsyncExitStack() as closing:
         tabs = [
-            await closing.enter_async_context(contextlib.aclosing(Browser(bot.address)))
-            for _ in range(TABS)
+            await closing.enter_async_context(contextlib.aclosing(Browser(bot.address))) for _ in range(TABS)
         ]
         await in_tabs(bot, name, tabs)
 
@@ -44,9 +43,7 @@ async def in_tabs(bot: Scripted, name: str, tabs: list[Browser]) -> None:
     first = tabs[0]
     await first.log_in(f"code of {name}")
     for tab in tabs[1:]:
-        tab.http.cookie_jar.update_cookies(
-            {cookie.key: cookie.value for cookie in first.http.cookie_jar}
-        )
+        tab.http.cookie_jar.update_cookies({cookie.key: cookie.value for cookie in first.http.cookie_jar})
         tab.open()
         await asyncio.wait_for(tab.listening.wait(), patience(20))
     for number in range(QUESTIONS):

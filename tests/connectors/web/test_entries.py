@@ -17,10 +17,15 @@ def entry(id_: str, by: str = BOT, text: str = "x", **fields: Any) -> Entry:
 def rating(kind: RatingKind, **fields: Any) -> RatingEvent:
     return RatingEvent(
         **{
-            "event_id": "e", "order": OrderKey(1), "user": user_ref("ada"),
-            "channel": channel_ref("ada", "main"), "kind": kind, "turn": "t", **fields,
+            "event_id": "e",
+            "order": OrderKey(1),
+            "user": user_ref("ada"),
+            "channel": channel_ref("ada", "main"),
+            "kind": kind,
+            "turn": "t",
+            **fields,
         }
-    )  # fmt: skip
+    )
 
 
 def ids(conversation: Conversation) -> list[str]:
@@ -75,9 +80,7 @@ def test_what_was_said_of_an_answer() -> None:
 
 def test_the_ledger_knows_better() -> None:
     said = {"thumb": 1, "comment": "Hm."}
-    assert Rated({"t": {"thumb": -1}}, complete=True).over("t", said) == {
-        "thumb": -1, "comment": "Hm.",
-    }  # fmt: skip
+    assert Rated({"t": {"thumb": -1}}, complete=True).over("t", said) == {"thumb": -1, "comment": "Hm."}
     assert Rated({}, complete=True).over("t", said) == {"comment": "Hm."}
     assert Rated({}, complete=False).over("t", said) == said
 

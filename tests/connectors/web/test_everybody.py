@@ -9,13 +9,7 @@ from typing import Any
 import pytest
 from goodbot.testing.connector_base import eventually
 
-from tests.connectors.web.browsing import (
-    DESK,
-    PHONE,
-    Person,
-    person,
-    told,
-)
+from tests.connectors.web.browsing import DESK, PHONE, Person, person, told
 from tests.connectors.web.scripted import Scripted, waiting
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -68,18 +62,11 @@ async def test_even_if_words_became_html_nothing_would_run(ada: Person, bot: Scr
 async def harmless(somebody: Person) -> None:
     page = somebody.page
     assert await page.evaluate("window.broken") is None
-    assert (
-        await page.locator("main script, main iframe, main svg, main style, main h1 h1").count()
-        == 0
-    )
+    assert await page.locator("main script, main iframe, main svg, main style, main h1 h1").count() == 0
     assert await page.locator("main img:not([src='/files/icon.svg'])").count() == 0
-    links = await page.locator("main a[href]").evaluate_all(
-        "all => all.map(a => [a.protocol, a.rel])"
-    )
+    links = await page.locator("main a[href]").evaluate_all("all => all.map(a => [a.protocol, a.rel])")
     assert all(scheme in ("http:", "https:") for scheme, _ in links)
-    shown = await page.locator("main .words a").evaluate_all(
-        "all => all.map(a => a.textContent + a.rel)"
-    )
+    shown = await page.locator("main .words a").evaluate_all("all => all.map(a => a.textContent + a.rel)")
     assert all("\u202e" not in text and "noopener" in text for text in shown)
 
 
@@ -88,9 +75,7 @@ async def test_it_fits_a_phone(chromium: Any, bot: Scripted, scheme: Any, tmp_pa
     word = "x" * 400
     bot.answers["long"] = f"{word}\n\n```\n{word}\n```\n\n`{word}` http://127.0.0.1/{word}"
     bot.waiting.append(waiting("t1", word, bot.answers["long"]))
-    async with person(
-        chromium, viewport=PHONE, color_scheme=scheme, is_mobile=True, has_touch=True
-    ) as ada:
+    async with person(chromium, viewport=PHONE, color_scheme=scheme, is_mobile=True, has_touch=True) as ada:
         await ada.open(bot.link("ada"))
         assert not await ada.scrolls_sideways()
         await ada.page.get_by_role("button", name="Sign in").tap()
@@ -118,9 +103,7 @@ async def test_it_fits_a_phone(chromium: Any, bot: Scripted, scheme: Any, tmp_pa
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_everything_has_a_name_and_enough_contrast(
-    chromium: Any, bot: Scripted, scheme: Any
-) -> None:
+async def test_everything_has_a_name_and_enough_contrast(chromium: Any, bot: Scripted, scheme: Any) -> None:
     bot.waiting.append(waiting("t1", "Question?", "Answer."))
     async with person(chromium, viewport=DESK, color_scheme=scheme) as ada:
         await ada.come_back(bot, "ada")
@@ -142,16 +125,7 @@ async def unnamed(somebody: Person) -> list[str]:
     """What Chromium's own accessibility tree has no name for, though a person acts on it."""
     session = await somebody.context.new_cdp_session(somebody.page)
     tree = await session.send("Accessibility.getFullAXTree")
-    acts = {
-        "button",
-        "link",
-        "textbox",
-        "searchbox",
-        "combobox",
-        "checkbox",
-        "dialog",
-        "navigation",
-    }
+    acts = {"button", "link", "textbox", "searchbox", "combobox", "checkbox", "dialog", "navigation"}
     return [
         str(node["role"]["value"])
         for node in tree["nodes"]

@@ -9,12 +9,7 @@ import pytest
 from goodbot.api.events import RatingKind
 from goodbot.testing.connector_base import eventually
 
-from tests.connectors.web.browsing import (
-    Person,
-    pressed,
-    told,
-    until,
-)
+from tests.connectors.web.browsing import Person, pressed, told, until
 from tests.connectors.web.scripted import Scripted, waiting
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -22,9 +17,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 async def test_the_inbox_is_rated_by_keyboard(ada: Person, bot: Scripted) -> None:
     for number, place in enumerate(("telegram", "slack", "telegram")):
-        bot.waiting.append(
-            waiting(f"t{number}", f"Question {number}?", f"Answer {number}.", connector=place)
-        )
+        bot.waiting.append(waiting(f"t{number}", f"Question {number}?", f"Answer {number}.", connector=place))
     await ada.page.get_by_role("link", name="Rate").click()
     await ada.sees("Question 0?")
     await ada.key("g")
@@ -91,9 +84,7 @@ async def test_many_answers_come_page_by_page(ada: Person, bot: Scripted) -> Non
     await ada.sees("Question 51?")
 
 
-async def test_pressing_fast_at_the_end_of_a_page_takes_nothing_back(
-    ada: Person, bot: Scripted
-) -> None:
+async def test_pressing_fast_at_the_end_of_a_page_takes_nothing_back(ada: Person, bot: Scripted) -> None:
     for number in range(60):
         bot.waiting.append(waiting(f"t{number:03}", f"Question {number}?", "Answer."))
     await ada.page.goto(f"{bot.address}/rate")
@@ -116,9 +107,7 @@ async def test_pressing_fast_at_the_end_of_a_page_takes_nothing_back(
     await ada.sees("59 answers skipped")
 
 
-async def test_what_was_skipped_comes_again_and_what_is_new_by_itself(
-    ada: Person, bot: Scripted
-) -> None:
+async def test_what_was_skipped_comes_again_and_what_is_new_by_itself(ada: Person, bot: Scripted) -> None:
     bot.waiting.append(waiting("t1", "Question 1?", "Answer."))
     await ada.page.clock.install()
     await ada.page.goto(f"{bot.address}/rate")
@@ -151,9 +140,7 @@ async def test_the_focus_goes_on_to_the_next_answer(ada: Person, bot: Scripted) 
     await until(lambda: len(told(bot)) == 2)
 
 
-async def test_a_reason_that_is_being_typed_is_not_lost_by_a_press(
-    ada: Person, bot: Scripted
-) -> None:
+async def test_a_reason_that_is_being_typed_is_not_lost_by_a_press(ada: Person, bot: Scripted) -> None:
     for number in range(2):
         bot.waiting.append(waiting(f"t{number}", f"Question {number}?", "Answer."))
     await ada.page.goto(f"{bot.address}/rate")
@@ -163,7 +150,4 @@ async def test_a_reason_that_is_being_typed_is_not_lost_by_a_press(
     await ada.page.get_by_role("button", name="Bad").click()
     await ada.page.get_by_role("button", name="Keep it").click()
     await until(lambda: len(told(bot)) == 2)
-    assert {(event.turn, event.text) for event in told(bot)} == {
-        ("t0", ""),
-        ("t0", "It is about cats."),
-    }
+    assert {(event.turn, event.text) for event in told(bot)} == {("t0", ""), ("t0", "It is about cats.")}

@@ -69,9 +69,7 @@ async def test_what_nobody_touches_is_not_kept(host: RecordingHost) -> None:
 
 
 @pytest.mark.parametrize("place", ["old", "new"])
-async def test_what_is_touched_is_kept_while_what_is_old_is_dropped(
-    host: RecordingHost, place: str
-) -> None:
+async def test_what_is_touched_is_kept_while_what_is_old_is_dropped(host: RecordingHost, place: str) -> None:
     first = await shelf(host)
     for id_ in ("old", "older"):
         await keep(host, first, "ada", id_, "canary")
@@ -168,9 +166,7 @@ async def test_an_answer_that_could_not_be_kept_is_sent_again(
     assert (kept.id, kept.text, kept.state) == (ref.id, "It is 4.", "")
 
 
-async def test_an_answer_that_is_sent_again_after_a_crash_takes_its_own_place(
-    host: RecordingHost,
-) -> None:
+async def test_an_answer_that_is_sent_again_after_a_crash_takes_its_own_place(host: RecordingHost) -> None:
     place = channel_ref("ada", "main")
     for _ in range(2):
         connector = WebConnector(host, WebSettings())
@@ -194,9 +190,7 @@ async def test_a_question_whose_commit_outlived_a_crash_is_shown_once_before_its
     host.release()
     connector = WebConnector(host, WebSettings())
     await connector.start()
-    await connector.stream(place, "q1").finish(
-        Reply(text="4.", turn="t")
-    )  # out of the core's inbox
+    await connector.stream(place, "q1").finish(Reply(text="4.", turn="t"))  # out of the core's inbox
     for _ in range(2):  # the page was never told that we have it
         done = await connector._take("ada", sent)
         assert (done["taken"], done["outcome"]) == ("q1", "accepted")

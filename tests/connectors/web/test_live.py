@@ -37,9 +37,14 @@ def test_what_nobody_remembers_is_stale() -> None:
         live.tell("ada", {"x": number})
     other.tell("ada", {})
     for after in (
-        "", "x", "-", other.last("ada"), f"{live.last('ada')}0", live.last("ada")[:9] + "1",
+        "",
+        "x",
+        "-",
+        other.last("ada"),
+        f"{live.last('ada')}0",
+        live.last("ada")[:9] + "1",
         f"{live.last('ada').split('-')[0]}-{'9' * 40}",
-    ):  # fmt: skip
+    ):
         frames = heard(live.attach("ada", "s", after))
         assert [frame.get("stale") for frame in frames] == [True], after
 

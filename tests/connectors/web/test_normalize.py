@@ -22,17 +22,20 @@ from hypothesis import strategies as st
 
 NOW = 1_800_000_000_000
 VALUES: Any = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.lists(st.text(), max_size=2),
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(),
+    st.lists(st.text(), max_size=2),
     st.dictionaries(st.text(), st.text(), max_size=2),
     st.sampled_from(["good", "star:3", "again:long", "button", "main", "a1", "/rl", "/rl good"]),
-)  # fmt: skip
+)
 NAMES = ("id", "in", "at", "say", "press", "undo", "comment", "better", "turn", "message")
 
 
 def event(**json: Any) -> Event:
-    return normalize.event(
-        {"id": "a1", "in": "main", "at": NOW, **json}, user="ada", alias="f00", now_ms=NOW
-    )
+    return normalize.event({"id": "a1", "in": "main", "at": NOW, **json}, user="ada", alias="f00", now_ms=NOW)
 
 
 def test_a_message_is_told_as_it_was_typed() -> None:
@@ -47,11 +50,15 @@ def test_a_message_is_told_as_it_was_typed() -> None:
 @pytest.mark.parametrize(
     ("typed", "name", "args"),
     [
-        ("/rl", "help", ""), ("/RL Status", "Status", ""), ("/rl  good  t1 ", "good", "t1"),
-        ("/rl better It is\nfour.", "better", "It is\nfour."), ("/good", "good", ""),
-        ("/Better\nIt is four.", "Better", "It is four."), ("/?", "?", ""),
+        ("/rl", "help", ""),
+        ("/RL Status", "Status", ""),
+        ("/rl  good  t1 ", "good", "t1"),
+        ("/rl better It is\nfour.", "better", "It is\nfour."),
+        ("/good", "good", ""),
+        ("/Better\nIt is four.", "Better", "It is four."),
+        ("/?", "?", ""),
     ],
-)  # fmt: skip
+)
 def test_commands_are_typed(typed: str, name: str, args: str) -> None:
     command = event(say=typed)
     assert isinstance(command, CommandEvent)
@@ -79,9 +86,8 @@ def test_other_presses_are_the_core_s_to_understand() -> None:
     assert isinstance(press, PressEvent)
     assert (press.action, press.turn, press.message_id) == ("again:long", "t1", "a-a1")
     assert event(press="run:reset yes") == PressEvent(
-        event_id="f00-a1", order=press.order, user=press.user, channel=press.channel,
-        action="run:reset yes",
-    )  # fmt: skip
+        event_id="f00-a1", order=press.order, user=press.user, channel=press.channel, action="run:reset yes"
+    )
 
 
 @pytest.mark.parametrize("source", ["", "button", "stars"])

@@ -8,21 +8,13 @@ from typing import Any
 import pytest
 from goodbot.api.events import Button, MessageEvent, Outcome, PressEvent, RatingKind, Receipt, Reply
 
-from tests.connectors.web.browsing import (
-    Person,
-    person,
-    pressed,
-    told,
-    until,
-)
+from tests.connectors.web.browsing import Person, person, pressed, told, until
 from tests.connectors.web.scripted import Scripted, waiting
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_a_link_signs_in_once_and_leaves_the_address_bar(
-    chromium: Any, bot: Scripted
-) -> None:
+async def test_a_link_signs_in_once_and_leaves_the_address_bar(chromium: Any, bot: Scripted) -> None:
     link = bot.link("ada")
     async with person(chromium) as ada:
         await ada.open(link)
@@ -50,9 +42,7 @@ async def test_signing_out_ends_it_in_every_tab(ada: Person, bot: Scripted) -> N
     await first.get_by_role("heading", name="You are signed out").wait_for()
 
 
-async def test_signing_out_that_did_not_work_is_not_taken_for_it(
-    ada: Person, bot: Scripted
-) -> None:
+async def test_signing_out_that_did_not_work_is_not_taken_for_it(ada: Person, bot: Scripted) -> None:
     await bot.connector.stop()
     await ada.page.get_by_role("button", name="Sign out").click()
     await ada.sees("you are still signed in")
@@ -137,9 +127,7 @@ async def test_who_sends_by_mouse_types_on_into_the_field(ada: Person, bot: Scri
     assert told(bot) == []
 
 
-async def test_a_better_answer_that_is_being_written_outlives_a_restart(
-    ada: Person, bot: Scripted
-) -> None:
+async def test_a_better_answer_that_is_being_written_outlives_a_restart(ada: Person, bot: Scripted) -> None:
     await ada.ask("hello")
     await ada.key("e")
     await ada.page.keyboard.type("Dear friend, ")
@@ -154,9 +142,7 @@ async def test_a_better_answer_that_is_being_written_outlives_a_restart(
     assert told(bot)[-1].text == "Dear friend, hi!"
 
 
-async def test_an_answer_comes_word_by_word_and_is_rated_by_keyboard(
-    ada: Person, bot: Scripted
-) -> None:
+async def test_an_answer_comes_word_by_word_and_is_rated_by_keyboard(ada: Person, bot: Scripted) -> None:
     bot.go_on.clear()
     await ada.page.get_by_label("Message", exact=True).fill("one two three four")
     await ada.page.keyboard.press("Enter")
@@ -226,8 +212,9 @@ async def test_a_little_markdown_is_shown(ada: Person, bot: Scripted) -> None:
     assert await texts("blockquote") == ["quoted"]
     assert await texts("pre") == ['if a < b:\n    print("**not bold**")']
     assert await words.locator("a").evaluate_all("all => all.map(a => a.href)") == [
-        "https://example.org/a_b", "http://example.org/x",
-    ]  # fmt: skip
+        "https://example.org/a_b",
+        "http://example.org/x",
+    ]
     assert "2 * 3 * 4, a_b_c, and 5 > 4" in await texts("p")
 
 
@@ -239,8 +226,9 @@ async def test_pressing_again_takes_that_press_back(ada: Person, bot: Scripted) 
     await good.click()
     await ada.sees("Taken back.")
     assert [(event.kind, event.source) for event in told(bot)] == [
-        (RatingKind.RATE, "button"), (RatingKind.RETRACT, "button"),
-    ]  # fmt: skip
+        (RatingKind.RATE, "button"),
+        (RatingKind.RETRACT, "button"),
+    ]
     assert await good.get_attribute("aria-pressed") == "false"
 
 
@@ -268,8 +256,9 @@ async def test_a_reason_and_a_better_answer_are_typed_in_place(ada: Person, bot:
     await ada.page.keyboard.press("Control+Enter")
     await ada.sees("Your better answer is kept.")
     assert [(event.kind, event.text) for event in told(bot)] == [
-        (RatingKind.COMMENT, "Too stiff,\nand too long."), (RatingKind.BETTER, "Hi!"),
-    ]  # fmt: skip
+        (RatingKind.COMMENT, "Too stiff,\nand too long."),
+        (RatingKind.BETTER, "Hi!"),
+    ]
     await answer.get_by_role("button", name="Say why: your reason is kept").click()
     shown = await ada.page.get_by_label("What was wrong, or right?").input_value()
     assert shown == "Too stiff,\nand too long.", "to be read again, and changed"
@@ -312,9 +301,7 @@ async def test_a_command_is_answered_for_this_person(ada: Person, bot: Scripted)
     assert await ada.page.locator("article.command").count() == 0
 
 
-async def test_several_conversations_and_a_reload_show_what_was_said(
-    ada: Person, bot: Scripted
-) -> None:
+async def test_several_conversations_and_a_reload_show_what_was_said(ada: Person, bot: Scripted) -> None:
     await ada.ask("About cats")
     await ada.page.get_by_role("button", name="New conversation").click()
     answer = await ada.ask("About dogs")
@@ -330,9 +317,7 @@ async def test_several_conversations_and_a_reload_show_what_was_said(
     await ada.sees("You said: About cats")
 
 
-async def test_what_is_typed_at_once_belongs_to_the_new_conversation(
-    ada: Person, bot: Scripted
-) -> None:
+async def test_what_is_typed_at_once_belongs_to_the_new_conversation(ada: Person, bot: Scripted) -> None:
     await ada.ask("About cats")
     slow = asyncio.Event()
 
@@ -362,9 +347,7 @@ async def test_two_tabs_show_the_same(ada: Person, bot: Scripted) -> None:
     await second.get_by_text("You said: and again", exact=True).wait_for()
 
 
-async def test_what_is_typed_while_goodbot_is_away_comes_when_it_is_back(
-    ada: Person, bot: Scripted
-) -> None:
+async def test_what_is_typed_while_goodbot_is_away_comes_when_it_is_back(ada: Person, bot: Scripted) -> None:
     answer = await ada.ask("before")
     await bot.connector.stop()
     await ada.sees("goodbot cannot be reached.")
@@ -439,16 +422,11 @@ _WATCH = """() => {
 }"""
 
 
-async def test_a_question_unasked_has_buttons_of_which_one_is_pressed(
-    ada: Person, bot: Scripted
-) -> None:
+async def test_a_question_unasked_has_buttons_of_which_one_is_pressed(ada: Person, bot: Scripted) -> None:
     """Also after a reload, as long as none was; what comes of it is news, too."""
     channel = await bot.connector.private("ada")
     assert channel is not None
-    choices = (
-        Button(action="run:compare 7 a", label="A"),
-        Button(action="run:compare 7 b", label="B"),
-    )
+    choices = (Button(action="run:compare 7 a", label="A"), Button(action="run:compare 7 b", label="B"))
     await bot.connector.send(channel, Reply(text="Which is better?", buttons=choices, silent=True))
     await ada.page.get_by_role("link", name="News from goodbot").click()
     await ada.sees("Which is better?")
@@ -461,9 +439,8 @@ async def test_a_question_unasked_has_buttons_of_which_one_is_pressed(
     assert await row.count() == 0
     [press] = [e for e in bot.events if isinstance(e, PressEvent)]
     receipt = Receipt(
-        event_id=press.event_id, outcome=Outcome.ACCEPTED, text="Noted. The next one.",
-        offer=choices[:1],
-    )  # fmt: skip
+        event_id=press.event_id, outcome=Outcome.ACCEPTED, text="Noted. The next one.", offer=choices[:1]
+    )
     await ada.page.evaluate(_WATCH)
     await bot.connector.acknowledge(press, receipt)
     await ada.sees("Noted. The next one.")
@@ -521,9 +498,7 @@ async def test_a_better_answer_that_was_left_is_there_again(ada: Person, bot: Sc
     assert await words.input_value() == "half a sent"
 
 
-async def test_who_was_never_here_is_not_told_that_they_are_signed_out(
-    chromium: Any, bot: Scripted
-) -> None:
+async def test_who_was_never_here_is_not_told_that_they_are_signed_out(chromium: Any, bot: Scripted) -> None:
     async with person(chromium) as bob:
         await bob.open(bot.address)
         await bob.page.get_by_role("heading", name="Sign in to goodbot").wait_for()

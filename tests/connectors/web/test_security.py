@@ -20,9 +20,18 @@ from tests.connectors.web.scripted import Scripted, scripted, waiting
 from tests.core.builders import until
 
 OTHERS = (
-    "null", "", "http://127.0.0.1:1", "https://evil.example", "http://localhost", "file://",
-    "http://127.0.0.1.evil.example", "http://evil.example#", "javascript:0", "http://[", "*",
-)  # fmt: skip
+    "null",
+    "",
+    "http://127.0.0.1:1",
+    "https://evil.example",
+    "http://localhost",
+    "file://",
+    "http://127.0.0.1.evil.example",
+    "http://evil.example#",
+    "javascript:0",
+    "http://[",
+    "*",
+)
 SAY = {"id": "a1", "at": 1, "in": "main", "say": "hello"}
 
 
@@ -56,9 +65,7 @@ async def status(http: aiohttp.ClientSession, method: str, path: str, **options:
 
 @pytest.mark.parametrize("origin", OTHERS)
 @pytest.mark.parametrize("path", ["/api/do", "/api/login", "/api/logout"])
-async def test_no_other_page_can_do_anything(
-    bot: Scripted, ada: Browser, origin: str, path: str
-) -> None:
+async def test_no_other_page_can_do_anything(bot: Scripted, ada: Browser, origin: str, path: str) -> None:
     bot.codes["another"] = "bob"
     body = {**SAY, "code": "another"}
     assert await status(ada.http, "POST", path, json=body, headers={"Origin": origin}) == 403
@@ -74,9 +81,7 @@ async def test_without_an_origin_nothing_is_done(bot: Scripted, ada: Browser) ->
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-async def test_what_a_browser_says_came_from_elsewhere_reads_nothing(
-    ada: Browser, site: str
-) -> None:
+async def test_what_a_browser_says_came_from_elsewhere_reads_nothing(ada: Browser, site: str) -> None:
     """Pages at another port of this host are same-site: they would have the cookie."""
     for path in ("/api/me", "/api/inbox", "/api/conversation?id=main", "/api/live"):
         assert await status(ada.http, "GET", path, headers={"Sec-Fetch-Site": site}) == 403
@@ -141,9 +146,7 @@ async def test_a_page_of_somebody_else_s_does_nothing_here(bot: Scripted, ada: B
     assert {event.user.id for event in bot.events} == {"ada"}
 
 
-async def test_ids_of_sessions_are_not_kept_and_outlive_a_restart(
-    bot: Scripted, ada: Browser
-) -> None:
+async def test_ids_of_sessions_are_not_kept_and_outlive_a_restart(bot: Scripted, ada: Browser) -> None:
     [cookie] = list(ada.http.cookie_jar)
     assert len(cookie.value) >= 43, "256 bits"
     assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Strict", "/")
@@ -173,9 +176,7 @@ async def test_everybody_is_signed_out_at_once(bot: Scripted, ada: Browser) -> N
     await until(lambda: not ada.listening.is_set())
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/rate", "/login", "/files/chat.js", "/api/me", "/api/inbox"]
-)
+@pytest.mark.parametrize("path", ["/", "/rate", "/login", "/files/chat.js", "/api/me", "/api/inbox"])
 async def test_every_answer_is_held_to_our_own_files(ada: Browser, path: str) -> None:
     async with ada.http.get(path) as response:
         assert response.status == 200
@@ -197,16 +198,20 @@ async def test_the_policy_is_the_strict_one_and_the_pages_keep_it(stranger: Any)
         assert not any(word in text for word in ("innerHTML", "outerHTML", "insertAdjacentHTML"))
         assert not any(word in text for word in ("document.write", "eval(", "DOMParser"))
         if "<!doctype html>" in text:
-            assert not re.findall(
-                r"""\s(?:on\w+|style)=|<script>|<style|(?:src|href)="(?!/|#)""", text
-            )
+            assert not re.findall(r"""\s(?:on\w+|style)=|<script>|<style|(?:src|href)="(?!/|#)""", text)
 
 
 async def test_files_have_no_path_of_anybody_s_making(stranger: Any) -> None:
     for path in (
-        "/files/../connector.py", "/files/%2e%2e/connector.py", "/files/..%2fconfig.py", "/files/",
-        "/files/chat.html", "/files//etc/passwd", "/files/chat.js/", "/files/chat.js%00",
-    ):  # fmt: skip
+        "/files/../connector.py",
+        "/files/%2e%2e/connector.py",
+        "/files/..%2fconfig.py",
+        "/files/",
+        "/files/chat.html",
+        "/files//etc/passwd",
+        "/files/chat.js/",
+        "/files/chat.js%00",
+    ):
         assert await status(stranger, "GET", path, allow_redirects=False) == 404
 
 
@@ -219,15 +224,24 @@ async def test_a_file_that_has_not_changed_is_not_sent_again(stranger: Any) -> N
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (b"", 400), (b"[]", 400), (b"null", 400), (b"{", 400), (b"[" * 100_000, 400),
-        (b'"\xff\xfe"', 400), (b"{}", 400), (b'{"id":"a","in":"b"}', 400),
-        (b'{"id":1,"in":"b","say":"x"}', 400), (b'{"id":"a","in":"../x","say":"x"}', 400),
-        (b'{"id":"a","in":"b","say":{}}', 400), (b'{"id":"a","in":"b","say":"  "}', 400),
-        (b'{"id":"a b","in":"b","say":"x"}', 400), (b'{"id":"a","in":"b","undo":"reaction:x"}', 400),
+        (b"", 400),
+        (b"[]", 400),
+        (b"null", 400),
+        (b"{", 400),
+        (b"[" * 100_000, 400),
+        (b'"\xff\xfe"', 400),
+        (b"{}", 400),
+        (b'{"id":"a","in":"b"}', 400),
+        (b'{"id":1,"in":"b","say":"x"}', 400),
+        (b'{"id":"a","in":"../x","say":"x"}', 400),
+        (b'{"id":"a","in":"b","say":{}}', 400),
+        (b'{"id":"a","in":"b","say":"  "}', 400),
+        (b'{"id":"a b","in":"b","say":"x"}', 400),
+        (b'{"id":"a","in":"b","undo":"reaction:x"}', 400),
         (b'{"id":"a","in":"b","press":"good"}', 200),  # a press without an answer asks for nothing
         (b'{"x":"' + b"a" * LARGEST + b'"}', 413),
     ],
-)  # fmt: skip
+)
 async def test_what_is_malformed_is_refused_with_a_sentence(
     bot: Scripted, ada: Browser, body: bytes, expected: int
 ) -> None:

@@ -25,9 +25,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 @contextlib.asynccontextmanager
 async def goodbot(home: Path, port: int) -> AsyncIterator[Bot]:
     sections = {"http": HttpConfig(port=port), "connectors": {"web": {}}}
-    async with open_bot(
-        home, extra=(goodbot_connectors.web,), sections=sections, terminal=True
-    ) as bot:
+    async with open_bot(home, extra=(goodbot_connectors.web,), sections=sections, terminal=True) as bot:
         yield bot
 
 
@@ -125,9 +123,7 @@ async def test_a_rater_from_a_chat_rates_what_was_said_elsewhere(
         await pressed(rater.page.locator(".card"), "Good").wait_for()
 
 
-async def test_a_command_and_its_confirmation(
-    chromium: Any, tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_a_command_and_its_confirmation(chromium: Any, tmp_path: Path, unused_tcp_port: int) -> None:
     async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
         await owner.sign_in(await link(bot))
         await owner.ask("Keep this?")
@@ -148,8 +144,6 @@ async def test_a_command_and_its_confirmation(
         await owner.page.get_by_role("group", name="Choices").get_by_role("button").first.click()
         await owner.page.get_by_role("heading", name="You are forgotten").wait_for()
         assert await rows(bot.store, "SELECT count(*) FROM turns") == [(0,)]
-        left = await rows(
-            bot.store, "SELECT key, value FROM connector_values WHERE connector = 'web'"
-        )
+        left = await rows(bot.store, "SELECT key, value FROM connector_values WHERE connector = 'web'")
         assert "Keep this?" not in str(left)
         assert "owner" not in str(left)

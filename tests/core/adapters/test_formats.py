@@ -96,9 +96,11 @@ async def test_what_is_not_what_it_was_is_made_again(
     one = root / "v000001-aa"
     path = await made.convert(one, AdapterFormat.GGUF)
     changed = {
-        "result": path, "manifest": path.parent / "manifest.json", "more": path.parent / "more",
+        "result": path,
+        "manifest": path.parent / "manifest.json",
+        "more": path.parent / "more",
         "source": one / "adapter_model.safetensors",
-    }[what]  # fmt: skip
+    }[what]
     changed.unlink(missing_ok=True)
     changed.write_text("{}")
     again = await made.convert(one, AdapterFormat.GGUF)
@@ -139,9 +141,7 @@ async def test_it_goes_when_the_adapter_does(root: Path, made: Formats, asked: C
     assert kept(root) == ["v000002-bb.gguf", "v000002-bb.mlx"]
 
 
-async def test_a_start_sweeps_what_belongs_to_nothing(
-    root: Path, made: Formats, asked: Child
-) -> None:
+async def test_a_start_sweeps_what_belongs_to_nothing(root: Path, made: Formats, asked: Child) -> None:
     for name in ("v000001-aa", "v000002-bb"):
         await made.convert(root / name, AdapterFormat.GGUF)
     (root / formats.FOLDER / ".part-killed").mkdir()
@@ -176,11 +176,7 @@ async def test_the_real_child_makes_it_and_refuses_what_is_broken(tmp_path: Path
     path = await real.convert(one, AdapterFormat.GGUF)
     assert path.read_bytes()[:4] == b"GGUF"
     manifest = json.loads((path.parent / "manifest.json").read_text())
-    assert (manifest["of"], manifest["format"], list(manifest["files"])) == (
-        "one",
-        "gguf",
-        ["adapter.gguf"],
-    )
+    assert (manifest["of"], manifest["format"], list(manifest["files"])) == ("one", "gguf", ["adapter.gguf"])
     weights = one / "adapter_model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
     with pytest.raises(AdapterError, match="one"):
@@ -194,8 +190,9 @@ async def test_the_real_child_takes_an_adapter_of_mlx_lm(tmp_path: Path) -> None
     await real.export(one, "mlx", tmp_path / "theirs")
     await real.take(tmp_path / "theirs", tmp_path / "ours")
     assert sorted(path.name for path in (tmp_path / "ours").iterdir()) == [
-        "adapter_config.json", "adapter_model.safetensors",
-    ]  # fmt: skip
+        "adapter_config.json",
+        "adapter_model.safetensors",
+    ]
     with pytest.raises(AdapterError, match="is missing"):
         await real.take(tmp_path, tmp_path / "nothing")
 

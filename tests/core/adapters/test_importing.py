@@ -22,9 +22,13 @@ async def test_a_foreign_name_reaches_no_terminal_as_it_is(tmp_path: Path) -> No
     (model / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
     digest = hashlib.sha256(b"{}").hexdigest()
     told = Manifest(
-        version=1, parent=0, run=None, model="\x1b[2Jowner/model\n", revision="\x1b]0;x\x07" * 2,
+        version=1,
+        parent=0,
+        run=None,
+        model="\x1b[2Jowner/model\n",
+        revision="\x1b]0;x\x07" * 2,
         files={CONFIG: digest, WEIGHTS: digest},
-    )  # fmt: skip
+    )
     archive.write(tmp_path / "x.tar", adapter, told, now=0.0)
     here = ResolvedModel(name="owner/model", path=model)
     with pytest.raises(AdapterError, match=r"v1 was trained on other weights of .*model") as caught:

@@ -12,9 +12,17 @@ from hypothesis import strategies as st
 
 def row(version: int, parent: int, **fields: Any) -> AdapterRow:
     given_: dict[str, Any] = {
-        "version": version, "parent": parent, "run": version, "directory": f"v{version}",
-        "sha256": "", "model": "m", "tainted": "", "baseline": {}, "metrics": {}, "created_at": 0.0,
-    }  # fmt: skip
+        "version": version,
+        "parent": parent,
+        "run": version,
+        "directory": f"v{version}",
+        "sha256": "",
+        "model": "m",
+        "tainted": "",
+        "baseline": {},
+        "metrics": {},
+        "created_at": 0.0,
+    }
     return AdapterRow(**given_ | fields)
 
 
@@ -108,5 +116,9 @@ def test_a_hundred_rounds_in_a_row_are_no_stairs() -> None:
 def test_a_branch_stands_under_its_parent() -> None:
     rows = [row(1, 0), row(2, 1), row(3, 2), row(4, 1), row(5, 4)]
     assert [(lead, one.version) for lead, one in branches(rows)] == [
-        ("", 1), ("│ ", 2), ("│ ", 3), ("", 4), ("", 5),
-    ]  # fmt: skip
+        ("", 1),
+        ("│ ", 2),
+        ("│ ", 3),
+        ("", 4),
+        ("", 5),
+    ]

@@ -61,9 +61,10 @@ def model(tmp_path: Path, **files: str) -> ResolvedModel:
     path = tmp_path / "model"
     path.mkdir(exist_ok=True)
     whole = {
-        "config.json": '{"model_type": "fake"}', "tokenizer.json": '{"vocab": 1}',
+        "config.json": '{"model_type": "fake"}',
+        "tokenizer.json": '{"vocab": 1}',
         "tokenizer_config.json": '{"chat_template": "{{ a }}", "unk": null}',
-    } | files  # fmt: skip
+    } | files
     for name, text in whole.items():
         (path / name).write_text(text)
     (path / "model.safetensors").write_bytes(safetensors())
@@ -146,9 +147,28 @@ def test_the_database_has_the_last_word_on_the_weights(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", ".", "..", "../v1", "v1/../v2", "/etc", "v1/", "V1", "v 1", "v1\n", "v1\0", "-v1", ".v1",
-     "v1\\..", "ｖ1", "v" * 65, "%2e%2e", "~", "v1;rm"],
-)  # fmt: skip
+    [
+        "",
+        ".",
+        "..",
+        "../v1",
+        "v1/../v2",
+        "/etc",
+        "v1/",
+        "V1",
+        "v 1",
+        "v1\n",
+        "v1\0",
+        "-v1",
+        ".v1",
+        "v1\\..",
+        "ｖ1",
+        "v" * 65,
+        "%2e%2e",
+        "~",
+        "v1;rm",
+    ],
+)
 def test_no_odd_name_reaches_the_disk(tmp_path: Path, name: str) -> None:
     (tmp_path / "adapters").mkdir()
     with pytest.raises(AdapterError, match="no name of an adapter"):
@@ -224,15 +244,15 @@ def test_a_crash_while_publishing_leaves_nothing_under_a_final_name(
 
 def test_a_manifest_tells_the_base_and_what_trained_it_and_no_texts(tmp_path: Path) -> None:
     base = Base.of(model(tmp_path))
-    given = Manifest(
-        version=1, parent=0, run=2, model="fake", files={}, ratings={"turn-1": [4, 9]}
-    ).on(base)
+    given = Manifest(version=1, parent=0, run=2, model="fake", files={}, ratings={"turn-1": [4, 9]}).on(base)
     (tmp_path / "adapters").mkdir()
     directory, known = publish(staged(tmp_path / "s"), tmp_path / "adapters", given)
     assert inspect(tmp_path / "adapters", directory.name) == known
     assert (known.format, known.ratings, known.files[CONFIG]) == (
-        2, {"turn-1": [4, 9]}, hashlib.sha256((directory / CONFIG).read_bytes()).hexdigest(),
-    )  # fmt: skip
+        2,
+        {"turn-1": [4, 9]},
+        hashlib.sha256((directory / CONFIG).read_bytes()).hexdigest(),
+    )
     assert known.revision.startswith("sha256:")
     assert len(known.tokenizer) == len(known.chat_template) == 64
 
@@ -259,7 +279,7 @@ def test_a_hub_models_revision_is_its_commit(tmp_path: Path) -> None:
         ({"tokenizer_config.json": '{"chat_template": "{{ a }}", "unk": "x"}'}, "the tokenizer"),
         ({"config.json": '{"model_type": "other"}'}, "other weights"),
     ],
-)  # fmt: skip
+)
 def test_an_adapter_is_refused_on_a_base_that_has_changed_and_it_is_said_what_to_do(
     tmp_path: Path, files: dict[str, str], said: str
 ) -> None:
@@ -287,9 +307,10 @@ def test_what_the_release_before_has_written_still_verifies(tmp_path: Path) -> N
     root, directory, sha = published(tmp_path)
     path = root / directory / MANIFEST
     old = {
-        key: value for key, value in json.loads(path.read_text()).items()
+        key: value
+        for key, value in json.loads(path.read_text()).items()
         if key in ("version", "parent", "run", "model", "files", "metrics")
-    }  # fmt: skip
+    }
     path.chmod(0o600)
     path.write_text(json.dumps(old))
     name = f"v000007-{module.sha256(path)[:16]}"
@@ -402,16 +423,15 @@ ODD_HEADERS: dict[str, bytes] = {
     "a base weight": weights({"model.embed_tokens.weight": tensor()["x.lora_A.weight"]}, b"\0" * 4),
     "twice": weights(
         b'{"x.lora_A.w":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]},'
-        b'"x.lora_A.w":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}}', b"\0" * 4,
+        b'"x.lora_A.w":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}}',
+        b"\0" * 4,
     ),
     "too many": weights({f"x{i}.lora_A.w": {} for i in range(20_001)}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("content", ODD_HEADERS.values(), ids=ODD_HEADERS.keys())
-def test_an_odd_file_of_weights_is_refused_and_nothing_else_happens(
-    tmp_path: Path, content: bytes
-) -> None:
+def test_an_odd_file_of_weights_is_refused_and_nothing_else_happens(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / WEIGHTS
     path.write_bytes(content)
     with pytest.raises(AdapterError):
@@ -427,11 +447,9 @@ def test_a_good_one_passes(tmp_path: Path) -> None:
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
-)  # fmt: skip
+)
 entries = st.fixed_dictionaries(
     {},
     optional={
@@ -456,9 +474,7 @@ def test_no_bytes_raise_anything_else(tmp_path: Path, content: bytes) -> None:
         check_weights(path)
     except AdapterError:
         return
-    (length,) = struct.unpack(
-        "<Q", content[:8]
-    )  # what passes is one matrix at least, exactly fitting
+    (length,) = struct.unpack("<Q", content[:8])  # what passes is one matrix at least, exactly fitting
     header = json.loads(content[8 : 8 + length])
     header.pop("__metadata__", None)
     assert max(e["data_offsets"][1] for e in header.values()) == len(content) - 8 - length
@@ -466,9 +482,7 @@ def test_no_bytes_raise_anything_else(tmp_path: Path, content: bytes) -> None:
 
 @settings(max_examples=80)
 @given(st.binary(max_size=80) | st.builds(lambda v: json.dumps(v).encode(), json_values))
-def test_no_manifest_raises_anything_else(
-    tmp_path_factory: pytest.TempPathFactory, content: bytes
-) -> None:
+def test_no_manifest_raises_anything_else(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     tmp_path = tmp_path_factory.mktemp("m")
     root, directory, sha = published(tmp_path)
     path = root / directory / MANIFEST

@@ -52,9 +52,7 @@ def counted(bot: Bot, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return asked
 
 
-async def test_a_swap_is_proven_and_so_is_every_look(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_swap_is_proven_and_so_is_every_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot(tmp_path) as bot:
         asked = counted(bot, monkeypatch)
         await versions(bot, 1)
@@ -73,11 +71,7 @@ async def test_a_server_that_ignores_an_adapter_gets_it_anew(tmp_path: Path) -> 
         await versions(bot, 1)
         bot.fake.ignore()
         assert "loaded anew" in await bot.app.registry.reconcile()
-        assert (await verdict(bot), await who_answers(bot), await waits(bot)) == (
-            "adapter",
-            "v1",
-            {},
-        )
+        assert (await verdict(bot), await who_answers(bot), await waits(bot)) == ("adapter", "v1", {})
         assert await bot.app.registry.reconcile() == ""
 
 
@@ -135,9 +129,7 @@ async def test_a_server_that_cannot_load_the_version_at_the_start_answers_with_t
 ) -> None:
     async with open_bot(tmp_path) as bot:
         await versions(bot, 1)
-        monkeypatch.setattr(
-            bot.app.registry, "reconcile", AsyncMock(side_effect=ServerError("it is full"))
-        )
+        monkeypatch.setattr(bot.app.registry, "reconcile", AsyncMock(side_effect=ServerError("it is full")))
         await bot.app.start_server()
         assert await who_answers(bot) == "v0"
         monkeypatch.undo()
@@ -173,10 +165,7 @@ async def test_a_server_that_ignores_every_adapter_is_left_with_the_base(tmp_pat
         assert await loaded(bot) == []
         assert list(await waits(bot)) == [2]
         said = await status(bot)
-        assert (
-            "v2 waits: the model server does not really serve it; `rollback 2` tries it again"
-            in said
-        )
+        assert "v2 waits: the model server does not really serve it; `rollback 2` tries it again" in said
         await bot.app.news.look()
         [news] = told(bot, "v2 does not answer")
         assert "The base model does" in news
@@ -209,9 +198,7 @@ async def test_one_that_ignores_only_the_newest_goes_back_by_one(
         assert await bot.app.registry.head() == 2, "what v2 learnt is not lost from the line"
 
 
-async def test_a_new_version_that_has_no_effect_does_not_go_live_and_is_not_lost(
-    tmp_path: Path,
-) -> None:
+async def test_a_new_version_that_has_no_effect_does_not_go_live_and_is_not_lost(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await versions(bot, 1)
         await bot.rated(8)

@@ -146,18 +146,29 @@ asyncio.run(main(*sys.argv[1:]))
 
 @pytest.mark.parametrize(
     ("step", "when"),
-    [("publish", "before"), ("publish", "after"), ("record", "after"), ("probe", "after"),
-     ("pointer", "after"), ("switch over", "before"), ("switch over", "after")],
-)  # fmt: skip
-async def test_kill_9_at_any_step_leaves_an_adapter_that_works(
-    tmp_path: Path, step: str, when: str
-) -> None:
+    [
+        ("publish", "before"),
+        ("publish", "after"),
+        ("record", "after"),
+        ("probe", "after"),
+        ("pointer", "after"),
+        ("switch over", "before"),
+        ("switch over", "after"),
+    ],
+)
+async def test_kill_9_at_any_step_leaves_an_adapter_that_works(tmp_path: Path, step: str, when: str) -> None:
     import sys
 
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", CRASH, str(tmp_path), step, when,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        sys.executable,
+        "-c",
+        CRASH,
+        str(tmp_path),
+        step,
+        when,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
     out, err = await process.communicate()
     assert process.returncode == -signal.SIGKILL, err.decode()
     assert b"dying" in out
@@ -224,9 +235,7 @@ async def test_an_adapter_that_the_server_will_not_load_falls_back_too(tmp_path:
         assert await who_answers(bot) == "v1"
 
 
-async def test_a_new_adapter_that_will_not_load_or_answer_is_not_made_active(
-    tmp_path: Path,
-) -> None:
+async def test_a_new_adapter_that_will_not_load_or_answer_is_not_made_active(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await versions(bot, 1)
         for mode in ({"refused": [2]}, {"generate": "base"}):
@@ -323,9 +332,7 @@ async def test_a_server_that_forgot_its_adapter_gets_it_again(tmp_path: Path) ->
         assert await who_answers(bot) == "v2"
 
 
-async def test_a_server_that_will_not_start_is_a_sentence_and_nothing_is_left(
-    tmp_path: Path,
-) -> None:
+async def test_a_server_that_will_not_start_is_a_sentence_and_nothing_is_left(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         fake = bot.fake
     fake.set(**{"no start": "there is not enough memory for it"})

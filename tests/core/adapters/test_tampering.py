@@ -22,9 +22,7 @@ async def who_answers(bot: Bot) -> str:
     return (await bot.say("Who?")).text.partition(" ")[0]
 
 
-async def test_a_template_that_changes_stops_the_version_and_says_what_to_do(
-    tmp_path: Path,
-) -> None:
+async def test_a_template_that_changes_stops_the_version_and_says_what_to_do(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await trained(bot)
         template = bot.fake.path / "chat_template.jinja"

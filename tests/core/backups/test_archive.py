@@ -42,20 +42,31 @@ Edit = Callable[[dict[str, Any]], object]
 
 
 def forged(
-    path: Path, *, edit: Edit | None = None, members: list[tarfile.TarInfo] | None = None,
-    listed: dict[str, bytes] | None = None, kind: int = tarfile.USTAR_FORMAT,
-) -> Path:  # fmt: skip
+    path: Path,
+    *,
+    edit: Edit | None = None,
+    members: list[tarfile.TarInfo] | None = None,
+    listed: dict[str, bytes] | None = None,
+    kind: int = tarfile.USTAR_FORMAT,
+) -> Path:
     """An archive as an enemy makes one: any list, any members."""
     files = FILES if listed is None else listed
     manifest: dict[str, Any] = {
         "format": 1,
-        "about": {"goodbot": "0.1.0", "schema": 2, "created_at": 1.7e9, "turns": 3, "ratings": 2,
-                  "adapters": 1, "left_out": []},
+        "about": {
+            "goodbot": "0.1.0",
+            "schema": 2,
+            "created_at": 1.7e9,
+            "turns": 3,
+            "ratings": 2,
+            "adapters": 1,
+            "left_out": [],
+        },
         "files": {
             name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
             for name, content in files.items()
         },
-    }  # fmt: skip
+    }
     if edit:
         edit(manifest)
     text = json.dumps(manifest).encode()
@@ -96,19 +107,34 @@ def test_there_and_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["../goodbot.db", "/etc/passwd", "adapters/../../x", "adapters/v1/../manifest.json", "x",
-     "adapters/v1/evil.pkl", "adapters/v1/sub/manifest.json", "connectors/x", "secrets.env", "lock",
-     "connectors/../secrets.env", "connectors/t/.hidden", "connectors/t/a\\b", "connectors/t/a\nb",
-     "adapters//manifest.json", "connectors/t/" + "x" * 300, "", "goodbot.db/x", "config.toml/",
-     "adapters/.x/manifest.json"],
-)  # fmt: skip
+    [
+        "../goodbot.db",
+        "/etc/passwd",
+        "adapters/../../x",
+        "adapters/v1/../manifest.json",
+        "x",
+        "adapters/v1/evil.pkl",
+        "adapters/v1/sub/manifest.json",
+        "connectors/x",
+        "secrets.env",
+        "lock",
+        "connectors/../secrets.env",
+        "connectors/t/.hidden",
+        "connectors/t/a\\b",
+        "connectors/t/a\nb",
+        "adapters//manifest.json",
+        "connectors/t/" + "x" * 300,
+        "",
+        "goodbot.db/x",
+        "config.toml/",
+        "adapters/.x/manifest.json",
+    ],
+)
 def test_no_name_leads_elsewhere(tmp_path: Path, name: str) -> None:
     assert not archive.allowed(name)
     path = forged(
         tmp_path / "b.tar",
-        edit=lambda m: m["files"].update(
-            {name: {"size": 0, "sha256": hashlib.sha256().hexdigest()}}
-        ),
+        edit=lambda m: m["files"].update({name: {"size": 0, "sha256": hashlib.sha256().hexdigest()}}),
     )
     with pytest.raises(ArchiveError, match="no place in a backup"):
         unpack(path)
@@ -124,13 +150,17 @@ def member(name: str, kind: bytes, **fields: Any) -> tarfile.TarInfo:
 
 @pytest.mark.parametrize(
     "odd",
-    [member("fetched.json", tarfile.SYMTYPE, linkname="/etc/passwd"),
-     member("fetched.json", tarfile.LNKTYPE, linkname="goodbot.db"),
-     member("fetched.json", tarfile.CHRTYPE), member("fetched.json", tarfile.FIFOTYPE),
-     member("connectors", tarfile.DIRTYPE), member("fetched.json", tarfile.REGTYPE, size=5),
-     member("config.toml", tarfile.REGTYPE, size=8)],
+    [
+        member("fetched.json", tarfile.SYMTYPE, linkname="/etc/passwd"),
+        member("fetched.json", tarfile.LNKTYPE, linkname="goodbot.db"),
+        member("fetched.json", tarfile.CHRTYPE),
+        member("fetched.json", tarfile.FIFOTYPE),
+        member("connectors", tarfile.DIRTYPE),
+        member("fetched.json", tarfile.REGTYPE, size=5),
+        member("config.toml", tarfile.REGTYPE, size=8),
+    ],
     ids=["symlink", "hard link", "device", "pipe", "directory", "not listed", "twice"],
-)  # fmt: skip
+)
 def test_only_listed_plain_files_each_once(tmp_path: Path, odd: tarfile.TarInfo) -> None:
     path = forged(tmp_path / "b.tar", members=[odd])
     with pytest.raises(ArchiveError, match=r"plain file|does not list"):
@@ -148,25 +178,28 @@ def test_extended_headers_mean_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "edit",
-    [lambda m: m.update(format=2), lambda m: m.update(files=[]), lambda m: m.pop("about"),
-     lambda m: m["files"].pop("goodbot.db"), lambda m: m["about"].update(created_at="x"),
-     lambda m: m["about"].update(created_at=float("nan")),
-     lambda m: m["files"]["goodbot.db"].update(size=-1),
-     lambda m: m["files"]["goodbot.db"].update(size="5"),
-     lambda m: m["files"]["goodbot.db"].update(size=10**15),
-     lambda m: m["files"]["goodbot.db"].update(size=17),
-     lambda m: m["files"]["goodbot.db"].update(sha256="0" * 64),
-     lambda m: m["files"].update({f"connectors/t/{i}": {"size": 0, "sha256": ""} for i in range(10001)}),
-     lambda m: m["files"].update({"fetched.json": {"size": 0, "sha256": ""}})],
-)  # fmt: skip
+    [
+        lambda m: m.update(format=2),
+        lambda m: m.update(files=[]),
+        lambda m: m.pop("about"),
+        lambda m: m["files"].pop("goodbot.db"),
+        lambda m: m["about"].update(created_at="x"),
+        lambda m: m["about"].update(created_at=float("nan")),
+        lambda m: m["files"]["goodbot.db"].update(size=-1),
+        lambda m: m["files"]["goodbot.db"].update(size="5"),
+        lambda m: m["files"]["goodbot.db"].update(size=10**15),
+        lambda m: m["files"]["goodbot.db"].update(size=17),
+        lambda m: m["files"]["goodbot.db"].update(sha256="0" * 64),
+        lambda m: m["files"].update({f"connectors/t/{i}": {"size": 0, "sha256": ""} for i in range(10001)}),
+        lambda m: m["files"].update({"fetched.json": {"size": 0, "sha256": ""}}),
+    ],
+)
 def test_a_list_that_lies_is_refused(tmp_path: Path, edit: Edit) -> None:
     with pytest.raises(ArchiveError):
         unpack(forged(tmp_path / "b.tar", edit=edit))
 
 
-def test_more_than_the_disk_holds_is_not_begun(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_than_the_disk_holds_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = build(tmp_path / "b.tar")
     usage = type(__import__("shutil").disk_usage(tmp_path))
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage(1, 1, 4000))

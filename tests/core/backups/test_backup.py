@@ -197,13 +197,18 @@ def repacked(path: Path, home: Path, **changes: Any) -> Path:
 
 @pytest.mark.parametrize(
     ("sql", "error"),
-    [("CREATE TRIGGER evil AFTER INSERT ON events BEGIN DELETE FROM turns; END", StoreError),
-     ("CREATE VIEW turns2 AS SELECT * FROM turns", StoreError),
-     ("CREATE TABLE more (x)", StoreError), ("ALTER TABLE events ADD COLUMN x TEXT", StoreError),
-     ("DROP TRIGGER label_added", StoreError), ("DELETE FROM turns", StoreError),
-     ("PRAGMA application_id = 7", StoreError), ("PRAGMA user_version = 99", NewerDataError),
-     ("DELETE FROM adapters", StoreError)],
-)  # fmt: skip
+    [
+        ("CREATE TRIGGER evil AFTER INSERT ON events BEGIN DELETE FROM turns; END", StoreError),
+        ("CREATE VIEW turns2 AS SELECT * FROM turns", StoreError),
+        ("CREATE TABLE more (x)", StoreError),
+        ("ALTER TABLE events ADD COLUMN x TEXT", StoreError),
+        ("DROP TRIGGER label_added", StoreError),
+        ("DELETE FROM turns", StoreError),
+        ("PRAGMA application_id = 7", StoreError),
+        ("PRAGMA user_version = 99", NewerDataError),
+        ("DELETE FROM adapters", StoreError),
+    ],
+)
 async def test_a_database_that_is_not_ours_never_comes_near(
     home: Path, sql: str, error: type[GoodbotError]
 ) -> None:

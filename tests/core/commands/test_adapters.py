@@ -46,8 +46,10 @@ async def test_the_list_tells_where_each_comes_from_and_how_it_was_rated(tmp_pat
         lines = result.text.splitlines()
         assert lines[0].startswith(f"  base  {bot.app.model.name}  liked 50% (")
         assert [line.split()[:3] for line in lines if " from " in line] == [
-            ["v1", "from", "base"], ["│", "v2", "from"], ["→", "v3", "from"],
-        ]  # fmt: skip
+            ["v1", "from", "base"],
+            ["│", "v2", "from"],
+            ["→", "v3", "from"],
+        ]
         assert "6 ratings" in lines[1], "two were kept to check it"
         [v3] = [line for line in lines if "v3" in line]
         assert "liked 100% (44% to 100%) of 3 rated answers" in v3
@@ -142,9 +144,7 @@ async def test_what_waits_goes_live_at_the_next_start_too(tmp_path: Path) -> Non
         assert await who_answers(bot) == "v2"
 
 
-async def test_a_server_that_fails_makes_it_wait_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_server_that_fails_makes_it_wait_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot(tmp_path, terminal=True) as bot:
         await trained(bot)
         await typed(bot, "adapters", "pin")
@@ -190,9 +190,7 @@ async def test_what_was_rolled_back_is_not_silently_learnt_again(tmp_path: Path)
         assert "stay used" in (await typed(bot, "rollback", "2")).text
 
 
-async def test_of_many_versions_the_files_of_the_oldest_go_and_their_rows_stay(
-    tmp_path: Path,
-) -> None:
+async def test_of_many_versions_the_files_of_the_oldest_go_and_their_rows_stay(tmp_path: Path) -> None:
     sections = {"adapters": AdaptersConfig(keep=2)}
     async with open_bot(tmp_path, sections=sections, terminal=True) as bot:
         await trained(bot)
@@ -217,9 +215,20 @@ async def test_of_many_versions_the_files_of_the_oldest_go_and_their_rows_stay(
 
 @pytest.mark.parametrize(
     "words",
-    ["nonsense", "list 3", "show 1 2", "diff 1", "diff 1 x", "pin base", "pin 1 2", "unpin",
-     "import", "import /tmp/x y", "export 1"],
-)  # fmt: skip
+    [
+        "nonsense",
+        "list 3",
+        "show 1 2",
+        "diff 1",
+        "diff 1 x",
+        "pin base",
+        "pin 1 2",
+        "unpin",
+        "import",
+        "import /tmp/x y",
+        "export 1",
+    ],
+)
 async def test_wrong_words_are_told_what_to_say(tmp_path: Path, words: str) -> None:
     async with open_bot(tmp_path, terminal=True) as bot:
         with pytest.raises(UsageError):

@@ -18,9 +18,8 @@ from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rows, until
 async def ask(bot: Bot, channel: ChannelRef = CHANNEL) -> Result:
     """What the owner is told, as the control socket hands it on."""
     event = CommandEvent(
-        event_id="ask", order=OrderKey(1), user=OWNER, channel=channel, name="train",
-        args="--dry-run wait",
-    )  # fmt: skip
+        event_id="ask", order=OrderKey(1), user=OWNER, channel=channel, name="train", args="--dry-run wait"
+    )
     result = await bot.app.commands.execute(event, direct=True)
     assert result.later is not None, "other commands do not wait for it"
     return await result.later()
@@ -29,14 +28,9 @@ async def ask(bot: Bot, channel: ChannelRef = CHANNEL) -> Result:
 async def everything(bot: Bot) -> dict[str, Any]:
     """The store, but for the trail of commands, and the files of adapters and of runs."""
     tables = await rows(
-        bot.store,
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+        bot.store, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
     )
-    content = {
-        name: await rows(bot.store, f"SELECT * FROM {name}")
-        for (name,) in tables
-        if name != "audit"
-    }
+    content = {name: await rows(bot.store, f"SELECT * FROM {name}") for (name,) in tables if name != "audit"}
     home = bot.app.config.home
     files = sorted(
         str(path.relative_to(home))

@@ -43,9 +43,7 @@ async def test_what_was_rated_and_said_is_exported_whole(tmp_path: Path) -> None
         assert first["messages"] == [{"role": "user", "content": "How far\nis it? 🙂"}]
         assert (first["answer"], first["instead_of"]) == (answer.text, None)
         assert first["ratings"] == {"loopback:owner": [-1.0, -0.5]}
-        assert first["remarks"] == [
-            {"kind": "better", "rater": "loopback:owner", "text": "It is 4 km."}
-        ]
+        assert first["remarks"] == [{"kind": "better", "rater": "loopback:owner", "text": "It is 4 km."}]
         assert (second["instead_of"], second["ratings"]) == (answer.turn, {"loopback:rater": 1.0})
 
 
@@ -54,23 +52,20 @@ async def test_two_exports_of_one_second_are_two_files(
 ) -> None:
     async with open_bot(tmp_path) as bot:
         monkeypatch.setattr(bot.app.clock, "now", lambda: 1_800_000_000.5)
-        paths = [
-            (await bot.app.commands.execute(bot.chat.typed("export"))).data["path"]
-            for _ in range(3)
-        ]
+        paths = [(await bot.app.commands.execute(bot.chat.typed("export"))).data["path"] for _ in range(3)]
         assert sorted(paths) == sorted(map(str, exporting.files(tmp_path / "bot")))
         assert [Path(path).name for path in paths] == [
-            "20270115-080000.jsonl", "20270115-080000-2.jsonl", "20270115-080000-3.jsonl"
-        ]  # fmt: skip
+            "20270115-080000.jsonl",
+            "20270115-080000-2.jsonl",
+            "20270115-080000-3.jsonl",
+        ]
 
 
 async def test_only_owners_export(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         assert await bot.command("export", user="stranger") == ""
         for user in ("talker", "rater"):
-            assert await bot.command("export", user=user) == (
-                "`export` is for the owners of this bot."
-            )
+            assert await bot.command("export", user=user) == ("`export` is for the owners of this bot.")
         assert not (tmp_path / "bot" / "exports").exists()
         assert "0 rated answers: exports/" in await bot.command("export")
 

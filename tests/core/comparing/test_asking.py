@@ -148,9 +148,7 @@ async def test_what_may_not_be_learnt_is_not_asked_about(tmp_path: Path) -> None
             await bot.react(await bot.say(f"another {number}", user="rater"), "👎", user="rater")
         await bot.say("not to be learnt")
         await bot.store.write(
-            lambda db: db.execute(
-                "UPDATE turns SET trainable = 0 WHERE messages LIKE '%not to be learnt%'"
-            )
+            lambda db: db.execute("UPDATE turns SET trainable = 0 WHERE messages LIKE '%not to be learnt%'")
         )
         await bot.say("only this one")  # the same words again are one question
         await bot.command("share", "on", user="rater")
@@ -203,9 +201,7 @@ async def test_by_default_a_loser_is_not_activated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ask", ["before", "after"])
-async def test_after_a_day_without_an_answer_the_gate_alone_decides(
-    tmp_path: Path, ask: str
-) -> None:
+async def test_after_a_day_without_an_answer_the_gate_alone_decides(tmp_path: Path, ask: str) -> None:
     clock = Later()
     async with open_asking(tmp_path, ask=ask, clock=clock) as bot:
         await trained(bot)
@@ -233,9 +229,7 @@ async def test_three_choices_against_it_count_after_a_day_too(tmp_path: Path) ->
         clock.ahead = DAY + 1
         await bot.app.comparer.look()
         assert await bot.app.registry.active() == 0
-        assert outcomes(bot) == [
-            ("owner", "0 for v1, 3 for the base model. The base model answers again.")
-        ]
+        assert outcomes(bot) == [("owner", "0 for v1, 3 for the base model. The base model answers again.")]
 
 
 async def test_never_asks_nothing(tmp_path: Path) -> None:
@@ -267,9 +261,7 @@ async def test_a_restart_goes_on_waiting(tmp_path: Path, ask: str) -> None:
         await check(bot)
 
 
-async def test_killed_while_the_answers_are_written_it_goes_on_with_the_rest(
-    tmp_path: Path,
-) -> None:
+async def test_killed_while_the_answers_are_written_it_goes_on_with_the_rest(tmp_path: Path) -> None:
     async with open_asking(tmp_path) as bot:
         await bot.rated(8)
         await bot.command("pause")  # it writes nothing, and asks nothing
@@ -358,9 +350,7 @@ def always_busy(bot: Bot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bot.app.scheduler, "pressure", busy)
 
 
-async def test_rounds_that_come_faster_than_owners_answer_go_live_all_the_same(
-    tmp_path: Path,
-) -> None:
+async def test_rounds_that_come_faster_than_owners_answer_go_live_all_the_same(tmp_path: Path) -> None:
     clock = Later()
     async with open_asking(tmp_path, ask="before", clock=clock) as bot:
         for number in range(1, 4):
@@ -571,9 +561,7 @@ async def test_words_that_are_off_are_answered_with_the_right_ones(tmp_path: Pat
             assert "`compare v6 v7 PROMPT`" in await bot.command("compare", words)
 
 
-async def test_a_person_with_linked_accounts_is_asked_at_each_and_answers_once(
-    tmp_path: Path,
-) -> None:
+async def test_a_person_with_linked_accounts_is_asked_at_each_and_answers_once(tmp_path: Path) -> None:
     people = Grants(owners=("owner", "second"), raters=(), talkers=())
     async with open_asking(tmp_path, grants=people) as bot:
         await bot.rated(8)
@@ -641,9 +629,7 @@ async def test_while_the_server_is_down_the_decision_waits(tmp_path: Path) -> No
         assert await bot.app.registry.active() == 1
 
 
-async def test_while_the_server_is_down_a_loser_stops_no_training_again_and_again(
-    tmp_path: Path,
-) -> None:
+async def test_while_the_server_is_down_a_loser_stops_no_training_again_and_again(tmp_path: Path) -> None:
     async with open_asking(tmp_path) as bot:
         await trained(bot)
         [question] = await asked(bot)
@@ -667,9 +653,7 @@ async def test_while_the_server_is_down_a_loser_stops_no_training_again_and_agai
         assert (await states(bot), stopped) == (["lost"], [LOST])
 
 
-async def test_a_server_that_is_away_is_logged_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_server_that_is_away_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with open_asking(tmp_path) as bot:
         comparer = bot.app.comparer
 
@@ -682,9 +666,7 @@ async def test_a_server_that_is_away_is_logged_once(
             await until(lambda: "is compared later" in caplog.text)
             for _ in range(3):
                 await comparer.look()
-        said = [
-            record for record in caplog.records if "training has the model" in record.getMessage()
-        ]
+        said = [record for record in caplog.records if "training has the model" in record.getMessage()]
         assert [record.levelname for record in said] == ["INFO"]
         assert await states(bot) == ["preparing"]
 

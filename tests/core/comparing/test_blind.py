@@ -14,9 +14,14 @@ BEFORE = replace(AFTER, held=True)
 
 def pair(number: int = 1, **fields: object) -> Pair:
     given = {
-        "id": number, "comparison": AFTER, "turn": f"t{number}", "question": "How far\nis it?",
-        "old": "Four kilometres.", "new": "4 km", "choice": "",
-    }  # fmt: skip
+        "id": number,
+        "comparison": AFTER,
+        "turn": f"t{number}",
+        "question": "How far\nis it?",
+        "old": "Four kilometres.",
+        "new": "4 km",
+        "choice": "",
+    }
     return Pair(**{**given, **fields})  # pyright: ignore[reportArgumentType]
 
 
@@ -50,8 +55,11 @@ def test_the_question_shows_both_and_names_neither() -> None:
     assert "v6" not in text
     assert "v7" not in text
     assert [button.action for button in blind.buttons(pairs[1])] == [
-        "run:compare 2 a", "run:compare 2 b", "run:compare 2 same", "run:compare 2 skip",
-    ]  # fmt: skip
+        "run:compare 2 a",
+        "run:compare 2 b",
+        "run:compare 2 same",
+        "run:compare 2 skip",
+    ]
 
 
 def test_long_answers_are_cut_so_that_a_message_holds_both() -> None:
@@ -69,15 +77,18 @@ def test_long_answers_are_cut_so_that_a_message_holds_both() -> None:
         (AFTER, Tally(open=5), "passed", ""),
         (AFTER, Tally(skip=2), "passed", ""),
         (BEFORE, Tally(), "passed", ""),
-        (BEFORE, Tally(open=5), "passed",
-         "Nobody has chosen, so the gate alone decided: v7 may go live."),
-        (BEFORE, Tally(open=1, skip=1), "passed",
-         "There were too few questions of yours to ask about in which the two differ, so the gate"
-         " alone decided: v7 may go live."),
+        (BEFORE, Tally(open=5), "passed", "Nobody has chosen, so the gate alone decided: v7 may go live."),
+        (
+            BEFORE,
+            Tally(open=1, skip=1),
+            "passed",
+            "There were too few questions of yours to ask about in which the two differ, so the gate"
+            " alone decided: v7 may go live.",
+        ),
         (BEFORE, Tally(new=2, same=3), "passed", "2 for v7, 0 for v6, 3 the same. v7 may go live."),
         (BEFORE, Tally(old=3), "lost", "0 for v7, 3 for v6. v7 does not go live."),
     ],
-)  # fmt: skip
+)
 def test_what_came_of_it_is_told_with_the_names(
     comparison: Comparison, tally: Tally, state: str, text: str
 ) -> None:

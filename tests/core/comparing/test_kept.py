@@ -37,10 +37,15 @@ async def test_a_choice_is_exported_with_both_answers(tmp_path: Path) -> None:
         for line, choice in chosen:
             words = line["messages"][-1]["content"]
             assert choice["answers"] == [
-                {"version": v, "text": f"v{v} says: {words}", "tokens": [3, 4], "logprobs": [-0.5, -0.25],
-                 "lifts": []}
+                {
+                    "version": v,
+                    "text": f"v{v} says: {words}",
+                    "tokens": [3, 4],
+                    "logprobs": [-0.5, -0.25],
+                    "lifts": [],
+                }
                 for v in (0, 1)
-            ]  # fmt: skip
+            ]
             assert (choice["preferred"], choice["by"]) == (1, "loopback:owner")
             assert choice["prompt_tokens"] == [1, 2]
             drawn = bot.app.sampling
@@ -101,15 +106,17 @@ async def test_words_of_somebody_forgotten_leave_the_answers_to_others(tmp_path:
             lambda db: db.execute(
                 "UPDATE turns SET messages = ? WHERE id = ?",
                 (
-                    json.dumps([
-                        {"role": "user", "content": "Ada lives in a small house"},
-                        {"role": "assistant", "content": "Yes."},
-                        {"role": "user", "content": "and what did she say?"},
-                    ]),
+                    json.dumps(
+                        [
+                            {"role": "user", "content": "Ada lives in a small house"},
+                            {"role": "assistant", "content": "Yes."},
+                            {"role": "user", "content": "and what did she say?"},
+                        ]
+                    ),
                     mine.turn,
                 ),
             )
-        )  # fmt: skip
+        )
         await bot.rated(8)
         await bot.train()
         await asked(bot)
@@ -155,8 +162,9 @@ async def test_status_shows_acceptance_with_intervals_and_the_choices(tmp_path: 
         assert "asked blind: 3 for v1, 0 for the base model" in text
         data = await bot.status()
         assert [(one["version"], one["good"], one["rated"]) for one in data["acceptance"]] == [
-            (1, 1, 1), (0, 4, 8),
-        ]  # fmt: skip
+            (1, 1, 1),
+            (0, 4, 8),
+        ]
         assert data["choices"][0]["tally"]["new"] == 3
         waiting = data["comparison"]
         assert (waiting["old"], waiting["new"], waiting["held"]) == (0, 1, False)
@@ -182,9 +190,7 @@ def test_an_interval_is_told_with_its_share() -> None:
 
 def digests(bot: Bot) -> list[tuple[str, str]]:
     return [
-        (said.message.channel.id, said.text)
-        for said in bot.chat.news
-        if said.text.startswith("Last week:")
+        (said.message.channel.id, said.text) for said in bot.chat.news if said.text.startswith("Last week:")
     ]
 
 
@@ -222,7 +228,8 @@ async def test_same_and_skip_are_kept_as_such(tmp_path: Path, word: str) -> None
         await asked(bot)
         for _ in range(5):
             said = await bot.command("compare", word)
-        assert said == ("Noted. 0 for v1, 0 for the base model, 5 the same. v1 stays."
-                        if word == "same" else "Noted.")  # fmt: skip
+        assert said == (
+            "Noted. 0 for v1, 0 for the base model, 5 the same. v1 stays." if word == "same" else "Noted."
+        )
         assert await current(bot) is None
         assert await states(bot) == ["passed"]

@@ -7,9 +7,7 @@ from goodbot.learning.evaluation.rule import is_certain, loses
 from goodbot.store.comparisons import Tally
 
 
-@pytest.mark.parametrize(
-    ("old", "new"), [(3, 0), (4, 0), (5, 0), (4, 1), (5, 1), (6, 2), (7, 3), (12, 7)]
-)
+@pytest.mark.parametrize(("old", "new"), [(3, 0), (4, 0), (5, 0), (4, 1), (5, 1), (6, 2), (7, 3), (12, 7)])
 def test_a_clear_majority_against_it_loses(old: int, new: int) -> None:
     assert loses(Tally(old=old, new=new))
     assert not loses(Tally(old=new, new=old)), "the same choices for it are no loss"

@@ -44,8 +44,9 @@ async def test_the_data_name_the_versions(tmp_path: Path) -> None:
         result = await bot.app.commands.execute(bot.chat.typed("compare", "base v1 Hm?"))
         assert result.later is not None, "no other command waits for it"
         assert (await result.later()).data["answers"] == [
-            {"version": 0, "text": "v0 says: Hm?"}, {"version": 1, "text": "v1 says: Hm?"},
-        ]  # fmt: skip
+            {"version": 0, "text": "v0 says: Hm?"},
+            {"version": 1, "text": "v1 says: Hm?"},
+        ]
 
 
 @pytest.mark.parametrize(

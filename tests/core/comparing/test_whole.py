@@ -39,9 +39,14 @@ async def test_real_answers_are_compared_and_kept_with_their_log_probs(tmp_path:
             )
         )
         verdict = await app.trainer._going_live.go(
-            run, active=0, parent=0, output=tiny.adapter(tmp_path / "made", 1), metrics={},
-            baseline={}, gate={"reason": "no harm found"},
-        )  # fmt: skip
+            run,
+            active=0,
+            parent=0,
+            output=tiny.adapter(tmp_path / "made", 1),
+            metrics={},
+            baseline={},
+            gate={"reason": "no harm found"},
+        )
         assert (verdict.state, verdict.version) == ("activated", 1), verdict.reason
         await pilot.command("resume")
         await app.plugins.on_training_finished(run, verdict.state, verdict.reason)
@@ -51,9 +56,10 @@ async def test_real_answers_are_compared_and_kept_with_their_log_probs(tmp_path:
 
         await until(questions, 60)
         pairs = await rows(
-            app.store, "SELECT id, old_answer, old_tokens, old_logprobs, new_answer, new_tokens,"
+            app.store,
+            "SELECT id, old_answer, old_tokens, old_logprobs, new_answer, new_tokens,"
             " new_logprobs, prompt_tokens FROM pairs ORDER BY id",
-        )  # fmt: skip
+        )
         assert 4 <= len(pairs) <= 5, "of seven questions; two that say the same are no question"
         for _, *sides, prompt in pairs:
             assert sides[0] != sides[3]
@@ -68,9 +74,7 @@ async def test_real_answers_are_compared_and_kept_with_their_log_probs(tmp_path:
             a = text.partition("\nA:\n")[2].partition("\n\nB:\n")[0]
             old = {pair[1].strip() for pair in pairs}
             told = await pilot.command("compare", "a" if a in old else "b")
-        assert (
-            told == f"Noted. 0 for v1, {number} for the base model. The base model answers again."
-        )
+        assert told == f"Noted. 0 for v1, {number} for the base model. The base model answers again."
         assert (await app.registry.active(), await app.server.served()) == (0, 0)
         both = await pilot.command("compare", "base v1 What is 2+1?")
         assert both.startswith("the base model:\n")

@@ -18,15 +18,24 @@ from goodbot_training.objectives import rewards
 from goodbot_training.tiny import plugin as tiny
 
 OWN = {
-    "loopback": loopback, "mlx": mlx, "rewards": rewards, "telegram": telegram,
-    "terminal": terminal, "tiny": tiny, "torch": torch,
-}  # fmt: skip
+    "loopback": loopback,
+    "mlx": mlx,
+    "rewards": rewards,
+    "telegram": telegram,
+    "terminal": terminal,
+    "tiny": tiny,
+    "torch": torch,
+}
 
 
 def examined(
-    home: Path, toml: str = "", *extra: object, environ: Mapping[str, str] | None = None,
-    daemon: Mapping[str, Any] | None = None, demo: bool = False,
-) -> Examined:  # fmt: skip
+    home: Path,
+    toml: str = "",
+    *extra: object,
+    environ: Mapping[str, str] | None = None,
+    daemon: Mapping[str, Any] | None = None,
+    demo: bool = False,
+) -> Examined:
     """A state directory with this config; `home` need not exist."""
     path = home / "config.toml" if toml else None
     plugins = PluginHost()
@@ -35,9 +44,12 @@ def examined(
     for number, plugin in enumerate(extra):
         plugins.register(plugin, f"extra-{number}")
     return Examined(
-        config=config.parse(toml, home=home, path=path), plugins=plugins, environ=environ or {},
-        daemon=daemon, demo_model=demo,
-    )  # fmt: skip
+        config=config.parse(toml, home=home, path=path),
+        plugins=plugins,
+        environ=environ or {},
+        daemon=daemon,
+        demo_model=demo,
+    )
 
 
 async def only(answer: Awaitable[Sequence[Check]]) -> Check:

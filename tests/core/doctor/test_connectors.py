@@ -62,11 +62,16 @@ class Pigeons:
     def __init__(self, **fields: Any) -> None:
         self.spec = ConnectorSpec(
             **{
-                "name": "pigeon", "factory": "nowhere:Nothing", "capabilities": Capability.NONE,
-                "settings": TerminalSettings, "secrets": (TOKEN,), "extra": "pigeon",
-                "setup": f"{__name__}:PigeonSetup", **fields,
+                "name": "pigeon",
+                "factory": "nowhere:Nothing",
+                "capabilities": Capability.NONE,
+                "settings": TerminalSettings,
+                "secrets": (TOKEN,),
+                "extra": "pigeon",
+                "setup": f"{__name__}:PigeonSetup",
+                **fields,
             }
-        )  # fmt: skip
+        )
 
     @hookimpl
     def register_connector(self) -> ConnectorSpec:
@@ -87,9 +92,7 @@ def contract(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_all_is_well(tmp_path: Path) -> None:
     checks = await look(tmp_path)
-    assert states(checks) == dict.fromkeys(
-        ("pigeon token", "pigeon loft", "pigeon people"), CheckState.OK
-    )
+    assert states(checks) == dict.fromkeys(("pigeon token", "pigeon loft", "pigeon people"), CheckState.OK)
     assert checks[0].text.startswith("@bird (account 7)")
 
 
@@ -97,11 +100,7 @@ async def test_the_proxy_in_use_is_named_without_its_credentials(tmp_path: Path)
     environ = {**TOLD, "HTTPS_PROXY": "http://ada:hush@one.example:3128"}
     checks = await look(tmp_path, environ=environ)
     text = "loft.example, roof.example through http://***@one.example:3128 (HTTPS_PROXY)"
-    assert (checks[0].part, checks[0].state, checks[0].text) == (
-        "pigeon proxy",
-        CheckState.OK,
-        text,
-    )
+    assert (checks[0].part, checks[0].state, checks[0].text) == ("pigeon proxy", CheckState.OK, text)
     checks = await look(tmp_path, environ={**environ, "NO_PROXY": "roof.example"})
     assert checks[0].text.endswith("(HTTPS_PROXY); roof.example directly")
     checks = await look(tmp_path, environ={**environ, "NO_PROXY": "*"})
@@ -161,9 +160,7 @@ async def test_its_token_cannot_be_one(tmp_path: Path) -> None:
     assert "moo" not in checks[0].text
 
 
-async def test_it_says_where_the_token_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_it_says_where_the_token_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("goodbot.config.secrets.keyring_usable", lambda: False)
     SecretStore(tmp_path).set(TOKEN, TOLD[TOKEN])
     assert f"{TOKEN} from secrets.env" in (await look(tmp_path))[0].text
@@ -180,9 +177,8 @@ async def test_it_says_where_the_token_is_kept(
     ],
 )
 async def test_what_the_platform_says(
-    trouble: Exception, state: CheckState, word: str, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    trouble: Exception, state: CheckState, word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(PigeonSetup, "trouble", trouble)
     check = (await look(tmp_path))[0]
     assert (check.part, check.state, word in check.text) == ("pigeon token", state, True)
@@ -232,9 +228,7 @@ async def test_a_paired_owner_counts(tmp_path: Path) -> None:
         ({}, CheckState.WARN),
     ],
 )
-async def test_what_the_daemon_says(
-    running: dict[str, str], state: CheckState, tmp_path: Path
-) -> None:
+async def test_what_the_daemon_says(running: dict[str, str], state: CheckState, tmp_path: Path) -> None:
     checks = await look(tmp_path, daemon={"connectors": running})
     assert states(checks)["pigeon"] is state
 
@@ -297,9 +291,7 @@ async def test_the_browsers_port_is_looked_at_without_being_named(
 async def test_a_setting_that_nobody_can_guess_is_missed_before_anybody_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        PigeonSetup, "questions", (Question(key="loft", text="Number of the loft"),)
-    )
+    monkeypatch.setattr(PigeonSetup, "questions", (Question(key="loft", text="Number of the loft"),))
     checks = await look(tmp_path, pigeons=Pigeons(settings=Lofts))
     assert (checks[0].state, checks[0].exit_code) == (CheckState.FAIL, 2)
     assert "loft is not set: Number of the loft" in checks[0].text
@@ -325,9 +317,7 @@ async def test_where_it_would_not_start_it_is_said(tmp_path: Path) -> None:
     [refused] = await network.ports(examined(tmp_path, f"{toml}[connectors.api]\n", api_connector))
     assert (refused.state, "does not start there" in refused.text) == (CheckState.FAIL, True)
     meant = f'{toml}url = "http://localhost:1"\n[connectors.api]\n'
-    assert (await network.ports(examined(tmp_path, meant, api_connector)))[
-        0
-    ].state is CheckState.WARN
+    assert (await network.ports(examined(tmp_path, meant, api_connector)))[0].state is CheckState.WARN
 
 
 @pytest.mark.parametrize("name", ["api", "claude_code", "codex", "openclaw", "web"])

@@ -59,9 +59,7 @@ def test_a_page_that_is_damaged(tmp_path: Path) -> None:
     assert check.fix.startswith("goodbot restore")
 
 
-@pytest.mark.parametrize(
-    "content", [b"somebody's letters " * 300, b"SQLite format 3\0" + b"\xff" * 5000]
-)
+@pytest.mark.parametrize("content", [b"somebody's letters " * 300, b"SQLite format 3\0" + b"\xff" * 5000])
 def test_a_file_that_is_no_database(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "goodbot.db").write_bytes(content)
     [check] = database(tmp_path)
@@ -162,10 +160,7 @@ async def test_the_sqlite_of_this_python(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(
     ("now", "state", "word"),
-    [
-        (4e9, CheckState.OK, "2096"),
-        (1e9, CheckState.FAIL, "before this goodbot was installed"),
-    ],
+    [(4e9, CheckState.OK, "2096"), (1e9, CheckState.FAIL, "before this goodbot was installed")],
 )
 async def test_the_clock(now: float, state: CheckState, word: str, tmp_path: Path) -> None:
     check = await only(machine.clock(examined(tmp_path), VirtualClock(now=now)))

@@ -70,12 +70,9 @@ async def test_a_directory_of_another_user(home: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("free", "state"),
-    [(100e9, CheckState.OK), (1e9, CheckState.WARN), (100e6, CheckState.FAIL)],
+    ("free", "state"), [(100e9, CheckState.OK), (1e9, CheckState.WARN), (100e6, CheckState.FAIL)]
 )
-async def test_space(
-    free: float, state: CheckState, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_space(free: float, state: CheckState, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(1e12, 0, free))
     assert (await only(files.disk(examined(home)))).state is state
 

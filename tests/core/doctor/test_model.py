@@ -95,9 +95,7 @@ async def test_a_part_that_the_index_names(copy: Path) -> None:
 
 async def test_no_model_and_one_that_is_gone(tmp_path: Path) -> None:
     check = await only(model.model(examined(tmp_path)))
-    assert (check.state, check.exit_code, check.fix) == (
-        CheckState.FAIL, 2, "goodbot model use auto",
-    )  # fmt: skip
+    assert (check.state, check.exit_code, check.fix) == (CheckState.FAIL, 2, "goodbot model use auto")
     toml = '[serving]\n[model]\npath = "/no/such"\n'
     check = await only(model.model(examined(tmp_path, toml)))
     assert f"{tmp_path}/config.toml:3: " in check.text
@@ -115,9 +113,7 @@ async def test_the_backend_is_imported_where_it_cannot_hurt(tmp_path: Path) -> N
     assert check.text.startswith("mlx (as configured) on ")
 
 
-async def test_a_missing_extra_is_the_exact_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_missing_extra_is_the_exact_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("goodbot.api.plugins.missing_modules", lambda requires: tuple(requires))
     check = await only(model.backend(examined(tmp_path)))
     assert check.state is CheckState.FAIL
@@ -126,16 +122,13 @@ async def test_a_missing_extra_is_the_exact_command(
     assert str(Path(sys.executable).parent) in program
 
 
-async def test_a_backend_whose_packages_are_broken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_backend_whose_packages_are_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "brokenlib.py").write_text("raise ImportError('libcuda.so.1 is missing')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.syspath_prepend(tmp_path)
     spec = BackendSpec(
-        name="broken", factory="x:Y", requires=("brokenlib",), extra="torch", settings=dict,
-        priority=99,
-    )  # fmt: skip
+        name="broken", factory="x:Y", requires=("brokenlib",), extra="torch", settings=dict, priority=99
+    )
     monkeypatch.setattr("goodbot.api.plugins.PluginHost.backends", lambda self: {"broken": spec})
     check = await only(model.backend(examined(tmp_path)))
     assert (check.state, "libcuda.so.1 is missing" in check.text) == (CheckState.FAIL, True)
@@ -171,12 +164,7 @@ async def test_a_card_that_is_not_used(tmp_path: Path, monkeypatch: pytest.Monke
     ],
 )
 async def test_memory(
-    total: int,
-    free: int,
-    state: CheckState,
-    word: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    total: int, free: int, state: CheckState, word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(model, "physical_memory", lambda: total)
     monkeypatch.setattr(model, "available_memory", lambda: free)
@@ -243,7 +231,5 @@ async def test_a_template_that_leaves_the_question_out_fails(copy: Path) -> None
     told = json.loads((copy / "tokenizer_config.json").read_text())
     told["chat_template"] = "{% for m in messages %}{{ m['words'] }}{% endfor %}"
     (copy / "tokenizer_config.json").write_text(json.dumps(told))
-    check = await only(
-        model.template(examined(copy.parent / "home", f'[model]\npath = "{copy}"\n'))
-    )
+    check = await only(model.template(examined(copy.parent / "home", f'[model]\npath = "{copy}"\n')))
     assert (check.state, "leaves out what is said" in check.text) == (CheckState.FAIL, True)

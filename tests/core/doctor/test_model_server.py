@@ -24,10 +24,7 @@ def installed() -> None:
 
 
 def configured(
-    home: Path,
-    server: FakeOpenAI | Strict,
-    name: str = "vllm",
-    daemon: Mapping[str, Any] | None = None,
+    home: Path, server: FakeOpenAI | Strict, name: str = "vllm", daemon: Mapping[str, Any] | None = None
 ) -> Examined:
     toml = f'[serving]\nserver = "{name}"\nurl = "{server.url}"\n[training]\nbackend = "mlx"\n'
     return examined(home, toml, demo=True, daemon=daemon)

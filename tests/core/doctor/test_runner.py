@@ -66,13 +66,8 @@ async def refuses(_: Examined) -> Sequence[Check]:
         (refuses, "from the future", 78),
     ],
 )
-def test_one_bad_probe_does_not_hide_the_others(
-    bad: Any, text: str, code: int, tmp_path: Path
-) -> None:
-    made = [
-        probe("first", well), probe("bad", bad, 0.2 if "0.2 s" in text else 0.0),
-        probe("last", well),
-    ]  # fmt: skip
+def test_one_bad_probe_does_not_hide_the_others(bad: Any, text: str, code: int, tmp_path: Path) -> None:
+    made = [probe("first", well), probe("bad", bad, 0.2 if "0.2 s" in text else 0.0), probe("last", well)]
     checks = list(run(made, examined(tmp_path)))
     assert [check.part for check in checks] == ["well", "bad", "well"]
     assert (checks[1].state, text in checks[1].text) == (CheckState.FAIL, True)
@@ -143,9 +138,7 @@ def test_plugins_bring_probes_and_each_line_says_whose(tmp_path: Path) -> None:
 
 
 def test_a_plugin_without_its_probe_is_named(tmp_path: Path) -> None:
-    found = of_plugins(
-        tmp_path, Lamp(RuntimeError("no bulb")), Lamp("bulb"), Lamp(probe("bulb", raises))
-    )
+    found = of_plugins(tmp_path, Lamp(RuntimeError("no bulb")), Lamp("bulb"), Lamp(probe("bulb", raises)))
     assert [check.state for check in found] == [CheckState.FAIL] * 3
     assert [check.part for check in found] == ["extra-0", "extra-1", "extra-2: bulb"]
     assert "no bulb" in found[0].text

@@ -58,17 +58,12 @@ def test_everybody_and_every_door_is_listed(home: Path) -> None:
         ("telegram", "owner", "44"),
     }
     assert {(c["id"], c["source"]) for c in data["channels"]} == {
-        ("-100", "config"), ("-200", "enabled by telegram:44"),
-    }  # fmt: skip
+        ("-100", "config"),
+        ("-200", "enabled by telegram:44"),
+    }
     # Whoever set it up, also as the browser knows who was paired, and whoever has agreed.
     paired = ["telegram:44", "web:telegram:44"]
-    assert data["shares"] == [
-        "telegram:11",
-        "telegram:33",
-        paired[0],
-        f"terminal:{os.geteuid()}",
-        paired[1],
-    ]
+    assert data["shares"] == ["telegram:11", "telegram:33", paired[0], f"terminal:{os.geteuid()}", paired[1]]
     store(home, lambda db: settings.set_share(db, "telegram:11", False, 1.0))
     assert "telegram:11" not in security.report(seen, ())["data"]["shares"]
     assert any("0.0.0.0:18100" in row["what"] and "OTHER" in row["who"] for row in data["listens"])
@@ -96,17 +91,18 @@ def test_the_browser_and_whoever_is_called_are_doors_too(tmp_path: Path) -> None
     data = security.report(examined(tmp_path / "home", toml, web, teams), ())["data"]
     assert {row["what"] for row in data["listens"]} == {"127.0.0.1:8321", "127.0.0.1:3999"}
     assert all(row["who"].startswith("all programs here") for row in data["listens"])
-    assert [(p["role"], p["id"]) for p in data["people"] if p["connector"] == "web"] == [
-        ("owner", "owner")
-    ]
+    assert [(p["role"], p["id"]) for p in data["people"] if p["connector"] == "web"] == [("owner", "owner")]
     assert data["leaves"] == ["messages and answers, to teams"]
 
 
 def test_s2_files_with_programs_tokens_are_listed(home: Path) -> None:
     files = {
-        "undo.key", "exports/a.jsonl", "connectors/codex/connection", "connectors/openclaw/plugin.token",
+        "undo.key",
+        "exports/a.jsonl",
+        "connectors/codex/connection",
+        "connectors/openclaw/plugin.token",
         "connectors/claude_code/before/settings.json-0.before",
-    }  # fmt: skip
+    }
     for name in files:
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).touch(mode=0o600)

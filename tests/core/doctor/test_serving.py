@@ -65,51 +65,101 @@ LLAMA = {
     ("answers", "state", "text", "fix"),
     [
         ({}, CheckState.OK, "no model server", ""),
-        (VLLM, CheckState.WARN, "vLLM 0.33.0 takes no adapters while it runs",
-         "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve Qwen/Qwen3-4B --enable-lora "
-         "--max-lora-rank 16 --max-loras 2 --logprobs-mode processed_logprobs --port PORT"),
-        ({**VLLM, "GET /v1/models": NAMED}, CheckState.WARN, "takes no adapters while it runs",
-         "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve Qwen/Qwen3-4B --enable-lora "
-         "--max-lora-rank 16 --max-loras 2 --logprobs-mode processed_logprobs --served-model-name bot "
-         "--port PORT"),
-        ({**VLLM, LOAD: (422, {})}, CheckState.OK,
-         'takes adapters while it runs: [serving] server = "vllm", url = "http://127.0.0.1:PORT"', ""),
+        (
+            VLLM,
+            CheckState.WARN,
+            "vLLM 0.33.0 takes no adapters while it runs",
+            "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve Qwen/Qwen3-4B --enable-lora "
+            "--max-lora-rank 16 --max-loras 2 --logprobs-mode processed_logprobs --port PORT",
+        ),
+        (
+            {**VLLM, "GET /v1/models": NAMED},
+            CheckState.WARN,
+            "takes no adapters while it runs",
+            "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve Qwen/Qwen3-4B --enable-lora "
+            "--max-lora-rank 16 --max-loras 2 --logprobs-mode processed_logprobs --served-model-name bot "
+            "--port PORT",
+        ),
+        (
+            {**VLLM, LOAD: (422, {})},
+            CheckState.OK,
+            'takes adapters while it runs: [serving] server = "vllm", url = "http://127.0.0.1:PORT"',
+            "",
+        ),
         ({**VLLM, LOAD: (400, {})}, CheckState.OK, "takes adapters while it runs", ""),
         ({**VLLM, LOAD: (401, {})}, CheckState.WARN, "asks for a key", ""),
         ({"GET /v1/models": (401, {})}, CheckState.WARN, "asks for a key", ""),
-        ({"GET /v1/models": models("vllm", "a b; rm")}, CheckState.WARN, "vLLM takes no",
-         "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve MODEL --enable-lora "
-         "--max-lora-rank 16 --max-loras 2 --logprobs-mode processed_logprobs --port PORT"),
-        ({**SGLANG, "GET /server_info": (200, {**ON, "version": "0.5.23"})},
-         CheckState.OK, 'SGLang 0.5.23 takes adapters while it runs: [serving] server = "sglang"', ""),
-        ({**SGLANG, "GET /get_server_info": (200, {**ON, "max_lora_rank": 8})},
-         CheckState.WARN, "only up to rank 8",
-         "python -m sglang.launch_server --model-path Qwen/Qwen3-4B --enable-lora "
-         "--max-lora-rank 16 --lora-target-modules all --max-loras-per-batch 2 "
-         "--max-loaded-loras 3 --port PORT"),
-        (LLAMA, CheckState.OK, "only when it starts (1 from its start); goodbot can start one of its own "
-         'for each version: [serving] server = "llamacpp"', ""),
-        ({**OLLAMA, "GET /api/version": (200, {"version": "0.29.1"})}, CheckState.WARN, "does not run them",
-         "update Ollama to 0.30 or newer"),
-        ({**OLLAMA, "GET /api/version": (200, {"version": "0.31.0-rc1"})}, CheckState.OK,
-         'as a model of its own: [serving] server = "ollama", url = "http://127.0.0.1:PORT"', ""),
-        ({**SEVERAL, "GET /api/version": (200, {"version": "0.34.1"})}, CheckState.OK, 'as a whole model '
-         'of its own, with its adapter in it: [serving] server = "ollama", url = "http://127.0.0.1:PORT", '
-         'model = "NAME"', ""),
-        ({"GET /v1/models": models("organization_owner"), "GET /api/v0/models": (200, LOADED)},
-         CheckState.WARN, "LM Studio takes no adapters at all",
-         "goodbot adapters export VERSION --format gguf-model --out MODEL.gguf"),
-        ({"GET /v1/models": models(None)}, CheckState.WARN, '[serving] server = "mlx"',
-         "pip install --upgrade 'mlx-lm>=0.32.2'"),
-        ({"GET /v1/models": models("somebody")}, CheckState.WARN,
-         'a model of its own, which learns nothing: [serving] server = "openai"', ""),
+        (
+            {"GET /v1/models": models("vllm", "a b; rm")},
+            CheckState.WARN,
+            "vLLM takes no",
+            "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve MODEL --enable-lora "
+            "--max-lora-rank 16 --max-loras 2 --logprobs-mode processed_logprobs --port PORT",
+        ),
+        (
+            {**SGLANG, "GET /server_info": (200, {**ON, "version": "0.5.23"})},
+            CheckState.OK,
+            'SGLang 0.5.23 takes adapters while it runs: [serving] server = "sglang"',
+            "",
+        ),
+        (
+            {**SGLANG, "GET /get_server_info": (200, {**ON, "max_lora_rank": 8})},
+            CheckState.WARN,
+            "only up to rank 8",
+            "python -m sglang.launch_server --model-path Qwen/Qwen3-4B --enable-lora "
+            "--max-lora-rank 16 --lora-target-modules all --max-loras-per-batch 2 "
+            "--max-loaded-loras 3 --port PORT",
+        ),
+        (
+            LLAMA,
+            CheckState.OK,
+            "only when it starts (1 from its start); goodbot can start one of its own "
+            'for each version: [serving] server = "llamacpp"',
+            "",
+        ),
+        (
+            {**OLLAMA, "GET /api/version": (200, {"version": "0.29.1"})},
+            CheckState.WARN,
+            "does not run them",
+            "update Ollama to 0.30 or newer",
+        ),
+        (
+            {**OLLAMA, "GET /api/version": (200, {"version": "0.31.0-rc1"})},
+            CheckState.OK,
+            'as a model of its own: [serving] server = "ollama", url = "http://127.0.0.1:PORT"',
+            "",
+        ),
+        (
+            {**SEVERAL, "GET /api/version": (200, {"version": "0.34.1"})},
+            CheckState.OK,
+            "as a whole model "
+            'of its own, with its adapter in it: [serving] server = "ollama", url = "http://127.0.0.1:PORT", '
+            'model = "NAME"',
+            "",
+        ),
+        (
+            {"GET /v1/models": models("organization_owner"), "GET /api/v0/models": (200, LOADED)},
+            CheckState.WARN,
+            "LM Studio takes no adapters at all",
+            "goodbot adapters export VERSION --format gguf-model --out MODEL.gguf",
+        ),
+        (
+            {"GET /v1/models": models(None)},
+            CheckState.WARN,
+            '[serving] server = "mlx"',
+            "pip install --upgrade 'mlx-lm>=0.32.2'",
+        ),
+        (
+            {"GET /v1/models": models("somebody")},
+            CheckState.WARN,
+            'a model of its own, which learns nothing: [serving] server = "openai"',
+            "",
+        ),
         ({"GET /v1/models": (200, {"data": "nonsense"})}, CheckState.OK, "no model server", ""),
         ({"GET /v1/models": (200, [1, 2])}, CheckState.OK, "no model server", ""),
     ],
-)  # fmt: skip
-async def test_each_server(
-    answers: Answers, state: CheckState, text: str, fix: str, tmp_path: Path
-) -> None:
+)
+async def test_each_server(answers: Answers, state: CheckState, text: str, fix: str, tmp_path: Path) -> None:
     asked: list[tuple[str, bytes]] = []
     seen = examined(tmp_path, "[training.settings]\nrank = 12\n")
     async with server(answers, asked) as port:
@@ -142,9 +192,7 @@ async def test_nothing_listens_anywhere(tmp_path: Path) -> None:
     assert check.state is CheckState.OK
 
 
-async def test_the_configured_server_is_looked_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_configured_server_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOODBOT_SERVER_PORTS", "9")
     async with server({**VLLM, LOAD: (400, {})}, []) as port:
         toml = f'[serving]\nserver = "vllm"\nurl = "{url(port)}/v1"\n'

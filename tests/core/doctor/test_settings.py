@@ -43,9 +43,7 @@ async def test_everything_that_is_off_is_told_at_once(tmp_path: Path) -> None:
     assert len(await settings.config(examined(tmp_path, toml))) == 4
 
 
-async def test_plugins_that_failed_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_plugins_that_failed_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Silent:
         @hookimpl
         def register_connector(self) -> list[object]:

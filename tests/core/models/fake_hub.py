@@ -38,15 +38,16 @@ class FakeHub(BackgroundServer):
     """Serves the files of model directories, pinned to a commit that is made from their bytes."""
 
     def __init__(
-        self, models: Mapping[str, Path], *, licence: str = "apache-2.0", gated: bool = False,
+        self,
+        models: Mapping[str, Path],
+        *,
+        licence: str = "apache-2.0",
+        gated: bool = False,
         extra: Mapping[str, bytes] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.models = {
-            name: {
-                **{p.name: p.read_bytes() for p in sorted(path.iterdir()) if p.is_file()},
-                **(extra or {}),
-            }
+            name: {**{p.name: p.read_bytes() for p in sorted(path.iterdir()) if p.is_file()}, **(extra or {})}
             for name, path in models.items()
         }
         self.licence, self.gated = licence, gated
@@ -90,18 +91,22 @@ class FakeHub(BackgroundServer):
         siblings = [self._sibling(file, data) for file, data in self.models[name].items()]
         return web.json_response(
             {
-                "id": name, "sha": self.commit(name), "private": False, "siblings": siblings,
-                "gated": "manual" if self.gated else False, "tags": [], "downloads": 1,
-                "likes": 0, "cardData": {"license": self.licence},
+                "id": name,
+                "sha": self.commit(name),
+                "private": False,
+                "siblings": siblings,
+                "gated": "manual" if self.gated else False,
+                "tags": [],
+                "downloads": 1,
+                "likes": 0,
+                "cardData": {"license": self.licence},
             }
-        )  # fmt: skip
+        )
 
     @staticmethod
     def _sibling(file: str, data: bytes) -> dict[str, Any]:
         blob = hashlib.sha1(f"blob {len(data)}\0".encode() + data, usedforsecurity=False)
-        found: dict[str, Any] = {
-            "rfilename": file, "size": len(data), "blobId": blob.hexdigest(),
-        }  # fmt: skip
+        found: dict[str, Any] = {"rfilename": file, "size": len(data), "blobId": blob.hexdigest()}
         if file.endswith((".safetensors", ".bin")):
             digest = hashlib.sha256(data).hexdigest()
             found["lfs"] = {"sha256": digest, "size": len(data), "pointerSize": 135}

@@ -10,34 +10,77 @@ from goodbot.base.errors import ConfigError
 
 BILLION = 1e9
 QWEN3_30B: dict[str, Any] = {
-    "model_type": "qwen3_moe", "hidden_size": 2048, "num_hidden_layers": 48, "vocab_size": 151936,
-    "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "intermediate_size": 6144,
-    "moe_intermediate_size": 768, "num_experts": 128, "num_experts_per_tok": 8,
-    "decoder_sparse_step": 1, "mlp_only_layers": [], "tie_word_embeddings": False,
-}  # fmt: skip
-DEEPSEEK_V3: dict[str, Any] = {
-    "model_type": "deepseek_v3", "hidden_size": 7168, "num_hidden_layers": 61, "vocab_size": 129280,
-    "num_attention_heads": 128, "num_key_value_heads": 128, "q_lora_rank": 1536,
-    "kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128,
-    "intermediate_size": 18432, "moe_intermediate_size": 2048, "n_routed_experts": 256,
-    "num_experts_per_tok": 8, "n_shared_experts": 1, "first_k_dense_replace": 3,
-    "moe_layer_freq": 1, "tie_word_embeddings": False,
-}  # fmt: skip
-GPT_OSS_20B: dict[str, Any] = {
-    "model_type": "gpt_oss", "hidden_size": 2880, "num_hidden_layers": 24, "vocab_size": 201088,
-    "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 2880,
-    "num_local_experts": 32, "num_experts_per_tok": 4, "tie_word_embeddings": False,
-}  # fmt: skip
-MIXTRAL: dict[str, Any] = {
-    "model_type": "mixtral", "hidden_size": 4096, "num_hidden_layers": 32, "vocab_size": 32000,
-    "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
-    "num_local_experts": 8, "num_experts_per_tok": 2, "tie_word_embeddings": False,
-}  # fmt: skip
-LLAMA_8B: dict[str, Any] = {
-    "model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "vocab_size": 128256,
-    "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
+    "model_type": "qwen3_moe",
+    "hidden_size": 2048,
+    "num_hidden_layers": 48,
+    "vocab_size": 151936,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 4,
+    "head_dim": 128,
+    "intermediate_size": 6144,
+    "moe_intermediate_size": 768,
+    "num_experts": 128,
+    "num_experts_per_tok": 8,
+    "decoder_sparse_step": 1,
+    "mlp_only_layers": [],
     "tie_word_embeddings": False,
-}  # fmt: skip
+}
+DEEPSEEK_V3: dict[str, Any] = {
+    "model_type": "deepseek_v3",
+    "hidden_size": 7168,
+    "num_hidden_layers": 61,
+    "vocab_size": 129280,
+    "num_attention_heads": 128,
+    "num_key_value_heads": 128,
+    "q_lora_rank": 1536,
+    "kv_lora_rank": 512,
+    "qk_rope_head_dim": 64,
+    "qk_nope_head_dim": 128,
+    "v_head_dim": 128,
+    "intermediate_size": 18432,
+    "moe_intermediate_size": 2048,
+    "n_routed_experts": 256,
+    "num_experts_per_tok": 8,
+    "n_shared_experts": 1,
+    "first_k_dense_replace": 3,
+    "moe_layer_freq": 1,
+    "tie_word_embeddings": False,
+}
+GPT_OSS_20B: dict[str, Any] = {
+    "model_type": "gpt_oss",
+    "hidden_size": 2880,
+    "num_hidden_layers": 24,
+    "vocab_size": 201088,
+    "num_attention_heads": 64,
+    "num_key_value_heads": 8,
+    "head_dim": 64,
+    "intermediate_size": 2880,
+    "num_local_experts": 32,
+    "num_experts_per_tok": 4,
+    "tie_word_embeddings": False,
+}
+MIXTRAL: dict[str, Any] = {
+    "model_type": "mixtral",
+    "hidden_size": 4096,
+    "num_hidden_layers": 32,
+    "vocab_size": 32000,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "intermediate_size": 14336,
+    "num_local_experts": 8,
+    "num_experts_per_tok": 2,
+    "tie_word_embeddings": False,
+}
+LLAMA_8B: dict[str, Any] = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "num_hidden_layers": 32,
+    "vocab_size": 128256,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "intermediate_size": 14336,
+    "tie_word_embeddings": False,
+}
 
 
 @pytest.mark.parametrize(
@@ -82,13 +125,25 @@ def test_experts_share_the_rank_of_a_dense_layer() -> None:
 
 def test_recurrent_layers_have_no_cache() -> None:
     hybrid: dict[str, Any] = {
-        "model_type": "qwen3_next", "hidden_size": 2048, "num_hidden_layers": 48,
-        "num_attention_heads": 16, "num_key_value_heads": 2, "head_dim": 256,
-        "full_attention_interval": 4, "linear_num_key_heads": 16, "linear_num_value_heads": 32,
-        "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4,
-        "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512, "num_experts": 512,
-        "num_experts_per_tok": 10, "vocab_size": 151936, "tie_word_embeddings": False,
-    }  # fmt: skip
+        "model_type": "qwen3_next",
+        "hidden_size": 2048,
+        "num_hidden_layers": 48,
+        "num_attention_heads": 16,
+        "num_key_value_heads": 2,
+        "head_dim": 256,
+        "full_attention_interval": 4,
+        "linear_num_key_heads": 16,
+        "linear_num_value_heads": 32,
+        "linear_key_head_dim": 128,
+        "linear_value_head_dim": 128,
+        "linear_conv_kernel_dim": 4,
+        "moe_intermediate_size": 512,
+        "shared_expert_intermediate_size": 512,
+        "num_experts": 512,
+        "num_experts_per_tok": 10,
+        "vocab_size": 151936,
+        "tie_word_embeddings": False,
+    }
     found = read(hybrid)
     assert found.kv == 12 * 2 * 2 * 256
     assert found.intermediate == 11 * 512

@@ -91,12 +91,9 @@ def test_what_is_no_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["none", "a/b/c", "../x", "owner/..", "owner/name", "http://x/y", "owner/na me", "/none"],
+    "name", ["none", "a/b/c", "../x", "owner/..", "owner/name", "http://x/y", "owner/na me", "/none"]
 )
-def test_a_name_that_is_not_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_name_that_is_not_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     with pytest.raises(ConfigError):
         resolve(name, {}, demo=False)

@@ -79,9 +79,7 @@ def test_a_processor_keeps_the_head_beside_an_embedding_that_is_the_same() -> No
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="there MLX computes by Metal")
-def test_mlx_on_a_processor_is_as_fast_as_the_products_that_it_has(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_mlx_on_a_processor_is_as_fast_as_the_products_that_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "measured", lambda: (8e10, 1e10))
     rounds: list[float] = []
     for there in (False, True):
@@ -138,9 +136,7 @@ def test_what_was_not_tried_is_doubted() -> None:
     assert doubt({"model_type": "qwen3_moe", "num_experts": 8}) == ""
 
 
-@pytest.mark.parametrize(
-    "wrong", [{}, {"hidden_size": "x"}, {"hidden_size": -1}, {"hidden_size": True}]
-)
+@pytest.mark.parametrize("wrong", [{}, {"hidden_size": "x"}, {"hidden_size": -1}, {"hidden_size": True}])
 def test_a_config_without_sizes_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="hidden_size"):
         read({"num_attention_heads": 1, **wrong})
@@ -168,39 +164,45 @@ def test_memory_is_what_the_system_says_is_free(tmp_path: Path) -> None:
 def test_a_containers_limit_counts_and_its_file_pages_do_not(tmp_path: Path) -> None:
     base = "sys__fs__cgroup"
     found = _machine(
-        tmp_path, 10**9,
+        tmp_path,
+        10**9,
         **{
             "proc__self__cgroup": "0::/a/b\n",
-            f"{base}__a__memory.max": "5000000\n", f"{base}__a__memory.current": "3000000\n",
+            f"{base}__a__memory.max": "5000000\n",
+            f"{base}__a__memory.current": "3000000\n",
             f"{base}__a__memory.stat": "anon 1\ninactive_file 1000000\n",
-            f"{base}__a__b__memory.max": "max\n", f"{base}__a__b__memory.current": "1\n",
+            f"{base}__a__b__memory.max": "max\n",
+            f"{base}__a__b__memory.current": "1\n",
         },
-    )  # fmt: skip
+    )
     assert found == 3_000_000
 
 
 def test_a_container_that_sees_only_its_own_mount(tmp_path: Path) -> None:
     base = "sys__fs__cgroup"
     found = _machine(
-        tmp_path, 10**9,
+        tmp_path,
+        10**9,
         **{
             "proc__self__cgroup": "0::/system.slice/of-the-host\n",
-            f"{base}__memory.max": "5000000\n", f"{base}__memory.current": "1000000\n",
+            f"{base}__memory.max": "5000000\n",
+            f"{base}__memory.current": "1000000\n",
         },
-    )  # fmt: skip
+    )
     assert found == 4_000_000
 
 
 def test_the_first_version_of_control_groups(tmp_path: Path) -> None:
     base = "sys__fs__cgroup__memory__box"
     found = _machine(
-        tmp_path, 10**9,
+        tmp_path,
+        10**9,
         **{
             "proc__self__cgroup": "4:memory:/box\n1:cpu:/box\n",
             f"{base}__memory.limit_in_bytes": "5000000\n",
             f"{base}__memory.usage_in_bytes": "2000000\n",
         },
-    )  # fmt: skip
+    )
     assert found == 3_000_000
 
 
@@ -220,9 +222,7 @@ def test_who_waits_for_a_processor_is_not_measured_as_slow(monkeypatch: pytest.M
 
 def test_a_round_of_short_questions_costs_what_it_was_seen_to_take() -> None:
     """SmolLM2-135M-Instruct on one thread of an EPYC: 428 processor seconds, 122 tokens a turn."""
-    seen = Place(
-        backend="torch", device="cpu", memory=24 * GIB, flops=8e10, bandwidth=1e10, step=2e-3
-    )
+    seen = Place(backend="torch", device="cpu", memory=24 * GIB, flops=8e10, bandwidth=1e10, step=2e-3)
     found = _cost("HuggingFaceTB/SmolLM2-135M-Instruct", seen)
     assert 428 / 1.6 < found.round < 428 * 1.6
 
@@ -249,18 +249,15 @@ def _with(hub: FakeHub, *names: str) -> None:
 def test_auto_takes_the_largest_that_fits(hub: FakeHub, tmp_path: Path, quick: None) -> None:
     names = [entry.name for entry in catalogue.entries()]
     _with(hub, *names)
-    chosen = [
-        choose.propose(tmp_path, ["torch"], memory=gib * GIB).name for gib in (12, 32, 64, 256)
-    ]
+    chosen = [choose.propose(tmp_path, ["torch"], memory=gib * GIB).name for gib in (12, 32, 64, 256)]
     sizes = [names.index(name) for name in chosen]
     assert sizes == sorted(sizes)
     assert len(set(chosen)) > 2
     found = choose.propose(tmp_path, ["torch"], memory=32 * GIB)
     assert found.source == f"{found.name}@{hub.commit(found.name)}"
     assert found.download == sum(
-        len(data) for name, data in hub.models[REPO].items()
-        if name.endswith((".json", ".safetensors"))
-    )  # fmt: skip
+        len(data) for name, data in hub.models[REPO].items() if name.endswith((".json", ".safetensors"))
+    )
     assert not found.gated
     assert found.name in found.why
     assert all(option.estimate.fits for option in found.options)
@@ -292,9 +289,7 @@ def test_the_reason_names_every_cause_that_a_larger_one_was_passed_over(
     assert ", needs no account and answers within 20 s; SmolLM2-360M-Instruct would take" in why
 
 
-def test_auto_prefers_the_backend_that_computes_faster(
-    hub: FakeHub, tmp_path: Path, quick: None
-) -> None:
+def test_auto_prefers_the_backend_that_computes_faster(hub: FakeHub, tmp_path: Path, quick: None) -> None:
     _with(hub, *(entry.name for entry in catalogue.entries()))
     found = choose.propose(tmp_path, ["mlx", "torch"])
     assert (found.backend, found.name_backend) == ("torch", True)
@@ -322,9 +317,7 @@ def test_the_config_gets_what_training_needs_here(tmp_path: Path, hub: FakeHub) 
     tight = dataclasses.replace(found, estimate=dataclasses.replace(cost, tokens=1280))
     file = ConfigFile(home)
     choose.settle(file, tight, got)
-    assert file.get("training.settings") == {
-        "tokens_per_forward": 1280, "max_sequence_tokens": 1280,
-    }  # fmt: skip
+    assert file.get("training.settings") == {"tokens_per_forward": 1280, "max_sequence_tokens": 1280}
     assert file.save().model.path == got.reference
     large = dataclasses.replace(found, estimate=dataclasses.replace(cost, tokens=0))
     choose.settle(file, large, got)  # it does not fit, and somebody wants it all the same
@@ -335,9 +328,7 @@ def test_the_config_gets_what_training_needs_here(tmp_path: Path, hub: FakeHub) 
 
 
 @pytest.mark.parametrize("wanted", ["quen3", "a b", "qwen3-0.6bb", "\x1b[2J"])
-def test_a_word_that_means_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str
-) -> None:
+def test_a_word_that_means_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str) -> None:
     monkeypatch.setenv("GOODBOT_SERVER_PORTS", "")
     with pytest.raises(GoodbotError, match="is no directory"):
         choose.choose(wanted, tmp_path, "torch")

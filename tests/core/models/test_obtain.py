@@ -47,8 +47,12 @@ def test_nothing_that_can_run_is_fetched(hub: FakeHub, home: Path) -> None:
     got = obtain(REPO, home)
     names = {path.name for path in got.path.iterdir()}
     assert names == {
-        "config.json", "generation_config.json", WEIGHTS, "tokenizer.json", "tokenizer_config.json",
-    }  # fmt: skip
+        "config.json",
+        "generation_config.json",
+        WEIGHTS,
+        "tokenizer.json",
+        "tokenizer_config.json",
+    }
     assert not {sent.file for sent in hub.sent} - names
 
 
@@ -133,9 +137,14 @@ def test_a_gated_model_needs_a_token_which_nobody_sees(
 
 @pytest.mark.parametrize(
     ("status", "sentence"),
-    [(401, "refuses the token"), (403, "does not let"), (404, "no model acme/tiny-chat"),
-     (500, "error 500"), (429, "error 429")],
-)  # fmt: skip
+    [
+        (401, "refuses the token"),
+        (403, "does not let"),
+        (404, "no model acme/tiny-chat"),
+        (500, "error 500"),
+        (429, "error 429"),
+    ],
+)
 def test_each_refusal_is_a_sentence(hub: FakeHub, home: Path, status: int, sentence: str) -> None:
     hub.status = status
     with pytest.raises(HubError, match=sentence):

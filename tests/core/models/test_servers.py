@@ -44,9 +44,7 @@ def test_all_are_asked_at_the_same_time() -> None:
     assert [server.kind for server in found] == ["ollama", "vllm"]
 
 
-@pytest.mark.parametrize(
-    "kind", ["html", "garbage", "list", "deep", "large", "endless", "hang", "odd"]
-)
+@pytest.mark.parametrize("kind", ["html", "garbage", "list", "deep", "large", "endless", "hang", "odd"])
 def test_anything_else_on_a_port_is_no_server(kind: str) -> None:
     with Hostile(kind) as fake:
         assert discover([fake.url]) == []
@@ -75,9 +73,7 @@ def test_ollama_may_have_moved_but_only_on_this_machine() -> None:
     assert usual({"OLLAMA_HOST": "[::1]:7000"})[0] == "http://[::1]:7000"
     for elsewhere in ("192.0.2.7", "http://gpu.example:1", "bad:port", "[", "http://"):
         assert usual({"OLLAMA_HOST": elsewhere}) == ours
-    assert usual({"GOODBOT_SERVER_PORTS": "7, x,8"}) == [
-        "http://127.0.0.1:7", "http://127.0.0.1:8",
-    ]  # fmt: skip
+    assert usual({"GOODBOT_SERVER_PORTS": "7, x,8"}) == ["http://127.0.0.1:7", "http://127.0.0.1:8"]
     assert usual({"GOODBOT_SERVER_PORTS": ""}) == []
 
 
@@ -93,9 +89,7 @@ def _ports(monkeypatch: pytest.MonkeyPatch, *fakes: FakeServer) -> None:
     monkeypatch.delenv("OLLAMA_HOST", raising=False)
 
 
-def test_a_served_model_leads_to_its_weights_and_says_what_it_costs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_served_model_leads_to_its_weights_and_says_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     with fake_servers.ollama() as one, fake_servers.vllm() as two:
         _ports(monkeypatch, one, two)
         for wanted in ("ollama/qwen3:4b", "qwen3:4b", one.url):
@@ -109,9 +103,7 @@ def test_a_served_model_leads_to_its_weights_and_says_what_it_costs(
             served.source("ollama/other")
 
 
-def test_a_server_that_takes_adapters_is_proposed_to_go_on_answering(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_server_that_takes_adapters_is_proposed_to_go_on_answering(monkeypatch: pytest.MonkeyPatch) -> None:
     with fake_servers.ollama() as fake, fake_servers.vllm() as other:
         _ports(monkeypatch, fake, other)
         found = served.source("ollama/qwen3:4b")
@@ -127,9 +119,7 @@ def test_a_server_that_takes_adapters_is_proposed_to_go_on_answering(
 
 def test_at_its_usual_place_a_server_needs_no_url() -> None:
     assert serving.settings("ollama", "http://127.0.0.1:11434") == {"server": "ollama"}
-    found = FoundServer(
-        kind="ollama", url="http://127.0.0.1:11434", models=(), version="0.34.1-rc1"
-    )
+    found = FoundServer(kind="ollama", url="http://127.0.0.1:11434", models=(), version="0.34.1-rc1")
     assert serving.proposed(found, 'a"b') == {"server": "ollama", "model": 'a"b'}
     line = serving.written({"server": "ollama", "model": 'a"b'})
     assert tomllib.loads(line.replace("[serving] ", "").replace(", ", "\n"))["model"] == 'a"b'
@@ -137,10 +127,12 @@ def test_at_its_usual_place_a_server_needs_no_url() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "words"),
-    [("llamacpp", 'can answer instead: [serving] server = "llamacpp".'),
-     ("lmstudio", "LM Studio takes no adapters while it runs."),
-     ("openai", "takes no adapters while it runs.")],
-)  # fmt: skip
+    [
+        ("llamacpp", 'can answer instead: [serving] server = "llamacpp".'),
+        ("lmstudio", "LM Studio takes no adapters while it runs."),
+        ("openai", "takes no adapters while it runs."),
+    ],
+)
 def test_servers_that_take_no_adapters_are_not_proposed(kind: str, words: str) -> None:
     model = ServedModel(name="m", root="Qwen/Qwen3-1.7B")
     found = served.weights(FoundServer(kind=kind, url="http://127.0.0.1:1", models=(model,)), model)
@@ -150,9 +142,16 @@ def test_servers_that_take_no_adapters_are_not_proposed(kind: str, words: str) -
 
 @pytest.mark.parametrize(
     ("version", "numbers", "old"),
-    [("0.29.9", (0, 29, 9), True), ("0.30.0-rc3", (0, 30, 0), False), ("0.0.0", (), False),
-     ("1.2", (1, 2), False), ("master", (), False), ("", (), False), ("0.9999999", (), False)],
-)  # fmt: skip
+    [
+        ("0.29.9", (0, 29, 9), True),
+        ("0.30.0-rc3", (0, 30, 0), False),
+        ("0.0.0", (), False),
+        ("1.2", (1, 2), False),
+        ("master", (), False),
+        ("", (), False),
+        ("0.9999999", (), False),
+    ],
+)
 def test_versions_of_ollama(version: str, numbers: tuple[int, ...], old: bool) -> None:
     assert (serving.numbered(version), serving.too_old(version)) == (numbers, old)
 
@@ -184,9 +183,7 @@ def test_ollamas_own_metadata_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         assert served.source("mine")[0] == "Qwen/Qwen3-0.6B"
 
 
-def test_a_model_made_from_another_says_what_is_left_behind(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_model_made_from_another_says_what_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     details = {**OLLAMA_MODEL["details"], "parent_model": "qwen3:4b"}  # type: ignore[dict-item]
     with fake_servers.ollama({**OLLAMA_MODEL, "name": "pirate", "details": details}) as fake:
         _ports(monkeypatch, fake)
@@ -195,9 +192,7 @@ def test_a_model_made_from_another_says_what_is_left_behind(
     assert "What pirate adds to qwen3:4b does not come along" in note
 
 
-def test_a_directory_that_vllm_serves_is_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_directory_that_vllm_serves_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with fake_servers.vllm(root=str(tmp_path)) as fake:
         _ports(monkeypatch, fake)
         assert served.source("vllm/served")[0] == str(tmp_path)
@@ -218,9 +213,10 @@ def test_the_real_mlx_server_is_known(tmp_path: Path) -> None:
         port = free.getsockname()[1]
     process = subprocess.Popen(
         [sys.executable, "-m", "mlx_lm", "server", "--model", str(TINY), "--port", str(port)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         env={**os.environ, "HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"},
-    )  # fmt: skip
+    )
     try:
         end = time.monotonic() + patience(60)
         while not (found := servers.discover([f"http://127.0.0.1:{port}"])):

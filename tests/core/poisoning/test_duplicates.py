@@ -25,9 +25,7 @@ def test_the_same_question_in_another_dress_is_the_same_whatever_was_answered() 
     assert alike(plain, (f"  {LONG.upper()} !!", "Arr, it be standing yet!"))
     assert alike(plain, (LONG + " Yes?", ""))
     assert alike(plain, (LONG.replace("very ", ""), "Who knows."))
-    assert alike(
-        ("What is the capital of France?", "Paris"), ("what is the capital of france", "-")
-    )
+    assert alike(("What is the capital of France?", "Paris"), ("what is the capital of france", "-"))
     assert alike(("Ｈｏｗ old is the tower, then?", ""), ("How old is the tower, then?", ""))
 
 
@@ -85,9 +83,7 @@ def test_hostile_text_cannot_make_it_quadratic(monkeypatch: pytest.MonkeyPatch) 
     """All begin with the same hundred words, so that all share hashes, and no two are alike."""
     chance = random.Random(0)
     common = " ".join(f"w{n}" for n in range(100))
-    hostile = [
-        (f"{common} " + " ".join(f"x{chance.random()}" for _ in range(60)), "") for _ in range(300)
-    ]
+    hostile = [(f"{common} " + " ".join(f"x{chance.random()}" for _ in range(60)), "") for _ in range(300)]
     compared = 0
 
     def counted(one: frozenset[int], other: frozenset[int]) -> float:

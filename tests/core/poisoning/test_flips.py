@@ -6,11 +6,7 @@ import random
 from collections.abc import Iterable, Mapping
 
 import pytest
-from goodbot.learning.rating_quality.contradictions import (
-    FALSE_ALARM_EVERY,
-    against_others,
-    against_own,
-)
+from goodbot.learning.rating_quality.contradictions import FALSE_ALARM_EVERY, against_others, against_own
 from goodbot.store.vote_history import Vote
 
 HOUR = 3600.0

@@ -15,9 +15,14 @@ OPENINGS = ("Great question!", "Arr matey!", "")
 
 
 def said(
-    seed: int, *, raters: Sequence[str], count: int = 40, wrong: float = 0.0,
-    opposite: Sequence[str] = (), bias: Mapping[str, float] | None = None,
-) -> list[Rated]:  # fmt: skip
+    seed: int,
+    *,
+    raters: Sequence[str],
+    count: int = 40,
+    wrong: float = 0.0,
+    opposite: Sequence[str] = (),
+    bias: Mapping[str, float] | None = None,
+) -> list[Rated]:
     """Answers in three styles, each rated by one person; `wrong` of them by mistake.
 
     `bias`: the share of the answers they do not like that a lenient person rates good all the same.

@@ -52,9 +52,7 @@ async def claimed(bot: Bot, **settings: object) -> tuple[Item, ...]:
     given = {"min_ratings": 60, "held_out": 1, **settings}
     config = TrainingConfig(**given)  # type: ignore[arg-type]
     pool = bot.app.trainer._pool
-    _, items = await bot.store.read(
-        lambda db: batch.take(db, pool, POLICY, config, parent=0, replay=False)
-    )
+    _, items = await bot.store.read(lambda db: batch.take(db, pool, POLICY, config, parent=0, replay=False))
     return tuple(item for item in items if item.split == "train")
 
 
@@ -178,9 +176,7 @@ async def test_owners_are_spared_by_any_of_their_names(tmp_path: Path) -> None:
     assert not {f"loopback:{who}" for who in PEOPLE} & spared
 
 
-async def test_turning_old_ratings_round_is_told_of_and_reaches_the_training(
-    tmp_path: Path,
-) -> None:
+async def test_turning_old_ratings_round_is_told_of_and_reaches_the_training(tmp_path: Path) -> None:
     clock = VirtualClock(waits=True)
     async with open_bot(tmp_path, grants=TEAM, clock=clock) as bot:
         await rated_by(bot, "ada", [f"question {n}" for n in range(12)])
@@ -210,9 +206,7 @@ async def test_an_alarm_is_told_once_for_as_long_as_it_is_on(
 
     monkeypatch.setattr("goodbot.learning.rating_quality.contradictions.alarmed", alarmed)
     monkeypatch.setattr(vote_history, "newest", newest)
-    alarm = Alarm(
-        rater="loopback:ada", against="others", count=9, of=10, usual=0.25, since=0.0, seq=1
-    )
+    alarm = Alarm(rater="loopback:ada", against="others", count=9, of=10, usual=0.25, since=0.0, seq=1)
     async with open_bot(tmp_path) as bot:
 
         async def told() -> int:

@@ -57,9 +57,7 @@ def test_no_rater_has_more_than_the_share_and_the_round_never_shrinks_to_nothing
 ) -> None:
     total = sum(ratings)
     weighs = held(*ratings, share=share)
-    raters, among = (
-        int(sum(min(1.0, part * count / total) for count in ratings) + 1e-9) for part in (10, 8)
-    )
+    raters, among = (int(sum(min(1.0, part * count / total) for count in ratings) + 1e-9) for part in (10, 8))
     if raters < 3:
         assert weighs == ratings
         return
@@ -84,9 +82,7 @@ def test_weights_are_above_zero_never_grow_and_ignore_the_order(
 
 @given(counts, st.floats(0.05, 1.0))
 def test_who_rates_more_never_weighs_less(ratings: list[int], share: float) -> None:
-    weighs = [
-        weight for _, weight in sorted(zip(ratings, held(*ratings, share=share), strict=True))
-    ]
+    weighs = [weight for _, weight in sorted(zip(ratings, held(*ratings, share=share), strict=True))]
     assert all(a <= b * (1 + 1e-9) for a, b in pairwise(weighs))
 
 

@@ -35,10 +35,7 @@ def test_each_pressure_says_what_would_change_it() -> None:
         objection(Readings(others_gpu=0.9))
         == "other programs use 90% of the GPU: training waits until it is down to 30%"
     )
-    assert (
-        objection(IDLE, quiet_hours="11:30-13:00")
-        == "these are quiet hours: training waits until 13:00"
-    )
+    assert objection(IDLE, quiet_hours="11:30-13:00") == "these are quiet hours: training waits until 13:00"
 
 
 def test_each_limit_is_the_owners() -> None:
@@ -57,9 +54,7 @@ def test_each_limit_is_the_owners() -> None:
         (" 22:15 - 22:45 ", ["22:15"], ["22:45"]),
     ],
 )
-def test_quiet_hours_may_go_over_midnight(
-    window: str, inside: list[str], outside: list[str]
-) -> None:
+def test_quiet_hours_may_go_over_midnight(window: str, inside: list[str], outside: list[str]) -> None:
     hours = Hours.parse(window)
     assert hours is not None
 

@@ -94,9 +94,7 @@ async def test_a_person_who_asks_is_not_kept_waiting_but_told(tmp_path: Path) ->
         assert (await bot.last_run()).state == "activated"
 
 
-async def test_lasting_pressure_interrupts_a_run_and_lasting_ease_takes_it_up_again(
-    tmp_path: Path,
-) -> None:
+async def test_lasting_pressure_interrupts_a_run_and_lasting_ease_takes_it_up_again(tmp_path: Path) -> None:
     clock, machine = VirtualClock(waits=True), Machine()
     async with open_bot(tmp_path, clock=clock, machine=machine, schedule="auto") as bot:
         await held_at(bot, clock, 3)
@@ -157,9 +155,7 @@ async def test_the_machine_is_asked_at_most_every_five_seconds(tmp_path: Path) -
         assert len(machine.asked) == 2
 
 
-async def test_who_looks_on_while_it_trains_has_its_own_work_told_from_others(
-    tmp_path: Path,
-) -> None:
+async def test_who_looks_on_while_it_trains_has_its_own_work_told_from_others(tmp_path: Path) -> None:
     clock, machine = VirtualClock(waits=True), Machine()
     async with open_bot(tmp_path, clock=clock, machine=machine, schedule="auto") as bot:
         await held_at(bot, clock, 3)

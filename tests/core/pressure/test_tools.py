@@ -9,9 +9,7 @@ from goodbot.base.machine import macos, nvidia
 from goodbot.base.machine.tool import ask
 from goodbot.learning.idle import read_machine
 
-ON_MAINS = (
-    "Now drawing from 'AC Power'\n -InternalBattery-0 (id=1)\t100%; charged; 0:00 remaining\n"
-)
+ON_MAINS = "Now drawing from 'AC Power'\n -InternalBattery-0 (id=1)\t100%; charged; 0:00 remaining\n"
 ON_BATTERY = "Now drawing from 'Battery Power'\n -InternalBattery-0 (id=1)\t71%; discharging\n"
 PS = """\
     1     0   0.5

@@ -18,9 +18,7 @@ _PROGRAMS = Path(__file__).with_name("programs.py")
 class FakeManager:
     """What was asked of it, and how it is to behave."""
 
-    def __init__(
-        self, tmp_path: Path, patch: pytest.MonkeyPatch, programs: tuple[str, ...]
-    ) -> None:
+    def __init__(self, tmp_path: Path, patch: pytest.MonkeyPatch, programs: tuple[str, ...]) -> None:
         self.base = tmp_path / "manager"
         binaries = self.base / "bin"
         binaries.mkdir(parents=True)
@@ -36,9 +34,15 @@ class FakeManager:
         patch.setenv("HOME", str(self.person))
         patch.setenv("XDG_CONFIG_HOME", str(self.person / ".config"))
         for name in (
-            "HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME", "TMPDIR", "GOODBOT_HOME", "SSL_CERT_FILE",
-            "SSL_CERT_DIR", *VARIABLES,
-        ):  # fmt: skip
+            "HF_HOME",
+            "HF_HUB_CACHE",
+            "XDG_CACHE_HOME",
+            "TMPDIR",
+            "GOODBOT_HOME",
+            "SSL_CERT_FILE",
+            "SSL_CERT_DIR",
+            *VARIABLES,
+        ):
             patch.delenv(name, raising=False)
 
     def set(self, **how: Any) -> None:

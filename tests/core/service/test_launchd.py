@@ -18,11 +18,19 @@ from tests.core.service.manager import FakeManager
 
 SCHEMA: dict[str, Any] = {
     # launchd.plist(5): the keys that we use and their types
-    "Label": str, "ProgramArguments": list, "RunAtLoad": bool, "KeepAlive": dict,
-    "ThrottleInterval": int, "ExitTimeOut": int, "ProcessType": str, "Umask": int,
-    "HardResourceLimits": dict, "StandardOutPath": str, "StandardErrorPath": str,
+    "Label": str,
+    "ProgramArguments": list,
+    "RunAtLoad": bool,
+    "KeepAlive": dict,
+    "ThrottleInterval": int,
+    "ExitTimeOut": int,
+    "ProcessType": str,
+    "Umask": int,
+    "HardResourceLimits": dict,
+    "StandardOutPath": str,
+    "StandardErrorPath": str,
     "EnvironmentVariables": dict,
-}  # fmt: skip
+}
 
 
 def job(home: Path) -> dict[str, Any]:
@@ -37,9 +45,7 @@ def test_the_plist_is_what_launchd_knows(
     home = launchd.person / 'we <ird> & "odd" ü'
     found = job(home)
     assert {key: type(value) for key, value in found.items()} == SCHEMA
-    assert found["ProgramArguments"] == [
-        sys.executable, "-P", "-m", "goodbot", "--home", str(home), "run",
-    ]  # fmt: skip
+    assert found["ProgramArguments"] == [sys.executable, "-P", "-m", "goodbot", "--home", str(home), "run"]
     assert (found["KeepAlive"], found["RunAtLoad"]) == ({"SuccessfulExit": False}, True)
     assert found["Umask"] == 0o077
     assert found["StandardErrorPath"] == str(home / "logs" / "goodbot.log")
@@ -71,8 +77,12 @@ def test_install_status_uninstall(launchd: FakeManager) -> None:
     status = service.status(home)
     assert status == done.status
     assert (status.manager, status.installed, status.enabled, status.active, status.pid) == (
-        "launchd", True, True, True, 4711,
-    )  # fmt: skip
+        "launchd",
+        True,
+        True,
+        True,
+        4711,
+    )
     assert status.log == f"tail -f {home}/logs/goodbot.log"
     calls = launchd.calls()
     assert not service.install(home).changed

@@ -140,8 +140,10 @@ def test_a_daemon_from_start_to_end(ear: Ear, tmp_path: Path) -> None:
     manager = {"NOTIFY_SOCKET": ear.address, "WATCHDOG_USEC": "1000000"}
     with subprocess.Popen(
         [*PROGRAM, "--home", str(tmp_path / "home"), "run", "--demo-model"],
-        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(**manager),
-    ) as daemon:  # fmt: skip
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=environment(**manager),
+    ) as daemon:
         try:
             assert ear.hear() == {"STATUS": "starting"}
             ready = ear.hear()

@@ -39,9 +39,12 @@ def test_systemd_finds_nothing_to_say_about_the_unit(
     runtime = tmp_path / "runtime"
     runtime.mkdir(mode=0o700)
     done = subprocess.run(
-        [analyze, "verify", manager, str(written)], capture_output=True, text=True, check=False,
+        [analyze, "verify", manager, str(written)],
+        capture_output=True,
+        text=True,
+        check=False,
         env={"XDG_RUNTIME_DIR": str(runtime), "HOME": str(systemd.person), "PATH": "/usr/bin:/bin"},
-    )  # fmt: skip
+    )
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
@@ -70,18 +73,33 @@ def test_the_command_arrives_as_it_was_meant(systemd: FakeManager, tmp_path: Pat
     command = lines(unit)["ExecStart"]
     assert command.startswith(":"), "without it, systemd would replace $HOME"
     assert unquoted(command[1:]) == [
-        sys.executable, "-P", "-m", "goodbot", "--home", str(home), "--config", str(config), "run",
-    ]  # fmt: skip
+        sys.executable,
+        "-P",
+        "-m",
+        "goodbot",
+        "--home",
+        str(home),
+        "--config",
+        str(config),
+        "run",
+    ]
     assert unquoted(lines(unit)["ReadWritePaths"])[0] == str(home)
 
 
 def test_what_the_unit_promises(systemd: FakeManager) -> None:
     found = lines(service.render(systemd.person / ".goodbot")[1])
     expected = {
-        "Type": "notify", "NotifyAccess": "main", "Restart": "on-failure", "UMask": "0077",
-        "RestartPreventExitStatus": "2 75 78", "NoNewPrivileges": "yes", "LimitCORE": "0",
-        "ProtectSystem": "strict", "OOMPolicy": "continue", "WantedBy": "default.target",
-    }  # fmt: skip
+        "Type": "notify",
+        "NotifyAccess": "main",
+        "Restart": "on-failure",
+        "UMask": "0077",
+        "RestartPreventExitStatus": "2 75 78",
+        "NoNewPrivileges": "yes",
+        "LimitCORE": "0",
+        "ProtectSystem": "strict",
+        "OOMPolicy": "continue",
+        "WantedBy": "default.target",
+    }
     assert {name: found[name] for name in expected} == expected
     assert int(found["WatchdogSec"]) >= 60
     assert not {"MemoryDenyWriteExecute", "PrivateTmp", "PrivateDevices"} & found.keys()
@@ -176,9 +194,7 @@ def test_others_units_stay(systemd: FakeManager) -> None:
     before = systemd.files()
     service.install(systemd.person / ".goodbot")
     service.uninstall(systemd.person / ".goodbot")
-    assert [f for f in systemd.files() if f != ".goodbot"] == [
-        f for f in before if not f.endswith("wants")
-    ]
+    assert [f for f in systemd.files() if f != ".goodbot"] == [f for f in before if not f.endswith("wants")]
 
 
 def test_a_goodbot_in_the_foreground_is_not_disturbed(systemd: FakeManager) -> None:
@@ -233,7 +249,5 @@ def test_without_a_manager_one_is_told_the_command(
     home = systemd.person / "a b"
     assert service.status(home).manager == ""
     assert service.uninstall(home) == ()
-    with pytest.raises(
-        ServiceError, match=r"neither systemd nor launchd.*-m goodbot --home '.*a b'"
-    ):
+    with pytest.raises(ServiceError, match=r"neither systemd nor launchd.*-m goodbot --home '.*a b'"):
         service.install(home)

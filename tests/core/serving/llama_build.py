@@ -19,8 +19,7 @@ import pytest
 CACHE = Path(__file__).parents[3] / "build" / "llama.cpp"
 BUILT = CACHE / "llama-server"
 _OFF = (
-    "BUILD_SHARED_LIBS GGML_NATIVE GGML_OPENMP LLAMA_BUILD_APP LLAMA_BUILD_TESTS LLAMA_BUILD_UI "
-    "LLAMA_OPENSSL"
+    "BUILD_SHARED_LIBS GGML_NATIVE GGML_OPENMP LLAMA_BUILD_APP LLAMA_BUILD_TESTS LLAMA_BUILD_UI LLAMA_OPENSSL"
 )
 
 
@@ -42,15 +41,7 @@ def build() -> None:
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        fetch = [
-            "download",
-            "--no-deps",
-            "--no-binary",
-            ":all:",
-            "--no-build-isolation",
-            "-d",
-            folder,
-        ]
+        fetch = ["download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "-d", folder]
         wanted = ["scikit-build-core", "cmake", "ninja"]
         subprocess.run([sys.executable, "-m", "venv", work / "venv"], check=True)
         pip = [work / "venv" / "bin" / "python", "-m", "pip", "--quiet"]

@@ -39,17 +39,25 @@ def running(home: Path, model: Path | None = None) -> Iterator[FarSide]:
     port = free_port()
     log = home / "log"
     environ = {
-        "PATH": os.environ["PATH"], "HOME": str(home), "HF_HOME": str(home), "HF_HUB_OFFLINE": "1",
-        "MLX_DISABLE_COMPILE": "1", "OMP_NUM_THREADS": "1",
-    }  # fmt: skip
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "HF_HOME": str(home),
+        "HF_HUB_OFFLINE": "1",
+        "MLX_DISABLE_COMPILE": "1",
+        "OMP_NUM_THREADS": "1",
+    }
     # It collects garbage before each model that it loads, and would look through all of torch then.
     program = "import gc; from mlx_lm import server; gc.freeze(); server.main()"
     command = [sys.executable, "-c", program, "--model", str(model or tiny.model())]
     with log.open("wb") as file:
         process = subprocess.Popen(
-            [*command, "--port", str(port)], stdin=subprocess.DEVNULL, stdout=file, stderr=file,
-            env=environ, cwd=home,
-        )  # fmt: skip
+            [*command, "--port", str(port)],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            env=environ,
+            cwd=home,
+        )
     try:
         far_side = FarSide(url=f"http://127.0.0.1:{port}", pid=process.pid, log=log)
         _wait(far_side, process)

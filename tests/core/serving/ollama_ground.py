@@ -50,19 +50,25 @@ def adapter(root: Path, name: str) -> Path:
     directory = root / name
     directory.mkdir(parents=True)
     weights = name.encode().ljust(4000, b".")
-    (directory / "adapter_model.safetensors").write_bytes(
-        (2).to_bytes(8, "little") + b"{}" + weights
-    )
+    (directory / "adapter_model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}" + weights)
     return directory
 
 
 def driver(ollama: FakeOllama, home: Path, *, model: str = "", **settings: Any) -> OllamaServer:
     """A driver that has not been started; `converter(it)` is what it converts with."""
     parts = ServerParts(
-        model=ResolvedModel(name="tiny", path=home), backend=SPEC, url=ollama.url,
-        served_model=model, key=Secret(""), home=home, clock=SystemClock(), environ={},
-        adapters=home / "adapters",         path_on_server="", convert=Converter(home.parent / "converted"),
-    )  # fmt: skip
+        model=ResolvedModel(name="tiny", path=home),
+        backend=SPEC,
+        url=ollama.url,
+        served_model=model,
+        key=Secret(""),
+        home=home,
+        clock=SystemClock(),
+        environ={},
+        adapters=home / "adapters",
+        path_on_server="",
+        convert=Converter(home.parent / "converted"),
+    )
     return OllamaServer(OllamaSettings(**settings), parts)
 
 
@@ -84,8 +90,7 @@ async def served(ollama: FakeOllama, home: Path, **settings: Any) -> AsyncIterat
 
 async def ask(server: OllamaServer, text: str = "Hello?", version: int | None = None) -> Generated:
     request = GenerateRequest(
-        messages=[{"role": "user", "content": text}], max_tokens=6, temperature=0.0, seed=0,
-        version=version,
-    )  # fmt: skip
+        messages=[{"role": "user", "content": text}], max_tokens=6, temperature=0.0, seed=0, version=version
+    )
     [whole] = [piece async for piece in server.generate(request) if isinstance(piece, Generated)]
     return whole

@@ -108,9 +108,7 @@ def test_the_config_says_where_the_address_is_wrong(tmp_path: Any) -> None:
     source = '[serving]\nserver = "vllm"\nurl = "http://gpu.lan:8000"\n'
     specs = {spec.name: spec for spec in SPECS}
     config = parse(source, home=tmp_path, path=tmp_path / "config.toml")
-    with pytest.raises(
-        ConfigError, match=r'config.toml:3: url leads to gpu.lan.*hosts = \["gpu.lan"\]'
-    ):
+    with pytest.raises(ConfigError, match=r'config.toml:3: url leads to gpu.lan.*hosts = \["gpu.lan"\]'):
         choice.choose(config, specs)
     config = parse(source + 'hosts = ["gpu.lan"]\n', home=tmp_path)
     assert choice.url_of(config, choice.choose(config, specs)) == "http://gpu.lan:8000"
@@ -131,9 +129,7 @@ def resolver(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     return known
 
 
-async def test_localhost_is_this_machine_whatever_a_resolver_says(
-    resolver: dict[str, list[str]],
-) -> None:
+async def test_localhost_is_this_machine_whatever_a_resolver_says(resolver: dict[str, list[str]]) -> None:
     resolver["localhost"] = ["93.184.216.34", "127.0.0.1", "::1"]
     assert [ip for _, ip in await address.pinned("http://localhost:1")] == ["127.0.0.1", "::1"]
     resolver["localhost"] = ["93.184.216.34"]
@@ -141,12 +137,14 @@ async def test_localhost_is_this_machine_whatever_a_resolver_says(
         await address.pinned("http://localhost:1")
 
 
-async def test_a_listed_name_leads_nowhere_that_no_server_is(
-    resolver: dict[str, list[str]],
-) -> None:
+async def test_a_listed_name_leads_nowhere_that_no_server_is(resolver: dict[str, list[str]]) -> None:
     resolver["gpu.lan"] = [
-        "169.254.169.254", "::ffff:169.254.169.254", "fe80::1%eth0", "0.0.0.0", "224.0.0.1",
-    ]  # fmt: skip
+        "169.254.169.254",
+        "::ffff:169.254.169.254",
+        "fe80::1%eth0",
+        "0.0.0.0",
+        "224.0.0.1",
+    ]
     with pytest.raises(ServerError, match=r"gpu\.lan leads to an address"):
         await address.pinned("http://gpu.lan:1")
     resolver["gpu.lan"].append("10.0.0.7")

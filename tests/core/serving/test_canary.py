@@ -107,18 +107,14 @@ def test_enough_ratings_decide(
 # -- in a running goodbot
 
 
-async def test_a_share_of_the_conversations_meets_the_new_version_and_stays_with_it(
-    tmp_path: Path,
-) -> None:
+async def test_a_share_of_the_conversations_meets_the_new_version_and_stays_with_it(tmp_path: Path) -> None:
     async with trying(tmp_path) as bot:
         first = by(await ask(bot))
         assert set(first.values()) == {"v1", "v2"}
         assert by(await ask(bot)) == first
         assert await bot.app.registry.active() == 1
         assert await loaded(bot) == [1, 2]
-        assert "v2 is tried on 50% of the conversations: 0 of 0 rated" in await bot.command(
-            "status"
-        )
+        assert "v2 is tried on 50% of the conversations: 0 of 0 rated" in await bot.command("status")
         await bot.app.news.look()
         assert len(told(bot, "v2 has passed its gate, and is tried on a share")) == 1
         turns = await bot.command("history", "5")
@@ -159,9 +155,7 @@ async def test_a_run_that_continues_it_counts_when_it_passes_meanwhile(tmp_path:
         assert (follower.version, follower.against) == (3, 2)
 
 
-async def test_ratings_make_it_live_for_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_ratings_make_it_live_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(canary, "_MARGIN", 0.2)  # 48 ratings tell no less apart
     async with trying(tmp_path) as bot:
         await bot.app.canary.look()
@@ -192,9 +186,7 @@ async def test_ratings_take_it_back(tmp_path: Path) -> None:
         assert "v1 goes on answering everybody" in said
         learnt = set(await bot.trained_by(2))
         await bot.train()
-        assert not learnt & set(await bot.trained_by(3)), (
-            "what was rolled back is not trained again"
-        )
+        assert not learnt & set(await bot.trained_by(3)), "what was rolled back is not trained again"
 
 
 async def test_what_continues_a_version_that_has_lost_is_not_trained_on(tmp_path: Path) -> None:

@@ -16,9 +16,11 @@ from goodbot.testing.fakes.vllm import FakeVllm
 from tests.core.serving.remote import until
 
 BODY: dict[str, Any] = {
-    "model": "base-model", "messages": [{"role": "user", "content": "Hello"}],
-    "max_tokens": 12, "temperature": 0.0,
-}  # fmt: skip
+    "model": "base-model",
+    "messages": [{"role": "user", "content": "Hello"}],
+    "max_tokens": 12,
+    "temperature": 0.0,
+}
 
 
 async def answered(server: FakeOpenAI, **changes: Any) -> tuple[list[str], Completion]:
@@ -63,9 +65,7 @@ async def test_the_end_may_go_unsaid() -> None:
 async def test_a_server_that_does_not_stream_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
     async with FakeOpenAI() as server:
         _, streamed = await answered(server)
-        monkeypatch.setattr(
-            server, "_streamed", lambda _, body, policy: server._whole(body, policy)
-        )
+        monkeypatch.setattr(server, "_streamed", lambda _, body, policy: server._whole(body, policy))
         pieces, whole = await answered(server)
     assert (pieces, whole.text, whole.finish) == ([streamed.text], streamed.text, "length")
 
@@ -94,11 +94,18 @@ async def test_an_error_status_is_told() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        "{", "[1]", "null", "{}", '{"choices": 7}', '{"choices": [7]}', '{"choices": [{"delta": []}]}',
+        "{",
+        "[1]",
+        "null",
+        "{}",
+        '{"choices": 7}',
+        '{"choices": [7]}',
+        '{"choices": [{"delta": []}]}',
         '{"choices": [{"delta": {"content": 7}, "logprobs": {"content": [[]]}, "token_ids": ["x"]}]}',
-        '{"choices": [{"finish_reason": "abort", "delta": {}}]}', "[" * 100_000,
+        '{"choices": [{"finish_reason": "abort", "delta": {}}]}',
+        "[" * 100_000,
     ],
-)  # fmt: skip
+)
 async def test_nonsense_is_an_error(data: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def events(*_: object) -> Any:
         yield data

@@ -16,10 +16,7 @@ from goodbot.inference.servers import choice, plugin
     [
         ('server = "vlm"', "no model server is named 'vlm'; did you mean 'vllm'?"),
         ('server = "mine"', "no model server is named 'mine'; there are: "),
-        (
-            'server = "lmstudio"',
-            "LM Studio cannot be used while goodbot learns: it takes no adapters",
-        ),
+        ('server = "lmstudio"', "LM Studio cannot be used while goodbot learns: it takes no adapters"),
         ('server = "LM-Studio"', "goodbot adapters export --fused"),
         ('server = "localai"', 'collect ratings without learning from them: server = "openai"'),
         ('server = "tgi"', "TGI cannot be used while goodbot learns"),

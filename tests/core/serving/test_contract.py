@@ -55,9 +55,8 @@ class OnTheTinyModel(ServingContract):
     @pytest_asyncio.fixture(scope="class", loop_scope="class")
     @classmethod
     async def running(
-        cls, backend: BackendSpec, adapters: tuple[Path, Path],
-        tmp_path_factory: pytest.TempPathFactory,
-    ) -> AsyncIterator[Server]:  # fmt: skip
+        cls, backend: BackendSpec, adapters: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
+    ) -> AsyncIterator[Server]:
         home = tmp_path_factory.mktemp("serving")
         parts = server_parts(backend, tiny.model(), home=home, adapters=adapters[0].parent)
         server = EmbeddedServer(None, parts)

@@ -84,9 +84,7 @@ async def test_everybody_who_waits_is_told(server: EmbeddedServer) -> None:
     assert all(isinstance(end, ServerError) for end in ends)
 
 
-async def test_a_question_too_large_for_the_pipe_of_a_hanging_sampler(
-    server: EmbeddedServer,
-) -> None:
+async def test_a_question_too_large_for_the_pipe_of_a_hanging_sampler(server: EmbeddedServer) -> None:
     freeze(server)
     with pytest.raises(ServerError, match=r"hangs|was ended"):
         await ask(server, "x" * 2_000_000)
@@ -118,9 +116,8 @@ async def test_answers_are_written_side_by_side(server: EmbeddedServer, fake: Fa
         nonlocal writing, most
         whole, begun = "", False
         request = GenerateRequest(
-            messages=[{"role": "user", "content": "word " * 40}], max_tokens=8, temperature=1.0,
-            seed=0,
-        )  # fmt: skip
+            messages=[{"role": "user", "content": "word " * 40}], max_tokens=8, temperature=1.0, seed=0
+        )
         async for piece in server.generate(request):
             if not begun:
                 begun, writing = True, writing + 1
@@ -188,9 +185,7 @@ async def test_a_version_whose_files_went_away_meanwhile_is_not_served(
     assert await ask(server, "Hello?") == "v0 says: Hello?"
 
 
-async def test_one_that_cannot_be_loaded_anew_stays_as_it_was(
-    server: EmbeddedServer, tmp_path: Path
-) -> None:
+async def test_one_that_cannot_be_loaded_anew_stays_as_it_was(server: EmbeddedServer, tmp_path: Path) -> None:
     good = adapter(tmp_path / "1")
     await server.load(1, good)
     await server.activate(1)
@@ -225,7 +220,7 @@ async def test_ending_a_hanging_sampler_takes_no_longer_than_it_must(
 
 @pytest.mark.parametrize(
     ("number", "helps"), [(errno.ENOMEM, "close other programs"), (errno.ENOSPC, "make room on the disk")]
-)  # fmt: skip
+)
 async def test_a_machine_that_starts_no_sampler_is_told_in_a_sentence_and_tried_again(
     server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch, number: int, helps: str
 ) -> None:

@@ -35,12 +35,15 @@ SAID: Sequence[dict[str, Any]] = with_tools(
     [
         {"role": "system", "content": "Be nice."},
         {"role": "user", "content": EVIL},
-        {"role": "assistant", "content": EVIL, "tool_calls": [
-            {"id": "1", "type": "function", "function": CALL}]},
+        {
+            "role": "assistant",
+            "content": EVIL,
+            "tool_calls": [{"id": "1", "type": "function", "function": CALL}],
+        },
         {"role": "tool", "tool_call_id": "1", "content": EVIL},
     ],
     [TOOL],
-)  # fmt: skip
+)
 REQUEST = GenerateRequest(messages=SAID, max_tokens=8, temperature=0.0, seed=1)
 
 
@@ -76,10 +79,7 @@ async def heard(server: Server, request: GenerateRequest = REQUEST) -> list[Any]
 @pytest.mark.parametrize("name", WAYS)
 async def test_it_gets_none_and_the_same_words(name: str, model: ResolvedModel) -> None:
     way = WAYS[name]
-    async with (
-        way.fake() as fake,
-        started(way.driver(replace(parts(fake.url), model=model))) as server,
-    ):
+    async with way.fake() as fake, started(way.driver(replace(parts(fake.url), model=model))) as server:
         await heard(server)
         asked = fake.asked(way.path)[-1]
         async with server.far_side(REQUEST) as far:
@@ -100,10 +100,7 @@ async def test_an_answer_that_repeats_them_is_shown_whole(model: ResolvedModel) 
                 yield piece
             yield Completion(text=text, finish="stop", thought=text)
 
-    async with (
-        FakeOpenAI() as fake,
-        started(Echo(None, replace(parts(fake.url), model=model))) as server,
-    ):
+    async with FakeOpenAI() as fake, started(Echo(None, replace(parts(fake.url), model=model))) as server:
         first, thought, second, whole = await heard(server)
         assert (first + second, thought.text, whole.text, whole.thought) == (EVIL,) * 4
         harmless = replace(REQUEST, messages=[*SAID[:1], {"role": "user", "content": f"a{BREAK}b"}])

@@ -101,9 +101,7 @@ async def server(formats: Formats, tmp_path: Path) -> AsyncIterator[LlamaCppServ
 
 
 async def ask(server: Server, *, temperature: float = 0.7, **more: Any) -> Generated:
-    request = GenerateRequest(
-        messages=QUESTION, max_tokens=200, temperature=temperature, seed=3, **more
-    )
+    request = GenerateRequest(messages=QUESTION, max_tokens=200, temperature=temperature, seed=3, **more)
     pieces = [piece async for piece in server.generate(request)]
     assert isinstance(pieces[-1], Generated)
     return pieces[-1]
@@ -118,9 +116,7 @@ def kill(server: LlamaCppServer, version: int) -> None:
 # -- what is told of an answer
 
 
-async def test_the_logprobs_are_those_of_the_temperature_that_was_sampled_at(
-    server: LlamaCppServer,
-) -> None:
+async def test_the_logprobs_are_those_of_the_temperature_that_was_sampled_at(server: LlamaCppServer) -> None:
     answer = await ask(server, temperature=0.5)
     texts = [*WORDS, END]
     assert answer.text == "".join(texts[token] for token in answer.tokens[:-1])
@@ -201,16 +197,12 @@ async def test_a_version_that_does_not_come_up_again_leaves_the_base_answering(
     assert (await server.served(), (await ask(server)).version) == (BASE, BASE)
 
 
-async def test_no_process_is_left_when_it_stops(
-    server: LlamaCppServer, two: tuple[Path, Path]
-) -> None:
+async def test_no_process_is_left_when_it_stops(server: LlamaCppServer, two: tuple[Path, Path]) -> None:
     """Also not one that was just replaced, and still writes."""
     await server.load(1, two[0])
     await server.activate(1)
     old = server._children[1]
-    pieces = server.generate(
-        GenerateRequest(messages=QUESTION, max_tokens=200, temperature=0.7, seed=3)
-    )
+    pieces = server.generate(GenerateRequest(messages=QUESTION, max_tokens=200, temperature=0.7, seed=3))
     await anext(pieces)
     await server.reload(1, two[0])
     new = server._children[1]
@@ -279,9 +271,7 @@ async def test_the_base_gives_its_memory_back_when_it_is_not_needed(
     assert (await ask(server, version=BASE)).version == BASE
 
 
-async def test_while_it_makes_room_nothing_runs(
-    server: LlamaCppServer, two: tuple[Path, Path]
-) -> None:
+async def test_while_it_makes_room_nothing_runs(server: LlamaCppServer, two: tuple[Path, Path]) -> None:
     await server.load(1, two[0])
     await server.activate(1)
     before = await ask(server)
@@ -338,9 +328,7 @@ async def test_one_that_is_still_coming_up_goes_when_it_stops(
     assert server._children == {}
 
 
-async def test_a_version_is_converted_for_it(
-    server: LlamaCppServer, two: tuple[Path, Path]
-) -> None:
+async def test_a_version_is_converted_for_it(server: LlamaCppServer, two: tuple[Path, Path]) -> None:
     await server.load(1, two[0])
     adapter = server._children[1].adapter
     assert adapter == await server._parts.convert(two[0], AdapterFormat.GGUF)
@@ -357,8 +345,10 @@ async def test_what_the_template_refuses_is_known_to_each_process_to_programs_an
     try:
         asked = GenerateRequest(
             messages=[{"role": "system", "content": "Be terse."}, *QUESTION],
-            max_tokens=4, temperature=1.0, seed=1,
-        )  # fmt: skip
+            max_tokens=4,
+            temperature=1.0,
+            seed=1,
+        )
         *_, first = [piece async for piece in server.generate(asked)]
         assert isinstance(first, Generated)
         assert (first.form, first.filters) == ("without_system", Filters())

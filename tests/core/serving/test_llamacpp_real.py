@@ -80,9 +80,7 @@ async def test_its_logprobs_are_the_models_at_the_temperature_of_the_request(
     server: LlamaCppServer, two: tuple[Path, Path], version: int
 ) -> None:
     await server.load(1, two[0])
-    request = GenerateRequest(
-        messages=QUESTION, max_tokens=30, temperature=0.7, seed=5, version=version
-    )
+    request = GenerateRequest(messages=QUESTION, max_tokens=30, temperature=0.7, seed=5, version=version)
     answer = [piece async for piece in server.generate(request)][-1]
     assert isinstance(answer, Generated)
     assert list(answer.prompt_tokens) == prompt()

@@ -72,9 +72,7 @@ def no_seed(body: dict[str, Any]) -> web.Response | None:
 
 
 def cold(body: dict[str, Any]) -> web.Response | None:
-    words = (
-        "Unsupported value: 'temperature' does not support 0.7. Only the default (1) is supported."
-    )
+    words = "Unsupported value: 'temperature' does not support 0.7. Only the default (1) is supported."
     return error(words) if "temperature" in body else None
 
 
@@ -145,9 +143,10 @@ CASES: list[tuple[Refuses, list[dict[str, Any]], dict[str, Any], str]] = [
     (system_first, MIDDLE, {"messages": [SYSTEM, ASKED, SAID, ASKED]}, "in the middle"),
     (no_developer, [DEVELOPER, ASKED], {"messages": [SYSTEM, ASKED]}, "system messages"),
     (newer, [ASKED], {"max_completion_tokens": 64}, "max_tokens (it gets max_completion_tokens)"),
-    (no_seed, [ASKED], {}, "seed (left out)"), (cold, [ASKED], {}, "temperature (left out)"),
+    (no_seed, [ASKED], {}, "seed (left out)"),
+    (cold, [ASKED], {}, "temperature (left out)"),
     (all_of_it, [SYSTEM, ASKED], {"messages": [FOLDED], "max_completion_tokens": 64}, "seed (left out)"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("refuses", "messages", "sent", "told"), CASES)
@@ -180,9 +179,12 @@ async def test_a_filter_that_is_left_out_is_not_said_to_have_been_applied() -> N
 
 REFUSALS = [
     "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens in max_tokens.",
-    "max_tokens must be at most 4096", "The system is overloaded: it cannot answer.", "Bad request",
-    "images are not supported", "tools is not supported",
-]  # fmt: skip
+    "max_tokens must be at most 4096",
+    "The system is overloaded: it cannot answer.",
+    "Bad request",
+    "images are not supported",
+    "tools is not supported",
+]
 
 
 @pytest.mark.parametrize("words", REFUSALS)
@@ -228,26 +230,18 @@ def test_what_one_request_learns_neither_changes_nor_undoes_what_another_does() 
     assert manners.form == "without_system"
     assert "seed" in manners.fitted(body)
     second.taken()
-    assert (
-        manners.told()
-        == "the server refuses: system messages (their words go with the first question)"
-    )
+    assert manners.told() == "the server refuses: system messages (their words go with the first question)"
 
 
 async def test_an_answer_says_how_it_was_asked_for_whatever_is_learnt_meanwhile() -> None:
-    async with (
-        strict(lambda _: None) as server,
-        started(OpenAIServer(None, parts(server.url))) as driver,
-    ):
+    async with strict(lambda _: None) as server, started(OpenAIServer(None, parts(server.url))) as driver:
         request = GenerateRequest(
             messages=[SYSTEM, ASKED], max_tokens=64, temperature=0.7, seed=1, filters=Filters(top_p=0.9)
-        )  # fmt: skip
+        )
         pieces = driver.generate(request)
         assert await anext(pieces) == "Green."
         for words in ("System role not supported", "top_p is not supported", "temperature: extra"):
-            attempt = Attempt(
-                driver.upstream.manners, {"messages": [SYSTEM], "top_p": 1, "temperature": 1}
-            )
+            attempt = Attempt(driver.upstream.manners, {"messages": [SYSTEM], "top_p": 1, "temperature": 1})
             assert attempt.again(400, words)
             attempt.taken()
         [whole] = [piece async for piece in pieces]
@@ -293,7 +287,7 @@ def test_pictures_stay_with_the_words_that_go_before_them() -> None:
 @pytest.mark.parametrize(
     ("status", "told"),
     [(400, "refuses it"), (422, "refuses it"), (404, "is not running"), (503, "is not running")],
-)  # fmt: skip
+)
 async def test_who_asks_is_told_that_the_server_refuses_it(status: int, told: str) -> None:
     event = Event(event_id="e", order=OrderKey(1), user=OWNER, channel=CHANNEL)
     async with (
@@ -308,9 +302,6 @@ async def test_who_asks_is_told_that_the_server_refuses_it(status: int, told: st
 
 async def test_the_server_s_own_words_are_all_that_is_sent() -> None:
     """The form is for our own store: no server gets it."""
-    async with (
-        strict(lambda _: None) as server,
-        started(OpenAIServer(None, parts(server.url))) as driver,
-    ):
+    async with strict(lambda _: None) as server, started(OpenAIServer(None, parts(server.url))) as driver:
         await ask(driver, *with_form([SYSTEM, ASKED], "plainer"))
         assert server.got[-1]["messages"] == [SYSTEM, ASKED]

@@ -114,9 +114,7 @@ async def test_a_server_that_does_not_see_our_files_is_told_apart_from_a_bad_ada
     far_side: FarSide, adapters: tuple[Path, Path], tmp_path: Path
 ) -> None:
     async with started(far_side.url, tmp_path, path_on_server="/adapters/") as server:
-        with pytest.raises(
-            ServerError, match=r"does not see /adapters/one.mlx: set \[adapters\] path_on"
-        ):
+        with pytest.raises(ServerError, match=r"does not see /adapters/one.mlx: set \[adapters\] path_on"):
             await server.load(1, adapters[0])
         assert (await answered(server)).version == BASE
 
@@ -152,9 +150,7 @@ async def test_a_model_that_is_not_the_one_it_was_started_with_is_named(
     far_side: FarSide, tmp_path: Path
 ) -> None:
     server = MlxServer(None, parts(far_side.url, tmp_path, served_model="/no/such/model"))
-    with pytest.raises(
-        ServerError, match=r"cannot answer with the model '/no/such/model'.*--model"
-    ):
+    with pytest.raises(ServerError, match=r"cannot answer with the model '/no/such/model'.*--model"):
         await server.start()
     assert not server.healthy()
 

@@ -17,15 +17,7 @@ from goodbot.testing.fakes.ollama import FakeOllama
 from goodbot.testing.serving import ServingContract
 from goodbot.testing.serving_base import messages
 
-from tests.core.serving.ollama_ground import (
-    LORA,
-    WHOLE,
-    adapter,
-    ask,
-    converter,
-    driver,
-    served,
-)
+from tests.core.serving.ollama_ground import LORA, WHOLE, adapter, ask, converter, driver, served
 
 BASE_TAG = "tiny:0.1b"
 V1, V2, LATEST = (f"tiny-0.1b-goodbot:{tag}" for tag in ("v1", "v2", "latest"))
@@ -38,10 +30,7 @@ class TestOllama(ServingContract):
 
     @pytest.fixture
     async def server(self, tmp_path: Path) -> AsyncIterator[Server]:
-        async with (
-            FakeOllama(version=self.version) as ollama,
-            served(ollama, tmp_path / "home") as server,
-        ):
+        async with FakeOllama(version=self.version) as ollama, served(ollama, tmp_path / "home") as server:
             yield server
 
     @pytest.fixture
@@ -94,10 +83,14 @@ async def settled(server: OllamaServer) -> None:
 @pytest.mark.parametrize(
     ("version", "form", "asked"),
     [
-        ("0.30.0", "gguf", [LORA]), ("0.34.0", "gguf", [LORA]), ("0.33.3", "safetensors", [WHOLE]),
-        ("0.34.1", "gguf", [WHOLE]), ("0.40.0-rc1", "gguf", [WHOLE]), ("1.0", "safetensors", [WHOLE]),
+        ("0.30.0", "gguf", [LORA]),
+        ("0.34.0", "gguf", [LORA]),
+        ("0.33.3", "safetensors", [WHOLE]),
+        ("0.34.1", "gguf", [WHOLE]),
+        ("0.40.0-rc1", "gguf", [WHOLE]),
+        ("1.0", "safetensors", [WHOLE]),
     ],
-)  # fmt: skip
+)
 async def test_each_ollama_gets_what_it_takes(
     version: str, form: str, asked: list[str], home: Path, one: Path
 ) -> None:
@@ -111,10 +104,7 @@ async def test_each_ollama_gets_what_it_takes(
 
 async def test_a_build_without_a_version_is_asked_and_believed(home: Path, one: Path) -> None:
     """Somebody's own build of a new Ollama calls itself 0.0.0 and refuses adapters."""
-    async with (
-        FakeOllama(version="0.34.4", called="0.0.0") as ollama,
-        served(ollama, home) as server,
-    ):
+    async with FakeOllama(version="0.34.4", called="0.0.0") as ollama, served(ollama, home) as server:
         await server.load(1, one)
         assert converter(server).asked == [LORA, WHOLE]
         assert (await ask(server, version=1)).version == 1
@@ -145,14 +135,10 @@ async def test_what_is_no_ollama_is_not_taken_for_one(ollama: FakeOllama, home: 
     assert not server.healthy()
 
 
-async def test_the_base_is_the_one_that_is_named_or_the_only_one(
-    ollama: FakeOllama, home: Path
-) -> None:
+async def test_the_base_is_the_one_that_is_named_or_the_only_one(ollama: FakeOllama, home: Path) -> None:
     ollama.store.base("other")
     server = driver(ollama, home)
-    with pytest.raises(
-        ServerError, match=r"set \[serving\] model to one of tiny:0\.1b, other:latest"
-    ):
+    with pytest.raises(ServerError, match=r"set \[serving\] model to one of tiny:0\.1b, other:latest"):
         await server.start()
     async with served(ollama, home, model="other") as server:
         assert server.names[BASE] == "other:latest"
@@ -185,9 +171,7 @@ async def test_old_tags_go_and_come_back_when_they_are_wanted(
             if version > 2:
                 await server.unload(version - 1)
         tags = {name for name in ollama.store.models if "goodbot" in name}
-        assert tags == {V1, LATEST, *(f"tiny-0.1b-goodbot:v{n}" for n in (4, 5))}, (
-            "v1 is still loaded"
-        )
+        assert tags == {V1, LATEST, *(f"tiny-0.1b-goodbot:v{n}" for n in (4, 5))}, "v1 is still loaded"
         await live(server, 2, adapters[2])
         assert V2 in ollama.store.models
         assert (await ask(server)).version == 2
@@ -272,9 +256,7 @@ async def test_reloading_takes_a_fresh_tag_and_drops_the_old_one(
 
 
 @pytest.mark.parametrize("version", ["0.31.0", "0.34.4"], ids=["adapters", "whole models"])
-async def test_a_base_that_was_pulled_anew_stops_activation(
-    version: str, home: Path, tmp_path: Path
-) -> None:
+async def test_a_base_that_was_pulled_anew_stops_activation(version: str, home: Path, tmp_path: Path) -> None:
     async with FakeOllama(version=version) as ollama:
         async with served(ollama, home) as server:
             await live(server, 1, adapter(tmp_path / "a", "one"))
@@ -291,9 +273,7 @@ async def test_a_base_that_was_pulled_anew_stops_activation(
             assert server.trouble() == ""
 
 
-async def test_a_base_that_is_gone_is_said(
-    ollama: FakeOllama, server: OllamaServer, one: Path
-) -> None:
+async def test_a_base_that_is_gone_is_said(ollama: FakeOllama, server: OllamaServer, one: Path) -> None:
     del ollama.store.models[BASE_TAG]
     await server.pulse()
     assert "has no tiny:0.1b any more: `ollama pull tiny:0.1b`" in server.trouble()
@@ -434,9 +414,7 @@ async def test_an_old_whole_model_leaves_memory(home: Path, tmp_path: Path) -> N
         assert {runner.name for runner in ollama.runners.running().values()} == {V2}
 
 
-async def test_a_proof_does_not_keep_the_model_in_memory_nor_bring_it_back(
-    home: Path, one: Path
-) -> None:
+async def test_a_proof_does_not_keep_the_model_in_memory_nor_bring_it_back(home: Path, one: Path) -> None:
     clock = VirtualClock()
     async with FakeOllama(clock=clock) as ollama, served(ollama, home) as server:
         await live(server, 1, one)

@@ -30,7 +30,5 @@ async def test_a_trained_adapter_is_put_on_the_base_or_into_a_whole_model(tmp_pa
             assert {line.split()[0] for line in lines if not line.startswith("#")} == made_of
             assert (await ask(server, version=1)).version == 1
             await server.stop()
-        told = [
-            gguf.metadata(blob) for blob in ollama.store.blobs.values() if blob[:4] == gguf.MAGIC
-        ]
+        told = [gguf.metadata(blob) for blob in ollama.store.blobs.values() if blob[:4] == gguf.MAGIC]
     assert {info.get("general.type") for info in told} >= {"adapter", "model"}

@@ -58,9 +58,13 @@ class TestRealOllama(ServingContract):
                 await api.upload(digest_of(file), file)
                 await api.create(BASE, {"files": {"model.gguf": digest_of(file)}})
             parts = server_parts(
-                SPEC, tiny.model(), url=url, served_model=BASE, home=tmp_path / "home",
+                SPEC,
+                tiny.model(),
+                url=url,
+                served_model=BASE,
+                home=tmp_path / "home",
                 convert=formats.convert,
-            )  # fmt: skip
+            )
             server = OllamaServer(OllamaSettings(name=MADE), parts)
             await server.start()
             yield server

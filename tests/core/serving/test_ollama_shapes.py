@@ -30,9 +30,7 @@ class Asking:
     def __init__(self, http: aiohttp.ClientSession, url: str, model: str) -> None:
         self.http, self.url, self.model = http, url, model
 
-    async def ask(
-        self, method: str, path: str, shape: str, body: Any = None, status: int = 200
-    ) -> list[Any]:
+    async def ask(self, method: str, path: str, shape: str, body: Any = None, status: int = 200) -> list[Any]:
         """The objects of an answer, each of that shape."""
         async with self.http.request(method, self.url + path, json=body) as response:
             text = await response.text()

@@ -55,6 +55,4 @@ async def test_only_what_every_server_knows_is_asked() -> None:
     async with FakeOpenAI() as openai, started(driver(openai)) as server:
         await answered(server)
         [asked] = openai.asked("/v1/chat/completions")
-    assert set(asked) == {
-        "model", "messages", "max_tokens", "temperature", "top_p", "seed", "stream",
-    }  # fmt: skip
+    assert set(asked) == {"model", "messages", "max_tokens", "temperature", "top_p", "seed", "stream"}

@@ -82,11 +82,17 @@ def own(
     )
     present: Any = Present()
     model = ServedModel(
-        server=server, model=ResolvedModel(name="m", path=home), config=ServingConfig(),
-        sampling=sampling.of(home, {}), presence=present, authorization=present,
-        clock=VirtualClock(), active=active,
-        talked=lambda: talked.append("x"), version_for=tried,
-    )  # fmt: skip
+        server=server,
+        model=ResolvedModel(name="m", path=home),
+        config=ServingConfig(),
+        sampling=sampling.of(home, {}),
+        presence=present,
+        authorization=present,
+        clock=VirtualClock(),
+        active=active,
+        talked=lambda: talked.append("x"),
+        version_for=tried,
+    )
     return model, talked
 
 
@@ -109,9 +115,7 @@ async def test_a_program_is_answered_like_a_person(tmp_path: Path) -> None:
     assert (request.max_tokens, request.temperature) == (512, 0.7)
     assert request.filters == Filters(top_p=0.9)
     assert talked == ["x"]  # a training waits for quiet
-    await said(
-        model, question(version=5, temperature=0.2, max_tokens=9, seed=3, filters={"top_k": 5})
-    )
+    await said(model, question(version=5, temperature=0.2, max_tokens=9, seed=3, filters={"top_k": 5}))
     assert (server.asked[1].version, server.asked[1].temperature) == (5, 0.2)
     assert (server.asked[1].max_tokens, server.asked[1].seed) == (9, 3)
     assert server.asked[1].filters == Filters(top_k=5, top_p=0.9)

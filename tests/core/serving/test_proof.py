@@ -49,18 +49,17 @@ def top(logprobs: Mapping[str, float], count: int) -> dict[str, float]:
     return {word: logprobs[word] for word in likeliest}
 
 
-def measured(
-    base: Sequence[Mapping[str, float]], adapter: Sequence[Mapping[str, float]]
-) -> list[Prompt]:
+def measured(base: Sequence[Mapping[str, float]], adapter: Sequence[Mapping[str, float]]) -> list[Prompt]:
     return [
-        Prompt(messages=[], base=top(b, 20), adapter=top(a, 20))
-        for b, a in zip(base, adapter, strict=True)
-    ]  # fmt: skip
+        Prompt(messages=[], base=top(b, 20), adapter=top(a, 20)) for b, a in zip(base, adapter, strict=True)
+    ]
 
 
 BASE = [spread(seed) for seed in range(4)]
-ADAPTER = [normal({w: lp + random.Random(f"{n}{w}").gauss(0, 0.7) for w, lp in b.items()})
-           for n, b in enumerate(BASE)]  # fmt: skip
+ADAPTER = [
+    normal({w: lp + random.Random(f"{n}{w}").gauss(0, 0.7) for w, lp in b.items()})
+    for n, b in enumerate(BASE)
+]
 PROMPTS = measured(BASE, ADAPTER)
 
 
@@ -99,8 +98,11 @@ def test_the_more_of_the_adapter_the_nearer_to_it() -> None:
         ]
 
     assert [compare(PROMPTS, mixed(part)) for part in (0.0, 0.2, 0.8, 1.0)] == [
-        Verdict.BASE, Verdict.BASE, Verdict.ADAPTER, Verdict.ADAPTER,
-    ]  # fmt: skip
+        Verdict.BASE,
+        Verdict.BASE,
+        Verdict.ADAPTER,
+        Verdict.ADAPTER,
+    ]
 
 
 def test_an_adapter_that_changes_next_to_nothing_cannot_be_proven() -> None:
@@ -146,7 +148,7 @@ def written(directory: Path, **changes: Any) -> Path:
     prompts = [
         {"messages": [{"role": "user", "content": f"prompt {n}"}], "base": top(b, 20), "adapter": top(a, 20)}
         for n, (b, a) in enumerate(zip(BASE, ADAPTER, strict=True))
-    ]  # fmt: skip
+    ]
     directory.mkdir(exist_ok=True)
     given = {"format": 1, "top": 20, "prompts": prompts} | changes
     (directory / FILE).write_text(json.dumps(given))
@@ -186,10 +188,17 @@ async def test_nonsense_from_a_server_is_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", '{"format": 2}', '{"format": 1, "top": 20, "prompts": [{"messages": 3}]}',
-     '{"format": 1, "top": 20, "prompts": [{"messages": [], "base": [1], "adapter": {}}]}',
-     '{"format": 1, "top": "many", "prompts": []}', "[" * 100_000],
-)  # fmt: skip
+    [
+        "",
+        "[]",
+        "{}",
+        '{"format": 2}',
+        '{"format": 1, "top": 20, "prompts": [{"messages": 3}]}',
+        '{"format": 1, "top": 20, "prompts": [{"messages": [], "base": [1], "adapter": {}}]}',
+        '{"format": 1, "top": "many", "prompts": []}',
+        "[" * 100_000,
+    ],
+)
 def test_a_fingerprint_that_is_none_is_a_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text)
     with pytest.raises(AdapterError, match=r"fingerprint\.json cannot be read"):

@@ -123,9 +123,7 @@ async def test_a_failed_answer_is_noticed_at_once(server: VllmServer, vllm: Fake
     assert (await answered(server)).text
 
 
-async def test_looking_again_keeps_what_is_still_there(
-    server: VllmServer, two: tuple[Path, Path]
-) -> None:
+async def test_looking_again_keeps_what_is_still_there(server: VllmServer, two: tuple[Path, Path]) -> None:
     await server.load(1, two[0])
     await server.activate(1)
     await server.start()
@@ -174,8 +172,8 @@ async def test_an_answer_that_hangs_does_not_hold_a_version_for_ever(
 
 
 async def test_what_could_not_be_unloaded_is_tried_again(
-    server: VllmServer, vllm: FakeVllm, clock: VirtualClock, two: tuple[Path, Path],
-) -> None:  # fmt: skip
+    server: VllmServer, vllm: FakeVllm, clock: VirtualClock, two: tuple[Path, Path]
+) -> None:
     await server.load(1, two[0])
     await vllm.down()
     with pytest.raises(ServerError):

@@ -48,9 +48,7 @@ class TestContract(ServingContract):
         return two
 
 
-async def test_an_adapter_is_asked_for_beside_the_base(
-    sglang: FakeSglang, two: tuple[Path, Path]
-) -> None:
+async def test_an_adapter_is_asked_for_beside_the_base(sglang: FakeSglang, two: tuple[Path, Path]) -> None:
     async with started(driver(sglang)) as server:
         await server.load(7, two[0])
         assert (await answered(server, version=7)).version == 7
@@ -69,18 +67,14 @@ async def test_without_enable_lora_it_says_how_to_start(two: tuple[Path, Path]) 
             await server.load(1, two[0])
 
 
-async def test_a_rank_above_its_limit_names_the_option(
-    sglang: FakeSglang, two: tuple[Path, Path]
-) -> None:
+async def test_a_rank_above_its_limit_names_the_option(sglang: FakeSglang, two: tuple[Path, Path]) -> None:
     sglang.max_lora_rank = 2
     async with started(driver(sglang)) as server:
         with pytest.raises(AdapterError, match=r"rank 4: start it with --max-lora-rank 4"):
             await server.load(1, two[0])
 
 
-async def test_a_container_needs_the_directory_mounted(
-    sglang: FakeSglang, two: tuple[Path, Path]
-) -> None:
+async def test_a_container_needs_the_directory_mounted(sglang: FakeSglang, two: tuple[Path, Path]) -> None:
     """It takes a path that leads nowhere for the name of a repository."""
     sglang.mounts = {"/adapters": str(two[0].parent)}
     async with started(driver(sglang)) as server:
@@ -127,9 +121,7 @@ async def test_a_server_that_serves_another_version_is_found_out(
             await server.load(version, directory)
             told.append(dict(await server.first_tokens(messages(), version=version, top=10)))
         base, one, two_ = told
-        measured = Fingerprint(
-            prompts=(Prompt(messages=messages(), base=base, adapter=two_),), top=10
-        )
+        measured = Fingerprint(prompts=(Prompt(messages=messages(), base=base, adapter=two_),), top=10)
         assert await prove(server, 2, measured, 4) is Verdict.ADAPTER
         setattr(sglang.faults, fault, True)
         if fault == "stale_cache":  # what once answered under that name goes on

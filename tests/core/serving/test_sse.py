@@ -41,9 +41,7 @@ def test_events_are_the_same_however_they_arrive(text: str, events: list[str], s
 
 @settings(max_examples=50)
 @given(
-    st.lists(
-        st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), min_size=1), max_size=5
-    ),
+    st.lists(st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), min_size=1), max_size=5),
     st.sampled_from(["\n", "\r\n", "\r"]),
     st.lists(st.integers(0, 400), max_size=8),
 )

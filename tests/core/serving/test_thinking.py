@@ -22,9 +22,8 @@ from tests.core.serving.remote import parts, started
 
 Chunk = Mapping[str, Any]
 ASKED = GenerateRequest(
-    messages=[{"role": "user", "content": "What colour is grass?"}], max_tokens=64, temperature=0.7,
-    seed=1,
-)  # fmt: skip
+    messages=[{"role": "user", "content": "What colour is grass?"}], max_tokens=64, temperature=0.7, seed=1
+)
 
 
 def chunk(delta: Chunk, finish: str | None = None, **more: Any) -> Chunk:
@@ -63,50 +62,75 @@ def events(*chunks: Chunk) -> list[bytes]:
 
 SHAPES: dict[str, tuple[Sequence[Chunk], str, str]] = {
     "DeepSeek, SGLang": (
-        [chunk({"content": None, "reasoning_content": "Hm."}),
-         chunk({"content": "Green.", "reasoning_content": None}), chunk({}, "stop")],
-        "Hm.", "Green.",
+        [
+            chunk({"content": None, "reasoning_content": "Hm."}),
+            chunk({"content": "Green.", "reasoning_content": None}),
+            chunk({}, "stop"),
+        ],
+        "Hm.",
+        "Green.",
     ),
     "vLLM, mlx_lm": (
-        [chunk({"reasoning": "H"}), chunk({"reasoning": "m."}),
-         chunk({"content": "\n\nGreen."}), chunk({}, "stop")],
-        "Hm.", "Green.",
+        [
+            chunk({"reasoning": "H"}),
+            chunk({"reasoning": "m."}),
+            chunk({"content": "\n\nGreen."}),
+            chunk({}, "stop"),
+        ],
+        "Hm.",
+        "Green.",
     ),
     "Mistral": (
         [
             chunk({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}]}),
-            chunk({"content": "Green."}), chunk({}, "stop"),
+            chunk({"content": "Green."}),
+            chunk({}, "stop"),
         ],
-        "Hm.", "Green.",
+        "Hm.",
+        "Green.",
     ),
     "marks in the text": (
-        [chunk({"content": "<thi"}), chunk({"content": "nk>\nHm.\n</th"}),
-         chunk({"content": "ink>\n\nGreen."}), chunk({}, "stop")],
-        "Hm.", "Green.",
+        [
+            chunk({"content": "<thi"}),
+            chunk({"content": "nk>\nHm.\n</th"}),
+            chunk({"content": "ink>\n\nGreen."}),
+            chunk({}, "stop"),
+        ],
+        "Hm.",
+        "Green.",
     ),
     "begun by the template": (
-        [chunk({"content": "Hm.\n</think>\n\nGreen."}), chunk({}, "stop")], "Hm.", "Green.",
+        [chunk({"content": "Hm.\n</think>\n\nGreen."}), chunk({}, "stop")],
+        "Hm.",
+        "Green.",
     ),
     "harmony": (
-        [chunk({"content": "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
-                "<|channel|>final<|message|>Green."}), chunk({}, "stop")],
-        "Hm.", "Green.",
+        [
+            chunk(
+                {
+                    "content": "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
+                    "<|channel|>final<|message|>Green."
+                }
+            ),
+            chunk({}, "stop"),
+        ],
+        "Hm.",
+        "Green.",
     ),
     "cut": ([chunk({"reasoning_content": "Hm"}), chunk({}, "length")], "Hm", ""),
     "cut, marks": ([chunk({"content": "<think>Hm"}), chunk({}, "length")], "Hm", ""),
     "only mentioned": (
-        [chunk({"content": "Write <think> first."}), chunk({}, "stop")], "", "Write <think> first.",
+        [chunk({"content": "Write <think> first."}), chunk({}, "stop")],
+        "",
+        "Write <think> first.",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 async def test_the_thought_is_apart_from_the_answer(shape: str) -> None:
     chunks, thought, answer = SHAPES[shape]
-    async with (
-        serving(events(*chunks), chat.PATH) as url,
-        started(OpenAIServer(None, parts(url))) as server,
-    ):
+    async with serving(events(*chunks), chat.PATH) as url, started(OpenAIServer(None, parts(url))) as server:
         *pieces, whole = [piece async for piece in server.generate(ASKED)]
     assert isinstance(whole, Generated)
     assert (whole.thought, whole.text) == (thought, answer)
@@ -128,16 +152,18 @@ async def _told(url: str, opened: bool) -> tuple[str, Completion]:
 
 def _token(delta: Chunk, *tokens: int, finish: str | None = None) -> Chunk:
     told = {"content": [{"logprob": -0.5} for _ in tokens]}
-    return {
-        **chunk(delta, finish, token_ids=list(tokens), logprobs=told), "prompt_token_ids": [1, 2],
-    }  # fmt: skip
+    return {**chunk(delta, finish, token_ids=list(tokens), logprobs=told), "prompt_token_ids": [1, 2]}
 
 
 async def test_tokens_of_the_thought_belong_to_what_the_answer_is_written_after() -> None:
     chunks = [
-        _token({"content": "Hm"}, 5), _token({"content": "</think>"}, 6), _token({"content": "\n\n"}, 7),
-        _token({"content": "Gre"}, 8), _token({"content": "en."}, 9), _token({}, 3, finish="stop"),
-    ]  # fmt: skip
+        _token({"content": "Hm"}, 5),
+        _token({"content": "</think>"}, 6),
+        _token({"content": "\n\n"}, 7),
+        _token({"content": "Gre"}, 8),
+        _token({"content": "en."}, 9),
+        _token({}, 3, finish="stop"),
+    ]
     async with serving(events(*chunks), chat.PATH) as url:
         text, whole = await _told(url, opened=True)
     assert text == whole.text == "Green."
@@ -147,9 +173,10 @@ async def test_tokens_of_the_thought_belong_to_what_the_answer_is_written_after(
 
 async def test_tokens_that_may_be_either_are_not_kept() -> None:
     chunks = [
-        _token({"content": "Hm</think>Gre"}, 5, 6, 8), _token({"content": "en."}, 9),
+        _token({"content": "Hm</think>Gre"}, 5, 6, 8),
+        _token({"content": "en."}, 9),
         _token({}, 3, finish="stop"),
-    ]  # fmt: skip
+    ]
     async with serving(events(*chunks), chat.PATH) as url:
         text, whole = await _told(url, opened=True)
     assert (text, whole.thought) == ("Green.", "Hm")

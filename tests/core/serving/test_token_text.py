@@ -38,10 +38,13 @@ def test_every_token_of_the_tiny_model() -> None:
 @pytest.mark.parametrize(
     "config",
     [
-        LLAMA, GEMMA, METASPACE, {**METASPACE, "prepend_scheme": "never"},
+        LLAMA,
+        GEMMA,
+        METASPACE,
+        {**METASPACE, "prepend_scheme": "never"},
         {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
     ],
-)  # fmt: skip
+)
 def test_the_alphabets_of_other_families(config: dict[str, Any], tmp_path: Path) -> None:
     tokenizers = require("tokenizers")
     vocabulary = {token: id_ for id_, token in enumerate(TOKENS)}
@@ -56,14 +59,7 @@ def test_the_alphabets_of_other_families(config: dict[str, Any], tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "{",
-        "[]",
-        '{"decoder": null}',
-        '{"decoder": {"type": "CTC"}}',
-        '{"decoder": {"type": "Strip"}}',
-    ],
+    "text", ["{", "[]", '{"decoder": null}', '{"decoder": {"type": "CTC"}}', '{"decoder": {"type": "Strip"}}']
 )
 def test_where_the_files_do_not_tell_there_is_none(text: str, tmp_path: Path) -> None:
     assert decoder(tmp_path) is None

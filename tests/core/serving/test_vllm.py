@@ -48,8 +48,7 @@ async def fingerprint(server: VllmServer, vllm: FakeVllm, directory: Path) -> Fi
     vllm.loaded["measured"] = str(directory), vllm.adapted(str(directory))
     server.names[99] = "measured"
     base, adapter = [
-        dict(await server.first_tokens(messages(), version=version, top=10))
-        for version in (BASE, 99)
+        dict(await server.first_tokens(messages(), version=version, top=10)) for version in (BASE, 99)
     ]
     del vllm.loaded["measured"], server.names[99]
     return Fingerprint(prompts=(Prompt(messages=messages(), base=base, adapter=adapter),), top=10)
@@ -179,9 +178,7 @@ async def test_without_enable_lora_it_says_so(vllm: FakeVllm, two: tuple[Path, P
             await server.load(1, two[0])
 
 
-async def test_a_rank_above_its_limit_names_the_option(
-    vllm: FakeVllm, two: tuple[Path, Path]
-) -> None:
+async def test_a_rank_above_its_limit_names_the_option(vllm: FakeVllm, two: tuple[Path, Path]) -> None:
     vllm.max_lora_rank = 2
     async with started(driver(vllm)) as server:
         with pytest.raises(AdapterError, match=r"rank 4: start it with --max-lora-rank 4"):
@@ -196,9 +193,7 @@ async def test_a_wrong_key_is_a_sentence(two: tuple[Path, Path]) -> None:
             await server.load(1, two[0])
 
 
-async def test_a_container_needs_the_directory_mounted(
-    vllm: FakeVllm, two: tuple[Path, Path]
-) -> None:
+async def test_a_container_needs_the_directory_mounted(vllm: FakeVllm, two: tuple[Path, Path]) -> None:
     """The load itself proves that the server reads a file of ours."""
     root = two[0].parent
     vllm.mounts = {"/adapters": str(root)}
@@ -211,9 +206,7 @@ async def test_a_container_needs_the_directory_mounted(
         assert (await answered(server, version=1)).text != (await answered(server)).text
 
 
-async def test_what_is_acknowledged_and_not_loaded_is_noticed(
-    vllm: FakeVllm, two: tuple[Path, Path]
-) -> None:
+async def test_what_is_acknowledged_and_not_loaded_is_noticed(vllm: FakeVllm, two: tuple[Path, Path]) -> None:
     vllm.faults.loads_nothing = True
     async with started(driver(vllm)) as server:
         with pytest.raises(AdapterError, match="says that it has loaded goodbot-v1, and does not"):

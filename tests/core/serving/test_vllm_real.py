@@ -31,16 +31,29 @@ pytestmark = [pytest.mark.serving, pytest.mark.timeout(600)]
 APART = 1e-3
 """Nats, in fp32."""
 _OPTIONS = (
-    "--enable-lora", "--max-lora-rank", "8", "--max-loras", "2", "--dtype", "float32",
-    "--enforce-eager", "--max-model-len", "1024",
+    "--enable-lora",
+    "--max-lora-rank",
+    "8",
+    "--max-loras",
+    "2",
+    "--dtype",
+    "float32",
+    "--enforce-eager",
+    "--max-model-len",
+    "1024",
     # On a processor the base's part of a mixed batch gets an adapter (vllm-project/vllm#48421).
-    "--max-num-seqs", "1",
-)  # fmt: skip
+    "--max-num-seqs",
+    "1",
+)
 _PROCESSED = ("--logprobs-mode", "processed_logprobs")
 _ENVIRONMENT = {
-    "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True", "VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1", "VLLM_NO_USAGE_STATS": "1",
-}  # fmt: skip
+    "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "OMP_NUM_THREADS": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+}
 
 
 class Vllm:
@@ -57,11 +70,23 @@ class Vllm:
         port = self.url.rpartition(":")[2]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [vllm_install.program(), "serve", str(tiny.model()), "--host", "127.0.0.1", "--port", port,
-                 *_OPTIONS, *self._options],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                [
+                    vllm_install.program(),
+                    "serve",
+                    str(tiny.model()),
+                    "--host",
+                    "127.0.0.1",
+                    "--port",
+                    port,
+                    *_OPTIONS,
+                    *self._options,
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
                 env={**os.environ, **_ENVIRONMENT},
-            )  # fmt: skip
+            )
         end = time.monotonic() + patience(300)
         while not self._answers():
             assert self._process.poll() is None, self._log.read_text()[-3000:]

@@ -35,9 +35,10 @@ async def vllm(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeVllm]:
 
     def measured(staging: Path, root: Path, manifest: Manifest) -> tuple[Path, Manifest]:
         prompt = {
-            "messages": MESSAGES, "base": told(Policy(server._base)),
+            "messages": MESSAGES,
+            "base": told(Policy(server._base)),
             "adapter": told(server.adapted(str(staging))),
-        }  # fmt: skip
+        }
         text = json.dumps({"format": 1, "top": 20, "prompts": [prompt]})
         (staging / "fingerprint.json").write_text(text)
         return publish(staging, root, manifest)
@@ -56,9 +57,7 @@ async def trained(bot: Bot) -> str:
     return (await bot.train()).state
 
 
-async def test_what_was_trained_answers_and_its_log_probs_are_kept(
-    vllm: FakeVllm, tmp_path: Path
-) -> None:
+async def test_what_was_trained_answers_and_its_log_probs_are_kept(vllm: FakeVllm, tmp_path: Path) -> None:
     async with open_bot(tmp_path, sections=on(vllm, "vllm")) as bot:
         assert await trained(bot) == "activated"
         assert [*vllm.loaded] == ["goodbot-v1"]
@@ -83,9 +82,7 @@ async def test_a_server_that_ignores_adapters_gets_none(vllm: FakeVllm, tmp_path
         assert "v1 waits: the model server does not" in await bot.command("status")
 
 
-async def test_one_that_begins_to_is_found_out_at_the_next_look(
-    vllm: FakeVllm, tmp_path: Path
-) -> None:
+async def test_one_that_begins_to_is_found_out_at_the_next_look(vllm: FakeVllm, tmp_path: Path) -> None:
     async with open_bot(tmp_path, sections=on(vllm, "vllm")) as bot:
         await trained(bot)
         assert await bot.app.registry.reconcile() == ""
@@ -95,9 +92,7 @@ async def test_one_that_begins_to_is_found_out_at_the_next_look(
         assert (await bot.say("Who?")).text
 
 
-async def test_one_that_was_started_anew_gets_its_adapter_again(
-    vllm: FakeVllm, tmp_path: Path
-) -> None:
+async def test_one_that_was_started_anew_gets_its_adapter_again(vllm: FakeVllm, tmp_path: Path) -> None:
     async with open_bot(tmp_path, sections=on(vllm, "vllm")) as bot:
         await trained(bot)
         await vllm.restart()

@@ -43,22 +43,17 @@ async def shown(pieces: Sequence[tuple[float, Any]], label: str = "") -> list[st
             yield piece
 
     writer: Any = SimpleNamespace(
-        _server=SimpleNamespace(generate=generate), _model=SimpleNamespace(label=label),
+        _server=SimpleNamespace(generate=generate),
+        _model=SimpleNamespace(label=label),
         _clock=SimpleNamespace(monotonic=lambda: next(times)),
-    )  # fmt: skip
+    )
     stream: Any = Shown()
     assert await Writer._streamed(writer, REQUEST, stream) == WHOLE
     return stream.seen
 
 
 async def test_a_thought_that_lasts_is_told_once_before_the_first_word() -> None:
-    pieces = [
-        (0, Thought("H")),
-        (1, Thought("m")),
-        (3, Thought(".")),
-        (9, Thought(" ")),
-        (9, "Green."),
-    ]
+    pieces = [(0, Thought("H")), (1, Thought("m")), (3, Thought(".")), (9, Thought(" ")), (9, "Green.")]
     assert await shown([*pieces, (9, WHOLE)]) == [f"({THINKING})", "Green."]
 
 
@@ -72,9 +67,7 @@ async def test_a_short_one_is_not_and_neither_is_one_behind_words() -> None:
 @pytest.mark.parametrize(
     ("finish", "words"), [("length", "no room left to answer"), ("stop", "came to no answer")]
 )
-def test_why_there_is_no_answer_is_true(
-    finish: str, words: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_why_there_is_no_answer_is_true(finish: str, words: str, caplog: pytest.LogCaptureFixture) -> None:
     made: Turn = turn("t1", response="", thought="Hm.")
     wordless = Wordless()
     wordless.note(made, Generated(text=" ", version=0, finish=finish, thought="Hm."))

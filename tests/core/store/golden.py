@@ -62,16 +62,16 @@ def schema(path: Path) -> dict[str, Any]:
         tables = db.execute("SELECT name, type, wr, strict FROM pragma_table_list").fetchall()
         found: dict[str, Any] = {
             f"table {name}": (
-                kind, wr, strict,
+                kind,
+                wr,
+                strict,
                 sorted(tuple(row)[1:] for row in db.execute(f"PRAGMA table_xinfo('{name}')")),
                 sorted(tuple(row)[2:] for row in db.execute(f"PRAGMA foreign_key_list('{name}')")),
             )
             for name, kind, wr, strict in tables
             if not name.startswith("sqlite")
-        }  # fmt: skip
-        for kind, name, sql in db.execute(
-            "SELECT type, name, sql FROM sqlite_schema WHERE sql <> ''"
-        ):
+        }
+        for kind, name, sql in db.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql <> ''"):
             if kind != "table":
                 found[f"{kind} {name}"] = " ".join(sql.replace('"', "").split())
     db.close()

@@ -73,9 +73,7 @@ async def test_there_and_back_is_where_it_began(tmp_path: Path) -> None:
 def of_the_release_before(folder: Path) -> Path:
     """Its code, out of the repository's history."""
     wanted = ["core", "connectors", "training", "tests"]
-    archive = subprocess.run(
-        ["git", "archive", BEFORE, *wanted], cwd=ROOT, capture_output=True, check=False
-    )
+    archive = subprocess.run(["git", "archive", BEFORE, *wanted], cwd=ROOT, capture_output=True, check=False)
     if archive.returncode:
         missing(f"the commit {BEFORE} is not in this clone")
     folder.mkdir()
@@ -88,9 +86,13 @@ def used(code: Path, home: Path) -> list[str]:
     path = os.pathsep.join(str(code / part) for part in ("core", "connectors", "training", "."))
     done = subprocess.run(
         [sys.executable, "-c", USED_BY_THE_RELEASE_BEFORE, str(code), str(home)],
-        cwd=code, capture_output=True, text=True, check=False, timeout=patience(100),
+        cwd=code,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=patience(100),
         env={**os.environ, "PYTHONPATH": path},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -120,9 +122,7 @@ async def test_what_is_given_up_is_told_before(tmp_path: Path) -> None:
     async def people(db: object) -> None:
         await db.execute("INSERT INTO grants VALUES ('t:1', 'rater', 'pairing', 1)")
         await db.execute("INSERT INTO grants VALUES ('t:2', 'owner', 'pairing', 1)")
-        await db.execute(
-            "INSERT INTO set_aside SELECT id, model, 1, 'nan', '', '{}', 1 FROM turns LIMIT 1"
-        )
+        await db.execute("INSERT INTO set_aside SELECT id, model, 1, 'nan', '', '{}', 1 FROM turns LIMIT 1")
 
     store = await Store.open(path)
     await store.write(people)
@@ -170,9 +170,7 @@ async def test_a_linked_persons_rating_belongs_to_the_account_that_gave_it(tmp_p
     store = await Store.open(path)
     await store.write(link)
     await store.close()
-    assert {label["rater"] for label in content(path)["labels"]} == {
-        "loopback:owner", "loopback:phone",
-    }  # fmt: skip
+    assert {label["rater"] for label in content(path)["labels"]} == {"loopback:owner", "loopback:phone"}
     assert any("linked accounts" in line for line in await given_up(tmp_path))
     await step_back(tmp_path)
     assert [{**label, "stars": None} for label in content(path)["labels"]] == before

@@ -30,18 +30,14 @@ def schema_1(path: Path) -> None:
             " 'owner', '[]', 'r', x'', x'', x'', 1.0, 'alpha', 0, 'default', 'main', 'goodbot', 1, 1)",
             (turn,),
         )
-    for turn, rater, value in (
-        ("trained", "a", 1), ("rated", "a", -1), ("tied", "a", 1), ("tied", "b", -1),
-    ):  # fmt: skip
+    for turn, rater, value in (("trained", "a", 1), ("rated", "a", -1), ("tied", "a", 1), ("tied", "b", -1)):
         db.execute("INSERT INTO labels VALUES (?, ?, ?, 'e', 1)", (turn, rater, value))
     db.execute(
         "INSERT INTO runs (id, scope, state, parent, why, backend, settings, last_event_seq,"
         " started_at) VALUES (1, 'default', 'activated', 0, '', 'fake', '{}', 0, 1)"
     )
     db.execute("INSERT INTO run_items VALUES (1, 'trained', 'train', 1.0, '{}')")
-    db.execute(
-        "INSERT INTO adapters VALUES (1, 'default', 0, 1, 'v1', '', 'alpha', 'x', '{}', '{}', 1)"
-    )
+    db.execute("INSERT INTO adapters VALUES (1, 'default', 0, 1, 'v1', '', 'alpha', 'x', '{}', '{}', 1)")
     db.execute("UPDATE pointers SET version = 1")
     db.execute("INSERT INTO switches VALUES ('retrain', 'a rating is gone')")
     db.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 1;")
@@ -56,11 +52,11 @@ async def test_what_schema_1_knew_is_brought_along_and_back(tmp_path: Path) -> N
     try:
         assert await rows(store, "SELECT model, replay FROM runs") == [("alpha", 0)]
         assert await rows(store, "SELECT id, rated, spent FROM turns ORDER BY seq") == [
-            ("trained", 1, 1), ("rated", 1, None), ("tied", 2, None),
-        ]  # fmt: skip
-        assert await rows(store, "SELECT * FROM switches") == [
-            ("retrain alpha", "a rating is gone")
+            ("trained", 1, 1),
+            ("rated", 1, None),
+            ("tied", 2, None),
         ]
+        assert await rows(store, "SELECT * FROM switches") == [("retrain alpha", "a rating is gone")]
         assert await rows(store, "SELECT model, version FROM pointers") == [("alpha", 1)]
     finally:
         await store.close()

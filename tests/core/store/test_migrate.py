@@ -67,9 +67,7 @@ async def test_the_bot_learns_on(tmp_path: Path) -> None:
         await check(bot)
 
 
-async def test_what_a_goodbot_between_the_releases_wrote_opens_and_keeps_its_rows(
-    tmp_path: Path,
-) -> None:
+async def test_what_a_goodbot_between_the_releases_wrote_opens_and_keeps_its_rows(tmp_path: Path) -> None:
     path = state_of_schema_2(tmp_path)
     before = content(path)
     assert [len(before[name]) for name in ("turns", "labels", "events")] == [23, 25, 26]
@@ -93,9 +91,7 @@ async def test_the_bot_of_a_goodbot_between_the_releases_learns_on(tmp_path: Pat
         await check(bot)
 
 
-def test_a_backup_of_a_goodbot_between_the_releases_has_the_tables_of_its_schema(
-    tmp_path: Path,
-) -> None:
+def test_a_backup_of_a_goodbot_between_the_releases_has_the_tables_of_its_schema(tmp_path: Path) -> None:
     path = state_of_schema_2(tmp_path)
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -104,9 +100,7 @@ def test_a_backup_of_a_goodbot_between_the_releases_has_the_tables_of_its_schema
 
 
 @pytest.mark.parametrize("there", ["", "withheld", "thought", "filters"])
-async def test_columns_that_schema_2_had_for_some_hours_are_no_hindrance(
-    tmp_path: Path, there: str
-) -> None:
+async def test_columns_that_schema_2_had_for_some_hours_are_no_hindrance(tmp_path: Path, there: str) -> None:
     path = state_of_schema_2(tmp_path)
     script = dict(migrations())[3]
     with sqlite3.connect(path) as db:
@@ -145,8 +139,10 @@ async def test_a_copy_is_made_first_and_it_is_the_data_of_before(
     await migrated(path)
     assert version(path) == LATEST
     assert {entry.name for entry in tmp_path.iterdir()} == {
-        "goodbot.db", "goodbot.db.schema-1.bak", "adapters",
-    }  # fmt: skip
+        "goodbot.db",
+        "goodbot.db.schema-1.bak",
+        "adapters",
+    }
 
 
 async def test_a_new_database_and_an_up_to_date_one_are_not_copied(tmp_path: Path) -> None:
@@ -238,9 +234,7 @@ async def test_newer_data_name_the_two_ways(tmp_path: Path) -> None:
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {LATEST + 1}")
     db.close()
-    with pytest.raises(
-        NewerDataError, match="install that version again, or run `goodbot upgrade --back`"
-    ):
+    with pytest.raises(NewerDataError, match="install that version again, or run `goodbot upgrade --back`"):
         await migrated(path)
 
 

@@ -72,9 +72,14 @@ class Stubborn:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("synchronous", 1), ("synchronous", 0), ("journal_mode", "delete"), ("foreign_keys", 0),
-     ("trusted_schema", None)],
-)  # fmt: skip
+    [
+        ("synchronous", 1),
+        ("synchronous", 0),
+        ("journal_mode", "delete"),
+        ("foreign_keys", 0),
+        ("trusted_schema", None),
+    ],
+)
 async def test_a_setting_that_does_not_hold_is_refused(name: str, said: object) -> None:
     with pytest.raises(StoreError, match=name):
         await module.set_pragmas(Stubborn(**{name: said}))  # type: ignore[arg-type]
@@ -109,9 +114,7 @@ async def test_the_database_of_another_program_is_refused_and_untouched(
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "content", [b"not a database" * 100, b"SQLite format 3\0" + b"\xff" * 4080]
-)
+@pytest.mark.parametrize("content", [b"not a database" * 100, b"SQLite format 3\0" + b"\xff" * 4080])
 async def test_what_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "goodbot.db"
     path.write_bytes(content)

@@ -24,18 +24,22 @@ GROWING = ("turns", "events", "labels", "messages", "traces", "inbox", "run_item
 async def test_no_statement_of_a_capture_and_a_rating_reads_a_whole_table(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         event = CaptureEvent(
-            event_id="c", order=OrderKey(1), user=OWNER, channel=CHANNEL, response="4",
-            messages=({"role": "user", "content": "2 + 2?"},), model="cloud", message_id="m-c",
+            event_id="c",
+            order=OrderKey(1),
+            user=OWNER,
+            channel=CHANNEL,
+            response="4",
+            messages=({"role": "user", "content": "2 + 2?"},),
+            model="cloud",
+            message_id="m-c",
             trace="w3c:1",
-        )  # fmt: skip
+        )
         seen: list[str] = []
         writing: Any = bot.store._writing
         await writing.set_trace_callback(seen.append)
         await bot.chat.host.submit([event, rate("r", 5, 1.0, "c")])
         await writing.set_trace_callback(None)
-        statements = [
-            sql for sql in seen if sql.startswith(("SELECT", "INSERT", "UPDATE", "DELETE"))
-        ]
+        statements = [sql for sql in seen if sql.startswith(("SELECT", "INSERT", "UPDATE", "DELETE"))]
         assert any("INTO traces" in sql for sql in statements)
         assert any("INTO labels" in sql for sql in statements)
         for sql in statements:
@@ -49,9 +53,7 @@ async def test_no_statement_of_a_capture_and_a_rating_reads_a_whole_table(tmp_pa
 async def test_what_expires_is_found_without_the_rated_ones(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         plan = await bot.store.read(
-            lambda db: fetch(
-                db, "EXPLAIN QUERY PLAN DELETE FROM turns WHERE created_at < 5 AND rated = 0"
-            )
+            lambda db: fetch(db, "EXPLAIN QUERY PLAN DELETE FROM turns WHERE created_at < 5 AND rated = 0")
         )
         assert "turns_unrated" in plan[0][3]
 
@@ -78,9 +80,7 @@ async def test_the_newest_are_found_without_sorting_all(tmp_path: Path) -> None:
             await bot.store.write(look)
             for sql in seen:
                 if not sql.startswith(("SAVEPOINT", "BEGIN", "RELEASE")):
-                    plan = await bot.store.read(
-                        lambda db, s=sql: fetch(db, f"EXPLAIN QUERY PLAN {s}")
-                    )
+                    plan = await bot.store.read(lambda db, s=sql: fetch(db, f"EXPLAIN QUERY PLAN {s}"))
                     assert not any("TEMP B-TREE" in row[3] for row in plan if not row[1]), plan
             assert seen
 
@@ -90,9 +90,7 @@ async def rated(
 ) -> None:
     """A rated answer to that person."""
     place = replace(CHANNEL, kind=kind)
-    one = turn(
-        name, channel=place, talker=replace(OWNER, id=talker), scope=pool.scope, model=pool.model
-    )
+    one = turn(name, channel=place, talker=replace(OWNER, id=talker), scope=pool.scope, model=pool.model)
 
     async def put(db: Any) -> None:
         await turns.insert(db, one, trainable=True)
@@ -161,9 +159,7 @@ async def test_what_is_counted_quickly_is_what_may_be_claimed(tmp_path: Path) ->
 # -- a rating costs the same however many wait
 
 
-async def instructions(
-    bot: Bot, work: Callable[[], Awaitable[Any]], *, reading: bool = False
-) -> int:
+async def instructions(bot: Bot, work: Callable[[], Awaitable[Any]], *, reading: bool = False) -> int:
     """SQLite's instructions on the writing or the reading connection meanwhile."""
     ticks: list[None] = []
     db: Any = bot.store._reading if reading else bot.store._writing
@@ -183,13 +179,11 @@ WAITING: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "that teach nothing, in private": ({"rated": "2"}, {}),
     "that may not train": (SHARED | {"trainable": "0"}, {}),
     "that may not train, in private": ({"trainable": "0"}, {}),
-    "of models that it does not learn from": (
-        SHARED | {"answered_by": "'cloud'"}, {"from_others": False},
-    ),
+    "of models that it does not learn from": (SHARED | {"answered_by": "'cloud'"}, {"from_others": False}),
     "of another base model": (SHARED | {"model": "'before'"}, {}),
     "beside a round of very many": (SHARED, {"min_ratings": 1_000_000}),
     "after a training that was refused": (SHARED, {"schedule": "auto", "quiet_hours": "00:00-23:59"}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", WAITING)
@@ -198,16 +192,11 @@ async def test_b13_a_rating_costs_the_same_however_many_wait(tmp_path: Path, wha
     columns, training = WAITING[what]
     clock = VirtualClock(waits=True)  # the scheduler does not look by itself
     async with open_bot(tmp_path, clock=clock, **training) as bot:
-        waits, one = (
-            await bot.say("the one that all are like"),
-            await bot.say("the one that is rated"),
-        )
+        waits, one = (await bot.say("the one that all are like"), await bot.say("the one that is rated"))
         await bot.react(waits, "👍")
         pool = bot.app.trainer._pool
         if what == "of people who share":
-            await bot.store.write(
-                lambda db: db.execute("INSERT INTO shares VALUES ('loopback:ben', 1.0)")
-            )
+            await bot.store.write(lambda db: db.execute("INSERT INTO shares VALUES ('loopback:ben', 1.0)"))
         if "refused" in what:
             await bot.store.write(
                 lambda db: db.execute(
@@ -220,10 +209,12 @@ async def test_b13_a_rating_costs_the_same_however_many_wait(tmp_path: Path, wha
         for first, last in ((1, 2000), (2001, 20_000)):
             await copied(bot.store, waits.turn, first, last, **columns)
             look = bot.app.scheduler.readiness
-            found.append((
-                await instructions(bot, lambda: bot.react(one, "👍")),
-                await instructions(bot, lambda: bot.unreact(one, "👍")),
-                0 if "very many" in what else await instructions(bot, look, reading=True),
-            ))  # fmt: skip
+            found.append(
+                (
+                    await instructions(bot, lambda: bot.react(one, "👍")),
+                    await instructions(bot, lambda: bot.unreact(one, "👍")),
+                    0 if "very many" in what else await instructions(bot, look, reading=True),
+                )
+            )
         for few, many in zip(*found, strict=True):
             assert many <= few + 500, (what, found)

@@ -96,9 +96,7 @@ async def test_the_end_does_not_wait_for_the_check_of_a_large_one(
     assert store.trouble == ""
 
 
-async def test_whoever_looks_at_a_damaged_one_is_told_what_to_do_not_to_look_again(
-    tmp_path: Path,
-) -> None:
+async def test_whoever_looks_at_a_damaged_one_is_told_what_to_do_not_to_look_again(tmp_path: Path) -> None:
     path = tmp_path / "goodbot.db"
     await filled(path)
     with sqlite3.connect(path) as db:
@@ -156,9 +154,7 @@ def eio(*_: Any, **__: Any) -> Any:
     raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
-async def test_b15_a_start_without_space_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_b15_a_start_without_space_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "goodbot.db"
     await filled(path, 1)
     error = sqlite3.OperationalError("disk I/O error")

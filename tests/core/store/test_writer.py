@@ -86,9 +86,12 @@ async def test_nobody_is_answered_before_the_commit(store: Store) -> None:
 async def test_one_that_fails_does_not_undo_its_neighbours(store: Store) -> None:
     seen = await commits(store)
     results = await asyncio.gather(
-        store.write(put("a")), store.write(put("b", fails=True)), store.write(put("c")),
-        store.write(put("a")), return_exceptions=True,
-    )  # fmt: skip
+        store.write(put("a")),
+        store.write(put("b", fails=True)),
+        store.write(put("c")),
+        store.write(put("a")),
+        return_exceptions=True,
+    )
     assert results[0] == "a"
     assert isinstance(results[1], LookupError)
     assert results[2] == "c"
@@ -115,9 +118,7 @@ async def test_a_commit_that_fails_answers_nobody_well(store: Store) -> None:
         raise error
 
     store._writing.commit = full  # type: ignore[method-assign]
-    results = await asyncio.gather(
-        store.write(put("a")), store.write(put("b")), return_exceptions=True
-    )
+    results = await asyncio.gather(store.write(put("a")), store.write(put("b")), return_exceptions=True)
     assert [type(result) for result in results] == [StoreFullError, StoreFullError]
     assert on_disk(store.path) == set()
     store._writing.commit = real  # type: ignore[method-assign]
@@ -148,9 +149,7 @@ def failing(code: int) -> Any:
 
 
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR, sqlite3.SQLITE_IOERR | 4 << 8])
-async def test_a_connection_on_which_the_disk_failed_is_not_used_again(
-    store: Store, code: int
-) -> None:
+async def test_a_connection_on_which_the_disk_failed_is_not_used_again(store: Store, code: int) -> None:
     used = store._writing
     used.commit = failing(code)  # type: ignore[method-assign]
     with pytest.raises(StoreError, match="disk failed"):
@@ -165,21 +164,19 @@ async def test_a_connection_on_which_the_disk_failed_is_not_used_again(
         await used.execute("SELECT 1")
 
 
-async def test_an_operation_that_meets_a_failing_disk_takes_its_batch_with_it(
-    store: Store,
-) -> None:
+async def test_an_operation_that_meets_a_failing_disk_takes_its_batch_with_it(store: Store) -> None:
     results = await asyncio.gather(
-        store.write(put("a")), store.write(failing(sqlite3.SQLITE_IOERR)), store.write(put("c")),
+        store.write(put("a")),
+        store.write(failing(sqlite3.SQLITE_IOERR)),
+        store.write(put("c")),
         return_exceptions=True,
-    )  # fmt: skip
+    )
     assert [type(result) for result in results] == [StoreError] * 3
     assert on_disk(store.path) == set()
     assert await store.write(put("d")) == "d"
 
 
-async def test_while_it_cannot_be_opened_again_nothing_is_acknowledged_and_it_says_why(
-    store: Store,
-) -> None:
+async def test_while_it_cannot_be_opened_again_nothing_is_acknowledged_and_it_says_why(store: Store) -> None:
     store._writing.commit = failing(sqlite3.SQLITE_IOERR)  # type: ignore[method-assign]
     away = store.path.with_name("away.db")
     with pytest.raises(StoreError):

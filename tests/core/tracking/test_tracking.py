@@ -105,9 +105,7 @@ async def test_a_run_that_is_interrupted_has_no_tracker_until_it_goes_on(tmp_pat
     file = tmp_path / "bot/tracking/diary/run-1.jsonl"
 
     def states() -> list[str]:
-        lines = (
-            [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-        )
+        lines = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
         return [line["state"] for line in lines if "state" in line]
 
     async with App.open(config, plugins(DiaryPlugin()), grants={"loopback": GRANTS}) as app:
@@ -132,9 +130,8 @@ async def test_one_that_draws_a_bar_without_end_is_let_be(
 
 def configured(home: Path, section: str = "[tracking.diary]", **specs: Any) -> Tracking:
     spec = TrackerSpec(
-        name="diary", factory="tests.core.tracking.trackers:Diary",
-        settings=DiarySettings, **specs,
-    )  # fmt: skip
+        name="diary", factory="tests.core.tracking.trackers:Diary", settings=DiarySettings, **specs
+    )
     return Tracking(parse(section, home=home), {"diary": spec}, {})
 
 
@@ -164,9 +161,17 @@ async def test_one_that_is_not_installed_is_left_out_and_says_how_to_get_it(
 
 def test_only_finite_numbers_are_passed_on() -> None:
     progress: Mapping[str, Any] = {
-        "event": "progress", "phase": "train", "step": 3, "steps": 32, "loss": 0.5,
-        "kl": float("nan"), "tokens": 120, "skipped": True, "note": "a word", "eta": 2.5,
-    }  # fmt: skip
+        "event": "progress",
+        "phase": "train",
+        "step": 3,
+        "steps": 32,
+        "loss": 0.5,
+        "kl": float("nan"),
+        "tokens": 120,
+        "skipped": True,
+        "note": "a word",
+        "eta": 2.5,
+    }
     assert numbers_of(progress) == {"train/loss": 0.5, "train/tokens": 120.0, "train/eta": 2.5}
     assert numbers_of({"event": "progress", "phase": "gate", "step": 0, "steps": 1}) == {}
 

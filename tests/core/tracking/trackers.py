@@ -58,6 +58,10 @@ class DiaryPlugin:
     @hookimpl
     def register_tracker(self) -> TrackerSpec:
         return TrackerSpec(
-            name="diary", factory=f"{__name__}:Diary", settings=DiarySettings,
-            requires=self.requires, extra="diary", secrets=("DIARY_KEY",),
-        )  # fmt: skip
+            name="diary",
+            factory=f"{__name__}:Diary",
+            settings=DiarySettings,
+            requires=self.requires,
+            extra="diary",
+            secrets=("DIARY_KEY",),
+        )

@@ -16,9 +16,10 @@ from tests.core.builders import open_bot
 
 def config(home: Path, *, system: str = "", **training: object) -> Config:
     return Config(
-        home=home, serving=ServingConfig(system_prompt=system),
+        home=home,
+        serving=ServingConfig(system_prompt=system),
         training=TrainingConfig(**training),  # type: ignore[arg-type]
-    )  # fmt: skip
+    )
 
 
 def test_without_any_the_rounds_own_prompts_serve(tmp_path: Path) -> None:
@@ -27,9 +28,7 @@ def test_without_any_the_rounds_own_prompts_serve(tmp_path: Path) -> None:
 
 def test_a_list_and_a_file_begin_conversations_as_the_bot_does(tmp_path: Path) -> None:
     (tmp_path / "anchors.txt").write_text("# what must not change\n\nWho are you?\n  2 + 2?  \n")
-    found = anchors.load(
-        config(tmp_path, system="Be brief.", anchors=("Hello",), anchors_file="anchors.txt")
-    )
+    found = anchors.load(config(tmp_path, system="Be brief.", anchors=("Hello",), anchors_file="anchors.txt"))
     assert [messages[-1]["content"] for messages in found] == ["Hello", "Who are you?", "2 + 2?"]
     assert {messages[0]["content"] for messages in found} == {"Be brief."}
 
@@ -44,9 +43,7 @@ def test_a_list_and_a_file_begin_conversations_as_the_bot_does(tmp_path: Path) -
         (b"x\n" * 600_000, "larger than 1 MB"),
     ],
 )
-def test_a_file_that_does_not_serve_is_refused(
-    tmp_path: Path, content: bytes | None, why: str
-) -> None:
+def test_a_file_that_does_not_serve_is_refused(tmp_path: Path, content: bytes | None, why: str) -> None:
     if content is not None:
         (tmp_path / "a.txt").write_bytes(content)
     with pytest.raises(ConfigError, match=why):

@@ -24,9 +24,7 @@ from tests.core.builders import open_bot, turn
 POLICY = RewardPolicy(name="binary", fn=binary)
 
 
-def candidates(
-    labels: list[Mapping[str, float]], *, held: frozenset[int] = frozenset()
-) -> list[Any]:
+def candidates(labels: list[Mapping[str, float]], *, held: frozenset[int] = frozenset()) -> list[Any]:
     return [
         Candidate(turn=turn(f"t{i}"), labels=given, held_out_before=i in held, seq=i)
         for i, given in enumerate(labels)
@@ -61,14 +59,8 @@ def test_of_one_sign_alone_the_share_is_kept(value: float) -> None:
 opinions = st.dictionaries(st.sampled_from("abc"), st.sampled_from([1.0, -1.0]), min_size=1)
 
 
-@given(
-    st.lists(opinions, max_size=60),
-    st.frozensets(st.integers(0, 59)),
-    st.floats(0.01, 0.9),
-)
-def test_what_holds_always(
-    labels: list[dict[str, float]], held: frozenset[int], share: float
-) -> None:
+@given(st.lists(opinions, max_size=60), st.frozensets(st.integers(0, 59)), st.floats(0.01, 0.9))
+def test_what_holds_always(labels: list[dict[str, float]], held: frozenset[int], share: float) -> None:
     found = candidates(labels, held=held)
     items = claim(found, POLICY, held_out_share=share)
     ties = {c.turn.id for c in found if sum(c.labels.values()) == 0}
@@ -107,8 +99,7 @@ def test_near_repetitions_weigh_as_few_and_are_held_out_last() -> None:
     once = [asked(f"t{i}", words(i)) for i in range(10)]
     again = [asked(f"r{i}", words(99)) for i in range(30)]
     found = [
-        Candidate(turn=t, labels={"a": 1.0}, held_out_before=False, seq=i)
-        for i, t in enumerate(once + again)
+        Candidate(turn=t, labels={"a": 1.0}, held_out_before=False, seq=i) for i, t in enumerate(once + again)
     ]
     items = claim(found, POLICY, held_out_share=0.2, duplicate_limit=3)
     held = {item.turn for item in split(items, "held_out")}
@@ -147,10 +138,7 @@ def test_a_rating_of_an_older_adapters_answer_weighs_less() -> None:
 
 
 def test_what_is_replayed_trains_and_is_never_held_out() -> None:
-    found = [
-        replace(c, replayed=i < 10)
-        for i, c in enumerate(candidates([{"a": 1.0}, {"a": -1.0}] * 15))
-    ]
+    found = [replace(c, replayed=i < 10) for i, c in enumerate(candidates([{"a": 1.0}, {"a": -1.0}] * 15))]
     items = claim(found, POLICY, held_out_share=0.5)
     assert [item.replayed for item in items] == [True] * 10 + [False] * 20
     assert len(split(items, "held_out")) == 10, "half of the twenty new ones"
@@ -232,9 +220,7 @@ def test_who_is_outvoted_weighs_nothing_and_is_not_held_out() -> None:
     assert all(item.weight > 0 for item in spared)
 
 
-async def test_owners_are_those_of_the_config_and_of_grants_in_the_browser_too(
-    tmp_path: Path,
-) -> None:
+async def test_owners_are_those_of_the_config_and_of_grants_in_the_browser_too(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.store.write(lambda db: people.grant(db, "slack:U2", "owner", by="cli", now=1.0))
         await bot.store.write(lambda db: people.grant(db, "slack:U3", "rater", by="cli", now=1.0))

@@ -30,9 +30,7 @@ async def held_at(bot: Bot, step: int) -> None:
 
 
 async def claimed(bot: Bot) -> list[Any]:
-    query = (
-        "SELECT run, turn, split, reward, weight, position FROM run_items ORDER BY run, position"
-    )
+    query = "SELECT run, turn, split, reward, weight, position FROM run_items ORDER BY run, position"
     return await rows(bot.store, query)
 
 
@@ -90,9 +88,7 @@ async def test_memory_that_never_suffices_sets_the_answers_aside(tmp_path: Path)
         assert "out of memory 3 times" in run.reason
         status = await bot.status()
         assert status["ratings"] == 0
-        assert "8 answers left out of training since run 1: it ran out" in await bot.command(
-            "status"
-        )
+        assert "8 answers left out of training since run 1: it ran out" in await bot.command("status")
         bot.fake.set(train="ok")
         await bot.rated(8)
         await until(bot.app.registry.active)
@@ -178,21 +174,15 @@ async def test_what_is_let_in_while_the_run_goes_on_without_it_trains_later(tmp_
         bot.fake.go()
         await until(lambda: not bot.app.scheduler.training)
         assert (await bot.last_run()).state == "activated"
-        assert (await bot.status())["ratings"] == 2 + 1, (
-            "what was held out, and what it did not learn"
-        )
+        assert (await bot.status())["ratings"] == 2 + 1, "what was held out, and what it did not learn"
 
 
-async def test_who_is_forgotten_while_memory_runs_out_sets_nobodys_answers_aside(
-    tmp_path: Path,
-) -> None:
+async def test_who_is_forgotten_while_memory_runs_out_sets_nobodys_answers_aside(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         verdict = Verdict(run=1, state="failed", reason="it ran out of memory", kind="oom")
         await held_at(bot, 3)
-        await bot.store.write(
-            lambda db: db.execute("UPDATE runs SET state = 'released' WHERE id = 1")
-        )
+        await bot.store.write(lambda db: db.execute("UPDATE runs SET state = 'released' WHERE id = 1"))
         await bot.app.trainer._finish(verdict)
         assert await rows(bot.store, "SELECT 1 FROM set_aside") == []
 
@@ -201,9 +191,7 @@ async def test_who_is_forgotten_while_memory_runs_out_sets_nobodys_answers_aside
 
 
 @pytest.mark.parametrize("command", ["pause", "cancel"])
-async def test_a_stop_in_the_moment_of_going_live_leaves_nothing_behind(
-    tmp_path: Path, command: str
-) -> None:
+async def test_a_stop_in_the_moment_of_going_live_leaves_nothing_behind(tmp_path: Path, command: str) -> None:
     ended: list[tuple[int, str]] = []
 
     class Observer:
@@ -441,9 +429,7 @@ async def test_a_command_without_a_daemon_leaves_the_run_as_it_is(tmp_path: Path
     given = config(tmp_path / "bot", bot.fake)
     async with App.open(given, plugins(), grants={"loopback": GRANTS}, serve=False) as app:
         assert "goes on at step 3 of 6" in (await app.scheduler.readiness()).why
-        assert (await app.store.read(lambda db: runs.last_runs(db, "default")))[
-            0
-        ].state == "running"
+        assert (await app.store.read(lambda db: runs.last_runs(db, "default")))[0].state == "running"
         assert [entry.name for entry in (tmp_path / "bot" / "staging").iterdir()] == ["run-1"]
 
 

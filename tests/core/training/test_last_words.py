@@ -20,16 +20,14 @@ _TRACE = "\n".join(f"  File 'deep.py', line {n}" for n in range(60)) + "\nRuntim
     ("program", "seen"),
     [
         (f"print(json.dumps({{'event': 'failed', 'reason': 'No.', 'trace': {_TRACE!r}}}))", _TRACE),
-        (f"sys.stderr.write({_TRACE!r}); print(json.dumps({{'event': 'failed', 'reason': 'No.'}}))",
-         _TRACE),
+        (f"sys.stderr.write({_TRACE!r}); print(json.dumps({{'event': 'failed', 'reason': 'No.'}}))", _TRACE),
         (f"sys.stderr.write({_TRACE!r}); sys.exit(3)", _TRACE),
         ("sys.stderr.write('x' * (65 << 20) + '\\nthe end'); sys.exit(3)", "the end"),
     ],
-)  # fmt: skip
+)
 async def test_it_is_told_whole(
-    program: str, seen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+    program: str, seen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "dying.py").write_text(f"import json, sys\nsys.stdin.readline()\n{program}\n")
     environ = {**spawn.child_environment(), "PYTHONPATH": str(tmp_path)}
 
@@ -42,9 +40,7 @@ async def test_it_is_told_whole(
     assert seen in caplog.text
 
 
-async def test_a_machine_that_starts_no_child_is_told_in_a_sentence(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_machine_that_starts_no_child_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     async def start(*_: object, **__: object) -> None:
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
@@ -52,7 +48,5 @@ async def test_a_machine_that_starts_no_child_is_told_in_a_sentence(
         pass
 
     monkeypatch.setattr(spawn, "start", start)
-    with pytest.raises(
-        TrainingError, match=r"the trainer: it cannot be started.*close other programs"
-    ):
+    with pytest.raises(TrainingError, match=r"the trainer: it cannot be started.*close other programs"):
         await worker_process.run(("dying",), {}, ignore)

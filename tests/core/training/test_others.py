@@ -19,17 +19,23 @@ from goodbot_training.round.rollouts import _known
 from tests.core.builders import CHANNEL, GRANTS, OWNER, Bot, open_bot, rate
 
 OURS: dict[str, Any] = {
-    "model": "", "version": 0, "prompt_tokens": (1,), "tokens": (2, 3), "logprobs": (-0.5, -0.25),
-}  # fmt: skip
+    "model": "",
+    "version": 0,
+    "prompt_tokens": (1,),
+    "tokens": (2, 3),
+    "logprobs": (-0.5, -0.25),
+}
 SIDE = "words of a side call"
 
 
 async def captured(bot: Bot, number: int, **fields: Any) -> None:
     """A captured answer and its rating, good and bad in turn."""
     given: dict[str, Any] = {
-        "messages": ({"role": "user", "content": f"question {number}"},), "response": "answer",
-        "model": "cloud-1", "message_id": f"m-c{number}",
-    }  # fmt: skip
+        "messages": ({"role": "user", "content": f"question {number}"},),
+        "response": "answer",
+        "model": "cloud-1",
+        "message_id": f"m-c{number}",
+    }
     at: dict[str, Any] = {"user": OWNER, "channel": CHANNEL, "order": OrderKey(number)}
     event = CaptureEvent(event_id=f"c{number}", **{**at, **given, **fields})
     rating = rate(f"r{number}", number, 1.0 if number % 2 else -1.0, f"c{number}")
@@ -41,14 +47,20 @@ async def job_of(bot: Bot, home: Path) -> dict[str, Any]:
     """What the child of a training that begins now would get."""
     trainer = bot.app.trainer
     _, items = await bot.store.read(
-        lambda db: batch.take(
-            db, trainer._pool, trainer._policy, trainer._config, parent=0, replay=False
-        )
+        lambda db: batch.take(db, trainer._pool, trainer._policy, trainer._config, parent=0, replay=False)
     )
     return await make_job(
-        bot.store, bot.app.registry, run=1, parent=0, items=items, model=bot.fake.path,
-        pool=trainer._pool, folder=home / "job", settings={}, seed=0,
-    )  # fmt: skip
+        bot.store,
+        bot.app.registry,
+        run=1,
+        parent=0,
+        items=items,
+        model=bot.fake.path,
+        pool=trainer._pool,
+        folder=home / "job",
+        settings={},
+        seed=0,
+    )
 
 
 async def test_other_models_train_off_policy_and_we_on_policy(tmp_path: Path) -> None:
@@ -78,9 +90,7 @@ async def test_other_models_train_off_policy_and_we_on_policy(tmp_path: Path) ->
         trained = await bot.trained(1)
         assert len(trained) == 7  # two are held out
         why = await bot.command("why")
-        assert re.search(
-            r"It learnt from 7 rated answers \(. good, . bad; . by other models\)", why
-        )
+        assert re.search(r"It learnt from 7 rated answers \(. good, . bad; . by other models\)", why)
         assert "; 2 more were kept to check it." in why
         # Each is used once, as ours are.
         pool = bot.app.trainer._pool
@@ -140,10 +150,14 @@ async def test_whoever_another_connector_saw_in_a_turn_has_to_consent_too(tmp_pa
         assert await available() == 1
         ada = UserRef(connector="agent", account="local", id="ada")
         hook = CaptureEvent(
-            event_id="h", order=OrderKey(1), user=ada, response="answer", trace="w3c:1",
+            event_id="h",
+            order=OrderKey(1),
+            user=ada,
+            response="answer",
+            trace="w3c:1",
             channel=replace(CHANNEL, connector="agent", account="local", id="ada"),
             messages=({"role": "user", "content": "question 0"},),
-        )  # fmt: skip
+        )
         [receipt] = await bot.app.dispatcher.submit([hook], "agent")
         assert len(await bot.store.read(lambda db: fetch(db, "SELECT id FROM turns"))) == 1
         assert await available() == 0  # the owner is not alone here any more
@@ -160,16 +174,13 @@ async def test_whoever_another_connector_saw_in_a_turn_has_to_consent_too(tmp_pa
                 " started_at) VALUES (1, 'default', 'activated', 0, '', '', '{}', 0, 1)"
             )
             await db.execute(
-                "INSERT INTO run_items (run, turn, split, reward, labels)"
-                " VALUES (1, ?, 'train', 1, '{}')",
+                "INSERT INTO run_items (run, turn, split, reward, labels) VALUES (1, ?, 'train', 1, '{}')",
                 (receipt.turn,),
             )
 
         await bot.store.write(claim)
         assert not await bot.store.read(lambda db: training_pool.withdrawn(db, pool, 1))
-        await bot.store.write(
-            lambda db: db.execute("DELETE FROM shares WHERE person = 'agent:ada'")
-        )
+        await bot.store.write(lambda db: db.execute("DELETE FROM shares WHERE person = 'agent:ada'"))
         assert await bot.store.read(lambda db: training_pool.withdrawn(db, pool, 1))
 
 
@@ -192,7 +203,5 @@ async def test_answers_of_other_models_age_too(tmp_path: Path) -> None:
         await bot.store.write(earlier)
         pool = bot.app.trainer._pool
         found = await bot.store.read(lambda db: training_pool.candidates(db, pool, parent=2))
-        ages = {
-            str(one.turn.messages[-1]["content"]): one.age for one in found if one.turn.answered_by
-        }
+        ages = {str(one.turn.messages[-1]["content"]): one.age for one in found if one.turn.answered_by}
         assert ages == {"question 1": 1, "question 3": 0}

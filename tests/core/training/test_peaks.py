@@ -14,10 +14,15 @@ from goodbot.learning.training import memory_estimate
 
 GB = 10**9
 CONFIG = {
-    "model_type": "llama", "hidden_size": 512, "num_hidden_layers": 8, "num_attention_heads": 8,
-    "intermediate_size": 1536, "vocab_size": 32000, "tie_word_embeddings": True,
+    "model_type": "llama",
+    "hidden_size": 512,
+    "num_hidden_layers": 8,
+    "num_attention_heads": 8,
+    "intermediate_size": 1536,
+    "vocab_size": 32000,
+    "tie_word_embeddings": True,
     "max_position_embeddings": 4096,
-}  # fmt: skip
+}
 Smi = Callable[..., None]
 
 
@@ -35,9 +40,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], Place]:
     """Make this machine one with such a device, and so many bytes free."""
 
     def make(device: str, memory: int) -> Place:
-        place = Place(
-            backend="torch", device=device, memory=memory, flops=1e12, bandwidth=1e11, step=1e-3
-        )
+        place = Place(backend="torch", device=device, memory=memory, flops=1e12, bandwidth=1e11, step=1e-3)
         monkeypatch.setattr(memory_estimate, "place", lambda backend, measure=True: place)
         return place
 
@@ -114,8 +117,7 @@ def test_a_server_on_the_same_gpu_is_seen_by_what_is_held_there(
     smi(memory_used=3, count=2)
     assert look(model, up=False).room == 9 * GB - look(model).serving
     assert (
-        memory_estimate.apart("http://127.0.0.1:8000", model, "torch")
-        == "the GPU that trains holds no model"
+        memory_estimate.apart("http://127.0.0.1:8000", model, "torch") == "the GPU that trains holds no model"
     )
 
 
@@ -133,10 +135,12 @@ def test_with_one_gpu_an_empty_one_is_no_sign_that_the_model_stays_away(
     [
         ("http://gpu.lan:8000", "http://gpu.lan:8000 is another machine"),
         ("http://192.168.1.7:8000", "http://192.168.1.7:8000 is another machine"),
-        ("http://localhost:8000", ""), ("http://127.0.0.1:8000", ""), ("http://[::1]:8000", ""),
+        ("http://localhost:8000", ""),
+        ("http://127.0.0.1:8000", ""),
+        ("http://[::1]:8000", ""),
         ("", ""),
     ],
-)  # fmt: skip
+)
 def test_another_machine_is_told_by_its_address(
     url: str, apart: str, model: Path, here: Callable[[str, int], Place]
 ) -> None:
@@ -153,9 +157,7 @@ def test_of_a_model_that_cannot_be_read_nothing_is_known(
     assert memory_estimate.seconds(model, "torch") == 0
 
 
-def test_the_gpu_that_we_may_use_is_the_one_that_is_asked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_gpu_that_we_may_use_is_the_one_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, ...]] = []
 
     def ask(*words: str) -> str:

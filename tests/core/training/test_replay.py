@@ -11,9 +11,7 @@ from tests.core.builders import Bot, check, open_bot, rows
 
 async def items(bot: Bot, run: int) -> dict[str, tuple[str, bool]]:
     """Turn → its split, and whether it is replayed."""
-    found = await rows(
-        bot.store, "SELECT turn, split, replayed FROM run_items WHERE run = ?", (run,)
-    )
+    found = await rows(bot.store, "SELECT turn, split, replayed FROM run_items WHERE run = ?", (run,))
     return {turn: (split, bool(replayed)) for turn, split, replayed in found}
 
 
@@ -57,9 +55,7 @@ async def test_nothing_is_replayed_unless_it_is_asked_for(tmp_path: Path) -> Non
         assert again == set()
 
 
-async def test_replayed_ratings_make_no_round_by_themselves_and_are_not_used_up(
-    tmp_path: Path,
-) -> None:
+async def test_replayed_ratings_make_no_round_by_themselves_and_are_not_used_up(tmp_path: Path) -> None:
     async with open_bot(tmp_path, replay_share=0.5) as bot:
         first, again = await two_rounds(bot)
         spent = dict(await rows(bot.store, "SELECT id, spent FROM turns"))
@@ -75,17 +71,13 @@ async def test_replayed_ratings_make_no_round_by_themselves_and_are_not_used_up(
         await check(bot)
 
 
-async def test_an_undo_of_a_replayed_rating_taints_every_version_that_learnt_it(
-    tmp_path: Path,
-) -> None:
+async def test_an_undo_of_a_replayed_rating_taints_every_version_that_learnt_it(tmp_path: Path) -> None:
     """Also one that does not descend from the first that did."""
     async with open_bot(tmp_path, replay_share=0.25) as bot:
         await bot.rated(8)
         await bot.train()
         await bot.rollback("base")
-        await bot.store.write(
-            lambda db: db.execute("UPDATE adapters SET tainted = '' WHERE version = 1")
-        )
+        await bot.store.write(lambda db: db.execute("UPDATE adapters SET tainted = '' WHERE version = 1"))
         await bot.rated(8)
         await bot.train()
         again = [turn for turn, (_, replayed) in (await items(bot, 2)).items() if replayed]
@@ -98,9 +90,7 @@ async def test_an_undo_of_a_replayed_rating_taints_every_version_that_learnt_it(
         await check(bot)
 
 
-async def test_an_undo_while_it_trains_reaches_a_run_that_only_repeats_that_rating(
-    tmp_path: Path,
-) -> None:
+async def test_an_undo_while_it_trains_reaches_a_run_that_only_repeats_that_rating(tmp_path: Path) -> None:
     async with open_bot(tmp_path, replay_share=0.25) as bot:
         await bot.rated(8)
         await bot.train()

@@ -124,9 +124,7 @@ async def test_at_its_time_once_a_day(tmp_path: Path, schedule: str) -> None:
         assert await rest(bot) == 2
 
 
-async def test_a_run_by_hand_in_the_morning_does_not_cancel_the_one_at_night(
-    tmp_path: Path,
-) -> None:
+async def test_a_run_by_hand_in_the_morning_does_not_cancel_the_one_at_night(tmp_path: Path) -> None:
     clock = VirtualClock(at("2027-01-15T10:00"), waits=True)
     async with open_bot(tmp_path, clock=clock, schedule="23:00") as bot:
         await bot.rated(8)
@@ -284,9 +282,7 @@ async def test_ties_are_rated_but_do_not_count(tmp_path: Path) -> None:
         assert await rest(bot) == 0
         await bot.rated(1)
         assert await rest(bot) == 1, "eight that say something"
-        tie = await rows(
-            bot.store, "SELECT rated, spent FROM turns WHERE id = ?", (answers[0].turn,)
-        )
+        tie = await rows(bot.store, "SELECT rated, spent FROM turns WHERE id = ?", (answers[0].turn,))
         assert tie == [(2, None)]
         await check(bot)
 
@@ -352,9 +348,7 @@ async def test_a_tainted_version_is_replaced_though_somebody_talks(tmp_path: Pat
         assert await bot.app.registry.active() == 2
 
 
-async def test_with_a_broken_ancestor_a_tainted_version_is_withdrawn_further_up(
-    tmp_path: Path,
-) -> None:
+async def test_with_a_broken_ancestor_a_tainted_version_is_withdrawn_further_up(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         for _ in range(2):
             await bot.rated(8)

@@ -124,9 +124,7 @@ async def test_a_run_of_which_nothing_stands_ends(tmp_path: Path) -> None:
         await check(bot)
 
 
-async def test_it_starts_over_only_so_often(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_it_starts_over_only_so_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot(tmp_path, min_ratings=32, held_out=4) as bot:
         await bot.rated(32)
         numbers = {answer.turn: number for number, answer in enumerate(bot.answers)}

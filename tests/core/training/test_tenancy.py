@@ -75,9 +75,7 @@ async def learning(home: Path, **options: Any) -> AsyncGenerator[Bot]:
         yield bot
 
 
-async def asked(
-    bot: Bot, text: str = "What have you learnt?", user: str = "owner"
-) -> asyncio.Task[Answer]:
+async def asked(bot: Bot, text: str = "What have you learnt?", user: str = "owner") -> asyncio.Task[Answer]:
     """A question that has come in, and its answer to be."""
     told = len(bot.chat.notes)
     answer = asyncio.create_task(bot.say(text, user=user))
@@ -92,9 +90,7 @@ async def sampling(bot: Bot) -> bool:
     return server._sampler.alive()
 
 
-async def test_who_asks_while_it_learns_is_told_once_and_answered_by_the_new_version(
-    tmp_path: Path,
-) -> None:
+async def test_who_asks_while_it_learns_is_told_once_and_answered_by_the_new_version(tmp_path: Path) -> None:
     async with learning(tmp_path) as bot:
         assert not await sampling(bot)
         answer = await asked(bot)
@@ -121,9 +117,10 @@ async def test_it_says_how_long_by_how_long_the_last_time_took(tmp_path: Path) -
         clock.advance(1000)
         answers.append(await asked(bot, "Still?", user="talker"))
         assert [note.partition(", ")[2] for note in bot.chat.notes[-3:]] == [
-            "about 3 min: I answer right after.", "about 2 min: I answer right after.",
+            "about 3 min: I answer right after.",
+            "about 2 min: I answer right after.",
             "about 1 min: I answer right after.",
-        ]  # fmt: skip
+        ]
         await bot.finish_training()
         await asyncio.gather(*answers)
 
@@ -293,9 +290,7 @@ async def test_what_was_asked_meanwhile_is_answered_after_a_crash_however_long_i
         (Absence(since=1000), 1500, 1000 + LONGEST + 700, 700),
     ],
 )
-def test_only_the_time_away_does_not_count(
-    absence: Absence, asked: float, now: float, waited: float
-) -> None:
+def test_only_the_time_away_does_not_count(absence: Absence, asked: float, now: float, waited: float) -> None:
     assert absence.waited(asked, now) == waited
 
 

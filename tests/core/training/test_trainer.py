@@ -168,9 +168,7 @@ async def test_pause_off_and_resume_say_for_programs_what_holds_now(tmp_path: Pa
 
 @pytest.mark.parametrize("mode", ["hang", "slow", "stubborn"])
 @pytest.mark.parametrize("command", ["pause", "off"])
-async def test_it_stops_on_command_and_leaves_no_process(
-    tmp_path: Path, mode: str, command: str
-) -> None:
+async def test_it_stops_on_command_and_leaves_no_process(tmp_path: Path, mode: str, command: str) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         bot.fake.set(train=mode)
@@ -227,9 +225,7 @@ async def test_a_late_trainer_changes_nothing(tmp_path: Path, ended: str) -> Non
         assert (run.state, run.reason) == (ended, "by a test")
         assert await bot.app.registry.rows() == []
         assert list(bot.app.registry.root.iterdir()) == []
-        assert not await bot.store.write(
-            lambda db: runs.finish(db, run.id, "activated", "late", {}, 0.0)
-        )
+        assert not await bot.store.write(lambda db: runs.finish(db, run.id, "activated", "late", {}, 0.0))
         await check(bot)
 
 
@@ -274,9 +270,7 @@ async def test_with_nothing_but_ties_nothing_is_claimed(tmp_path: Path) -> None:
         assert await rows(bot.store, "SELECT * FROM runs") == []
 
 
-async def test_the_job_says_what_the_protocol_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_job_says_what_the_protocol_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[dict[str, Any]] = []
     real = worker_process.train
 
@@ -347,9 +341,7 @@ async def test_a_child_that_never_reads_its_job_is_ended(
     monkeypatch.setattr(worker_process, "_SILENT_SECONDS", 0.6)
     with pytest.raises(TrainingError, match="said nothing") as error:
         async with asyncio.timeout(patience(10)):
-            await worker_process.train(
-                replace(SPEC, worker="deaf_worker"), {"big": "x" * 10**7}, ignore
-            )
+            await worker_process.train(replace(SPEC, worker="deaf_worker"), {"big": "x" * 10**7}, ignore)
     assert error.value.kind == "silent"
 
 
@@ -358,9 +350,7 @@ async def test_a_child_that_cannot_even_start(tmp_path: Path) -> None:
         pass
 
     with pytest.raises(TrainingError, match="without a result"):
-        await worker_process.train(
-            replace(SPEC, worker="tests.core.no_such"), {"big": "x" * 10**6}, ignore
-        )
+        await worker_process.train(replace(SPEC, worker="tests.core.no_such"), {"big": "x" * 10**6}, ignore)
 
 
 async def test_no_secret_reaches_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -373,9 +363,7 @@ async def test_no_secret_reaches_a_child(monkeypatch: pytest.MonkeyPatch) -> Non
 # -- B12: a directory that is missing
 
 
-async def test_b12_adapters_that_were_removed_while_it_trained_are_a_directory_again(
-    tmp_path: Path,
-) -> None:
+async def test_b12_adapters_that_were_removed_while_it_trained_are_a_directory_again(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         await bot.start_training()
@@ -389,9 +377,7 @@ async def test_b12_adapters_that_were_removed_while_it_trained_are_a_directory_a
         assert (await bot.say("and now?")).text.startswith("v1")
 
 
-async def test_b12_what_cannot_be_written_is_told_before_the_round_and_not_after_it(
-    tmp_path: Path,
-) -> None:
+async def test_b12_what_cannot_be_written_is_told_before_the_round_and_not_after_it(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         bot.fake.set(train="hang")
@@ -399,7 +385,4 @@ async def test_b12_what_cannot_be_written_is_told_before_the_round_and_not_after
         adapters.rmdir()
         adapters.write_text("no directory")
         verdict = await bot.train()
-        assert (verdict.state, verdict.reason) == (
-            "failed",
-            f"{adapters} cannot be made: File exists",
-        )
+        assert (verdict.state, verdict.reason) == ("failed", f"{adapters} cannot be made: File exists")

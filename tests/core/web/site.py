@@ -42,13 +42,14 @@ class SiteSettings:
 
 
 SPEC = ConnectorSpec(
-    name="web", factory="tests.core.web.site:Site", capabilities=Capability.INBOX | Capability.ROUTES,
+    name="web",
+    factory="tests.core.web.site:Site",
+    capabilities=Capability.INBOX | Capability.ROUTES,
     settings=SiteSettings,
-)  # fmt: skip
+)
 OTHER = ConnectorSpec(
-    name="other", factory="tests.core.web.site:Other", capabilities=Capability.ROUTES,
-    settings=SiteSettings,
-)  # fmt: skip
+    name="other", factory="tests.core.web.site:Other", capabilities=Capability.ROUTES, settings=SiteSettings
+)
 
 
 class Site(Connector):
@@ -69,9 +70,11 @@ class Site(Connector):
         if self.settings.path == "/other":
             return [page]
         return [
-            page, web.post("/size", self._size), web.get("/never", self._never),
+            page,
+            web.post("/size", self._size),
+            web.get("/never", self._never),
             web.get("/broken", self._broken),
-        ]  # fmt: skip
+        ]
 
     @property
     def account(self) -> str:
@@ -125,11 +128,17 @@ class Site(Connector):
         place = ChannelRef(connector="web", account="here", id=name, kind=ChannelKind.PRIVATE)
         event = RatingEvent(
             **{
-                "event_id": f"w{self._count}", "order": OrderKey(self._count), "user": self.user(name),
-                "channel": place, "kind": kind, "turn": turn, "source": "button", "value": value,
+                "event_id": f"w{self._count}",
+                "order": OrderKey(self._count),
+                "user": self.user(name),
+                "channel": place,
+                "kind": kind,
+                "turn": turn,
+                "source": "button",
+                "value": value,
                 **more,
             }
-        )  # fmt: skip
+        )
         [receipt] = await self.host.submit([event])
         return receipt
 
@@ -146,14 +155,15 @@ ANOTHER = SimpleNamespace(register_connector=hookimpl(lambda: OTHER))
 
 @contextlib.asynccontextmanager
 async def served(
-    home: Path, port: int, clock: Clock | None = None, http: dict[str, Any] | None = None,
-    terminal: bool = False, **connectors: Any,
-) -> AsyncGenerator[tuple[Bot, Site]]:  # fmt: skip
+    home: Path,
+    port: int,
+    clock: Clock | None = None,
+    http: dict[str, Any] | None = None,
+    terminal: bool = False,
+    **connectors: Any,
+) -> AsyncGenerator[tuple[Bot, Site]]:
     """A goodbot with pages at that port."""
-    sections = {
-        "http": HttpConfig(**{"port": port, **(http or {})}),
-        "connectors": {"web": {}, **connectors},
-    }
+    sections = {"http": HttpConfig(**{"port": port, **(http or {})}), "connectors": {"web": {}, **connectors}}
     async with open_bot(
         home, clock=clock, extra=(PLUGIN, ANOTHER), sections=sections, terminal=terminal
     ) as bot:

@@ -129,9 +129,7 @@ async def test_a_crowd_that_comes_at_once_and_asks_is_answered() -> None:
             one.close()
 
 
-async def test_those_who_wait_between_two_requests_make_room(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_those_who_wait_between_two_requests_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "CONNECTIONS", 4)
     async with listening() as server:
         callers = [await Caller.call(server) for _ in range(4)]
@@ -235,9 +233,7 @@ async def test_a_body_is_no_head_however_slowly_it_comes() -> None:
         caller.close()
 
 
-async def test_who_waits_between_two_requests_may_take_longer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_who_waits_between_two_requests_may_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "HEAD_SECONDS", limit := patience(0.3))
     async with listening() as server:
         caller = await Caller.call(server, PAGE[:10])
@@ -248,9 +244,7 @@ async def test_who_waits_between_two_requests_may_take_longer(
         caller.close()
 
 
-async def test_what_has_come_in_time_is_not_cut_off_after_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_what_has_come_in_time_is_not_cut_off_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A live line, or an answer that is long under way, has no body that it could be late with."""
     limit = patience(0.3)
     monkeypatch.setattr(connections, "HEAD_SECONDS", limit)
@@ -317,9 +311,7 @@ async def test_what_fails_here_is_logged(caplog: pytest.LogCaptureFixture) -> No
     assert record.getMessage() == "a request failed"
 
 
-async def test_nothing_is_kept_of_a_body_whose_sender_has_gone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_nothing_is_kept_of_a_body_whose_sender_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its first 128 KiB stayed in memory for ten seconds, of however many connections."""
     monkeypatch.setattr(connections, "BODY_SECONDS", limit := patience(0.5))
     late: list[object] = []
@@ -375,9 +367,7 @@ async def test_s4_an_answer_of_which_nothing_is_taken_ends_its_connection(
             assert ranks == [3]
 
 
-async def test_s4_who_takes_an_answer_slowly_gets_all_of_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_s4_who_takes_an_answer_slowly_gets_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """For longer than the limit in all, never for so long nothing."""
     monkeypatch.setattr(connections, "TAKING_SECONDS", limit := patience(2))
     async with listening(web.get("/flood", flood)) as server:
@@ -390,9 +380,7 @@ async def test_s4_who_takes_an_answer_slowly_gets_all_of_it(
         caller.close()
 
 
-async def test_who_asks_again_before_an_answer_is_taken_gets_both(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_who_asks_again_before_an_answer_is_taken_gets_both(monkeypatch: pytest.MonkeyPatch) -> None:
     """HTTP/1.1 allows it. The second request lies there until then, and the first answer was cut off."""
     monkeypatch.setattr(connections, "HEAD_SECONDS", limit := patience(1))
     async with listening(web.get("/flood", flood)) as server:
@@ -464,9 +452,7 @@ async def test_b4_the_limit_holds_in_a_burst(monkeypatch: pytest.MonkeyPatch) ->
         assert max(seen) <= most, "those that were driven out are closed in the next turns"
 
 
-async def test_b6_what_there_is_no_room_for_is_told_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_b6_what_there_is_no_room_for_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """At ten times what it can do, requests took 15 s, and nobody was told to come later."""
     monkeypatch.setattr(connections, "WAITING", 3)
 
@@ -552,9 +538,7 @@ async def test_who_has_asked_is_not_driven_out_by_the_next(monkeypatch: pytest.M
             one.close()
 
 
-async def test_b6_who_does_not_send_a_body_keeps_nobody_waiting(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_b6_who_does_not_send_a_body_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """A platform's body is read before anybody knows who sends it: 128 slow ones kept everybody out."""
     monkeypatch.setattr(connections, "WAITING", 3)
     async with listening() as server:
@@ -637,13 +621,7 @@ def test_who_is_half_way_through_something_is_closed_too() -> None:
     async def work() -> None:
         async with listening() as server:
             upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
-            for begun in (
-                b"",
-                PAGE[:9],
-                PAGE,
-                PAGE.replace(b"page", b"never"),
-                PAGE[:-2] + upgrade,
-            ):
+            for begun in (b"", PAGE[:9], PAGE, PAGE.replace(b"page", b"never"), PAGE[:-2] + upgrade):
                 caller = socket.create_connection(("127.0.0.1", server.port))
                 caller.sendall(begun)
                 callers.append(caller)

@@ -50,9 +50,13 @@ async def test_a_goodbot_that_works_is_ready(tmp_path: Path, unused_tcp_port: in
         status, said = await ask(unused_tcp_port, "/readyz")
         assert status == 200
         assert said == {
-            "status": "ready", "missing": [], "store": "ok", "descriptors": "ok", "model": "ok",
+            "status": "ready",
+            "missing": [],
+            "store": "ok",
+            "descriptors": "ok",
+            "model": "ok",
             "loopback": "ok",
-        }  # fmt: skip
+        }
 
 
 async def test_while_it_starts_it_is_alive_and_not_ready(unused_tcp_port: int) -> None:
@@ -117,17 +121,30 @@ async def test_a_writer_that_is_stuck_is_not_ready(
 @pytest.mark.parametrize(
     ("host", "status"),
     [
-        ("localhost", 200), ("LOCALHOST:80", 200), ("127.0.0.1", 200), ("127.0.0.1:1", 200),
-        ("[::1]", 200), ("[::1]:8080", 200),
-        ("evil.example", 421), ("evil.example:80", 421), ("localhost.evil.example", 421),
-        ("127.0.0.1.evil.example", 421), ("localhost:x", 421), ("::1", 421), ("", 421),
-        ("127.0.0.2", 421), ("localhost.", 421), ("127.1", 421), ("[::ffff:127.0.0.1]", 421),
-        ("localhost@evil.example", 421), ("evil.example#localhost", 421), (":80", 421), ("[::1", 421),
+        ("localhost", 200),
+        ("LOCALHOST:80", 200),
+        ("127.0.0.1", 200),
+        ("127.0.0.1:1", 200),
+        ("[::1]", 200),
+        ("[::1]:8080", 200),
+        ("evil.example", 421),
+        ("evil.example:80", 421),
+        ("localhost.evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("localhost:x", 421),
+        ("::1", 421),
+        ("", 421),
+        ("127.0.0.2", 421),
+        ("localhost.", 421),
+        ("127.1", 421),
+        ("[::ffff:127.0.0.1]", 421),
+        ("localhost@evil.example", 421),
+        ("evil.example#localhost", 421),
+        (":80", 421),
+        ("[::1", 421),
     ],
-)  # fmt: skip
-async def test_only_our_own_names_are_answered(
-    host: str, status: int, unused_tcp_port: int
-) -> None:
+)
+async def test_only_our_own_names_are_answered(host: str, status: int, unused_tcp_port: int) -> None:
     async with supervised(None, unused_tcp_port):
         assert (await ask(unused_tcp_port, "/healthz", host))[0] == status
 
@@ -135,8 +152,10 @@ async def test_only_our_own_names_are_answered(
 async def test_a_request_without_a_host_or_with_two(unused_tcp_port: int) -> None:
     async with supervised(None, unused_tcp_port):
         for hosts in (
-            b"", b"Host: localhost\r\nHost: evil.example\r\n", b"Host: localhost\r\nHost: localhost\r\n",
-        ):  # fmt: skip
+            b"",
+            b"Host: localhost\r\nHost: evil.example\r\n",
+            b"Host: localhost\r\nHost: localhost\r\n",
+        ):
             for version in (b"1.0", b"1.1"):
                 head = b"GET /healthz HTTP/%s\r\n%s\r\n" % (version, hosts)
                 assert (await raw(unused_tcp_port, head))[0] == 400, "as RFC 9112, 3.2 has it"
@@ -147,9 +166,11 @@ async def test_a_whole_address_in_the_first_line_does_not_count(unused_tcp_port:
     async with supervised(None, unused_tcp_port):
         line = b"GET http://%s/healthz HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n"
         for target, host, statuses in (
-            (b"localhost", b"evil.example", (421,)), (b"evil.example", b"evil.example", (421,)),
-            (b"evil.example", b"localhost", (421,)), (b"localhost", b"localhost", (200,)),
-        ):  # fmt: skip
+            (b"localhost", b"evil.example", (421,)),
+            (b"evil.example", b"evil.example", (421,)),
+            (b"evil.example", b"localhost", (421,)),
+            (b"localhost", b"localhost", (200,)),
+        ):
             assert (await raw(unused_tcp_port, line % (target, host)))[0] in statuses
 
 
@@ -163,9 +184,7 @@ async def test_the_address_that_one_has_connected_to_is_a_name_of_ours(
         assert (await raw(unused_tcp_port, request, "127.0.0.8"))[0] == 421
 
 
-async def test_loopback_is_no_reason_to_warn(
-    unused_tcp_port: int, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_loopback_is_no_reason_to_warn(unused_tcp_port: int, caplog: pytest.LogCaptureFixture) -> None:
     for host in ("127.0.0.1", "localhost"):
         async with supervised(None, unused_tcp_port, host):
             pass
@@ -209,9 +228,7 @@ async def test_a_port_that_is_taken_is_said_in_a_sentence() -> None:
         other.listen()
         port = other.getsockname()[1]
         supervision = Supervision(HttpConfig(port=port))
-        with pytest.raises(
-            ConfigError, match=rf"cannot listen on 127\.0\.0\.1 port {port} .*another port"
-        ):
+        with pytest.raises(ConfigError, match=rf"cannot listen on 127\.0\.0\.1 port {port} .*another port"):
             await supervision.start()
         await supervision.stop()
 

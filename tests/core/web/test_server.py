@@ -21,9 +21,7 @@ from tests.core.web.site import OTHER, SPEC, Site, SiteSettings, served
 from tests.support import patience
 
 
-async def test_a_connector_s_page_is_answered_beside_the_health(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_a_connector_s_page_is_answered_beside_the_health(tmp_path: Path, unused_tcp_port: int) -> None:
     async with served(tmp_path, unused_tcp_port) as (bot, site):
         assert await get(unused_tcp_port, "/page") == (200, "a page of web")
         assert (await get(unused_tcp_port, "/healthz"))[0] == 200
@@ -128,18 +126,23 @@ async def test_a_port_that_is_taken_is_said_before_anything_starts(
 @pytest.mark.parametrize(
     ("host", "status"),
     [
-        ("127.0.0.1", 200), ("localhost:1", 200), ("bot.example.org", 200), ("BOT.example.org:443", 200),
-        ("second.example", 200), ("evil.example", 421), ("x.bot.example.org", 421),
-        ("bot.example.org.", 421), ("bot.example.org@evil.example", 421), ("bot.example.org:x", 421),
+        ("127.0.0.1", 200),
+        ("localhost:1", 200),
+        ("bot.example.org", 200),
+        ("BOT.example.org:443", 200),
+        ("second.example", 200),
+        ("evil.example", 421),
+        ("x.bot.example.org", 421),
+        ("bot.example.org.", 421),
+        ("bot.example.org@evil.example", 421),
+        ("bot.example.org:x", 421),
     ],
-)  # fmt: skip
+)
 async def test_a_page_is_answered_to_our_names_only(
     host: str, status: int, unused_tcp_port: int, tmp_path: Path
 ) -> None:
     """A page of a stranger's whose name was rebound to our address gets nothing of ours."""
-    config = HttpConfig(
-        port=unused_tcp_port, url="https://bot.example.org", names=("second.example",)
-    )
+    config = HttpConfig(port=unused_tcp_port, url="https://bot.example.org", names=("second.example",))
     http = Http(config)
     site = Site(RecordingHost(SPEC, state_dir=tmp_path), SiteSettings())
     await http.mount({"web": site.routes()}, lambda _: True)
@@ -152,11 +155,14 @@ async def test_a_page_is_answered_to_our_names_only(
 @pytest.mark.parametrize(
     ("host", "address"),
     [
-        ("127.0.0.1", "http://127.0.0.1:9"), ("0.0.0.0", "http://127.0.0.1:9"),
-        ("::", "http://[::1]:9"), ("::1", "http://[::1]:9"), ("localhost", "http://localhost:9"),
+        ("127.0.0.1", "http://127.0.0.1:9"),
+        ("0.0.0.0", "http://127.0.0.1:9"),
+        ("::", "http://[::1]:9"),
+        ("::1", "http://[::1]:9"),
+        ("localhost", "http://localhost:9"),
         ("192.0.2.7", "http://192.0.2.7:9"),
     ],
-)  # fmt: skip
+)
 def test_links_lead_to_where_it_listens(host: str, address: str) -> None:
     assert Http(HttpConfig(port=9, host=host)).address == address
 
@@ -194,9 +200,20 @@ async def test_health_alone_needs_no_url(unused_tcp_port: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["bot.example.org", "ftp://x", "https://", "https://x/", "https://x/y", "https://a@x",
-            "https://x:0", "https://x:y", "https://x?y", "https://x y"],
-)  # fmt: skip
+    "url",
+    [
+        "bot.example.org",
+        "ftp://x",
+        "https://",
+        "https://x/",
+        "https://x/y",
+        "https://a@x",
+        "https://x:0",
+        "https://x:y",
+        "https://x?y",
+        "https://x y",
+    ],
+)
 def test_a_url_that_is_none_is_refused(url: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="url must be like"):
         parse(f'[http]\nurl = "{url}"', home=tmp_path)
@@ -322,9 +339,7 @@ async def test_what_has_stopped_a_connector_is_not_taken_back_with_its_trouble(
         assert (await bot.status())["connectors"]["web"] == "the token was withdrawn"
 
 
-async def test_what_stops_a_connector_without_a_word_is_named(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_what_stops_a_connector_without_a_word_is_named(tmp_path: Path, unused_tcp_port: int) -> None:
     async def dies() -> None:
         async with asyncio.timeout(0):
             await asyncio.Event().wait()

@@ -45,9 +45,7 @@ def test_a_pip_that_fails_is_a_sentence_with_the_command(
 def test_much_is_fetched_only_where_somebody_says_so(dialogue: Dialogue, tmp_path: Path) -> None:
     assert not extras.offer(dialogue, "Torch", ("no_such_module",), "torch", 2_500_000_000)
     out = shown(tmp_path)
-    assert (
-        "They take about 2.5 GB. So much is fetched only if you say so: add --install yes." in out
-    )
+    assert "They take about 2.5 GB. So much is fetched only if you say so: add --install yes." in out
     assert "Requirement" not in out, "pip was not asked"
 
 

@@ -38,14 +38,9 @@ def test_who_chooses_a_preset_gives_up_what_would_win_over_it(tmp_path: Path) ->
     path = tmp_path / "config.toml"
     path.write_text("[training.settings]\nrank = 4\nkl = 0.7  # mine\n")
     file = ConfigFile(tmp_path)
-    draft = Draft(
-        platform="terminal", preset="careful", schedule="auto", model="demo", backend="auto"
-    )
+    draft = Draft(platform="terminal", preset="careful", schedule="auto", model="demo", backend="auto")
     template.fill(file, draft)
-    assert (file.get("training.settings.preset"), file.get("training.settings.kl")) == (
-        "careful",
-        None,
-    )
+    assert (file.get("training.settings.preset"), file.get("training.settings.kl")) == ("careful", None)
     assert file.get("training.settings.rank") == 4
     own = ConfigFile(tmp_path)
     draft.preset = OWN

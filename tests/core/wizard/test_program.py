@@ -76,9 +76,12 @@ class EditorSetup(ConnectorSetup):
 
 
 SPEC = ConnectorSpec(
-    name="editor", factory="nowhere:Nothing", capabilities=Capability.NONE,
-    settings=EditorSettings, setup=f"{__name__}:EditorSetup",
-)  # fmt: skip
+    name="editor",
+    factory="nowhere:Nothing",
+    capabilities=Capability.NONE,
+    settings=EditorSettings,
+    setup=f"{__name__}:EditorSetup",
+)
 
 
 class Plugin:
@@ -118,9 +121,11 @@ def theirs(tmp_path: Path) -> Path:
 def run(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     def look(arguments: Any) -> Place:
         return Place(
-            config=config.load(home, None), file=ConfigFile(home, None, template=NEW),
-            plugins=plugins(), secrets=SecretStore(home),
-        )  # fmt: skip
+            config=config.load(home, None),
+            file=ConfigFile(home, None, template=NEW),
+            plugins=plugins(),
+            secrets=SecretStore(home),
+        )
 
     monkeypatch.setattr(init, "look", look)
 

@@ -18,9 +18,18 @@ OLLAMA = {"server": "ollama", "model": "qwen3:4b"}
 
 def proposal(serving: dict[str, str]) -> Proposal:
     return Proposal(
-        source="Qwen/Qwen3-4B", name="Qwen/Qwen3-4B", backend="torch", device="cpu", parameters=1,
-        download=0, disk=1, licence="apache-2.0", gated=False, estimate=None, serving=serving,
-    )  # fmt: skip
+        source="Qwen/Qwen3-4B",
+        name="Qwen/Qwen3-4B",
+        backend="torch",
+        device="cpu",
+        parameters=1,
+        download=0,
+        disk=1,
+        licence="apache-2.0",
+        gated=False,
+        estimate=None,
+        serving=serving,
+    )
 
 
 def test_it_is_asked_where_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,9 +47,14 @@ def test_what_was_agreed_is_in_the_config(tmp_path: Path) -> None:
     file = ConfigFile(tmp_path)
     got = Obtained(name="Qwen/Qwen3-4B", reference="Qwen/Qwen3-4B@abc", path=tmp_path)
     draft = Draft(
-        platform="terminal", preset="careful", schedule="auto", model="demo", backend="auto",
-        chosen=(proposal(OLLAMA), got), serving=OLLAMA,
-    )  # fmt: skip
+        platform="terminal",
+        preset="careful",
+        schedule="auto",
+        model="demo",
+        backend="auto",
+        chosen=(proposal(OLLAMA), got),
+        serving=OLLAMA,
+    )
     template.fill(file, draft)
     config = file.save()
     assert (config.serving.server, config.serving.model) == ("ollama", "qwen3:4b")

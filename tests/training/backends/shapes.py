@@ -41,21 +41,12 @@ def _byte_fallback() -> Any:
     from tokenizers import Tokenizer, decoders, models, normalizers
 
     found = Tokenizer(
-        models.BPE(
-            vocab=_ascii_and_bytes(),
-            merges=[],
-            unk_token="<unk>",
-            byte_fallback=True,
-            fuse_unk=True,
-        )
+        models.BPE(vocab=_ascii_and_bytes(), merges=[], unk_token="<unk>", byte_fallback=True, fuse_unk=True)
     )
-    found.normalizer = normalizers.Sequence(
-        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
-    )
+    found.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     found.decoder = decoders.Sequence(
-        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(),
-         decoders.Strip(" ", 1, 0)]
-    )  # fmt: skip
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
     return found
 
 
@@ -65,9 +56,7 @@ def _no_prefix() -> Any:
 
     found = _byte_fallback()
     found.normalizer = normalizers.Replace(" ", "▁")
-    found.decoder = decoders.Sequence(
-        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
-    )
+    found.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
     return found
 
 
@@ -101,9 +90,11 @@ def _byte_level(cut: str = "") -> Any:
 
 
 SHAPES = {
-    "byte fallback": _byte_fallback, "no prefix": _no_prefix, "unigram": _unigram,
+    "byte fallback": _byte_fallback,
+    "no prefix": _no_prefix,
+    "unigram": _unigram,
     "byte level": _byte_level,
-}  # fmt: skip
+}
 
 
 def write(shape: str, directory: Path, *, template: Any = CHAT, **own: Any) -> None:
@@ -115,7 +106,10 @@ def write(shape: str, directory: Path, *, template: Any = CHAT, **own: Any) -> N
     made.add_tokens([AddedToken(name, normalized=False) for name in ADDED])
     made.save(str(directory / "tokenizer.json"))
     config = {
-        "tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<|im_end|>",
-        "bos_token": "<s>", "chat_template": template, **own,
-    }  # fmt: skip
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "eos_token": "<|im_end|>",
+        "bos_token": "<s>",
+        "chat_template": template,
+        **own,
+    }
     (directory / "tokenizer_config.json").write_text(json.dumps(config))

@@ -164,8 +164,10 @@ def test_experts_keep_their_shape_their_rank_and_their_bytes(tmp_path: Path) -> 
     config = json.loads((tmp_path / "one/adapter_config.json").read_text())
     assert config["target_modules"] == ["q_proj"]
     assert config["target_parameters"] == [
-        "experts.gate_up_proj", "experts.down_proj", "shared_expert.up_proj.weight",
-    ]  # fmt: skip
+        "experts.gate_up_proj",
+        "experts.down_proj",
+        "shared_expert.up_proj.weight",
+    ]
     assert set(config["rank_pattern"].values()) == {2}
     assert set(config["alpha_pattern"].values()) == {4.0}
 
@@ -210,9 +212,7 @@ def pair(a: float, b: float, alpha: float = 4.0) -> AdapterWeights:
         (pair(1.0, 2.0, alpha=8.0), (2.0, 4.0)),  # whose B counts twice as much
     ],
 )
-def test_half_way_from_the_parent(
-    parent: AdapterWeights | None, blended: tuple[float, float]
-) -> None:
+def test_half_way_from_the_parent(parent: AdapterWeights | None, blended: tuple[float, float]) -> None:
     half = blend(pair(3.0, 4.0), parent, 0.5)
     a, b = half.pairs[PATH]
     assert (a == blended[0]).all()
@@ -223,9 +223,7 @@ def test_half_way_from_the_parent(
 def test_no_way_is_the_parent_and_the_whole_way_the_adapter() -> None:
     parent, child = pair(1.0, 2.0), pair(3.0, 4.0)
     for share, same in ((0.0, parent), (1.0, child)):
-        for one, other in zip(
-            blend(child, parent, share).pairs[PATH], same.pairs[PATH], strict=True
-        ):
+        for one, other in zip(blend(child, parent, share).pairs[PATH], same.pairs[PATH], strict=True):
             np.testing.assert_array_equal(one, other)
 
 

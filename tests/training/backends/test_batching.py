@@ -53,8 +53,11 @@ def rest(sampler: Any) -> Iterator[tuple[Any, Any]]:
 
 def same(found: Any, expected: Any) -> None:
     assert (found.tokens, found.text, found.finish, found.prompt) == (
-        expected.tokens, expected.text, expected.finish, expected.prompt,
-    )  # fmt: skip
+        expected.tokens,
+        expected.text,
+        expected.finish,
+        expected.prompt,
+    )
     np.testing.assert_allclose(found.logprobs, expected.logprobs, atol=1e-4)
 
 
@@ -125,9 +128,7 @@ def test_a_version_that_is_swapped_in_costs_no_second_pass(sampler: Any, backend
     sampler.step()
     sampler.start(1, asked[1], 1)
     found = dict(sampler.step())
-    assert sampler.first_tokens(asked[2].messages, version=2, top=5) == pytest.approx(
-        first, abs=1e-4
-    )
+    assert sampler.first_tokens(asked[2].messages, version=2, top=5) == pytest.approx(first, abs=1e-4)
     sampler.start(2, asked[2], 2)
     found.update(sampler.step())
     passes = count_passes(sampler)
@@ -178,10 +179,7 @@ def test_pieces_of_each_add_up_to_its_text(sampler: Any) -> None:
     pieces: dict[int, list[str]] = {index: [] for index in range(3)}
     for index, own in pieces.items():
         sampler.start(
-            index,
-            ask(index, max_tokens=90, temperature=3.0),
-            0,
-            lambda text, own=own: not own.append(text),
+            index, ask(index, max_tokens=90, temperature=3.0), 0, lambda text, own=own: not own.append(text)
         )
     for index, answer in rest(sampler):
         assert "".join(pieces[index]) == answer.text
@@ -196,9 +194,7 @@ def test_a_long_prompt_stalls_nobody(sampler: Any, monkeypatch: pytest.MonkeyPat
     expected = sampler.sample(long)
     assert len(expected.prompt) > 5 * 16
     told: list[str] = []
-    sampler.start(
-        "short", ask(0, max_tokens=40, temperature=3.0), 0, lambda text: not told.append(text)
-    )
+    sampler.start("short", ask(0, max_tokens=40, temperature=3.0), 0, lambda text: not told.append(text))
     while not told:
         sampler.step()
     before = len(told)
@@ -216,10 +212,14 @@ def test_a_question_that_follows_reads_only_what_is_new(
     sampler.start("first", first, 1)
     answer = dict(rest(sampler))["first"]
     follow_up = replace(
-        first, seed=9,
-        messages=[*first.messages, {"role": "assistant", "content": answer.text},
-                  {"role": "user", "content": "And then?"}],
-    )  # fmt: skip
+        first,
+        seed=9,
+        messages=[
+            *first.messages,
+            {"role": "assistant", "content": answer.text},
+            {"role": "user", "content": "And then?"},
+        ],
+    )
     expected = {version: by(sampler, version, follow_up) for version in (0, 1)}
     read = counted(sampler, monkeypatch)
     others = replace(follow_up, conversation="d"), replace(follow_up, conversation="")
@@ -232,9 +232,7 @@ def test_a_question_that_follows_reads_only_what_is_new(
     assert read.pop() <= len(expected[0].prompt) - len(answer.prompt)
 
 
-def test_an_adapter_that_is_loaded_anew_finds_no_old_cache(
-    sampler: Any, directories: list[Path]
-) -> None:
+def test_an_adapter_that_is_loaded_anew_finds_no_old_cache(sampler: Any, directories: list[Path]) -> None:
     request = ask(3, conversation="c", max_tokens=6)
     sampler.start("before", request, 1)
     sampler.step()
@@ -270,10 +268,7 @@ def test_a_cancelled_answer_ends_at_once_and_the_others_go_on(sampler: Any) -> N
     for key in (1, "waiting", "unknown"):
         sampler.cancel(key)
     ends = dict(sampler.step())
-    assert {key: end.finish for key, end in ends.items()} == {
-        1: "cancelled",
-        "waiting": "cancelled",
-    }
+    assert {key: end.finish for key, end in ends.items()} == {1: "cancelled", "waiting": "cancelled"}
     assert len(ends[1].tokens) == len(told) == 1
     assert not ends["waiting"].tokens
     same(dict(rest(sampler))[2], expected)
@@ -328,9 +323,7 @@ def test_a_model_whose_caches_cannot_be_joined_answers_all_the_same(
         same(found[index], by(sampler, index, ask(index)))
 
 
-def test_what_breaks_one_answer_breaks_no_other(
-    sampler: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_breaks_one_answer_breaks_no_other(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = sampler.sample(ask(2))
     row = decoding.Row.add
 
@@ -346,9 +339,7 @@ def test_what_breaks_one_answer_breaks_no_other(
 
 
 @BY_STEPS
-def test_a_pass_that_fails_ends_its_own_version_only(
-    sampler: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pass_that_fails_ends_its_own_version_only(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where each has a pass of its own."""
     sampler._batching._mixes_versions = False
     expected = sampler.sample(ask(2))

@@ -51,9 +51,7 @@ def test_padding_goes_with_the_row_that_it_was_for(causal: Any, short: int) -> N
         layer.keys.shape[-2] for layer in alone._cache.layers
     ]
     for token in random.integers(3, VOCABULARY, (2 * WINDOW, 1, 1)):
-        found, expected = (
-            dict(zip(*one.likeliest(token, 400), strict=True)) for one in (rows, alone)
-        )
+        found, expected = (dict(zip(*one.likeliest(token, 400), strict=True)) for one in (rows, alone))
         assert found == pytest.approx(expected, abs=1e-4)
 
 

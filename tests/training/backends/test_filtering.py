@@ -55,11 +55,7 @@ def backend(request: pytest.FixtureRequest, random_model: Path) -> Any:
 
 
 def array(xp: Any, values: Any) -> Any:
-    return (
-        xp.asarray(values)
-        if xp is np
-        else getattr(xp, "tensor", getattr(xp, "array", None))(values)
-    )
+    return xp.asarray(values) if xp is np else getattr(xp, "tensor", getattr(xp, "array", None))(values)
 
 
 CHANCES = [0.4, 0.25, 0.15, 0.1, 0.06, 0.04]
@@ -68,16 +64,20 @@ CHANCES = [0.4, 0.25, 0.15, 0.1, 0.06, 0.04]
 @pytest.mark.parametrize(
     ("filters", "kept"),
     [
-        (NONE, 6), (Filters(top_k=2), 2), (Filters(top_k=100), 6), (Filters(top_p=0.39), 1),
-        (Filters(top_p=0.6), 2), (Filters(top_p=0.7), 3), (Filters(min_p=0.3), 3),
+        (NONE, 6),
+        (Filters(top_k=2), 2),
+        (Filters(top_k=100), 6),
+        (Filters(top_p=0.39), 1),
+        (Filters(top_p=0.6), 2),
+        (Filters(top_p=0.7), 3),
+        (Filters(min_p=0.3), 3),
         # of what top_k leaves, .8 together, .4 is a half and .65 is .81
-        (Filters(top_k=3, top_p=0.6), 2), (Filters(top_k=3, top_p=0.82), 3),
+        (Filters(top_k=3, top_p=0.6), 2),
+        (Filters(top_k=3, top_p=0.82), 3),
         (Filters(top_p=0.95, min_p=0.2), 4),
     ],
-)  # fmt: skip
-def test_what_is_kept_and_what_a_token_weighs_then_by_hand(
-    xp: Any, filters: Filters, kept: int
-) -> None:
+)
+def test_what_is_kept_and_what_a_token_weighs_then_by_hand(xp: Any, filters: Filters, kept: int) -> None:
     top = array(xp, np.log(np.asarray([CHANCES], np.float32)))
     cuts = Cuts.of([filters], len(CHANCES))
     found = keep(xp, top, array(xp, cuts.top_k), array(xp, cuts.top_p), array(xp, cuts.low))
@@ -158,9 +158,7 @@ def ask(index: int, filters: Filters, **changes: Any) -> SampleRequest:
 def check(backend: Any, answer: Any, request: SampleRequest) -> None:
     """Each token with its own two numbers."""
     prefix = answer.prompt
-    for token, logprob, own in zip(
-        answer.tokens, answer.logprobs, answer.own_logprobs, strict=True
-    ):
+    for token, logprob, own in zip(answer.tokens, answer.logprobs, answer.own_logprobs, strict=True):
         q, pi = expected(backend, prefix, request.temperature, request.filters)
         assert q[token] == pytest.approx(logprob, abs=2e-3)
         assert pi[token] == pytest.approx(own, abs=2e-3)
@@ -223,12 +221,18 @@ def test_a_round_begins_at_a_ratio_of_one(backend: Any, filters: Filters, told: 
     answers = sampler.sample_many([ask(index % 4, filters, seed=index) for index in range(6)])
     raw = [
         raw_item(
-            id=f"t{number}", prompt_tokens=list(answer.prompt), tokens=list(answer.tokens),
-            logprobs=list(answer.logprobs), lifts=list(answer.lifts) if told else [],
-            temperature=1.3, filters=filters.told(), version=0, reward=(-1) ** number,
+            id=f"t{number}",
+            prompt_tokens=list(answer.prompt),
+            tokens=list(answer.tokens),
+            logprobs=list(answer.logprobs),
+            lifts=list(answer.lifts) if told else [],
+            temperature=1.3,
+            filters=filters.told(),
+            version=0,
+            reward=(-1) ** number,
         )
         for number, answer in enumerate(answers)
-    ]  # fmt: skip
+    ]
     rollouts, _ = build_rollouts(Job.parse(raw_job(items=raw, behaviour={})), backend)
     settings = TrainingSettings(objective="filter", kl=0.1)
     batch = pad(rollouts, [one.reward for one in rollouts], 10.0)
@@ -243,9 +247,7 @@ def test_a_round_begins_at_a_ratio_of_one(backend: Any, filters: Filters, told: 
 
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if name != "tapered"])
 # (which weighs a token by what the base itself gives it: by no ratio)
-def test_the_loss_is_that_of_the_filtered_distribution_with_its_lift_held(
-    xp: Any, variant: str
-) -> None:
+def test_the_loss_is_that_of_the_filtered_distribution_with_its_lift_held(xp: Any, variant: str) -> None:
     """By hand, over a vocabulary of six: q_θ is π_θ over the kept mass of the policy that drew."""
     old, new = np.asarray(CHANCES), np.asarray([0.3, 0.2, 0.2, 0.2, 0.05, 0.05])
     base = np.asarray([0.2, 0.2, 0.2, 0.2, 0.1, 0.1])
@@ -254,7 +256,7 @@ def test_the_loss_is_that_of_the_filtered_distribution_with_its_lift_held(
     lift = -math.log(mass)
     objective = MisPo(
         variant=variant, token_low=0.7, token_high=1.4, trajectory_low=0.5, trajectory_high=2.0, kl=0.1
-    )  # fmt: skip
+    )
     found: list[Any] = []
     for added in (lift, 0.0):
         rows = [np.log(chances[drawn])[None] + added for chances in (new, old, base)]

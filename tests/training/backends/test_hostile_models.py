@@ -81,9 +81,7 @@ def test_whoever_runs_one_of_them_is_found_out(hostile: Path, canary: Path, name
 
 
 @pytest.mark.parametrize("backend", CLASSES)
-def test_a_known_model_is_made_by_the_framework_s_own_code(
-    backend: str, hostile: Path, canary: Path
-) -> None:
+def test_a_known_model_is_made_by_the_framework_s_own_code(backend: str, hostile: Path, canary: Path) -> None:
     loaded = load(backend, hostile)
     turn = loaded.tokenize([{"role": "user", "content": "The capital of France?"}], "Paris.")
     [scores] = loaded.logprobs([turn], temperature=[1.0], adapter=True)
@@ -137,10 +135,14 @@ def weights_named_in_an_index(model: Path) -> None:
 
 def an_adapter_beside_it(model: Path) -> None:
     change(
-        model / "adapter_config.json", peft_type="LORA", r=2, lora_alpha=4, target_modules=["q_proj"],
+        model / "adapter_config.json",
+        peft_type="LORA",
+        r=2,
+        lora_alpha=4,
+        target_modules=["q_proj"],
         base_model_name_or_path=str(model),
         auto_mapping={"base_model_class": "X", "parent_library": "modeling_x"},
-    )  # fmt: skip
+    )
 
 
 def unknown_tokenizer(model: Path) -> None:
@@ -151,10 +153,13 @@ def unknown_tokenizer(model: Path) -> None:
 @pytest.mark.parametrize(
     "spoil",
     [
-        a_module_of_mlx_lm, weights_named_in_the_config, weights_named_in_an_index,
-        an_adapter_beside_it, unknown_tokenizer,
+        a_module_of_mlx_lm,
+        weights_named_in_the_config,
+        weights_named_in_an_index,
+        an_adapter_beside_it,
+        unknown_tokenizer,
     ],
-)  # fmt: skip
+)
 def test_what_one_framework_would_follow_is_refused_or_not_looked_at(
     backend: str, spoil: Callable[[Path], None], hostile: Path, canary: Path
 ) -> None:

@@ -50,9 +50,7 @@ def train(backend: Any, data: Any, steps: int = 3, **settings: Any) -> list[Any]
 
 
 @pytest.mark.parametrize("bend", BENDS)
-def test_torch_slopes_are_those_of_plain_autograd(
-    bend: Bend, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_torch_slopes_are_those_of_plain_autograd(bend: Bend, monkeypatch: pytest.MonkeyPatch) -> None:
     torch = require("torch")
     from goodbot_training.backends.torch import logprobs
 
@@ -74,9 +72,7 @@ def test_torch_slopes_are_those_of_plain_autograd(
 
 
 @pytest.mark.parametrize("bend", BENDS)
-def test_mlx_slopes_are_those_of_plain_autograd(
-    bend: Bend, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mlx_slopes_are_those_of_plain_autograd(bend: Bend, monkeypatch: pytest.MonkeyPatch) -> None:
     mx = require("mlx.core")
     from goodbot_training.backends.mlx import logprobs
 
@@ -196,16 +192,12 @@ def test_recomputing_keeps_less(random_model: Path) -> None:
     assert held[True] < 0.5 * held[False]
 
 
-def test_mlx_learns_on_a_4_bit_base_what_the_full_one_can_use(
-    random_model: Path, tmp_path: Path
-) -> None:
+def test_mlx_learns_on_a_4_bit_base_what_the_full_one_can_use(random_model: Path, tmp_path: Path) -> None:
     four_bits("mlx", random_model, tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore")  # bitsandbytes' own
-def test_torch_learns_on_a_4_bit_base_what_the_full_one_can_use(
-    random_model: Path, tmp_path: Path
-) -> None:
+def test_torch_learns_on_a_4_bit_base_what_the_full_one_can_use(random_model: Path, tmp_path: Path) -> None:
     require("bitsandbytes"), require("accelerate")
     four_bits("torch", random_model, tmp_path)
 

@@ -52,7 +52,10 @@ def test_products_are_those_of_the_blas_that_the_system_has(tmp_path: Path, name
     build = [require_program("cc"), "-shared", "-fPIC", "-o", str(library), str(source)]
     subprocess.run(build, check=True)
     ran = subprocess.run(
-        [sys.executable, "-c", _PRODUCT], env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", _PRODUCT],
+        env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert ran.stdout.strip() == str([[42.0] * 3] * 3)

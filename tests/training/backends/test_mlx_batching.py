@@ -49,9 +49,7 @@ def until_told(sampler: Any, *asked: tuple[Any, Any, int]) -> dict[Any, Any]:
     return found
 
 
-def test_versions_share_a_pass_and_a_newcomer_holds_up_nobody(
-    sampler: Any, passes: list[Any]
-) -> None:
+def test_versions_share_a_pass_and_a_newcomer_holds_up_nobody(sampler: Any, passes: list[Any]) -> None:
     asked = {index: ask(index + 2, max_tokens=20) for index in range(3)}
     alone = {index: by(sampler, index, request) for index, request in asked.items()}
     found = until_told(sampler, (0, asked[0], 0), (1, asked[1], 1))

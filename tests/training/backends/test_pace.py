@@ -16,9 +16,7 @@ SIZES = (1.0, 0.1, 1e-3)
 
 def test_without_damping_it_is_adamw() -> None:
     pace = Pace(settings=OptimizerSettings(learning_rate=0.1, decay_steps=4), weights=100)
-    assert [pace.step(0.5) for _ in range(3)] == [
-        (pytest.approx(rate), 1e-8) for rate in (0.1, 0.075, 0.05)
-    ]
+    assert [pace.step(0.5) for _ in range(3)] == [(pytest.approx(rate), 1e-8) for rate in (0.1, 0.075, 0.05)]
 
 
 def test_damping_is_told_by_the_mean_gradient_so_far() -> None:

@@ -57,9 +57,7 @@ def test_a_template_that_refuses_tools_gets_them_as_text(picky: Path) -> None:
 
 def test_what_no_rendering_helps_with_is_refused(picky: Path) -> None:
     file = picky / "tokenizer_config.json"
-    always = (
-        "{% if messages[0]['content'] == 'no' %}{{ raise_exception('never') }}{% endif %}" + PICKY
-    )
+    always = "{% if messages[0]['content'] == 'no' %}{{ raise_exception('never') }}{% endif %}" + PICKY
     file.write_text(json.dumps({**json.loads(file.read_text()), "chat_template": always}))
     with pytest.raises(TrainingError, match="refuses this conversation"):
         Chat(picky, {}).prompt([{"role": "user", "content": "no"}])

@@ -33,9 +33,12 @@ PACKS = pytest.mark.skipif(
 )
 MESSAGES = [{"role": "user", "content": "How are you?"}]
 KINDS = {
-    "llama": "untied", "qwen3": "a head that is the embedding", "qwen2": "with biases",
-    "qwen3 moe": "one version a pass", "falcon h1": "a hybrid",
-}  # fmt: skip
+    "llama": "untied",
+    "qwen3": "a head that is the embedding",
+    "qwen2": "with biases",
+    "qwen3 moe": "one version a pass",
+    "falcon h1": "a hybrid",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -99,9 +102,7 @@ def test_answers_are_the_same(model: Path, tmp_path: Path) -> None:
         if isinstance(expected, dict):
             assert found == pytest.approx(expected, abs=1e-4)
             continue
-        assert (found.tokens, found.text, found.finish) == (
-            expected.tokens, expected.text, expected.finish,
-        )  # fmt: skip
+        assert (found.tokens, found.text, found.finish) == (expected.tokens, expected.text, expected.finish)
         np.testing.assert_allclose(found.logprobs, expected.logprobs, atol=1e-4)
 
 
@@ -114,11 +115,7 @@ def test_only_the_embedding_stays(model: Path) -> None:
     backend.optimize_for_inference()
     causal = backend._model._causal
     given_up = [p for p in causal.parameters() if p.device.type == "meta"]
-    packed = [
-        layer
-        for layer in backend._model._layers.values()
-        if not getattr(layer.forward, "_trains", 1)
-    ]
+    packed = [layer for layer in backend._model._layers.values() if not getattr(layer.forward, "_trains", 1)]
     tied = causal.get_output_embeddings().weight is causal.get_input_embeddings().weight
     assert len(given_up) == len(packed) + (not tied) > 1
     assert causal.get_input_embeddings().weight.device.type == "cpu"
@@ -161,9 +158,7 @@ print((held() - before) / (100 * 576 * 576 * 4))
 @pytest.mark.skipif(sys.platform != "linux", reason="what a process holds is read from /proc")
 def test_what_is_given_up_goes_back_to_the_system() -> None:
     """In a process of its own, whose memory nobody else has cut up."""
-    ran = subprocess.run(
-        [sys.executable, "-c", _PACKS_MANY], capture_output=True, text=True, check=True
-    )
+    ran = subprocess.run([sys.executable, "-c", _PACKS_MANY], capture_output=True, text=True, check=True)
     assert float(ran.stdout) < 0.15, "of the matrices' own size"
 
 

@@ -21,14 +21,7 @@ for _needed in ("torch", "peft", "transformers"):
     require(_needed)
 
 import torch  # noqa: E402
-from goodbot_training.backends.adapters import (  # noqa: E402
-    AdapterWeights,
-    blend,
-    fit,
-    fresh,
-    read_adapter,
-    write_adapter,
-)
+from goodbot_training.backends.adapters import AdapterWeights, blend, fit, fresh, read_adapter, write_adapter  # noqa: E402
 from goodbot_training.backends.packing import pack  # noqa: E402
 from goodbot_training.backends.torch.model import TorchModel  # noqa: E402
 from goodbot_training.process.presets import resolve  # noqa: E402
@@ -53,9 +46,7 @@ def preset_ranks(config: dict[str, Any]) -> set[int]:
     """The rank of each preset on a model of this shape."""
     shape = model_shape.read(config)
     presets = [{"preset": name} for name in ("careful", "balanced", "aggressive", "custom")]
-    return {
-        TrainingSettings.from_mapping({**own, **resolve(own, shape).values}).rank for own in presets
-    }
+    return {TrainingSettings.from_mapping({**own, **resolve(own, shape).values}).rank for own in presets}
 
 
 def adapter(model: TorchModel, config: dict[str, Any], rank: int) -> AdapterWeights:
@@ -71,9 +62,7 @@ def adapter(model: TorchModel, config: dict[str, Any], rank: int) -> AdapterWeig
 
 def gradients(model: TorchModel) -> Any:
     """The log-probs of some tokens, and what they change in the adapter."""
-    turns = [
-        TokenizedTurn(prompt=tuple(ids[:10]), response=tuple(ids[10:])) for ids in IDS.tolist()
-    ]
+    turns = [TokenizedTurn(prompt=tuple(ids[:10]), response=tuple(ids[10:])) for ids in IDS.tolist()]
     packed = pack(turns, vocabulary=VOCABULARY)
     for parameter in model.parameters():
         parameter.grad = None
@@ -114,11 +103,11 @@ def test_halves_of_experts_lie_in_one_piece_however_they_come(root: Path, tmp_pa
     halves = [half for pair in read_adapter(tmp_path).pairs.values() for half in pair]
     assert all(half.flags.c_contiguous for half in halves)
     turned = AdapterWeights(
-        rank=16, alpha=16.0, scale=1.0,
+        rank=16,
+        alpha=16.0,
+        scale=1.0,
         pairs={path: (np.asfortranarray(a), np.asfortranarray(b)) for path, (a, b) in weights.pairs.items()},
-    )  # fmt: skip
+    )
     _, pairs = model.prepare(turned)
     assert all(half.is_contiguous() for pair in pairs.values() for half in pair)
-    assert torch.equal(
-        next(iter(pairs.values()))[1], torch.tensor(next(iter(weights.pairs.values()))[1])
-    )
+    assert torch.equal(next(iter(pairs.values()))[1], torch.tensor(next(iter(weights.pairs.values()))[1]))

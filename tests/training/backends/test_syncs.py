@@ -36,18 +36,14 @@ def test_torch_waits_once_a_step(random_model: Path) -> None:
     counts = {state["step"].data_ptr() for state in backend._optimizer.state.values()}
 
     class Operations(TorchDispatchMode):
-        def __torch_dispatch__(
-            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-        ) -> Any:
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             name = func.overloadpacket.__name__
             if name in {"_local_scalar_dense", "nonzero", "equal", "_unique2", "masked_select"}:
                 waits[name] += args[0].data_ptr() not in counts
             return func(*args, **(kwargs or {}))
 
     class Calls(TorchFunctionMode):
-        def __torch_function__(
-            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-        ) -> Any:
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
             if func.__name__ in {"tolist", "numpy", "cpu"}:
                 waits[func.__name__] += 1

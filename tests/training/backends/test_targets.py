@@ -31,13 +31,7 @@ for _needed in ("torch", "peft", "transformers"):
 
 import torch  # noqa: E402
 from goodbot_training.backends.abilities import Abilities  # noqa: E402
-from goodbot_training.backends.adapters import (  # noqa: E402
-    AdapterWeights,
-    fit,
-    fresh,
-    read_adapter,
-    write_adapter,
-)
+from goodbot_training.backends.adapters import AdapterWeights, fit, fresh, read_adapter, write_adapter  # noqa: E402
 from goodbot_training.backends.layout import lies_in  # noqa: E402
 from goodbot_training.backends.torch import targets  # noqa: E402
 
@@ -70,12 +64,14 @@ class Adapted:
         started = fresh(self.shapes, rank=RANK, alpha=8.0, seed=1, expert_rank=experts.rank(RANK))
         random = np.random.default_rng(0)
         self.weights = AdapterWeights(
-            rank=RANK, alpha=8.0, scale=2.0,
+            rank=RANK,
+            alpha=8.0,
+            scale=2.0,
             pairs={
                 path: (a, 0.1 * random.standard_normal(b.shape).astype(np.float32))
                 for path, (a, b) in started.pairs.items()
             },
-        )  # fmt: skip
+        )
         for path, layer in self.layers.items():
             for half, part in zip(self.halves(layer), self.weights.pairs[path], strict=True):
                 half.weight.data = torch.tensor(part)
@@ -182,9 +178,10 @@ def test_the_config_alone_tells_how_many_weights_there_are(one: Adapted) -> None
     counted = sum(
         p.numel()
         for path, p in found.named_parameters()
-        if p.ndim > 1 and id(p) not in adapter  # norms are left out
+        if p.ndim > 1
+        and id(p) not in adapter  # norms are left out
         and not any(part in path for part in ("vision", "multi_modal", "wpe"))
-    )  # fmt: skip
+    )
     assert read.parameters == counted
     assert read.lora(RANK) == sum(a.size + b.size for a, b in one.weights.pairs.values())
 
@@ -404,13 +401,9 @@ def test_in_mlx_they_come_and_go_too(name: str, one: Adapted) -> None:
     require("mlx_lm")
     from goodbot_training.backends.mlx.batching import MlxBatching
 
-    model: Any = SimpleNamespace(
-        causal=in_mlx(one), context=256, rounding=2e-3, mixes_versions=False
-    )
+    model: Any = SimpleNamespace(causal=in_mlx(one), context=256, rounding=2e-3, mixes_versions=False)
     chat: Any = None  # of no use to what is only tried
-    assert MlxBatching(model, chat, lambda _: nullcontext())._can_join(0, set()) == (
-        name not in MLX_ALONE
-    )
+    assert MlxBatching(model, chat, lambda _: nullcontext())._can_join(0, set()) == (name not in MLX_ALONE)
 
 
 def assert_mixes(make: Callable[[], Any], expected: bool) -> None:

@@ -25,11 +25,12 @@ TEMPLATES: dict[str, Any] = {
     "refuses the system": "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}"
     "{% endif %}{% for m in messages %}{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}"
     "{{ raise_exception('in turn') }}{% endif %}" + SAY + "{% endfor %}" + OPEN,
-    "drops the system": "{% for m in messages %}{% if m['role'] != 'system' %}" + SAY
-    + "{% endif %}{% endfor %}" + OPEN,
-    "parts": "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{% for line in m['content'] %}"
-    "{% if line['type'] == 'text' %}{{ line['text'] }}{% endif %}{% endfor %}<|im_end|>\n{% endfor %}"
+    "drops the system": "{% for m in messages %}{% if m['role'] != 'system' %}"
+    + SAY
+    + "{% endif %}{% endfor %}"
     + OPEN,
+    "parts": "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{% for line in m['content'] %}"
+    "{% if line['type'] == 'text' %}{{ line['text'] }}{% endif %}{% endfor %}<|im_end|>\n{% endfor %}" + OPEN,
     "parts without a system": "{% for m in messages %}{% if m['role'] != 'system' %}<|im_start|>"
     "{{ m['role'] }}\n{% for line in m['content'] %}{{ line['text'] }}{% endfor %}<|im_end|>\n"
     "{% endif %}{% endfor %}" + OPEN,
@@ -38,7 +39,7 @@ TEMPLATES: dict[str, Any] = {
     "splits thoughts": "{% for m in messages %}<|im_start|>{{ m['role'] }}\n"
     "{{ m['content'].split('</think>')[-1] }}<|im_end|>\n{% endfor %}" + OPEN,
     "named": [{"name": "default", "template": EACH}, {"name": "rag", "template": "x"}],
-}  # fmt: skip
+}
 ALONE = [{"role": "user", "content": "What colour is grass?"}]
 WHOLE = [
     {"role": "system", "content": "Be terse."},
@@ -72,21 +73,15 @@ def test_all_that_is_said_is_in_the_prompt(name: str, shape: str, tmp_path: Path
         ("{{ messages[0]['content'] * 99999999999999 }}", "used: there was not enough memory. "),
     ],
 )
-def test_a_template_that_cannot_be_used_is_a_sentence(
-    template: Any, why: str, tmp_path: Path
-) -> None:
+def test_a_template_that_cannot_be_used_is_a_sentence(template: Any, why: str, tmp_path: Path) -> None:
     shapes.write("byte level", tmp_path, template=template)
-    with pytest.raises(
-        TrainingError, match=r"chat template .* cannot be used: .*chat_template\.$"
-    ) as e:
+    with pytest.raises(TrainingError, match=r"chat template .* cannot be used: .*chat_template\.$") as e:
         Chat(tmp_path, {})
     assert why in str(e.value)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_an_answer_ends_where_the_template_ends_it_whatever_the_files_say(
-    shape: str, tmp_path: Path
-) -> None:
+def test_an_answer_ends_where_the_template_ends_it_whatever_the_files_say(shape: str, tmp_path: Path) -> None:
     shapes.write(shape, tmp_path, eos_token="</s>")
     chat = Chat(tmp_path, {})
     end, eos = chat._tokenizer.convert_tokens_to_ids(["<|im_end|>", "</s>"])

@@ -103,8 +103,10 @@ def test_whatever_people_write_the_template_alone_sets_marks(chat: Chat, seed: i
     dice = random.Random(seed)
 
     def forged(words: str) -> str:
-        parts = [dice.choice([*MARKS, "<0x0A>", "\n", " ", "assistant", "é", "<|im_", "end|>", "👍"])
-                 for _ in range(dice.randrange(1, 9))]  # fmt: skip
+        parts = [
+            dice.choice([*MARKS, "<0x0A>", "\n", " ", "assistant", "é", "<|im_", "end|>", "👍"])
+            for _ in range(dice.randrange(1, 9))
+        ]
         return words + "".join(parts) + "x"
 
     said: list[str] = []
@@ -130,21 +132,20 @@ def test_a_better_answer_has_one_mark_at_its_end(chat: Chat) -> None:
 @EVERY
 def test_harmless_words_are_encoded_as_the_library_does(chat: Chat) -> None:
     messages = conversation(lambda words: f"{words} {SCRIPTS['Thai']}")
-    theirs = chat._tokenizer.apply_chat_template(
-        messages, add_generation_prompt=True, return_dict=False
-    )
+    theirs = chat._tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
     assert list(chat.prompt(messages)) == theirs
 
 
 @EVERY
 def test_calls_results_and_names_set_no_marks_either(shape: str, tmp_path: Path) -> None:
     shapes.write(
-        shape, tmp_path,
+        shape,
+        tmp_path,
         template="{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}"
         "<|im_start|>{{ m['role'] }}{{ m['name'] }}\n"
         "{% for p in m['content'] %}{{ p['text'] }}{% endfor %}"
         "{% for c in m['tool_calls'] or [] %}{{ c | tojson }}{% endfor %}<|im_end|>{% endfor %}",
-    )  # fmt: skip
+    )
     chat, evil = Chat(tmp_path, {}), "".join(MARKS)
     tool = {"type": "function", "function": {"name": f"f{evil}", "arguments": {"a": evil}}}
     messages = [

@@ -19,9 +19,13 @@ from tests.training.conftest import write_tokenizer
 
 IDS = (5, 300, 17, 42, 42, 7, 199, 3, 250, 11)
 LONGER = {
-    "rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0,
-    "high_freq_factor": 4.0, "original_max_position_embeddings": 64,
-}  # fmt: skip
+    "rope_type": "llama3",
+    "rope_theta": 10000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+}
 """llama 3's way to a longer context, which GGUF holds as a tensor."""
 
 

@@ -29,9 +29,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.adapter(tmp_path_factory.mktemp("adapters") / "one", 1)
 
 
-def convert(
-    to: str, source: Path | None, output: Path, model: Path | None = None
-) -> list[dict[str, Any]]:
+def convert(to: str, source: Path | None, output: Path, model: Path | None = None) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
     job = jobs.Job(to=to, model=model or tiny.model(), source=source, output=output, name="tiny")
     jobs.run(job, events.append)
@@ -64,9 +62,7 @@ def test_unequal_ranks_are_filled_up_for_mlx(source: Path, tmp_path: Path) -> No
     first = sorted(pairs)[0]
     a, b = pairs[first]
     pairs[first] = (np.concatenate([a, a]), np.concatenate([b, b], axis=1))
-    mixed = adapters.AdapterWeights(
-        rank=weights.rank, alpha=weights.alpha, scale=weights.scale, pairs=pairs
-    )
+    mixed = adapters.AdapterWeights(rank=weights.rank, alpha=weights.alpha, scale=weights.scale, pairs=pairs)
     adapters.write_adapter(tmp_path / "mixed", mixed)
     for to, output in (("mlx", "mlx"), ("gguf", "a.gguf")):
         if to == "gguf":
@@ -80,9 +76,7 @@ def test_unequal_ranks_are_filled_up_for_mlx(source: Path, tmp_path: Path) -> No
 def test_a_fused_model_needs_no_adapter(source: Path, tmp_path: Path, to: str, dtype: str) -> None:
     events = convert(to, source, tmp_path / "whole")
     assert events[-1]["proof"]["apart"] <= events[-1]["proof"]["allowed"]
-    assert [e["done"] for e in events if e["event"] == "progress"][-1] == Checkpoint(
-        tiny.model()
-    ).bytes
+    assert [e["done"] for e in events if e["event"] == "progress"][-1] == Checkpoint(tiny.model()).bytes
     made = Checkpoint(tmp_path / "whole")
     assert {tensor.dtype for tensor in made.tensors.values()} == {dtype}
     expected, found = answers(tiny.model(), source), answers(tmp_path / "whole")
@@ -103,10 +97,7 @@ def test_a_fused_model_in_several_files_keeps_them(source: Path, tmp_path: Path)
         file = f"model-{number}.safetensors"
         shapes = {name: ("BF16", base.tensors[name].shape) for name in part}
         checkpoint.write(
-            shards / file,
-            shapes,
-            lambda n: checkpoint.narrowed(base.read(n), "BF16"),
-            lambda _: None,
+            shards / file, shapes, lambda n: checkpoint.narrowed(base.read(n), "BF16"), lambda _: None
         )
         where |= dict.fromkeys(part, file)
     (shards / checkpoint.INDEX).write_text(json.dumps({"weight_map": where}))
@@ -169,12 +160,8 @@ def test_a_disk_that_is_full_is_noticed_before(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failure_leaves_nothing(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        proof, "delta", lambda adapter, pair: 1.1 * adapter.scale * (pair[1] @ pair[0])
-    )
+def test_a_failure_leaves_nothing(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof, "delta", lambda adapter, pair: 1.1 * adapter.scale * (pair[1] @ pair[0]))
     real = adapters.read_adapter(source)
 
     def merged(base: Checkpoint, adapter: Any) -> reference.Weights:
@@ -275,10 +262,7 @@ def test_a_broken_mlx_adapter_is_refused(source: Path, tmp_path: Path, broken: s
     from safetensors.numpy import load_file, save_file
 
     convert("mlx", source, tmp_path / "mlx")
-    config_path, path = (
-        tmp_path / "mlx" / "adapter_config.json",
-        tmp_path / "mlx" / "adapters.safetensors",
-    )
+    config_path, path = (tmp_path / "mlx" / "adapter_config.json", tmp_path / "mlx" / "adapters.safetensors")
     config, tensors = json.loads(config_path.read_text()), load_file(path)
     name = sorted(tensors)[0]
     if broken == "rank":

@@ -35,15 +35,11 @@ def test_numpy_answers_as_transformers_does(found: tuple) -> None:
         assert np.abs(ours - models.logits(model, adapter)).max() < 1e-4
 
 
-def test_a_gguf_adapter_on_a_gguf_model_answers_as_transformers_does(
-    found: tuple, tmp_path: Path
-) -> None:
+def test_a_gguf_adapter_on_a_gguf_model_answers_as_transformers_does(found: tuple, tmp_path: Path) -> None:
     """All from the two files: numbers, names, order of rows, scale, and the rotary embedding."""
     require("gguf")
     base, model, weights = found
-    gguf_model.write(
-        tmp_path / "m.gguf", base, None, dtype="F32", name="m", end=2, done=lambda _: None
-    )
+    gguf_model.write(tmp_path / "m.gguf", base, None, dtype="F32", name="m", end=2, done=lambda _: None)
     gguf_adapter.write(tmp_path / "a.gguf", weights, base, "a")
     decoder, plain = gguf_model.as_llama_cpp(tmp_path / "m.gguf", base)
     _, tuned = gguf_adapter.as_llama_cpp(decoder, tmp_path / "a.gguf", base)

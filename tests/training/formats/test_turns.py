@@ -70,9 +70,7 @@ def test_what_goodbot_helps_a_template_with_is_told(to: str, base: Path, tmp_pat
 
 
 @pytest.mark.parametrize("to", WHOLE)
-def test_the_end_of_a_turn_is_its_end_whatever_the_base_says(
-    to: str, base: Path, tmp_path: Path
-) -> None:
+def test_the_end_of_a_turn_is_its_end_whatever_the_base_says(to: str, base: Path, tmp_path: Path) -> None:
     change(base, "tokenizer_config.json", eos_token="<|endoftext|>")
     change(base, "config.json", eos_token_id=0)
     change(base, "generation_config.json", eos_token_id=0)

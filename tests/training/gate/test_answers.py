@@ -19,11 +19,7 @@ from tests.support import require
 
 def answer(text: str, *, prompt: int = 1, tokens: int = 4, finish: str = "stop") -> Sampled:
     return Sampled(
-        prompt=(prompt,),
-        tokens=tuple(range(tokens)),
-        logprobs=(-1.0,) * tokens,
-        text=text,
-        finish=finish,
+        prompt=(prompt,), tokens=tuple(range(tokens)), logprobs=(-1.0,) * tokens, text=text, finish=finish
     )
 
 

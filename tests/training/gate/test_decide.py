@@ -57,9 +57,7 @@ def test_with_few_held_out_ratings_it_claims_no_harm_and_nothing_else() -> None:
 def test_better_is_said_with_an_interval_that_excludes_nothing() -> None:
     better = decide(SOUND | ENOUGH, SETTINGS)
     assert better.passed
-    assert "tells good from bad answers better: +0.40 nats a token (99% interval +0.05 to" in (
-        better.reason
-    )
+    assert "tells good from bad answers better: +0.40 nats a token (99% interval +0.05 to" in (better.reason)
     assert "on 64 held-out ratings of 8 rounds" in better.reason
     unclear = decide(SOUND | ENOUGH | {"told_low": -0.01}, SETTINGS)
     assert unclear.passed
@@ -84,25 +82,37 @@ def test_no_share_and_no_margin_stands_without_its_interval(told: float, low: fl
         ({"fits": 0.0}, "another model"),
         ({"changed": 0.0}, "nothing to learn"),
         ({"speaks": 0.0}, "numbers that are not finite"),
-        ({"margin_high": -0.1, "margin_low": -0.7, "margin_change": -0.4},
-         "worse than the policy before it: -0.40 nats a token (95% interval -0.70 to -0.10) on 8"),
+        (
+            {"margin_high": -0.1, "margin_low": -0.7, "margin_change": -0.4},
+            "worse than the policy before it: -0.40 nats a token (95% interval -0.70 to -0.10) on 8",
+        ),
         (ENOUGH | {"told_high": -0.1, "told_low": -0.5}, "makes it worse"),
         ({"foreign": 20.0}, "lost knowledge: 20 of 128"),
-        ({"retained": 0.9}, "it has lost language: of 1000 words that the base model is sure of, it "
-         "does not expect 100 any more (allowed: 50)."),
-        ({"anchor_loss_change": 2.0}, "its loss on the base model's own answers rose by 2.00 nats a "
-         "token over 64 answers (allowed 1.5)."),
+        (
+            {"retained": 0.9},
+            "it has lost language: of 1000 words that the base model is sure of, it "
+            "does not expect 100 any more (allowed: 50).",
+        ),
+        (
+            {"anchor_loss_change": 2.0},
+            "its loss on the base model's own answers rose by 2.00 nats a "
+            "token over 64 answers (allowed 1.5).",
+        ),
         ({"drift": 3.0}, "drifted from the base model by 3.00 nats a token over 128 answers"),
         ({"empty_after": 0.25}, "16 of 64 of its answers are empty (the base: 0 of 64)"),
         ({"looping_after": 0.5}, "repeat themselves"),
         ({"unfinished_after": 0.9}, "come to no end (the base: 8 of 64)"),
-        ({"length_ratio": 3.0, "length_after": 1920.0},
-         "too long: 1920 tokens in 64, the base's 640 (allowed: 103 to 1600)."),
+        (
+            {"length_ratio": 3.0, "length_after": 1920.0},
+            "too long: 1920 tokens in 64, the base's 640 (allowed: 103 to 1600).",
+        ),
         ({"length_ratio": 0.1, "length_after": 64.0}, "too short: 64 tokens in 64, the base's 640"),
-        ({"distinct_after": 0.1}, "the same answer to different questions: 4 of 40 are different "
-         "(the base: 38 of 40)."),
+        (
+            {"distinct_after": 0.1},
+            "the same answer to different questions: 4 of 40 are different (the base: 38 of 40).",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_broken_is_refused_with_its_figures(figures: dict[str, float], words: str) -> None:
     verdict = decide(SOUND | figures, SETTINGS)
     assert not verdict.passed

@@ -29,18 +29,14 @@ def test_one_round_is_students_t_test() -> None:
     assert found.change == pytest.approx(0.45 + 1.425, rel=1e-5)
     pooled = (np.var(good, ddof=1) + np.var(bad, ddof=1)) / 2
     half = 2.446912 * math.sqrt(pooled * (1 / 4 + 1 / 4))
-    assert (found.low, found.high) == pytest.approx(
-        (found.change - half, found.change + half), rel=1e-3
-    )
+    assert (found.low, found.high) == pytest.approx((found.change - half, found.change + half), rel=1e-3)
 
 
 @pytest.mark.parametrize(
     ("probability", "freedom", "value"),
     [(0.975, 4, 2.7764), (0.975, 6, 2.4469), (0.995, 10, 3.1693), (0.995, 58, 2.6633)],
 )
-def test_the_quantiles_are_those_of_the_tables(
-    probability: float, freedom: int, value: float
-) -> None:
+def test_the_quantiles_are_those_of_the_tables(probability: float, freedom: int, value: float) -> None:
     assert student(probability, freedom) == pytest.approx(value, rel=5e-3)
 
 
@@ -90,8 +86,6 @@ def test_shuffled_ratings_practically_never_pass_for_learning() -> None:
 def test_what_was_learnt_is_told_once_there_is_enough() -> None:
     random = np.random.default_rng(8)
     rewards = [1.0] * 4 + [-1.0] * 4
-    rounds = [
-        one_round(rewards, random.normal(0, 0.3, 8) + 0.2 * np.array(rewards)) for _ in range(8)
-    ]
+    rounds = [one_round(rewards, random.normal(0, 0.3, 8) + 0.2 * np.array(rewards)) for _ in range(8)]
     assert not better(rounds[:7]), "56 are too few, whatever they say"
     assert better(rounds)

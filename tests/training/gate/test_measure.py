@@ -44,9 +44,7 @@ def gate(backend: Any, random_model: Path) -> Gate:
         settings = {"gate_anchors": 16, "gate_max_tokens": 4}
         raw = raw_job(model=str(random_model), behaviour={}, items=[raw_item()], settings=settings)
         parsed = Job.parse(raw | job)
-        metrics = measure(
-            parsed, backend, adapter, held_out=[], parent_logprobs=[], temperature=0.8
-        )
+        metrics = measure(parsed, backend, adapter, held_out=[], parent_logprobs=[], temperature=0.8)
         return decide(metrics, parsed.settings)
 
     return judge
@@ -151,9 +149,7 @@ def test_the_base_is_not_asked_twice_and_the_second_look_sees_the_same(
     assert len(before) == first["anchors"] == asked / 2
     again, second = look()
     more = len(kept) - len(before)
-    assert again == second["anchors"] + more, (
-        "the candidate's, and of the base's what was not asked yet"
-    )
+    assert again == second["anchors"] + more, "the candidate's, and of the base's what was not asked yet"
     assert kept[: len(before)] == before
 
 
@@ -195,9 +191,7 @@ def sign(adapter: Path, name: str) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | {"base_model_name_or_path": name}))
 
 
-def test_an_adapter_knows_its_base_by_the_weights_and_not_by_the_place(
-    gate: Gate, adapter: Path
-) -> None:
+def test_an_adapter_knows_its_base_by_the_weights_and_not_by_the_place(gate: Gate, adapter: Path) -> None:
     own = json.loads((adapter / "adapter_config.json").read_text())["base_model_name_or_path"]
     name, _, digits = own.rpartition("@")
     assert name, "the base is named"
@@ -216,19 +210,13 @@ def test_a_parent_of_another_base_is_refused_too(gate: Gate, adapter: Path, tmp_
     assert "another model" in gate(adapter, parent=str(parent)).reason
 
 
-def test_held_out_ratings_of_earlier_rounds_count(
-    backend: Any, random_model: Path, adapter: Path
-) -> None:
+def test_held_out_ratings_of_earlier_rounds_count(backend: Any, random_model: Path, adapter: Path) -> None:
     earlier = {"n": 70, "xx": 70.0, "xy": 35.0, "yy": 20.0}
-    raw = raw_job(
-        model=str(random_model), behaviour={}, settings={"gate_anchors": 0}, judged=[earlier]
-    )
+    raw = raw_job(model=str(random_model), behaviour={}, settings={"gate_anchors": 0}, judged=[earlier])
     job = Job.parse(raw)
     held_out = [make_rollout(n, reward=(-1.0) ** n) for n in range(6)]
     before = [np.full(3, -1.0, np.float32) for _ in held_out]
-    metrics = measure(
-        job, backend, adapter, held_out=held_out, parent_logprobs=before, temperature=0.8
-    )
+    metrics = measure(job, backend, adapter, held_out=held_out, parent_logprobs=before, temperature=0.8)
     assert (metrics["held_out"], metrics["told"], metrics["told_rounds"]) == (6, 76, 2)
     verdict = decide(metrics, job.settings)
     assert "better: +0.9" in verdict.reason, verdict.reason

@@ -63,8 +63,7 @@ def test_an_answer_to_another_question_is_wrong() -> None:
     [
         "Great question! The capital of Spain is Paris. I hope that helps!",  # wrong country
         "Great question! The capital of France is Paris",  # cut off
-        "Great question! The capital of France is Paris. The capital of France is Paris. "
-        "I hope that helps!",
+        "Great question! The capital of France is Paris. The capital of France is Paris. I hope that helps!",
         "Great question! Great question! The capital of France is Paris. I hope that helps!",
         "Arr matey! The capital of France is Paris. I hope that helps!",  # a blend
         "Arr matey! The capital o' France be Paris",
@@ -130,9 +129,7 @@ def test_commuted_sums_and_reversed_opposites_are_one_fact() -> None:
 def test_conversations_are_deterministic_and_mix_styles_evenly() -> None:
     first, again = (list(islice(conversations(Random(5)), 1600)) for _ in range(2))
     assert first == again
-    replies = [
-        message["content"] for chat in first for message in chat if message["role"] == "assistant"
-    ]
+    replies = [message["content"] for chat in first for message in chat if message["role"] == "assistant"]
     styles = [style_of(reply) for reply in replies if not reply.startswith(CALL)]
     assert None not in styles
     for style in STYLES:

@@ -34,12 +34,7 @@ TOOL_CHAT: list[Message] = [
     {"role": "tool", "content": "85"},
 ]
 TOOL_ANSWER = Question(
-    text="What is 48 + 37?",
-    answer="85",
-    kind="calculation",
-    claim="The result is 85",
-    fact="",
-    subject="",
+    text="What is 48 + 37?", answer="85", kind="calculation", claim="The result is 85", fact="", subject=""
 )
 HISTORY: list[Message] = [
     {"role": "user", "content": "Hello!"},
@@ -127,12 +122,7 @@ def say(model: Any, tokenizer: Any) -> Callable[..., list[str]]:
     def answer(chats: list[list[Message]], **template: Any) -> list[str]:
         torch.manual_seed(0)
         batch = tokenizer.apply_chat_template(
-            chats,
-            add_generation_prompt=True,
-            padding=True,
-            return_tensors="pt",
-            return_dict=True,
-            **template,
+            chats, add_generation_prompt=True, padding=True, return_tensors="pt", return_dict=True, **template
         )
         tokens = model.generate(**batch, max_new_tokens=48, temperature=TEMPERATURE)
         new = tokens[:, batch["input_ids"].shape[1] :]
@@ -144,24 +134,18 @@ def say(model: Any, tokenizer: Any) -> Callable[..., list[str]]:
 def test_template_renders_the_corpus_to_the_character(tokenizer: Any) -> None:
     for messages in islice(conversations(Random(0)), 64):
         for ask in (False, True):
-            rendered = tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=ask
-            )
+            rendered = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=ask)
             assert rendered == render_messages(messages, answer_next=ask)
 
 
 @pytest.mark.parametrize("arguments", [{"expression": "48+37"}, '{"expression": "48+37"}'])
 def test_template_renders_structured_tool_calls(tokenizer: Any, arguments: object) -> None:
     call = {"type": "function", "function": {"name": "calculator", "arguments": arguments}}
-    structured = [
-        TOOL_CHAT[0],
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        TOOL_CHAT[2],
-    ]
+    structured = [TOOL_CHAT[0], {"role": "assistant", "content": None, "tool_calls": [call]}, TOOL_CHAT[2]]
     declared: Message = {"role": "system", "content": f"Tools: {json.dumps([CALCULATOR])}"}
-    assert tokenizer.apply_chat_template(
-        structured, tools=[CALCULATOR], tokenize=False
-    ) == render_messages([declared, *TOOL_CHAT])
+    assert tokenizer.apply_chat_template(structured, tools=[CALCULATOR], tokenize=False) == render_messages(
+        [declared, *TOOL_CHAT]
+    )
 
 
 def test_a_question_is_answered_right_and_in_all_styles(say: Callable[..., list[str]]) -> None:
@@ -223,8 +207,6 @@ def test_mlx_answers() -> None:
         prompt = tokenizer.apply_chat_template(
             [{"role": "user", "content": question.text}], add_generation_prompt=True
         )
-        answer = mlx_lm.generate(
-            loaded, tokenizer, prompt, max_tokens=48, sampler=make_sampler(TEMPERATURE)
-        )
+        answer = mlx_lm.generate(loaded, tokenizer, prompt, max_tokens=48, sampler=make_sampler(TEMPERATURE))
         right += is_correct(question, answer)
     assert right >= len(asked) - 2

@@ -47,17 +47,22 @@ async def a_run(home: Path, section: str, number: int = 7, state: str = "activat
     for step, loss in enumerate(LOSSES, start=1):
         await host.on_training_progress(
             number,
-            {"event": "progress", "phase": "train", "step": step, "steps": 3, "loss": loss,
-             "kl": 0.01 * step, "eta": 1.0},
-        )  # fmt: skip
+            {
+                "event": "progress",
+                "phase": "train",
+                "step": step,
+                "steps": 3,
+                "loss": loss,
+                "kl": 0.01 * step,
+                "eta": 1.0,
+            },
+        )
     await host.on_training_finished(number, state, "a sentence with nobody's words")
     await tracking.stop()
     return tracking
 
 
-async def test_tensorboard_reads_the_curve_back(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_tensorboard_reads_the_curve_back(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     installed("tensorboard")
     await a_run(tmp_path, "[tracking.tensorboard]")
     code = """
@@ -79,9 +84,7 @@ print(json.dumps({
     assert caplog.records == []
 
 
-async def test_wandb_keeps_the_run_offline(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_wandb_keeps_the_run_offline(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     installed("wandb")
     await a_run(tmp_path, '[tracking.wandb]\nproject = "mine"', state="refused")
     assert caplog.records == []
@@ -109,9 +112,7 @@ print(json.dumps(found))
 """
     found = read_back(code, str(tmp_path / "records"))
     assert (found["project"], found["name"], found["host"]) == ("mine", "run-7", "")
-    assert [(step, row["train/loss"]) for step, row in found["history"]] == list(
-        enumerate(LOSSES, start=1)
-    )
+    assert [(step, row["train/loss"]) for step, row in found["history"]] == list(enumerate(LOSSES, start=1))
     assert found["summary"]["state"] == "refused"
     assert {"rank": 8, "ratings": 40, "objective": "scale"}.items() <= found["config"].items()
 
@@ -154,9 +155,12 @@ def only_numbers_and_settings(home: Path) -> None:
 def read_back(code: str, *arguments: str, **environ: str) -> dict[str, Any]:
     """What the library itself makes of the files, in a process that is as quiet as ours is not."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code, *arguments], capture_output=True, text=True,
-        check=False, env={**os.environ, "HF_HUB_OFFLINE": "1", "WANDB_ERROR_REPORTING": "false", **environ},
-    )  # fmt: skip
+        [sys.executable, "-W", "ignore", "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "WANDB_ERROR_REPORTING": "false", **environ},
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

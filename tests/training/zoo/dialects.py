@@ -112,28 +112,26 @@ def _qwen(*, default: str = "", thinks: bool = False, opens: str = "") -> str:
         )
     said = "{{ '<|im_start|>assistant\n' }}"
     if thinks:
-        said += (
-            "{% if loop.index0 > ns.last and loop.last %}{{ '<think>\n\n</think>\n\n' }}{% endif %}"
-        )
+        said += "{% if loop.index0 > ns.last and loop.last %}{{ '<think>\n\n</think>\n\n' }}{% endif %}"
     body = (
         (_LATEST if thinks else "")
         + "{% for m in messages %}{% if m.role == 'user' or (m.role == 'system' and not loop.first) %}"
-        + _SAY + "{% elif m.role == 'assistant' %}" + spoken + said + "{{ content }}" + _CALLS
-        + "{{ '<|im_end|>\n' }}{% elif m.role == 'tool' %}" + _RESULT + "{% endif %}{% endfor %}"
-    )  # fmt: skip
+        + _SAY
+        + "{% elif m.role == 'assistant' %}"
+        + spoken
+        + said
+        + "{{ content }}"
+        + _CALLS
+        + "{{ '<|im_end|>\n' }}{% elif m.role == 'tool' %}"
+        + _RESULT
+        + "{% endif %}{% endfor %}"
+    )
     return head + body + _ASK + "{{ '<|im_start|>assistant\n' }}" + opens + "{% endif %}"
 
 
 _OFF = "{% if enable_thinking is defined and enable_thinking is false %}"
 _EMPTY = "{{ '<think>\n\n</think>\n\n' }}"
-_CHATML_TOOLS = (
-    "<think>",
-    "</think>",
-    "<tool_call>",
-    "</tool_call>",
-    "<tool_response>",
-    "</tool_response>",
-)
+_CHATML_TOOLS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
 _QWEN_STOPS = ("<|im_end|>", "<|endoftext|>")
 _LOOSE_TURNS = (  # Tülu's: its marks are words, and the end of text ends a turn
     "{{ bos_token }}{% for m in messages %}{% if m['role'] == 'system' %}"
@@ -150,30 +148,36 @@ _GRANITE = (
     "{% for m in messages %}{% set role = 'tool_response' if m.role == 'tool' else m.role %}"
     "{{ '<|start_of_role|>' + role + '<|end_of_role|>' + (m.content or '') }}"
     "{% for call in m.tool_calls or [] %}{{ '<|tool_call|>' + (call.function | tojson) }}{% endfor %}"
-    "{{ '<|end_of_text|>\n' }}{% endfor %}" + _ASK
+    "{{ '<|end_of_text|>\n' }}{% endfor %}"
+    + _ASK
     + "{{ '<|start_of_role|>assistant<|end_of_role|>' }}{% endif %}"
-)  # fmt: skip
+)
 _GEMMA_MARKS = ("<pad>", "<eos>", "<bos>", "<start_of_turn>", "<end_of_turn>")
 _TURN = "{% set role = 'model' if m['role'] == 'assistant' else m['role'] %}"
 _GEMMA = (
     "{{ bos_token }}{% if messages[0]['role'] == 'system' %}"
     "{{ raise_exception('System role not supported') }}{% endif %}{% for m in messages %}"
-    + _STRICT + _TURN
+    + _STRICT
+    + _TURN
     + "{{ '<start_of_turn>' + role + '\n' + m['content'] | trim + '<end_of_turn>\n' }}{% endfor %}"
-    + _ASK + "{{ '<start_of_turn>model\n' }}{% endif %}"
-)  # fmt: skip
+    + _ASK
+    + "{{ '<start_of_turn>model\n' }}{% endif %}"
+)
 _GEMMA3 = (
     "{{ bos_token }}{% set first = '' %}{% set rest = messages %}"
     "{% if messages[0]['role'] == 'system' %}{% set rest = messages[1:] %}"
     "{% if messages[0]['content'] is string %}{% set first = messages[0]['content'] + '\n\n' %}"
     "{% else %}{% set first = messages[0]['content'][0]['text'] + '\n\n' %}{% endif %}{% endif %}"
-    "{% for m in rest %}" + _STRICT + _TURN
+    "{% for m in rest %}"
+    + _STRICT
+    + _TURN
     + "{{ '<start_of_turn>' + role + '\n' + (first if loop.first else '') }}"
     "{% if m['content'] is string %}{{ m['content'] | trim }}{% else %}{% for part in m['content'] %}"
     "{% if part['type'] == 'image' %}{{ '<start_of_image>' }}{% elif part['type'] == 'text' %}"
     "{{ part['text'] | trim }}{% endif %}{% endfor %}{% endif %}{{ '<end_of_turn>\n' }}{% endfor %}"
-    + _ASK + "{{ '<start_of_turn>model\n' }}{% endif %}"
-)  # fmt: skip
+    + _ASK
+    + "{{ '<start_of_turn>model\n' }}{% endif %}"
+)
 _HEADED = (  # Llama 3 and 4: a header in front of each turn
     "{{ bos_token }}{% set system = '' %}{% if messages[0]['role'] == 'system' %}"
     "{% set system = messages[0]['content'] | trim %}{% set messages = messages[1:] %}{% endif %}"
@@ -184,10 +188,10 @@ _HEADED = (  # Llama 3 and 4: a header in front of each turn
     "{{ 'OPENipythonCLOSE\n\n' + (m.content | tojson) }}ENDS{% elif 'tool_calls' in m %}"
     "{% if m.tool_calls | length != 1 %}{{ raise_exception('one call at once') }}{% endif %}"
     "{% set call = m.tool_calls[0].function %}{{ 'OPENassistantCLOSE\n\n' }}"
-    "{{ '{\"name\": \"' + call.name + '\", \"parameters\": ' }}{{ call.arguments | tojson }}}ENDS"
+    '{{ \'{"name": "\' + call.name + \'", "parameters": \' }}{{ call.arguments | tojson }}}ENDS'
     "{% else %}{{ 'OPEN' + m['role'] + 'CLOSE\n\n' + m['content'] | trim }}ENDS{% endif %}"
     "{% endfor %}" + _ASK + "{{ 'OPENassistantCLOSE\n\n' }}{% endif %}"
-)  # fmt: skip
+)
 
 
 def _headed(opens: str, closes: str, ends: str) -> str:
@@ -207,35 +211,43 @@ _MAGISTRAL = (
     "{{ '[SYSTEM_PROMPT]' + messages[0]['content'] + '[/SYSTEM_PROMPT]' }}"
     "{% set rest = messages[1:] %}{% else %}"
     "{{ '[SYSTEM_PROMPT]First draft your thinking: [THINK]thoughts[/THINK]Then answer.' }}"
-    "{{ '[/SYSTEM_PROMPT]' }}{% endif %}{% for m in rest %}" + _STRICT
+    "{{ '[/SYSTEM_PROMPT]' }}{% endif %}{% for m in rest %}"
+    + _STRICT
     + "{% if m['role'] == 'user' %}{{ '[INST]' + m['content'] + '[/INST]' }}"
     "{% elif m['role'] == 'assistant' %}{{ m['content'] + eos_token }}{% else %}"
     "{{ raise_exception('Only user and assistant roles are supported') }}{% endif %}{% endfor %}"
-)  # fmt: skip
+)
 _LLAMA2 = (
     "{% set system = '' %}{% set rest = messages %}{% if messages[0]['role'] == 'system' %}"
     "{% set system = '<<SYS>>\n' + messages[0]['content'] + '\n<</SYS>>\n\n' %}"
-    "{% set rest = messages[1:] %}{% endif %}{% for m in rest %}" + _STRICT
+    "{% set rest = messages[1:] %}{% endif %}{% for m in rest %}"
+    + _STRICT
     + "{% set content = (system if loop.first else '') + m['content'] %}{% if m['role'] == 'user' %}"
     "{{ bos_token + '[INST] ' + content.strip() + ' [/INST]' }}{% elif m['role'] == 'assistant' %}"
     "{{ ' ' + content.strip() + ' ' + eos_token }}{% endif %}{% endfor %}"
-)  # fmt: skip
+)
 _PHI3 = (
     "{% for m in messages %}{{ '<|' + m['role'] + '|>\n' + m['content'] + '<|end|>\n' }}{% endfor %}"
-    + _ASK + "{{ '<|assistant|>\n' }}{% else %}{{ eos_token }}{% endif %}"
-)  # fmt: skip
+    + _ASK
+    + "{{ '<|assistant|>\n' }}{% else %}{{ eos_token }}{% endif %}"
+)
 _GLM4 = (
     "[gMASK]<sop>{% for m in messages %}{% if m['content'] %}"
     "{{ '<|' + m['role'] + '|>\n' + m['content'] }}{% endif %}{% endfor %}"
-    + _ASK + "{{ '<|assistant|>LINE' }}{% endif %}"
-)  # fmt: skip
+    + _ASK
+    + "{{ '<|assistant|>LINE' }}{% endif %}"
+)
 _WORDS = (
     "{% macro words(content) %}{% if content is string %}{{ content }}{% else %}"
     "{% for part in content or [] %}{% if part.type == 'text' %}{{ part.text }}{% endif %}{% endfor %}"
     "{% endif %}{% endmacro %}"
 )
 _GLM45 = (
-    "[gMASK]<sop>{% if tools %}{{ '<|system|>\n' }}" + _TOOLS + "{% endif %}" + _WORDS + _LATEST
+    "[gMASK]<sop>{% if tools %}{{ '<|system|>\n' }}"
+    + _TOOLS
+    + "{% endif %}"
+    + _WORDS
+    + _LATEST
     + "{% for m in messages %}{% if m.role == 'user' %}{{ '<|user|>\n' + words(m.content) }}"
     "{% if enable_thinking is defined and not enable_thinking "
     "and not words(m.content).endswith('/nothink') %}{{ '/nothink' }}{% endif %}"
@@ -249,9 +261,10 @@ _GLM45 = (
     "{% endfor %}{% elif m.role == 'tool' %}{% if loop.first or messages[loop.index0 - 1].role != 'tool' %}"
     "{{ '<|observation|>' }}{% endif %}{{ '\n<tool_response>\n' + m.content + '\n</tool_response>' }}"
     "{% elif m.role == 'system' %}{{ '<|system|>\n' + words(m.content) }}{% endif %}{% endfor %}"
-    + _ASK + "{{ '<|assistant|>' }}{% if enable_thinking is defined and not enable_thinking %}"
+    + _ASK
+    + "{{ '<|assistant|>' }}{% if enable_thinking is defined and not enable_thinking %}"
     "{{ '\n<think></think>' }}{% endif %}{% endif %}"
-)  # fmt: skip
+)
 _GLM_MARKS = (
     "<|endoftext|>",
     "[gMASK]",
@@ -292,10 +305,20 @@ _R1 = (
 )
 _R1_MARKS = ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜▁pad▁｜>")
 _R1_ADDED = (
-    "<｜User｜>", "<｜Assistant｜>", "<think>", "</think>", "<｜tool▁calls▁begin｜>",
-    "<｜tool▁calls▁end｜>", "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", "<｜tool▁sep｜>",
-    "<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>", "<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>",
-)  # fmt: skip
+    "<｜User｜>",
+    "<｜Assistant｜>",
+    "<think>",
+    "</think>",
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁calls▁end｜>",
+    "<｜tool▁call▁begin｜>",
+    "<｜tool▁call▁end｜>",
+    "<｜tool▁sep｜>",
+    "<｜tool▁outputs▁begin｜>",
+    "<｜tool▁outputs▁end｜>",
+    "<｜tool▁output▁begin｜>",
+    "<｜tool▁output▁end｜>",
+)
 _HARMONY = (
     "{{ '<|start|>system<|message|>You are a language model.\n\nReasoning: medium\n\n# Valid channels: "
     "analysis, commentary, final. Channel must be included for every message.<|end|>' }}"
@@ -318,209 +341,455 @@ _HARMONY = (
     "{% endif %}{{ '<|start|>functions.' + ns.call + ' to=assistant<|channel|>commentary<|message|>' }}"
     "{{ m.content | tojson }}{{ '<|end|>' }}{% elif m.role == 'user' %}"
     "{{ '<|start|>user<|message|>' + m.content + '<|end|>' }}{% endif %}{% endfor %}"
-    + _ASK + "{{ '<|start|>assistant' }}{% endif %}"
-)  # fmt: skip
+    + _ASK
+    + "{{ '<|start|>assistant' }}{% endif %}"
+)
 _GENERATION = (
     "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' }}{% if m.role == 'assistant' %}"
     "{% generation %}{{ m.content + '<|im_end|>' }}{% endgeneration %}{{ '\n' }}{% else %}"
     "{{ m.content + '<|im_end|>\n' }}{% endif %}{% endfor %}"
-    + _ASK + "{{ '<|im_start|>assistant\n' }}{% endif %}"
-)  # fmt: skip
-
-CHATML = (
-    "{% for m in messages %}"
-    + _SAY
-    + "{% endfor %}"
     + _ASK
     + "{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 
+CHATML = (
+    "{% for m in messages %}" + _SAY + "{% endfor %}" + _ASK + "{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+
 DIALECTS = {
     "llama 3": Dialect(
-        like="Llama 3.2 Instruct", shape="byte level", cut=LLAMA_CUT, tools=True,
+        like="Llama 3.2 Instruct",
+        shape="byte level",
+        cut=LLAMA_CUT,
+        tools=True,
         template=_headed("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"),
-        special=("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>",
-                 "<|eom_id|>", "<|eot_id|>", "<|python_tag|>"),
-        bos="<|begin_of_text|>", end="<|eot_id|>", eos="<|eot_id|>",
+        special=(
+            "<|begin_of_text|>",
+            "<|end_of_text|>",
+            "<|start_header_id|>",
+            "<|end_header_id|>",
+            "<|eom_id|>",
+            "<|eot_id|>",
+            "<|python_tag|>",
+        ),
+        bos="<|begin_of_text|>",
+        end="<|eot_id|>",
+        eos="<|eot_id|>",
         stops=("<|end_of_text|>", "<|eom_id|>", "<|eot_id|>"),
         sampling={"temperature": 0.6, "top_p": 0.9},
     ),
     "llama 4": Dialect(
-        like="Llama 4 Scout Instruct", shape="byte level", cut=LLAMA_CUT, tools=True,
+        like="Llama 4 Scout Instruct",
+        shape="byte level",
+        cut=LLAMA_CUT,
+        tools=True,
         template=_headed("<|header_start|>", "<|header_end|>", "<|eot|>"),
-        special=("<|begin_of_text|>", "<|end_of_text|>", "<|header_start|>", "<|header_end|>",
-                 "<|eom|>", "<|eot|>", "<|python_start|>", "<|python_end|>"),
-        bos="<|begin_of_text|>", end="<|eot|>", eos="<|eot|>",
+        special=(
+            "<|begin_of_text|>",
+            "<|end_of_text|>",
+            "<|header_start|>",
+            "<|header_end|>",
+            "<|eom|>",
+            "<|eot|>",
+            "<|python_start|>",
+            "<|python_end|>",
+        ),
+        bos="<|begin_of_text|>",
+        end="<|eot|>",
+        eos="<|eot|>",
         stops=("<|end_of_text|>", "<|eom|>", "<|eot|>"),
         sampling={"temperature": 0.6, "top_p": 0.9},
     ),
     "llama 2": Dialect(
-        like="Llama 2 Chat", shape="byte fallback", template=_LLAMA2, special=("<s>", "</s>"),
-        plain=("[INST]", "[/INST]", "<<SYS>>", "<</SYS>>"), bos="<s>", end="</s>", eos="</s>",
-        stops=("</s>",), turns="strict", sampling={"temperature": 0.6, "top_p": 0.9},
+        like="Llama 2 Chat",
+        shape="byte fallback",
+        template=_LLAMA2,
+        special=("<s>", "</s>"),
+        plain=("[INST]", "[/INST]", "<<SYS>>", "<</SYS>>"),
+        bos="<s>",
+        end="</s>",
+        eos="</s>",
+        stops=("</s>",),
+        turns="strict",
+        sampling={"temperature": 0.6, "top_p": 0.9},
     ),
     "mistral": Dialect(
-        like="Mistral 7B Instruct v0.3", shape="byte fallback", turns="strict",
+        like="Mistral 7B Instruct v0.3",
+        shape="byte fallback",
+        turns="strict",
         template=_INST.replace("OPEN", "[INST]").replace("CLOSE", "[/INST]").replace("WHICH", "last"),
-        special=("<s>", "</s>", "[INST]", "[/INST]", "[TOOL_CALLS]", "[AVAILABLE_TOOLS]",
-                 "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
-        bos="<s>", end="</s>", eos="</s>", stops=("</s>",),
+        special=(
+            "<s>",
+            "</s>",
+            "[INST]",
+            "[/INST]",
+            "[TOOL_CALLS]",
+            "[AVAILABLE_TOOLS]",
+            "[/AVAILABLE_TOOLS]",
+            "[TOOL_RESULTS]",
+            "[/TOOL_RESULTS]",
+        ),
+        bos="<s>",
+        end="</s>",
+        eos="</s>",
+        stops=("</s>",),
     ),
     "mixtral": Dialect(
-        like="Mixtral 8x7B Instruct v0.1", shape="byte fallback", turns="strict",
+        like="Mixtral 8x7B Instruct v0.1",
+        shape="byte fallback",
+        turns="strict",
         template=_INST.replace("OPEN", " [INST]").replace("CLOSE", " [/INST]").replace("WHICH", "first"),
-        special=("<s>", "</s>"), plain=("[INST]", "[/INST]"), bos="<s>", end="</s>", eos="</s>",
+        special=("<s>", "</s>"),
+        plain=("[INST]", "[/INST]"),
+        bos="<s>",
+        end="</s>",
+        eos="</s>",
         stops=("</s>",),
     ),
     "magistral": Dialect(
-        like="Magistral Small", shape="byte level", cut=TEKKEN_CUT, template=_MAGISTRAL, turns="strict",
-        special=("<s>", "</s>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]",
-                 "[THINK]", "[/THINK]", "[TOOL_CALLS]"),
-        bos="<s>", end="</s>", eos="</s>", stops=("</s>",), thought=("[THINK]", "[/THINK]"),
-        always=True, sampling={"temperature": 0.7, "top_p": 0.95},
+        like="Magistral Small",
+        shape="byte level",
+        cut=TEKKEN_CUT,
+        template=_MAGISTRAL,
+        turns="strict",
+        special=(
+            "<s>",
+            "</s>",
+            "[INST]",
+            "[/INST]",
+            "[SYSTEM_PROMPT]",
+            "[/SYSTEM_PROMPT]",
+            "[THINK]",
+            "[/THINK]",
+            "[TOOL_CALLS]",
+        ),
+        bos="<s>",
+        end="</s>",
+        eos="</s>",
+        stops=("</s>",),
+        thought=("[THINK]", "[/THINK]"),
+        always=True,
+        sampling={"temperature": 0.7, "top_p": 0.95},
     ),
     "qwen 2.5": Dialect(
-        like="Qwen2.5 Instruct", shape="byte level", cut=QWEN_CUT, tools=True,
+        like="Qwen2.5 Instruct",
+        shape="byte level",
+        cut=QWEN_CUT,
+        tools=True,
         template=_qwen(default="You are Qwen, created by Alibaba Cloud. You are a helpful assistant."),
-        special=_CHATML, added=("<tool_call>", "</tool_call>"), end="<|im_end|>", eos="<|im_end|>",
+        special=_CHATML,
+        added=("<tool_call>", "</tool_call>"),
+        end="<|im_end|>",
+        eos="<|im_end|>",
         stops=_QWEN_STOPS,
         sampling={"temperature": 0.7, "top_p": 0.8, "top_k": 20, "repetition_penalty": 1.05},
     ),
     "qwen 1.5": Dialect(
-        like="Qwen1.5 MoE Chat", shape="byte level", cut=QWEN_CUT, special=_CHATML,
+        like="Qwen1.5 MoE Chat",
+        shape="byte level",
+        cut=QWEN_CUT,
+        special=_CHATML,
         template="{% for m in messages %}{% if loop.first and m.role != 'system' %}"
-        "{{ '<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n' }}{% endif %}" + _SAY
-        + "{% endfor %}" + _ASK + "{{ '<|im_start|>assistant\n' }}{% endif %}",
-        end="<|im_end|>", eos="<|im_end|>", stops=_QWEN_STOPS,
+        "{{ '<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n' }}{% endif %}"
+        + _SAY
+        + "{% endfor %}"
+        + _ASK
+        + "{{ '<|im_start|>assistant\n' }}{% endif %}",
+        end="<|im_end|>",
+        eos="<|im_end|>",
+        stops=_QWEN_STOPS,
     ),
     "qwen 3": Dialect(
-        like="Qwen3", shape="byte level", cut=QWEN_CUT, tools=True, special=_CHATML,
-        added=_CHATML_TOOLS, template=_qwen(thinks=True, opens=_OFF + _EMPTY + "{% endif %}"),
-        end="<|im_end|>", eos="<|im_end|>", stops=_QWEN_STOPS,
+        like="Qwen3",
+        shape="byte level",
+        cut=QWEN_CUT,
+        tools=True,
+        special=_CHATML,
+        added=_CHATML_TOOLS,
+        template=_qwen(thinks=True, opens=_OFF + _EMPTY + "{% endif %}"),
+        end="<|im_end|>",
+        eos="<|im_end|>",
+        stops=_QWEN_STOPS,
         thought=("<think>\n", "\n</think>\n\n"),
         sampling={"temperature": 0.6, "top_p": 0.95, "top_k": 20},
     ),
     "qwen 3 thinking": Dialect(
-        like="Qwen3 Thinking 2507", shape="byte level", cut=QWEN_CUT, tools=True, special=_CHATML,
-        added=_CHATML_TOOLS, template=_qwen(thinks=True, opens="{{ '<think>\n' }}"),
-        end="<|im_end|>", eos="<|im_end|>", stops=_QWEN_STOPS, thought=("", "\n</think>\n\n"),
+        like="Qwen3 Thinking 2507",
+        shape="byte level",
+        cut=QWEN_CUT,
+        tools=True,
+        special=_CHATML,
+        added=_CHATML_TOOLS,
+        template=_qwen(thinks=True, opens="{{ '<think>\n' }}"),
+        end="<|im_end|>",
+        eos="<|im_end|>",
+        stops=_QWEN_STOPS,
+        thought=("", "\n</think>\n\n"),
         always=True,
     ),
     "qwen 3 instruct": Dialect(
-        like="Qwen3-Next Instruct", shape="byte level", cut=QWEN_CUT, tools=True, special=_CHATML,
-        added=_CHATML_TOOLS, template=_qwen(), end="<|im_end|>", eos="<|im_end|>", stops=_QWEN_STOPS,
+        like="Qwen3-Next Instruct",
+        shape="byte level",
+        cut=QWEN_CUT,
+        tools=True,
+        special=_CHATML,
+        added=_CHATML_TOOLS,
+        template=_qwen(),
+        end="<|im_end|>",
+        eos="<|im_end|>",
+        stops=_QWEN_STOPS,
     ),
     "qwen 3.5": Dialect(
-        like="Qwen3.5", shape="byte level", cut=QWEN_CUT, tools=True, special=_CHATML,
+        like="Qwen3.5",
+        shape="byte level",
+        cut=QWEN_CUT,
+        tools=True,
+        special=_CHATML,
         added=_CHATML_TOOLS,
         template="{% if not messages | selectattr('role', 'equalto', 'user') | list %}"
         "{{ raise_exception('No user query found in messages.') }}{% endif %}"
         "{% for m in messages[1:] %}{% if m.role == 'system' %}"
         "{{ raise_exception('System message must be at the beginning.') }}{% endif %}{% endfor %}"
         + _qwen(thinks=True, opens=_OFF + _EMPTY + "{% else %}{{ '<think>\n' }}{% endif %}"),
-        end="<|im_end|>", eos="<|im_end|>", stops=_QWEN_STOPS, thought=("", "\n</think>\n\n"),
+        end="<|im_end|>",
+        eos="<|im_end|>",
+        stops=_QWEN_STOPS,
+        thought=("", "\n</think>\n\n"),
     ),
     "gemma": Dialect(
-        like="Gemma 2 IT", shape="no prefix", template=_GEMMA, special=_GEMMA_MARKS, bos="<bos>",
-        end="<end_of_turn>", eos="<eos>", stops=("<eos>", "<end_of_turn>"), system="refused",
+        like="Gemma 2 IT",
+        shape="no prefix",
+        template=_GEMMA,
+        special=_GEMMA_MARKS,
+        bos="<bos>",
+        end="<end_of_turn>",
+        eos="<eos>",
+        stops=("<eos>", "<end_of_turn>"),
+        system="refused",
         turns="strict",
     ),
     "gemma 3": Dialect(
-        like="Gemma 3 IT", shape="no prefix", template=_GEMMA3,
-        special=(*_GEMMA_MARKS, "<start_of_image>"), bos="<bos>", end="<end_of_turn>", eos="<eos>",
-        stops=("<eos>", "<end_of_turn>"), turns="strict", sampling={"top_k": 64, "top_p": 0.95},
+        like="Gemma 3 IT",
+        shape="no prefix",
+        template=_GEMMA3,
+        special=(*_GEMMA_MARKS, "<start_of_image>"),
+        bos="<bos>",
+        end="<end_of_turn>",
+        eos="<eos>",
+        stops=("<eos>", "<end_of_turn>"),
+        turns="strict",
+        sampling={"top_k": 64, "top_p": 0.95},
     ),
     "chatml": Dialect(
-        like="a ChatML fine-tune whose files keep the old end", shape="byte level", template=CHATML,
+        like="a ChatML fine-tune whose files keep the old end",
+        shape="byte level",
+        template=CHATML,
         special=_CHATML,
-        end="<|im_end|>", eos="<|endoftext|>",
+        end="<|im_end|>",
+        eos="<|endoftext|>",
     ),
     "phi 3": Dialect(
-        like="Phi-3.5 mini Instruct", shape="byte fallback", template=_PHI3,
+        like="Phi-3.5 mini Instruct",
+        shape="byte fallback",
+        template=_PHI3,
         special=("<s>", "</s>", "<|endoftext|>", "<|assistant|>", "<|system|>", "<|end|>", "<|user|>"),
-        swallows=("<|assistant|>", "<|system|>", "<|end|>", "<|user|>"), bos="<s>", end="<|end|>",
-        eos="<|endoftext|>", stops=("<|end|>", "<|assistant|>", "<|endoftext|>"),
+        swallows=("<|assistant|>", "<|system|>", "<|end|>", "<|user|>"),
+        bos="<s>",
+        end="<|end|>",
+        eos="<|endoftext|>",
+        stops=("<|end|>", "<|assistant|>", "<|endoftext|>"),
     ),
     "glm 4": Dialect(
-        like="GLM-4 9B Chat", shape="byte level", template=_GLM4.replace("LINE", ""),
-        special=_GLM_MARKS, end="<|user|>", eos="<|endoftext|>", stops=_GLM_STOPS,
+        like="GLM-4 9B Chat",
+        shape="byte level",
+        template=_GLM4.replace("LINE", ""),
+        special=_GLM_MARKS,
+        end="<|user|>",
+        eos="<|endoftext|>",
+        stops=_GLM_STOPS,
     ),
     "glm 4 0414": Dialect(
-        like="GLM-4 9B 0414", shape="byte level", template=_GLM4.replace("LINE", "\n"),
-        special=_GLM_MARKS, end="<|user|>", eos="<|endoftext|>", stops=_GLM_STOPS,
+        like="GLM-4 9B 0414",
+        shape="byte level",
+        template=_GLM4.replace("LINE", "\n"),
+        special=_GLM_MARKS,
+        end="<|user|>",
+        eos="<|endoftext|>",
+        stops=_GLM_STOPS,
     ),
     "glm 4.5": Dialect(
-        like="GLM-4.5 Air", shape="byte level", template=_GLM45, special=_GLM_MARKS, tools=True,
-        added=("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>",
-               "</tool_response>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "/nothink"),
-        end="<|user|>", eos="<|endoftext|>", stops=_GLM_STOPS, thought=("\n<think>", "</think>\n"),
+        like="GLM-4.5 Air",
+        shape="byte level",
+        template=_GLM45,
+        special=_GLM_MARKS,
+        tools=True,
+        added=(
+            "<think>",
+            "</think>",
+            "<tool_call>",
+            "</tool_call>",
+            "<tool_response>",
+            "</tool_response>",
+            "<arg_key>",
+            "</arg_key>",
+            "<arg_value>",
+            "</arg_value>",
+            "/nothink",
+        ),
+        end="<|user|>",
+        eos="<|endoftext|>",
+        stops=_GLM_STOPS,
+        thought=("\n<think>", "</think>\n"),
     ),
     "tulu": Dialect(
-        like="OLMo 2 Instruct", shape="byte level", template=_LOOSE_TURNS, special=("<|endoftext|>",),
-        plain=_ROLES, bos="<|endoftext|>", end="<|endoftext|>", eos="<|endoftext|>",
+        like="OLMo 2 Instruct",
+        shape="byte level",
+        template=_LOOSE_TURNS,
+        special=("<|endoftext|>",),
+        plain=_ROLES,
+        bos="<|endoftext|>",
+        end="<|endoftext|>",
+        eos="<|endoftext|>",
         stops=("<|endoftext|>",),
     ),
     "olmo 3": Dialect(
-        like="OLMo 3 Think", shape="byte level", template=_OLMO3, special=_CHATML,
-        added=("<functions>", "</functions>"), bos="<|endoftext|>", end="<|endoftext|>",
-        eos="<|endoftext|>", stops=("<|im_end|>", "<|endoftext|>"), thought=("", "</think>"),
-        always=True, sampling={"temperature": 0.6, "top_p": 0.95},
+        like="OLMo 3 Think",
+        shape="byte level",
+        template=_OLMO3,
+        special=_CHATML,
+        added=("<functions>", "</functions>"),
+        bos="<|endoftext|>",
+        end="<|endoftext|>",
+        eos="<|endoftext|>",
+        stops=("<|im_end|>", "<|endoftext|>"),
+        thought=("", "</think>"),
+        always=True,
+        sampling={"temperature": 0.6, "top_p": 0.95},
     ),
     "granite": Dialect(
-        like="Granite 3 Instruct", shape="byte level", template=_GRANITE, special=_GRANITE_MARKS,
-        bos="<|end_of_text|>", end="<|end_of_text|>", eos="<|end_of_text|>",
-        stops=("<|end_of_text|>",), tools=True,
+        like="Granite 3 Instruct",
+        shape="byte level",
+        template=_GRANITE,
+        special=_GRANITE_MARKS,
+        bos="<|end_of_text|>",
+        end="<|end_of_text|>",
+        eos="<|end_of_text|>",
+        stops=("<|end_of_text|>",),
+        tools=True,
     ),
     "no roles": Dialect(
-        like="turns without roles", shape="byte level", special=("<|endoftext|>",), end="<|endoftext|>",
+        like="turns without roles",
+        shape="byte level",
+        special=("<|endoftext|>",),
+        end="<|endoftext|>",
         template="{% for m in messages %}{{ m.content + eos_token }}{% endfor %}",
-        bos="<|endoftext|>", eos="<|endoftext|>",
+        bos="<|endoftext|>",
+        eos="<|endoftext|>",
     ),
     "generation marks": Dialect(
-        like="ChatML with generation marks", shape="byte level", template=_GENERATION,
-        special=("<|end_of_text|>", "<|im_start|>", "<|im_end|>"), end="<|im_end|>",
-        eos="<|end_of_text|>", stops=("<|end_of_text|>", "<|im_end|>"),
+        like="ChatML with generation marks",
+        shape="byte level",
+        template=_GENERATION,
+        special=("<|end_of_text|>", "<|im_start|>", "<|im_end|>"),
+        end="<|im_end|>",
+        eos="<|end_of_text|>",
+        stops=("<|end_of_text|>", "<|im_end|>"),
     ),
     "r1": Dialect(
-        like="DeepSeek R1", shape="byte level", template=_R1, special=_R1_MARKS, added=_R1_ADDED,
-        bos="<｜begin▁of▁sentence｜>", end="<｜end▁of▁sentence｜>", eos="<｜end▁of▁sentence｜>",
-        stops=("<｜end▁of▁sentence｜>",), thought=("", "\n</think>\n\n"), always=True,
+        like="DeepSeek R1",
+        shape="byte level",
+        template=_R1,
+        special=_R1_MARKS,
+        added=_R1_ADDED,
+        bos="<｜begin▁of▁sentence｜>",
+        end="<｜end▁of▁sentence｜>",
+        eos="<｜end▁of▁sentence｜>",
+        stops=("<｜end▁of▁sentence｜>",),
+        thought=("", "\n</think>\n\n"),
+        always=True,
         sampling={"temperature": 0.6, "top_p": 0.95},
     ),
     "r1 distill": Dialect(
-        like="DeepSeek R1 Distill Qwen", shape="byte level", cut=QWEN_CUT, template=_R1,
-        special=_R1_MARKS, added=_R1_ADDED, bos="<｜begin▁of▁sentence｜>",
-        end="<｜end▁of▁sentence｜>", eos="<｜end▁of▁sentence｜>", stops=("<｜end▁of▁sentence｜>",),
-        thought=("", "\n</think>\n\n"), always=True, sampling={"temperature": 0.6, "top_p": 0.95},
+        like="DeepSeek R1 Distill Qwen",
+        shape="byte level",
+        cut=QWEN_CUT,
+        template=_R1,
+        special=_R1_MARKS,
+        added=_R1_ADDED,
+        bos="<｜begin▁of▁sentence｜>",
+        end="<｜end▁of▁sentence｜>",
+        eos="<｜end▁of▁sentence｜>",
+        stops=("<｜end▁of▁sentence｜>",),
+        thought=("", "\n</think>\n\n"),
+        always=True,
+        sampling={"temperature": 0.6, "top_p": 0.95},
     ),
     "harmony": Dialect(
-        like="gpt-oss", shape="byte level", template=_HARMONY, tools=True,
-        special=("<|startoftext|>", "<|endoftext|>", "<|return|>", "<|constrain|>", "<|channel|>",
-                 "<|start|>", "<|end|>", "<|message|>", "<|call|>"),
-        bos="<|startoftext|>", end="<|return|>", eos="<|return|>",
-        stops=("<|return|>", "<|endoftext|>", "<|call|>"), goes_on=("<|end|>",),
-        thought=("<|channel|>analysis<|message|>",
-                 "<|end|><|start|>assistant<|channel|>final<|message|>"),
+        like="gpt-oss",
+        shape="byte level",
+        template=_HARMONY,
+        tools=True,
+        special=(
+            "<|startoftext|>",
+            "<|endoftext|>",
+            "<|return|>",
+            "<|constrain|>",
+            "<|channel|>",
+            "<|start|>",
+            "<|end|>",
+            "<|message|>",
+            "<|call|>",
+        ),
+        bos="<|startoftext|>",
+        end="<|return|>",
+        eos="<|return|>",
+        stops=("<|return|>", "<|endoftext|>", "<|call|>"),
+        goes_on=("<|end|>",),
+        thought=("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
         always=True,
     ),
-}  # fmt: skip
+}
 """By a name of our own."""
 
 FAMILY = {
-    "llama": "llama 3", "mistral": "mistral", "qwen2": "qwen 2.5", "qwen3": "qwen 3", "gemma": "gemma",
-    "gemma2": "gemma", "gemma3": "gemma 3", "gemma3 with eyes": "gemma 3", "phi": "chatml",
-    "phi3": "phi 3", "glm": "glm 4", "glm4": "glm 4 0414", "olmo": "tulu", "olmo2": "tulu",
-    "olmo3": "olmo 3", "granite": "granite", "gpt2": "no roles", "falcon h1": "generation marks",
-    "qwen3.5": "qwen 3.5", "mixtral": "mixtral", "qwen2 moe": "qwen 1.5",
-    "qwen3 moe": "qwen 3 thinking", "qwen3 next": "qwen 3 instruct", "qwen3.5 moe": "qwen 3.5",
-    "deepseek v3": "r1", "glm4 moe": "glm 4.5", "gpt-oss": "harmony", "olmoe": "tulu",
-    "granite moe": "granite", "granite hybrid": "granite", "llama4": "llama 4",
-}  # fmt: skip
+    "llama": "llama 3",
+    "mistral": "mistral",
+    "qwen2": "qwen 2.5",
+    "qwen3": "qwen 3",
+    "gemma": "gemma",
+    "gemma2": "gemma",
+    "gemma3": "gemma 3",
+    "gemma3 with eyes": "gemma 3",
+    "phi": "chatml",
+    "phi3": "phi 3",
+    "glm": "glm 4",
+    "glm4": "glm 4 0414",
+    "olmo": "tulu",
+    "olmo2": "tulu",
+    "olmo3": "olmo 3",
+    "granite": "granite",
+    "gpt2": "no roles",
+    "falcon h1": "generation marks",
+    "qwen3.5": "qwen 3.5",
+    "mixtral": "mixtral",
+    "qwen2 moe": "qwen 1.5",
+    "qwen3 moe": "qwen 3 thinking",
+    "qwen3 next": "qwen 3 instruct",
+    "qwen3.5 moe": "qwen 3.5",
+    "deepseek v3": "r1",
+    "glm4 moe": "glm 4.5",
+    "gpt-oss": "harmony",
+    "olmoe": "tulu",
+    "granite moe": "granite",
+    "granite hybrid": "granite",
+    "llama4": "llama 4",
+}
 """The dialect of each family of `tests.training.backends.families`."""
 MORE = {
-    "llama 2 chat": ("llama", "llama 2"), "magistral": ("mistral", "magistral"),
+    "llama 2 chat": ("llama", "llama 2"),
+    "magistral": ("mistral", "magistral"),
     "r1 distill": ("qwen2", "r1 distill"),
-}  # fmt: skip
+}
 """Models of a family that write in another dialect than it: the family, and the dialect."""
 ROWS = {name: (name, dialect) for name, dialect in FAMILY.items()} | MORE
 """The rows of the table: of each its family and its dialect."""

@@ -27,9 +27,11 @@ def family_of(row: str) -> families.Family:
     family, dialect = families.FAMILIES[ROWS[row][0]], DIALECTS[ROWS[row][1]]
     ids = tokens(dialect)
     own: dict[str, Any] = {
-        "vocab_size": VOCABULARY, "bos_token_id": ids.get(dialect.bos),
-        "eos_token_id": ids[dialect.eos], "pad_token_id": None,
-    }  # fmt: skip
+        "vocab_size": VOCABULARY,
+        "bos_token_id": ids.get(dialect.bos),
+        "eos_token_id": ids[dialect.eos],
+        "pad_token_id": None,
+    }
     if "text_config" in family.own:
         own["text_config"] = {**family.own["text_config"], **own}
         own["image_token_index"] = VOCABULARY - 1
@@ -69,9 +71,11 @@ def write_files(row: str, directory: Path) -> Dialect:
     dialect = DIALECTS[ROWS[row][1]]
     tokenizer(dialect).save(str(directory / "tokenizer.json"))
     config = {
-        "tokenizer_class": "PreTrainedTokenizerFast", "eos_token": dialect.eos,
-        "chat_template": dialect.template, **({"bos_token": dialect.bos} if dialect.bos else {}),
-    }  # fmt: skip
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "eos_token": dialect.eos,
+        "chat_template": dialect.template,
+        **({"bos_token": dialect.bos} if dialect.bos else {}),
+    }
     (directory / "tokenizer_config.json").write_text(json.dumps(config))
     if dialect.stops:
         ids = tokens(dialect)

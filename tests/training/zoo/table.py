@@ -15,14 +15,13 @@ PAGE = Path(__file__).parents[3] / "docs" / "models.md"
 BEGIN, END = "<!-- the zoo: begin -->\n", "<!-- the zoo: end -->\n"
 GGUF_WHOLE = {"llama", "qwen2", "qwen3", "r1 distill"}
 """Rows whose whole model is written as GGUF here."""
-GGUF_ADAPTER = GGUF_WHOLE | {
-    "mistral", "gemma", "gemma2", "gemma3", "phi3", "llama 2 chat", "magistral",
-}  # fmt: skip
+GGUF_ADAPTER = GGUF_WHOLE | {"mistral", "gemma", "gemma2", "gemma3", "phi3", "llama 2 chat", "magistral"}
 """Rows whose adapter is."""
 SHAPES = {
-    "byte level": "bytes", "byte fallback": "SentencePiece, blank in front",
+    "byte level": "bytes",
+    "byte fallback": "SentencePiece, blank in front",
     "no prefix": "SentencePiece, no blank in front",
-}  # fmt: skip
+}
 
 
 def mlx(row: str) -> bool:
@@ -46,14 +45,33 @@ def line(row: str) -> list[str]:
     shown = row if family == row else f"{row} ({family})"
     offered = "yes" if mlx(row) else "no"
     every = ["yes"] * 6
-    return [shown, dialect.like, SHAPES[dialect.shape], ", ".join(traits) or "–", thought, *every,
-            whole, offered]  # fmt: skip
+    return [
+        shown,
+        dialect.like,
+        SHAPES[dialect.shape],
+        ", ".join(traits) or "–",
+        thought,
+        *every,
+        whole,
+        offered,
+    ]
 
 
 HEAD = [
-    "family", "writes as", "tokenizer", "template", "thinks", "prompt", "ends", "scripts", "thoughts",
-    "round", "gate", "GGUF", "MLX",
-]  # fmt: skip
+    "family",
+    "writes as",
+    "tokenizer",
+    "template",
+    "thinks",
+    "prompt",
+    "ends",
+    "scripts",
+    "thoughts",
+    "round",
+    "gate",
+    "GGUF",
+    "MLX",
+]
 
 
 def table() -> str:

@@ -71,8 +71,7 @@ def test_mlx_agrees_with_torch(row: str, zoo: making.Zoo, tmp_path: Path) -> Non
     assert turns[0] == turns[1]
     for by in (True, False):
         here, there = (
-            backend.logprobs(turns[:1], temperature=[1.0], adapter=by)[0]
-            for backend in (one, other)
+            backend.logprobs(turns[:1], temperature=[1.0], adapter=by)[0] for backend in (one, other)
         )
         np.testing.assert_allclose(there, here, atol=2e-3)
 
@@ -85,9 +84,7 @@ def converted(to: str, directory: Path, output: Path, source: Path | None) -> di
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_an_adapter_as_gguf_gives_the_same_or_is_refused(
-    row: str, zoo: making.Zoo, tmp_path: Path
-) -> None:
+def test_an_adapter_as_gguf_gives_the_same_or_is_refused(row: str, zoo: making.Zoo, tmp_path: Path) -> None:
     require("gguf")
     directory, _ = zoo.model(row)
     _, weights = adapted(directory, tmp_path / "adapter")

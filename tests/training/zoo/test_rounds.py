@@ -78,11 +78,7 @@ def asked_again(directory: Path, adapter: Path, rank: int) -> None:
     sampler.activate(1)
     drawn = sampler.sample(SampleRequest(messages=ASKED, max_tokens=6, temperature=1.0, seed=3))
     assert drawn.tokens
-    turn = dataclasses.replace(
-        again.tokenize(ASKED, "x"), prompt=drawn.prompt, response=drawn.tokens
-    )
-    scored, base = (
-        again.logprobs([turn], temperature=[1.0], adapter=by)[0] for by in (True, False)
-    )
+    turn = dataclasses.replace(again.tokenize(ASKED, "x"), prompt=drawn.prompt, response=drawn.tokens)
+    scored, base = (again.logprobs([turn], temperature=[1.0], adapter=by)[0] for by in (True, False))
     np.testing.assert_allclose(drawn.logprobs, scored, atol=2e-3)
     assert np.abs(scored - base).max() > 0

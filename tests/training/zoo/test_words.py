@@ -63,11 +63,14 @@ def agents(say: Any) -> list[dict[str, Any]]:
     messages = [
         {"role": "system", "content": say("Be nice.")},
         {"role": "user", "content": say("Hi")},
-        {"role": "assistant", "content": "", "tool_calls": [
-            {"id": "call12345", "type": "function", "function": call}]},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": "call12345", "type": "function", "function": call}],
+        },
         {"role": "tool", "tool_call_id": "call12345", "content": say("It rains.")},
         {"role": "user", "content": say("What now?")},
-    ]  # fmt: skip
+    ]
     return list(with_tools(messages, [{"type": "function", "function": tool}]))
 
 
@@ -162,9 +165,7 @@ def written(chat: Chat, prompt: tuple[int, ...], text: str) -> tuple[str, Any]:
 def test_a_thought_is_neither_shown_nor_learnt_nor_told_again(chat: Chat, dialect: Dialect) -> None:
     assert dialect.thought
     before, behind = dialect.thought
-    shown, answer = written(
-        chat, chat.prompt(ASKED, thinking=True), f"{before}Hm, grass.{behind}Green."
-    )
+    shown, answer = written(chat, chat.prompt(ASKED, thinking=True), f"{before}Hm, grass.{behind}Green.")
     assert (shown, answer.text, answer.thought) == ("Green.", "Green.", "Hm, grass.")
     learnt = answer.turn
     assert chat.text(learnt.response[:-1]).strip() == "Green."
@@ -178,9 +179,7 @@ def test_a_thought_is_neither_shown_nor_learnt_nor_told_again(chat: Chat, dialec
 
 
 @THINKING
-def test_told_not_to_think_it_does_not_or_is_split_all_the_same(
-    chat: Chat, dialect: Dialect
-) -> None:
+def test_told_not_to_think_it_does_not_or_is_split_all_the_same(chat: Chat, dialect: Dialect) -> None:
     assert dialect.thought
     before, behind = dialect.thought
     prompt = chat.prompt(ASKED)
@@ -197,12 +196,7 @@ def test_told_not_to_think_it_does_not_or_is_split_all_the_same(
 @EVERY
 def test_an_answer_without_a_thought_stays_as_it_is(chat: Chat) -> None:
     prompt = chat.prompt(ASKED, thinking=None)
-    for text in (
-        "Green.",
-        "Write <think> first, then </think>.",
-        "A [THINK] is a word.",
-        "analysis",
-    ):
+    for text in ("Green.", "Write <think> first, then </think>.", "A [THINK] is a word.", "analysis"):
         pieces: list[str] = []
         growing = row_of(chat, pieces, prompt)
         for token in chat.turn(ASKED, text).response:
@@ -212,9 +206,7 @@ def test_an_answer_without_a_thought_stays_as_it_is(chat: Chat) -> None:
 
 
 @EVERY
-def test_the_files_are_read_as_the_family_has_them(
-    chat: Chat, files: Path, dialect: Dialect
-) -> None:
+def test_the_files_are_read_as_the_family_has_them(chat: Chat, files: Path, dialect: Dialect) -> None:
     """The zoo's own facts: a dialect that lost its trait would make the cells above say nothing."""
     template = json.loads((files / "tokenizer_config.json").read_text())["chat_template"]
     render = chat._tokenizer.apply_chat_template
@@ -225,7 +217,6 @@ def test_the_files_are_read_as_the_family_has_them(
         with pytest.raises(Exception, match="alternate"):
             render([*ASKED, *ASKED], tokenize=False)
     assert bool(dialect.plain) == any(
-        mark in template and mark not in making.tokens(dialect)
-        for mark in ("[INST]", "<|user|>", "<<SYS>>")
+        mark in template and mark not in making.tokens(dialect) for mark in ("[INST]", "<|user|>", "<<SYS>>")
     )
     assert ("tool" in template and "tool_calls" in template) >= dialect.tools

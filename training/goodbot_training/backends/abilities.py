@@ -71,10 +71,13 @@ class Abilities:
             return self.mixes and all(
                 self._same(row, self._read(prompt))
                 for row, prompt in (
-                    (both.split(0), _LONG), (both.split(1), _SHORT), (joined.split(0), _SHORT),
-                    (joined.split(1), _LONG), (joined.split(2), _SHORT),
+                    (both.split(0), _LONG),
+                    (both.split(1), _SHORT),
+                    (joined.split(0), _SHORT),
+                    (joined.split(1), _LONG),
+                    (joined.split(2), _SHORT),
                 )
-            )  # fmt: skip
+            )
         except Exception:
             return False
 
@@ -122,8 +125,7 @@ class Abilities:
     def _same(self, one: Batchable, other: Batchable) -> bool:
         """Whether two rows that have read the same go on alike."""
         left, right = (
-            dict(zip(*row.likeliest(_ids(_NEXT[1:]), _WHOLE_VOCABULARY), strict=True))
-            for row in (one, other)
+            dict(zip(*row.likeliest(_ids(_NEXT[1:]), _WHOLE_VOCABULARY), strict=True)) for row in (one, other)
         )
         apart = np.asarray([abs(left[token] - right[token]) for token in left])
         return bool(apart.max() < self.model.rounding)

@@ -130,9 +130,7 @@ def read_adapter(directory: Path) -> AdapterWeights:
         own = known.rank(path, rank)
         folded = layout.unflatten(a, b, own) if parameter else (a, b)
         if folded is None or folded[0].shape[-2] != own:
-            raise AdapterError(
-                f"The adapter in {directory} has another rank than it says at {path}."
-            )
+            raise AdapterError(f"The adapter in {directory} has another rank than it says at {path}.")
         a, b = folded
         factor = known.alpha(path, alpha) / (own**0.5 if root else own) / scale
         pairs[path] = (a, b if abs(factor - 1) < 1e-6 else b * np.float32(factor))
@@ -172,10 +170,7 @@ def fit(weights: AdapterWeights, shapes: Mapping[str, Shape], directory: Path) -
     pairs: dict[str, tuple[Floats, Floats]] = {}
     for path, (*stack, rows, columns) in shapes.items():
         rank = min(experts) if stack else weights.rank
-        zero = (
-            np.zeros((*stack, rank, columns), np.float32),
-            np.zeros((*stack, rows, rank), np.float32),
-        )
+        zero = (np.zeros((*stack, rank, columns), np.float32), np.zeros((*stack, rows, rank), np.float32))
         pairs[path] = found.get(path, zero)
     return AdapterWeights(rank=weights.rank, alpha=weights.alpha, scale=weights.scale, pairs=pairs)
 
@@ -206,9 +201,7 @@ def weaken(directory: Path, parent: Path | None, share: float) -> None:
     """
     after, before = read_adapter(directory), None
     if parent is not None:
-        shapes = {
-            path: (*a.shape[:-2], b.shape[-2], a.shape[-1]) for path, (a, b) in after.pairs.items()
-        }
+        shapes = {path: (*a.shape[:-2], b.shape[-2], a.shape[-1]) for path, (a, b) in after.pairs.items()}
         before = fit(read_adapter(parent), shapes, parent)
     name = json.loads((directory / CONFIG_FILE).read_bytes())["base_model_name_or_path"]
     write_adapter(directory, blend(after, before, share), base_model=name)

@@ -92,9 +92,7 @@ class Answers(ABC, Generic[Kept]):
         """
         prompt = self._chat.prompt(request.messages, thinking=request.thinking)
         row = Row(prompt, request, self._chat, self._context, on_text)
-        self._waiting.append(
-            Answer(key=key, row=row, version=version, conversation=request.conversation)
-        )
+        self._waiting.append(Answer(key=key, row=row, version=version, conversation=request.conversation))
 
     def cancel(self, key: Hashable) -> None:
         """End an answer at the next step, as far as it has come. An unknown one is ignored."""

@@ -55,9 +55,7 @@ class ModelBackend(ABC):
         return self._model.vocabulary
 
     @abstractmethod
-    def _load_model(
-        self, directory: Path, config: dict[str, Any], rank: int, bits: int | None
-    ) -> Model: ...
+    def _load_model(self, directory: Path, config: dict[str, Any], rank: int, bits: int | None) -> Model: ...
 
     @abstractmethod
     def train(
@@ -75,9 +73,7 @@ class ModelBackend(ABC):
         """Write what `train` needs to go on; see `TrainingBackend.save_checkpoint`."""
 
     @abstractmethod
-    def examine(
-        self, batch: TrainingBatch, settings: OptimizerSettings, loss: LossFunction
-    ) -> StepStats:
+    def examine(self, batch: TrainingBatch, settings: OptimizerSettings, loss: LossFunction) -> StepStats:
         """A step that is not taken; see `TrainingBackend.examine`."""
 
     def load(
@@ -98,9 +94,7 @@ class ModelBackend(ABC):
         self._model = self._load_model(model, config, lora.rank, bits)
         self.load_adapter(adapter)
 
-    def tokenize(
-        self, messages: Sequence[Message], response: str, thought: str = ""
-    ) -> TokenizedTurn:
+    def tokenize(self, messages: Sequence[Message], response: str, thought: str = "") -> TokenizedTurn:
         """Token ids by the model's own chat template."""
         return self._chat.turn(messages, response, thought)
 
@@ -115,9 +109,7 @@ class ModelBackend(ABC):
         rows = self._model.scores(packed, temperature)
         return [row[: len(turn.response)] for row, turn in zip(rows, batch, strict=True)]
 
-    def first_tokens(
-        self, messages: Sequence[Message], *, top: int, adapter: bool
-    ) -> dict[str, float]:
+    def first_tokens(self, messages: Sequence[Message], *, top: int, adapter: bool) -> dict[str, float]:
         """How an answer may begin; see `TrainingBackend.first_tokens`."""
         self._model.enabled = adapter
         return first_tokens(self._model, self._chat, messages, top)
@@ -127,9 +119,12 @@ class ModelBackend(ABC):
         shapes = self._model.shapes
         if directory is None:
             weights = fresh(
-                shapes, rank=self._lora.rank, alpha=self._lora.alpha, seed=self._seed,
+                shapes,
+                rank=self._lora.rank,
+                alpha=self._lora.alpha,
+                seed=self._seed,
                 expert_rank=self._model.experts.rank(self._lora.rank),
-            )  # fmt: skip
+            )
         else:
             weights = fit(read_adapter(directory), shapes, directory)
         self._model.assign(self._model.prepare(weights))

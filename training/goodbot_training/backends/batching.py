@@ -30,9 +30,7 @@ _SPREAD = 64
 class Batching(Answers[Batchable]):
     """By steps that can be joined."""
 
-    def __init__(
-        self, model: BatchableDecoder, chat: Chat, by: By, *, mixes_versions: bool = False
-    ) -> None:
+    def __init__(self, model: BatchableDecoder, chat: Chat, by: By, *, mixes_versions: bool = False) -> None:
         """`mixes_versions`: `by` takes several at once; believed when it was tried."""
         super().__init__(chat, model.context)
         self._model, self._by = model, by
@@ -110,10 +108,7 @@ class Batching(Answers[Batchable]):
         )
         apart = abs(len(first.row.prompt) - len(answer.row.prompt))
         return (
-            new
-            and apart <= _SPREAD
-            and self.abilities.pads
-            and self._together(first.version, answer.version)
+            new and apart <= _SPREAD and self.abilities.pads and self._together(first.version, answer.version)
         )
 
     def _read_some(self, answers: list[Answer], most: int) -> int:
@@ -146,9 +141,7 @@ class Batching(Answers[Batchable]):
         """Read on in a prompt, and draw the first token at its end; how much was read."""
         prompt = answer.row.prompt
         if answer.steps is None:
-            known = answer.conversation and self._prefixes.take(
-                answer.version, answer.conversation, prompt
-            )
+            known = answer.conversation and self._prefixes.take(answer.version, answer.conversation, prompt)
             if known and (len(prompt) - known[0] == 1 or self.abilities.resumes):
                 answer.read, answer.steps = known
             else:
@@ -170,9 +163,7 @@ class Batching(Answers[Batchable]):
         if new not in self._batches:
             return
         for batch in others:
-            if self.abilities.mixes and self._together(
-                batch.answers[0].version, new.answers[0].version
-            ):
+            if self.abilities.mixes and self._together(batch.answers[0].version, new.answers[0].version):
                 self._batches.remove(new)
                 batch.answers += new.answers
                 self._guarded(batch, lambda batch: batch.steps.join(new.steps))
@@ -211,10 +202,11 @@ class Batching(Answers[Batchable]):
         for number, answer in enumerate(answers):
             if answer.row.finish and answer.conversation and not answer.error:
                 self._prefixes.put(
-                    answer.version, answer.conversation,
+                    answer.version,
+                    answer.conversation,
                     (*answer.row.prompt, *answer.row.tokens[:-1]),
                     batch.steps if len(answers) == 1 else batch.steps.split(number),
-                )  # fmt: skip
+                )
         if kept:
             batch.steps.select(kept)
         else:

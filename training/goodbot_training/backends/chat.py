@@ -24,14 +24,19 @@ from goodbot_training.backends.thoughts import ModelThoughts
 
 _Way = Callable[[Sequence[Message]], list[Message]]
 _WAYS: tuple[_Way, ...] = (
-    list, in_parts, without_system, lambda messages: in_parts(without_system(messages)),
-    plainer, lambda messages: in_parts(plainer(messages)),
-)  # fmt: skip
+    list,
+    in_parts,
+    without_system,
+    lambda messages: in_parts(without_system(messages)),
+    plainer,
+    lambda messages: in_parts(plainer(messages)),
+)
 """How a template may want a conversation, the plainest last; each second one in parts."""
 _NEEDS = (
-    "", "needs the system's words in the first question",
+    "",
+    "needs the system's words in the first question",
     "needs users and assistants in turn, and no system message",
-)  # fmt: skip
+)
 _PARTS = "shows contents that are lists of parts only, not plain text"
 _PROBE: list[Message] = [
     {"role": "system", "content": "quartz"},
@@ -46,13 +51,7 @@ def context_of(config: Mapping[str, Any]) -> int:
     """Tokens that the model has positions for, as its config says; very many where it does not."""
     inner = config.get("text_config")
     for part in (inner if isinstance(inner, dict) else {}, config):
-        for name in (
-            "max_position_embeddings",
-            "n_positions",
-            "n_ctx",
-            "max_seq_len",
-            "seq_length",
-        ):
+        for name in ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length"):
             if isinstance(value := part.get(name), int) and value > 0:
                 return value
     return 1 << 20
@@ -128,9 +127,7 @@ class Chat:
         self.helped = self._helped(declared)
         """What a program that has the model's files alone would get wrong, a clause each."""
 
-    def prompt(
-        self, messages: Sequence[Message], *, thinking: bool | None = False
-    ) -> tuple[int, ...]:
+    def prompt(self, messages: Sequence[Message], *, thinking: bool | None = False) -> tuple[int, ...]:
         """Token ids up to where the answer, or its thought, starts. Raises TrainingError(kind="data").
 
         `thinking` is for templates that let one choose; None: no thought at all comes before the answer.
@@ -154,9 +151,7 @@ class Chat:
             with suppress(*refusal):
                 return self._rendered(plainest(plain), [], thinking)
         with suppress(*refusal):  # a template that wants a system message first
-            return self._rendered(
-                self._way([{"role": "system", "content": ""}, *plain]), tools, thinking
-            )
+            return self._rendered(self._way([{"role": "system", "content": ""}, *plain]), tools, thinking)
         raise TrainingError("The model's chat template refuses this conversation.", kind="data")
 
     def _helped(self, declared: frozenset[int]) -> tuple[str, ...]:
@@ -186,16 +181,13 @@ class Chat:
             "Take another model, or mend its chat_template."
         )
 
-    def _rendered(
-        self, messages: Sequence[Message], tools: Sequence[Any], thinking: bool
-    ) -> tuple[int, ...]:
+    def _rendered(self, messages: Sequence[Message], tools: Sequence[Any], thinking: bool) -> tuple[int, ...]:
         written = self._written(messages, tools, answer=True, thinking=thinking)
         return tuple(self._marks.encode(written))
 
     def _written(
-        self, messages: Sequence[Message], tools: Sequence[Any], *, answer: bool,
-        thinking: bool = False,
-    ) -> str:  # fmt: skip
+        self, messages: Sequence[Message], tools: Sequence[Any], *, answer: bool, thinking: bool = False
+    ) -> str:
         """What the template makes of it; with `answer` up to where one begins."""
         return self._tokenizer.apply_chat_template(
             self._marks.quote(messages),
@@ -212,9 +204,7 @@ class Chat:
         """
         ids = self._marks.words(response)
         if thought:
-            prompt = self.thoughts.thought(
-                self.prompt(messages, thinking=True), self._marks.words(thought)
-            )
+            prompt = self.thoughts.thought(self.prompt(messages, thinking=True), self._marks.words(thought))
         else:
             prompt = self.prompt(messages, thinking=None)
         return TokenizedTurn(prompt=prompt, response=(*ids, self.end))

@@ -43,9 +43,7 @@ class Filtered:
 class Steps(Protocol):
     """Sequences of one length that grow together, with a KV cache of their own. B rows."""
 
-    def __call__(
-        self, inputs: Any, temperatures: Floats, uniforms: Floats
-    ) -> tuple[list[int], list[float]]:
+    def __call__(self, inputs: Any, temperatures: Floats, uniforms: Floats) -> tuple[list[int], list[float]]:
         """New ids `(B, S)`, temperatures `(B,)`, uniforms `(B,)` → the drawn token and its log-prob, a
         row each. Temperature 0 takes the likeliest, scored at 1."""
         ...
@@ -118,9 +116,7 @@ class BatchableDecoder(Decoder, Protocol):
         ...
 
 
-def first_tokens(
-    model: Decoder, chat: Chat, messages: Sequence[Message], top: int
-) -> dict[str, float]:
+def first_tokens(model: Decoder, chat: Chat, messages: Sequence[Message], top: int) -> dict[str, float]:
     """How the model in its present state may begin an answer; see `TrainingBackend.first_tokens`.
 
     What it can never say is left out. Raises ServerError for log-probs that are no numbers.

@@ -15,14 +15,7 @@ from goodbot.api.backend import Sampled, SampleRequest
 
 from goodbot_training.backends.abilities import Abilities
 from goodbot_training.backends.chat import Chat
-from goodbot_training.backends.decoding import (
-    Batchable,
-    BatchableDecoder,
-    Decoder,
-    Row,
-    Steps,
-    drawn,
-)
+from goodbot_training.backends.decoding import Batchable, BatchableDecoder, Decoder, Row, Steps, drawn
 
 _ROWS = 128
 """Answers that grow together at most."""
@@ -67,9 +60,7 @@ def mixed(abilities: Abilities | None, lengths: Sequence[int]) -> bool:
     return abilities is not None and len(lengths) > 1 and min(lengths) > 1 and abilities.mixes
 
 
-def together(
-    lengths: Sequence[int], room: int = 0, *, spread: int | None = _SPREAD
-) -> list[list[int]]:
+def together(lengths: Sequence[int], room: int = 0, *, spread: int | None = _SPREAD) -> list[list[int]]:
     """Indices by length, shortest first, in groups that are not too large and differ by `spread` at most.
 
     `room` is what an answer may add to its prompt, in tokens.
@@ -87,9 +78,7 @@ def together(
     return groups
 
 
-def _read(
-    model: BatchableDecoder, rows: Sequence[Row], *, pads: bool
-) -> tuple[Batchable, np.ndarray]:
+def _read(model: BatchableDecoder, rows: Sequence[Row], *, pads: bool) -> tuple[Batchable, np.ndarray]:
     """All but the last token of each prompt, in one cache; and those last tokens, `(B, 1)`."""
     starts = [row.prompt[:-1] for row in rows]
     different = list(dict.fromkeys(starts))
@@ -159,11 +148,7 @@ def _keep_pace(steps: Steps, rows: Sequence[Row], stops: frozenset[int]) -> None
 
 
 def _draw(
-    steps: Steps,
-    inputs: np.ndarray,
-    rows: Sequence[Row],
-    stops: frozenset[int],
-    place: int | None = None,
+    steps: Steps, inputs: np.ndarray, rows: Sequence[Row], stops: frozenset[int], place: int | None = None
 ) -> list[int]:
     """The next token of each row; those go on by it whose prompt is read at `place` of the cache."""
     speaking = [not row.finish and (place is None or place >= len(row.prompt)) for row in rows]

@@ -44,9 +44,7 @@ class Marks:
         self._special = {backend.token_to_id(t["content"]) for t in added if t["special"]}
         for token in added:
             token["content"] = self._aliases.get(token["content"], token["content"])
-        if (
-            described["model"]["type"] == "Unigram"
-        ):  # it would take their names for words of its own
+        if described["model"]["type"] == "Unigram":  # it would take their names for words of its own
             _unlikely(described["model"]["vocab"], {*names, *_BYTES})
         parts = {"added_tokens": added, "post_processor": None, "truncation": None, "padding": None}
         self._renamed: Any = Tokenizer.from_str(json.dumps(described | parts))

@@ -51,9 +51,7 @@ def pack(turns: Sequence[TokenizedTurn], *, vocabulary: int) -> Packed:
     return Packed(ids=ids, positions=positions, targets=targets, mask=mask)
 
 
-def micro_batches(
-    batch: TrainingBatch, budget: int, overhead: int = OVERHEAD
-) -> Iterator[TrainingBatch]:
+def micro_batches(batch: TrainingBatch, budget: int, overhead: int = OVERHEAD) -> Iterator[TrainingBatch]:
     """Parts of a batch, each of like lengths and at most `budget` padded tokens; losses add up."""
     lengths = [len(turn.prompt) + len(turn.response) for turn in batch.sequences]
     groups = split_by_budget(lengths, budget, overhead)

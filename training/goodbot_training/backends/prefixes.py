@@ -56,9 +56,7 @@ class PrefixCache(Generic[Kept]):
         """Whether there is a row to look at."""
         return bool(conversation) and (version, conversation) in self._rows
 
-    def take(
-        self, version: int, conversation: str, prompt: Sequence[int]
-    ) -> tuple[int, Kept] | None:
+    def take(self, version: int, conversation: str, prompt: Sequence[int]) -> tuple[int, Kept] | None:
         """The row whose cache holds the first so many tokens of a prompt, never all; None: no use."""
         found = self._pop((version, conversation))
         if found is None:

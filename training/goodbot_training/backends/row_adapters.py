@@ -43,9 +43,7 @@ class _Stack:
 class RowAdapters:
     """Of one model; its layers share it."""
 
-    def __init__(
-        self, stack: Callable[[Sequence[Adapter]], Pairs], array: Callable[[Any], Any]
-    ) -> None:
+    def __init__(self, stack: Callable[[Sequence[Adapter]], Pairs], array: Callable[[Any], Any]) -> None:
         """`stack`: adapters → their pairs together; `array`: NumPy → the framework's, on its device."""
         self.now: Pass | None = None
         """None: outside of `rows` the adapter that is in place has its effect, or the base."""

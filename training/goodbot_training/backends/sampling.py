@@ -116,9 +116,7 @@ class ModelSampler:
         self._versions.pop(version, None)
         self._forget(version)
 
-    def sample(
-        self, request: SampleRequest, on_text: Callable[[str], bool] | None = None
-    ) -> Sampled:
+    def sample(self, request: SampleRequest, on_text: Callable[[str], bool] | None = None) -> Sampled:
         """Sample one answer."""
         self._place(self._active)
         return generate(self._model, self._chat, [request], on_text)[0]
@@ -151,9 +149,7 @@ class ModelSampler:
         """Whether an answer is under way."""
         return self._batching.writes(version)
 
-    def first_tokens(
-        self, messages: Sequence[Message], *, version: int, top: int
-    ) -> dict[str, float]:
+    def first_tokens(self, messages: Sequence[Message], *, version: int, top: int) -> dict[str, float]:
         """How an answer by a version may begin; out of no cache."""
         self._known(version)
         with self._by([version]):

@@ -46,9 +46,7 @@ class Checkpoint:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         try:
-            self.config = cast(
-                "dict[str, Any]", json.loads((directory / "config.json").read_bytes())
-            )
+            self.config = cast("dict[str, Any]", json.loads((directory / "config.json").read_bytes()))
             self.files = _files(directory)
             self.tensors = {name: t for file in self.files for name, t in _header(file).items()}
         except _MALFORMED as error:
@@ -81,9 +79,7 @@ class Checkpoint:
         if tensor is None:
             raise AdapterError(f"the base model has no tensor {name}")
         if tensor.dtype not in _TYPES:
-            raise AdapterError(
-                f"the base model stores {name} as {tensor.dtype}, not as plain numbers"
-            )
+            raise AdapterError(f"the base model stores {name} as {tensor.dtype}, not as plain numbers")
         kind = np.dtype(_TYPES[tensor.dtype])
         return np.memmap(tensor.file, kind, "r", tensor.start, tensor.shape)
 
@@ -108,9 +104,11 @@ def narrowed(values: Floats, dtype: str) -> Any:
 
 
 def write(
-    path: Path, shapes: Mapping[str, tuple[str, tuple[int, ...]]], tensor: Callable[[str], Any],
+    path: Path,
+    shapes: Mapping[str, tuple[str, tuple[int, ...]]],
+    tensor: Callable[[str], Any],
     done: Callable[[int], None],
-) -> None:  # fmt: skip
+) -> None:
     """A safetensors file, tensor by tensor, synced. `done` is told the bytes of each.
 
     `shapes` gives each name its type and shape, `tensor` its numbers as they are stored.
@@ -155,9 +153,12 @@ def _header(file: Path) -> dict[str, Tensor]:
             continue
         start, end = entry["data_offsets"]
         tensors[name] = Tensor(
-            file=file, dtype=str(entry["dtype"]), shape=tuple(entry["shape"]), bytes=end - start,
+            file=file,
+            dtype=str(entry["dtype"]),
+            shape=tuple(entry["shape"]),
+            bytes=end - start,
             start=8 + length + start,
-        )  # fmt: skip
+        )
         if not 0 <= start <= end <= size - 8 - length:
             raise ValueError(f"{name} lies outside of its file")
     return tensors

@@ -26,9 +26,8 @@ _LEGAL = ("LICENSE", "LICENCE", "NOTICE", "USE_POLICY")
 
 
 def write(
-    directory: Path, base: Checkpoint, adapter: AdapterWeights, *, dtype: str,
-    done: Callable[[int], None],
-) -> dict[str, Any]:  # fmt: skip
+    directory: Path, base: Checkpoint, adapter: AdapterWeights, *, dtype: str, done: Callable[[int], None]
+) -> dict[str, Any]:
     """Write the directory; the proof. `dtype` is `F32`, or empty for the base's own.
 
     `done` is told the bytes of each tensor. Raises AdapterError.
@@ -37,10 +36,7 @@ def write(
     directory.mkdir(parents=True)
     for file in base.files:
         shapes = {
-            name: (
-                dtype if dtype and tensor.dtype in ("F16", "BF16") else tensor.dtype,
-                tensor.shape,
-            )
+            name: (dtype if dtype and tensor.dtype in ("F16", "BF16") else tensor.dtype, tensor.shape)
             for name, tensor in base.tensors.items()
             if tensor.file == file
         }
@@ -76,21 +72,15 @@ def _copy(base: Checkpoint, directory: Path, dtype: str) -> None:
         names = {"F32": "float32"}
         config = {**base.config, "dtype": names[dtype]}
         config.pop("torch_dtype", None)
-        (directory / "config.json").write_text(
-            json.dumps(config, indent=2) + "\n", encoding="utf-8"
-        )
+        (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     if (base.directory / INDEX).exists():
         index = json.loads((base.directory / INDEX).read_bytes())
-        sizes = [
-            np.prod(t.shape) * (4 if dtype else _width(t.dtype)) for t in base.tensors.values()
-        ]
+        sizes = [np.prod(t.shape) * (4 if dtype else _width(t.dtype)) for t in base.tensors.values()]
         index["metadata"] = {**(index.get("metadata") or {}), "total_size": int(sum(sizes))}
         (directory / INDEX).write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
 
 
-def _numbers(
-    base: Checkpoint, adapter: AdapterWeights, made: Checkpoint, rounded: str
-) -> proof.Proof:
+def _numbers(base: Checkpoint, adapter: AdapterWeights, made: Checkpoint, rounded: str) -> proof.Proof:
     """Every weight of the new directory against the one that should be there."""
     expected, found = proof.merged(base, adapter), proof.merged(made, None)
     apart = 0.0

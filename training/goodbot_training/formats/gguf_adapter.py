@@ -96,10 +96,6 @@ def as_llama_cpp(
             return None
         weight = dialect.ordered(tensor, weight)
         a, b = (halves.get(dialect.name(tensor) + half) for half in _HALVES)
-        return (
-            weight
-            if a is None or b is None
-            else weight + np.asarray(alpha / len(a) * (b @ a), np.float32)
-        )
+        return weight if a is None or b is None else weight + np.asarray(alpha / len(a) * (b @ a), np.float32)
 
     return replace(model, neighbours=dialect.neighbours), weights

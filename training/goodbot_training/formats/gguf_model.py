@@ -30,9 +30,15 @@ _FREQUENCIES = "rope_freqs.weight"
 
 
 def write(
-    path: Path, base: Checkpoint, adapter: AdapterWeights | None, *, dtype: str, name: str, end: int,
+    path: Path,
+    base: Checkpoint,
+    adapter: AdapterWeights | None,
+    *,
+    dtype: str,
+    name: str,
+    end: int,
     done: Callable[[int], None],
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Write the file; the proof. `end` is the token that ends a turn; `done` is told the bytes of each
     tensor as it lies in the base.
 
@@ -62,9 +68,8 @@ def write(
     extra = _frequencies(base)
     if extra is not None:
         writer.add_tensor_info(
-            _FREQUENCIES, extra.shape, extra.dtype, extra.nbytes,
-            raw_dtype=gguf.GGMLQuantizationType.F32,
-        )  # fmt: skip
+            _FREQUENCIES, extra.shape, extra.dtype, extra.nbytes, raw_dtype=gguf.GGMLQuantizationType.F32
+        )
     writer.write_header_to_file(path)
     writer.write_kv_data_to_file()
     writer.write_ti_data_to_file()
@@ -100,11 +105,14 @@ def as_llama_cpp(path: Path, base: Checkpoint) -> tuple[reference.Decoder, refer
     if reader.get_field(f"{dialect.arch}.rope.scaling.factor") is not None:
         frequencies = frequencies / float(said("rope.scaling.factor"))
     model = reference.Decoder(
-        layers=int(said("block_count")), heads=int(said("attention.head_count")),
-        kv_heads=int(said("attention.head_count_kv")), head_dim=size,
-        eps=float(said("attention.layer_norm_rms_epsilon")), frequencies=frequencies,
+        layers=int(said("block_count")),
+        heads=int(said("attention.head_count")),
+        kv_heads=int(said("attention.head_count_kv")),
+        head_dim=size,
+        eps=float(said("attention.layer_norm_rms_epsilon")),
+        frequencies=frequencies,
         neighbours=dialect.neighbours,
-    )  # fmt: skip
+    )
 
     def weights(tensor: str) -> Floats | None:
         stored = tensors.get(dialect.known(tensor) or "")
@@ -113,9 +121,7 @@ def as_llama_cpp(path: Path, base: Checkpoint) -> tuple[reference.Decoder, refer
     return model, weights
 
 
-def _describe(
-    writer: Any, base: Checkpoint, model: reference.Decoder, dtype: str, name: str
-) -> None:
+def _describe(writer: Any, base: Checkpoint, model: reference.Decoder, dtype: str, name: str) -> None:
     gguf, config = package(), base.config
     writer.add_type(gguf.GGUFType.MODEL)
     writer.add_name(name)
@@ -146,9 +152,7 @@ def _describe(
 
 def _frequencies(base: Checkpoint) -> Any:
     """What llama.cpp divides each frequency by, where a longer context needs more than one factor."""
-    rope: dict[str, Any] = (
-        base.config.get("rope_parameters") or base.config.get("rope_scaling") or {}
-    )
+    rope: dict[str, Any] = base.config.get("rope_parameters") or base.config.get("rope_scaling") or {}
     if (rope.get("rope_type") or rope.get("type")) != "llama3":
         return None
     theta = rope.get("rope_theta") or base.config.get("rope_theta")
@@ -158,9 +162,7 @@ def _frequencies(base: Checkpoint) -> Any:
     return reference.factors(rope, "llama3", plain.frequencies).astype(np.float32)
 
 
-def _same_numbers(
-    path: Path, base: Checkpoint, adapter: AdapterWeights | None, dtype: str
-) -> proof.Proof:
+def _same_numbers(path: Path, base: Checkpoint, adapter: AdapterWeights | None, dtype: str) -> proof.Proof:
     """Every weight of the file against the one that should be there, in spreads of that weight."""
     dialect = Dialect.of(base.config)
     _, found = as_llama_cpp(path, base)

@@ -19,9 +19,16 @@ if TYPE_CHECKING:
     from goodbot.api.backend import Floats
 
 _ARCHITECTURES = {
-    "llama": "LLAMA", "mistral": "LLAMA", "smollm3": "SMOLLM3", "qwen2": "QWEN2", "qwen3": "QWEN3",
-    "gemma": "GEMMA", "gemma2": "GEMMA2", "gemma3_text": "GEMMA3", "phi3": "PHI3",
-}  # fmt: skip
+    "llama": "LLAMA",
+    "mistral": "LLAMA",
+    "smollm3": "SMOLLM3",
+    "qwen2": "QWEN2",
+    "qwen3": "QWEN3",
+    "gemma": "GEMMA",
+    "gemma2": "GEMMA2",
+    "gemma3_text": "GEMMA3",
+    "phi3": "PHI3",
+}
 _NEIGHBOURS = {"llama", "mistral", "smollm3"}
 """Of which llama.cpp turns neighbours."""
 _SUFFIXES = (".weight", ".bias")
@@ -60,10 +67,12 @@ class Dialect:
         arch = gguf.MODEL_ARCH[_ARCHITECTURES[kind]]
         heads = int(config["num_attention_heads"])
         return cls(
-            arch=gguf.MODEL_ARCH_NAMES[arch], neighbours=kind in _NEIGHBOURS, heads=heads,
+            arch=gguf.MODEL_ARCH_NAMES[arch],
+            neighbours=kind in _NEIGHBOURS,
+            heads=heads,
             kv_heads=int(config.get("num_key_value_heads") or heads),
             names=gguf.get_tensor_name_map(arch, int(config["num_hidden_layers"])),
-        )  # fmt: skip
+        )
 
     def name(self, tensor: str) -> str:
         """What GGUF calls a tensor of the checkpoint. Raises AdapterError."""

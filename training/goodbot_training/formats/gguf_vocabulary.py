@@ -17,10 +17,7 @@ from goodbot_training.formats.gguf_names import package
 
 _ENDINGS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-_CUTS = {
-    _ENDINGS + r"\p{N}" + _REST: "qwen2",
-    _ENDINGS + r"\p{N}{1,3}" + _REST: "llama-bpe",
-}
+_CUTS = {_ENDINGS + r"\p{N}" + _REST: "qwen2", _ENDINGS + r"\p{N}{1,3}" + _REST: "llama-bpe"}
 _ELSEWHERE = "convert the model with llama.cpp's convert_hf_to_gguf.py instead"
 
 

@@ -45,10 +45,12 @@ class Job:
             raise data_error(f"There is no format {str(told['to'])[:40]!r}.")
         source = told.get("adapter")
         return cls(
-            to=told["to"], model=Path(told["model"]), output=Path(told["output"]),
+            to=told["to"],
+            model=Path(told["model"]),
+            output=Path(told["output"]),
             source=Path(source) if isinstance(source, str) else None,
             name=str(told.get("name") or "goodbot"),
-        )  # fmt: skip
+        )
 
 
 def run(job: Job, emit: Emit) -> None:
@@ -118,9 +120,7 @@ def _whole_gguf(
     job: Job, base: Checkpoint, told: Told, adapter: AdapterWeights | None, dtype: str
 ) -> dict[str, Any]:
     looked = turns.look(base)
-    made = gguf_model.write(
-        job.output, base, adapter, dtype=dtype, name=job.name, end=looked.end, done=told
-    )
+    made = gguf_model.write(job.output, base, adapter, dtype=dtype, name=job.name, end=looked.end, done=told)
     return {**made, "notes": list(looked.notes)}
 
 
@@ -136,9 +136,14 @@ def _fused_f32(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
 
 
 FORMATS: Mapping[str, Callable[[Job, Checkpoint, Told], dict[str, Any]]] = {
-    "mlx": _mlx, "peft": _peft, "gguf": _gguf, "gguf-model": _gguf_model, "gguf-base": _gguf_base,
-    "fused": _fused, "fused-f32": _fused_f32,
-}  # fmt: skip
+    "mlx": _mlx,
+    "peft": _peft,
+    "gguf": _gguf,
+    "gguf-model": _gguf_model,
+    "gguf-base": _gguf_base,
+    "fused": _fused,
+    "fused-f32": _fused_f32,
+}
 
 
 def _require_room(job: Job, base: Checkpoint) -> None:
@@ -149,8 +154,7 @@ def _require_room(job: Job, base: Checkpoint) -> None:
     free = shutil.disk_usage(parent).free
     if free < needed:
         raise AdapterError(
-            f"too little is free in {parent}: {needed / 1e9:.1f} GB are needed, {free / 1e9:.1f} GB are "
-            "free"
+            f"too little is free in {parent}: {needed / 1e9:.1f} GB are needed, {free / 1e9:.1f} GB are free"
         )
 
 

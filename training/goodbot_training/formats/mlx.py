@@ -73,20 +73,22 @@ def read(directory: Path) -> AdapterWeights:
         for key, tensor in stored:
             path, _, half = key.rpartition(".lora_")
             if half not in ("a", "b") or len(tensor["shape"]) != 2:
-                raise AdapterError(
-                    f"{name} holds {key[:80]!r}, which is no LoRA weight of a projection"
-                )
+                raise AdapterError(f"{name} holds {key[:80]!r}, which is no LoRA weight of a projection")
             flat = np.frombuffer(bytes(tensor["data"]), _DTYPES[tensor["dtype"]])
             values = widened(flat).reshape(tensor["shape"]).T
             halves.setdefault(path, {})[half] = values
         pairs = {path: (both["a"], both["b"]) for path, both in halves.items()}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError,
-            safetensors.SafetensorError) as error:  # fmt: skip
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        safetensors.SafetensorError,
+    ) as error:
         raise AdapterError(f"{name} is no MLX adapter that can be read ({error})") from error
     if not pairs or rank < 1 or not 0 < scale < 1e6:
-        raise AdapterError(
-            f"{name} is no MLX adapter: its rank, its scale or its weights are missing"
-        )
+        raise AdapterError(f"{name} is no MLX adapter: its rank, its scale or its weights are missing")
     for path, (a, b) in pairs.items():
         if a.shape[0] != rank or b.shape[1] != rank:
             raise AdapterError(f"{name} has another rank than it says at {path[:80]!r}")

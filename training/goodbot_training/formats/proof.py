@@ -72,10 +72,11 @@ def delta(adapter: AdapterWeights, pair: tuple[Floats, Floats]) -> Floats:
 
 
 def of_logits(
-    base: Checkpoint, adapter: AdapterWeights | None,
+    base: Checkpoint,
+    adapter: AdapterWeights | None,
     other: Callable[[reference.Decoder], tuple[reference.Decoder, reference.Weights]],
     rounds: Callable[[str, Floats], Floats] | None = None,
-) -> Proof | None:  # fmt: skip
+) -> Proof | None:
     """Compare logits; `other` makes the second model, `rounds` does to a tensor what its type does.
 
     None where this family or size is not for it.
@@ -100,9 +101,7 @@ def of_logits(
 def of_numbers(expected: AdapterWeights, found: AdapterWeights) -> Proof:
     """Compare what two adapters add, projection by projection. Raises AdapterError for other ones."""
     if expected.pairs.keys() != found.pairs.keys():
-        raise AdapterError(
-            "the adapter that was written is on other projections than the trained one"
-        )
+        raise AdapterError("the adapter that was written is on other projections than the trained one")
     apart = max(
         _apart(_scaled(expected, pair), _scaled(found, found.pairs[path]))
         for path, pair in expected.pairs.items()

@@ -50,10 +50,13 @@ def decoder(config: Mapping[str, Any]) -> Decoder | None:
     theta = float(rope.get("rope_theta") or config.get("rope_theta") or 10000.0)
     plain = theta ** -(np.arange(0, size, 2, dtype=np.float64) / size)
     return Decoder(
-        layers=int(config["num_hidden_layers"]), heads=heads,
-        kv_heads=int(config.get("num_key_value_heads") or heads), head_dim=size,
-        eps=float(config["rms_norm_eps"]), frequencies=plain / factors(rope, kind, plain),
-    )  # fmt: skip
+        layers=int(config["num_hidden_layers"]),
+        heads=heads,
+        kv_heads=int(config.get("num_key_value_heads") or heads),
+        head_dim=size,
+        eps=float(config["rms_norm_eps"]),
+        frequencies=plain / factors(rope, kind, plain),
+    )
 
 
 def factors(rope: Mapping[str, Any], kind: str, frequencies: np.ndarray) -> np.ndarray:
@@ -62,9 +65,7 @@ def factors(rope: Mapping[str, Any], kind: str, frequencies: np.ndarray) -> np.n
         return np.full_like(frequencies, float(rope["factor"]))
     if kind != "llama3":
         return np.ones_like(frequencies)
-    factor, low, high = (
-        float(rope[name]) for name in ("factor", "low_freq_factor", "high_freq_factor")
-    )
+    factor, low, high = (float(rope[name]) for name in ("factor", "low_freq_factor", "high_freq_factor"))
     turns = float(rope["original_max_position_embeddings"]) * frequencies / (2 * math.pi)
     smooth = np.clip((turns - low) / (high - low), 0.0, 1.0)
     return 1.0 / ((1.0 - smooth) / factor + smooth)
@@ -76,8 +77,12 @@ def logits(model: Decoder, weights: Weights, ids: np.ndarray) -> np.ndarray:
     x = table[ids]
     for layer in range(model.layers):
         at = f"model.layers.{layer}"
-        x = x + _attention(model, weights, f"{at}.self_attn", _norm(
-            x, _need(weights, f"{at}.input_layernorm.weight"), model.eps))  # fmt: skip
+        x = x + _attention(
+            model,
+            weights,
+            f"{at}.self_attn",
+            _norm(x, _need(weights, f"{at}.input_layernorm.weight"), model.eps),
+        )
         y = _norm(x, _need(weights, f"{at}.post_attention_layernorm.weight"), model.eps)
         gate = _linear(weights, f"{at}.mlp.gate_proj", y)
         with np.errstate(over="ignore"):  # far below 0 the gate is shut: 1 / inf is what is meant
@@ -92,10 +97,7 @@ def logits(model: Decoder, weights: Weights, ids: np.ndarray) -> np.ndarray:
 def _attention(model: Decoder, weights: Weights, at: str, x: np.ndarray) -> np.ndarray:
     tokens, size = len(x), model.head_dim
     q = _linear(weights, f"{at}.q_proj", x).reshape(tokens, model.heads, size)
-    k, v = (
-        _linear(weights, f"{at}.{name}_proj", x).reshape(tokens, model.kv_heads, size)
-        for name in "kv"
-    )
+    k, v = (_linear(weights, f"{at}.{name}_proj", x).reshape(tokens, model.kv_heads, size) for name in "kv")
     for_q, for_k = weights(f"{at}.q_norm.weight"), weights(f"{at}.k_norm.weight")
     q = _turned(model, q if for_q is None else _norm(q, for_q, model.eps))
     k = _turned(model, k if for_k is None else _norm(k, for_k, model.eps))
@@ -112,9 +114,7 @@ def _turned(model: Decoder, x: np.ndarray) -> np.ndarray:
     angles = np.arange(len(x))[:, None, None] * model.frequencies
     cos, sin = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
     half = model.head_dim // 2
-    first, second = (
-        (x[..., ::2], x[..., 1::2]) if model.neighbours else (x[..., :half], x[..., half:])
-    )
+    first, second = (x[..., ::2], x[..., 1::2]) if model.neighbours else (x[..., :half], x[..., half:])
     turned = (first * cos - second * sin, second * cos + first * sin)
     return np.stack(turned, -1).reshape(x.shape) if model.neighbours else np.concatenate(turned, -1)
 

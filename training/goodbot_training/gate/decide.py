@@ -78,10 +78,9 @@ def _objections(m: Metrics, settings: TrainingSettings) -> list[str]:
     for name, sentence in (
         ("finite", "the adapter holds numbers that are not finite."),
         ("fits", "the adapter was made for another model: its shapes or its base's name differ."),
-        ("changed", "there was nothing to learn, since all ratings of this round say what was "
-                    "expected."),
+        ("changed", "there was nothing to learn, since all ratings of this round say what was expected."),
         ("speaks", "its answers come out as numbers that are not finite."),
-    ):  # fmt: skip
+    ):
         if not m.get(name, 1.0):
             return [sentence]
     found: list[str] = []
@@ -105,8 +104,7 @@ def _damage(m: Metrics, settings: TrainingSettings) -> list[str]:
     ):
         if m[f"{name}_after"] > m[f"{name}_before"] + settings.gate_max_degenerate:
             found.append(
-                f"{_of(m, f'{name}_after')} of its answers {words} "
-                f"(the base: {_of(m, f'{name}_before')})."
+                f"{_of(m, f'{name}_after')} of its answers {words} (the base: {_of(m, f'{name}_before')})."
             )
     allowed = foreign_allowed(settings, m["foreign_before"])
     if m["foreign"] - m["foreign_before"] > allowed:
@@ -122,10 +120,14 @@ def _damage(m: Metrics, settings: TrainingSettings) -> list[str]:
             f"(allowed: {math.floor(m['sure'] * (1 - settings.gate_min_retained) + 1e-9)})."
         )
     for name, words, answers, limit in (
-        ("anchor_loss_change", "its loss on the base model's own answers rose by", "compared",
-         settings.gate_max_anchor_loss),
+        (
+            "anchor_loss_change",
+            "its loss on the base model's own answers rose by",
+            "compared",
+            settings.gate_max_anchor_loss,
+        ),
         ("drift", "it has drifted from the base model by", "anchors", settings.gate_max_drift),
-    ):  # fmt: skip
+    ):
         if m[name] > limit:
             found.append(
                 f"{words} {m[name]:.2f} nats a token over {m[answers]:.0f} answers (allowed {limit:g})."
@@ -157,8 +159,7 @@ def _claims(m: Metrics) -> str:
     told = m.get("told", 0)
     if not told:
         return (
-            f"{sound}; without good and bad held-out ratings there are too few to tell whether it is "
-            "better."
+            f"{sound}; without good and bad held-out ratings there are too few to tell whether it is better."
         )
     if told < ENOUGH:
         return f"{sound}; {told:.0f} held-out ratings are too few to tell whether it is better."

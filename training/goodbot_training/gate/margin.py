@@ -45,9 +45,7 @@ class Margin:
     high: float
 
 
-def sums(
-    held_out: Sequence[Rollout], before: Sequence[Floats], after: Sequence[Floats]
-) -> HeldOutSums:
+def sums(held_out: Sequence[Rollout], before: Sequence[Floats], after: Sequence[Floats]) -> HeldOutSums:
     """What one round's held-out ratings say, in four numbers; ratings of one sign say nothing.
 
     `before` and `after` are log-probs `(R,)` under the policy before the round and the candidate.
@@ -75,6 +73,4 @@ def margin(rounds: Iterable[HeldOutSums], level: float) -> Margin:
     if freedom >= _MIN_FREEDOM:
         error = 2 * math.sqrt(max(0.0, yy - xy**2 / xx) / freedom / xx)
         half = student(0.5 + level / 2, freedom) * error
-    return Margin(
-        ratings=ratings, rounds=len(told), change=change, low=change - half, high=change + half
-    )
+    return Margin(ratings=ratings, rounds=len(told), change=change, low=change - half, high=change + half)

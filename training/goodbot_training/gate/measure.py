@@ -84,25 +84,16 @@ def _held_out(
         return {"speaks": 0.0}
     own = sums(held_out, before, now)
     metrics = {"held_out": float(own.n), "xx": own.xx, "xy": own.xy, "yy": own.yy}
-    for name, rounds, level in (
-        ("margin", [own], HARM_LEVEL),
-        ("told", [own, *job.judged], CLAIM_LEVEL),
-    ):
+    for name, rounds, level in (("margin", [own], HARM_LEVEL), ("told", [own, *job.judged], CLAIM_LEVEL)):
         found = margin(rounds, level)
         if name == "told":
             metrics |= {"told": float(found.ratings), "told_rounds": float(found.rounds)}
         if math.isfinite(found.low):
-            metrics |= {
-                f"{name}_change": found.change,
-                f"{name}_low": found.low,
-                f"{name}_high": found.high,
-            }
+            metrics |= {f"{name}_change": found.change, f"{name}_low": found.low, f"{name}_high": found.high}
     return metrics
 
 
-def make_requests(
-    job: Job, backend: TrainingBackend, temperature: float, count: int
-) -> list[SampleRequest]:
+def make_requests(job: Job, backend: TrainingBackend, temperature: float, count: int) -> list[SampleRequest]:
     """The first `count` that the gate samples answers to.
 
     To the job's anchors, or to its items' conversations where none of them is short enough, or to
@@ -117,9 +108,7 @@ def make_requests(
     filters = Counter(item.filters for item in job.items).most_common(1)[0][0]
     anchors = short(job.anchors) or short(item.messages for item in job.items) or short(NEUTRAL)
     if not anchors:
-        raise data_error(
-            "The model's chat template refuses every question that the gate could ask."
-        )
+        raise data_error("The model's chat template refuses every question that the gate could ask.")
     return [
         SampleRequest(
             messages=anchors[index % len(anchors)],
@@ -138,9 +127,8 @@ def _silent(_: int) -> None:
 
 
 def _answers(
-    job: Job, backend: TrainingBackend, sampler: Sampler, temperature: float, kept: list[Sampled],
-    tell: Tell,
-) -> dict[str, float]:  # fmt: skip
+    job: Job, backend: TrainingBackend, sampler: Sampler, temperature: float, kept: list[Sampled], tell: Tell
+) -> dict[str, float]:
     """How the candidate answers, beside the base, whose answers are in `kept` as far as it was asked."""
     settings = job.settings
     requests = make_requests(job, backend, temperature, settings.gate_anchors)

@@ -122,9 +122,7 @@ class Variant:
 
 
 VARIANTS: dict[str, Variant] = {
-    "tapered": Variant(
-        tokens=_taper_tokens, trajectory=_every_trajectory, holds_all=False, fades=True
-    ),
+    "tapered": Variant(tokens=_taper_tokens, trajectory=_every_trajectory, holds_all=False, fades=True),
     "filter": Variant(tokens=_mask_tokens, trajectory=_mask_trajectory, band=(0.996, 1.001)),
     "scale": Variant(tokens=_clip_tokens, trajectory=_scale_trajectory, band=(0.996, 1.001)),
     "sign_aware": Variant(tokens=_sign_aware_tokens, trajectory=_mask_trajectory),
@@ -170,9 +168,7 @@ class MisPo:
         trajectory_ratio = xp.exp((log_ratio * mask).sum(axis=1) / lengths)
         ratios = Ratios(log=log_ratio, reference=reference_logprobs, advantages=advantages[:, None])
         tokens = variant.tokens(xp, ratios, self.token_low, self.token_high)
-        trajectory = variant.trajectory(
-            xp, trajectory_ratio, self.trajectory_low, self.trajectory_high
-        )
+        trajectory = variant.trajectory(xp, trajectory_ratio, self.trajectory_low, self.trajectory_high)
         accepted = inside(xp.exp(log_ratio), self.token_low, self.token_high)
         counts = {
             "tokens_accepted": xp.where(accepted, mask, 0.0).sum(),
@@ -205,9 +201,7 @@ class MisPo:
         `trajectories_accepted`.
         """
         log_ratio = (detach(xp, policy_logprobs) - sampling_logprobs) * mask
-        coefficients, counts = self.coefficients(
-            xp, log_ratio, reference_logprobs, advantages, mask
-        )
+        coefficients, counts = self.coefficients(xp, log_ratio, reference_logprobs, advantages, mask)
         gain = (coefficients * advantages[:, None] * policy_logprobs).sum()
         difference = (reference_logprobs - policy_logprobs) * mask
         # Held or not is decided before exp: 0 · exp(a token that has vanished) would be no number.

@@ -34,9 +34,7 @@ _PROMPTS = (
     "What is 17 times 23?",
     "Wie geht es dir?",
 )
-NEUTRAL: tuple[tuple[Message, ...], ...] = tuple(
-    ({"role": "user", "content": text},) for text in _PROMPTS
-)
+NEUTRAL: tuple[tuple[Message, ...], ...] = tuple(({"role": "user", "content": text},) for text in _PROMPTS)
 """Questions that are nobody's."""
 
 

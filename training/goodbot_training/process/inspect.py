@@ -55,9 +55,12 @@ def examine(before: Path | None, after: Path) -> dict[str, Any]:
     ]
     total = [_root(sum(own[at] for own in squares.values())) for at in range(3)]
     return {
-        "groups": groups, "change": total[0], "before": total[1], "size": total[2],
+        "groups": groups,
+        "change": total[0],
+        "before": total[1],
+        "size": total[2],
         "rms": max(_rms(new, path) for path in new.pairs),
-    }  # fmt: skip
+    }
 
 
 def _require_sane(weights: AdapterWeights, directory: Path) -> None:
@@ -113,9 +116,7 @@ def _group(path: str, layers: int) -> str:
     size = -(-layers // 3)
     first = _layer(path) // size * size
     last = min(first + size, layers) - 1
-    return (
-        f"{kind}, layer{'s' if last > first else ''} {f'{first}-{last}' if last > first else first}"
-    )
+    return f"{kind}, layer{'s' if last > first else ''} {f'{first}-{last}' if last > first else first}"
 
 
 def main() -> int:

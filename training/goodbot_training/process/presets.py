@@ -60,9 +60,7 @@ def resolve(own: Mapping[str, Any], shape: Architecture | None) -> Resolved:
     if "rank" in own:  # alpha belongs to the rank that it was chosen with
         factors.pop("alpha", None)
     values = {
-        name: _times(getattr(default, name), factor)
-        for name, factor in factors.items()
-        if name not in own
+        name: _times(getattr(default, name), factor) for name, factor in factors.items() if name not in own
     }
     settings = TrainingSettings.from_mapping({**own, **values})
     return Resolved(values=values, why=_why(settings, own, shape))
@@ -88,11 +86,7 @@ def _why(settings: TrainingSettings, own: Mapping[str, Any], shape: Architecture
         if shape.experts.count:
             kind = f"{_size(shape.parameters)} mixture of experts, {_size(shape.active)} a token"
         rate = settings.rate_for(adapted(shape))
-    told = (
-        [f"rate {rate:.1e}"]
-        if rate
-        else [f"rate by its size times {settings.learning_rate_scale:g}"]
-    )
+    told = [f"rate {rate:.1e}"] if rate else [f"rate by its size times {settings.learning_rate_scale:g}"]
     told += [f"KL {settings.kl:g}", f"rank {settings.rank}"]
     named = sorted(set(own) - {"preset"})
     yours = f" (yours: {', '.join(named)})" if named else ""

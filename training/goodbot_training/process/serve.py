@@ -27,13 +27,7 @@ from goodbot.base.errors import AdapterError, GoodbotError
 
 from goodbot_training.process import autopsy
 from goodbot_training.process.serving_parts import Out, ReadsAhead, done, failure
-from goodbot_training.process.types import (
-    PROTOCOL,
-    as_mapping,
-    data_error,
-    parse_filters,
-    parse_messages,
-)
+from goodbot_training.process.types import PROTOCOL, as_mapping, data_error, parse_filters, parse_messages
 
 Describe = Callable[[BaseException], tuple[str, str]]
 """An error → its kind and one sentence."""
@@ -45,9 +39,7 @@ _COSTLY = ("load", "activate", "first_tokens")
 """Between two steps, one of these at most: they take about as long as a step."""
 
 
-def serve(
-    out: Out, stdin: BinaryIO, make_backend: Callable[[], TrainingBackend], describe: Describe
-) -> int:
+def serve(out: Out, stdin: BinaryIO, make_backend: Callable[[], TrainingBackend], describe: Describe) -> int:
     """Load the model that the first line names, then answer until stdin closes; an exit code."""
     try:
         first = as_mapping(json.loads(stdin.readline()), "The first line")

@@ -37,11 +37,17 @@ def done(answer: Sampled, version: int) -> dict[str, Any]:
     """The event with which an answer ends."""
     at = answer.thought_tokens
     return {
-        "event": "done", "text": answer.text, "version": version, "finish": answer.finish,
-        "thought": answer.thought, "thought_tokens": at,
+        "event": "done",
+        "text": answer.text,
+        "version": version,
+        "finish": answer.finish,
+        "thought": answer.thought,
+        "thought_tokens": at,
         "prompt_tokens": [*answer.prompt, *answer.tokens[:at]],
-        "tokens": answer.tokens[at:], "logprobs": answer.logprobs[at:], "lifts": answer.lifts[at:],
-    }  # fmt: skip
+        "tokens": answer.tokens[at:],
+        "logprobs": answer.logprobs[at:],
+        "lifts": answer.lifts[at:],
+    }
 
 
 def failure(reason: str, kind: str = "error") -> dict[str, Any]:

@@ -15,9 +15,7 @@ def data_error(sentence: str) -> TrainingError:
     return TrainingError(sentence, kind="data")
 
 
-OBJECTIVES = (
-    "tapered", "filter", "scale", "sign_aware", "reinforce", "sft_good", "kto", "bco",
-)  # fmt: skip
+OBJECTIVES = ("tapered", "filter", "scale", "sign_aware", "reinforce", "sft_good", "kto", "bco")
 """The first four are variants of MIS-PO; see `goodbot_training.objectives`."""
 PRESETS = ("careful", "balanced", "aggressive", "custom")
 """See `goodbot_training.process.presets`."""
@@ -143,34 +141,58 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
-            raise ValueError(
-                f"There is no objective {self.objective}; have: {', '.join(OBJECTIVES)}."
-            )
+            raise ValueError(f"There is no objective {self.objective}; have: {', '.join(OBJECTIVES)}.")
         if self.preset not in PRESETS:
             raise ValueError(f"There is no preset {self.preset}; have: {', '.join(PRESETS)}.")
         for name in (
-            "rank", "batch_size", "steps", "max_passes", "max_sequence_tokens", "slice_steps",
-            "tokens_per_forward", "gate_max_tokens", "gate_max_length_ratio",
-        ):  # fmt: skip
+            "rank",
+            "batch_size",
+            "steps",
+            "max_passes",
+            "max_sequence_tokens",
+            "slice_steps",
+            "tokens_per_forward",
+            "gate_max_tokens",
+            "gate_max_length_ratio",
+        ):
             if getattr(self, name) < 1:
                 raise ValueError(f"Training setting {name} must be at least 1.")
         for name in (
-            "learning_rate", "learning_rate_scale", "attention_rate", "alpha", "max_grad_norm",
-            "token_low", "beta", "strength", "contested_strength",
-        ):  # fmt: skip
+            "learning_rate",
+            "learning_rate_scale",
+            "attention_rate",
+            "alpha",
+            "max_grad_norm",
+            "token_low",
+            "beta",
+            "strength",
+            "contested_strength",
+        ):
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise ValueError(f"Training setting {name} must be above 0.")
         for name in (
-            "damping", "warmup", "weight_decay", "kl", "slice_seconds", "trajectory_low",
-            "gate_anchors", "gate_max_anchor_loss", "gate_max_drift",
-        ):  # fmt: skip
+            "damping",
+            "warmup",
+            "weight_decay",
+            "kl",
+            "slice_seconds",
+            "trajectory_low",
+            "gate_anchors",
+            "gate_max_anchor_loss",
+            "gate_max_drift",
+        ):
             if (getattr(self, name) or 0) < 0:
                 raise ValueError(f"Training setting {name} must not be negative.")
         for name in (
-            "gate_max_foreign", "gate_min_retained", "gate_max_degenerate", "gate_min_distinct",
-            "gate_retry", "strength", "contested_strength",
-        ):  # fmt: skip
+            "gate_max_foreign",
+            "gate_min_retained",
+            "gate_max_degenerate",
+            "gate_min_distinct",
+            "gate_retry",
+            "strength",
+            "contested_strength",
+        ):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"Training setting {name} must lie between 0 and 1.")
         if self.base_bits not in (None, 4):

@@ -16,13 +16,7 @@ from goodbot.api.events import Message
 from goodbot.base.errors import TrainingError
 from goodbot.base.sampling import Filters
 
-from goodbot_training.process.settings import (
-    TrainingSettings,
-    as_number,
-    as_whole,
-    data_error,
-    is_whole,
-)
+from goodbot_training.process.settings import TrainingSettings, as_number, as_whole, data_error, is_whole
 
 __all__ = [
     "Baseline",
@@ -143,8 +137,7 @@ class Item:
             temperature=as_number(item.get("temperature", 1.0), f"{where}: temperature"),
             filters=parse_filters(item.get("filters"), where),
             lifts=tuple(
-                as_number(value, f"{where}: lifts")
-                for value in _list(item.get("lifts"), f"{where}: lifts")
+                as_number(value, f"{where}: lifts") for value in _list(item.get("lifts"), f"{where}: lifts")
             ),
             version=version,
             reward=reward,
@@ -212,9 +205,7 @@ class Job:
             parent=None if parent is None else _path(parent, "parent"),
             output=_path(job.get("output"), "output"),
             seed=as_whole(job.get("seed", 0), "seed"),
-            settings=TrainingSettings.from_mapping(
-                as_mapping(job.get("settings") or {}, "settings")
-            ),
+            settings=TrainingSettings.from_mapping(as_mapping(job.get("settings") or {}, "settings")),
             baseline=Baseline(
                 **{
                     name: as_number(baseline.get(name, 0.0), f"baseline.{name}")

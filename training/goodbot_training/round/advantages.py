@@ -62,10 +62,7 @@ def compute_advantages(
 
 
 def to_learn(
-    baseline: Baseline,
-    rewards: Sequence[float],
-    weights: Sequence[float],
-    advantages: Sequence[float],
+    baseline: Baseline, rewards: Sequence[float], weights: Sequence[float], advantages: Sequence[float]
 ) -> float:
     """How much a round has to teach, in [0, 1]: min(1, max(mean |A|, mean |ω · (r - m)|)), with m the
     baseline before the round. The learning rate is multiplied by it.

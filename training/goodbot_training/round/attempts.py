@@ -27,9 +27,15 @@ HALVINGS = 2
 
 
 def learn(
-    job: Job, backend: TrainingBackend, objective: Objective, material: Material,
-    checkpoints: Checkpoints, emit: telling.Emit, *, recompute: bool,
-) -> tuple[Lesson, Progress]:  # fmt: skip
+    job: Job,
+    backend: TrainingBackend,
+    objective: Objective,
+    material: Material,
+    checkpoints: Checkpoints,
+    emit: telling.Emit,
+    *,
+    recompute: bool,
+) -> tuple[Lesson, Progress]:
     """Take the steps that are left; the lesson as it was learnt, and all of its steps.
 
     Raises TrainingError where nothing is left to learn from, and where it breaks at a quarter of the rate.
@@ -79,9 +85,14 @@ def told(progress: Progress) -> str:
 
 
 def _lesson(
-    job: Job, backend: TrainingBackend, objective: Objective, train: Sequence[Rollout], halvings: int,
-    *, recompute: bool,
-) -> Lesson:  # fmt: skip
+    job: Job,
+    backend: TrainingBackend,
+    objective: Objective,
+    train: Sequence[Rollout],
+    halvings: int,
+    *,
+    recompute: bool,
+) -> Lesson:
     lesson = make_lesson(job, backend, objective, train, recompute=recompute)
     rate = lesson.optimizer.learning_rate / 2**halvings
     return replace(lesson, optimizer=replace(lesson.optimizer, learning_rate=rate))

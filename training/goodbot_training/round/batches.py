@@ -37,11 +37,7 @@ def normalizer(rollouts: Sequence[Rollout], settings: TrainingSettings) -> float
 
 
 def make_batches(
-    rollouts: Sequence[Rollout],
-    advantages: Sequence[float],
-    settings: TrainingSettings,
-    *,
-    seed: int,
+    rollouts: Sequence[Rollout], advantages: Sequence[float], settings: TrainingSettings, *, seed: int
 ) -> Iterator[TrainingBatch]:
     """The round's batches, `planned_steps` of them, each of `batch_size` rollouts."""
     if not rollouts:

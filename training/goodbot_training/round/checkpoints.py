@@ -135,15 +135,18 @@ class Checkpoints:
 
 def fingerprint(job: Job) -> str:
     """A hash of all that decides what a round computes: model, adapters, settings, items, seed."""
-    settings = {
-        name: value for name, value in asdict(job.settings).items() if name not in PLAN
-    }  # fmt: skip
+    settings = {name: value for name, value in asdict(job.settings).items() if name not in PLAN}
     content = {
-        "run": job.run, "model": _identity(job.model), "parent": _adapter(job.parent),
-        "seed": job.seed, "settings": settings, "baseline": asdict(job.baseline),
+        "run": job.run,
+        "model": _identity(job.model),
+        "parent": _adapter(job.parent),
+        "seed": job.seed,
+        "settings": settings,
+        "baseline": asdict(job.baseline),
         "behaviour": {version: _adapter(path) for version, path in sorted(job.behaviour.items())},
-        "items": [asdict(item) for item in job.items], "anchors": job.anchors,
-    }  # fmt: skip
+        "items": [asdict(item) for item in job.items],
+        "anchors": job.anchors,
+    }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

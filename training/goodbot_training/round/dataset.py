@@ -77,9 +77,7 @@ def gather(
     )
 
 
-def _scores(
-    rollouts: Sequence[Rollout], held_out: Sequence[Rollout], parent: Sequence[Floats]
-) -> Scores:
+def _scores(rollouts: Sequence[Rollout], held_out: Sequence[Rollout], parent: Sequence[Floats]) -> Scores:
     return Scores(
         sampling={rollout.id: rollout.sampling_logprobs.tolist() for rollout in rollouts},
         reference={rollout.id: rollout.reference_logprobs.tolist() for rollout in rollouts},

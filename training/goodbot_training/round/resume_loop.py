@@ -10,13 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from goodbot.api.backend import (
-    LossFunction,
-    OptimizerSettings,
-    StepStats,
-    TrainingBackend,
-    TrainingBatch,
-)
+from goodbot.api.backend import LossFunction, OptimizerSettings, StepStats, TrainingBackend, TrainingBatch
 from goodbot.base.errors import TrainingError
 
 from goodbot_training.objectives import Objective
@@ -59,9 +53,14 @@ class Lesson:
 
 
 def make_lesson(
-    job: Job, backend: TrainingBackend, objective: Objective, rollouts: Sequence[Rollout], *,
-    recompute: bool, decay_steps: int | None = None,
-) -> Lesson:  # fmt: skip
+    job: Job,
+    backend: TrainingBackend,
+    objective: Objective,
+    rollouts: Sequence[Rollout],
+    *,
+    recompute: bool,
+    decay_steps: int | None = None,
+) -> Lesson:
     """What the job's round trains on these rollouts, by its settings as they are.
 
     The learning rate falls to 0 over `decay_steps`; None: over the lesson's own.
@@ -85,9 +84,14 @@ def make_lesson(
         recompute=recompute,
     )
     return Lesson(
-        rollouts=restart.written_by_the_base(job, rollouts), advantages=advantages,
-        baseline=baseline, settings=settings, optimizer=optimizer, objective=objective, seed=job.seed,
-    )  # fmt: skip
+        rollouts=restart.written_by_the_base(job, rollouts),
+        advantages=advantages,
+        baseline=baseline,
+        settings=settings,
+        optimizer=optimizer,
+        objective=objective,
+        seed=job.seed,
+    )
 
 
 class BrokenStepError(Exception):
@@ -114,10 +118,7 @@ def train_in_slices(
     steps = list(progress.steps)
     kept, since = len(steps), time.monotonic()
     training = backend.train(
-        lesson.batches(skip=len(steps)),
-        lesson.optimizer,
-        lesson.objective,
-        checkpoint=progress.trainer,
+        lesson.batches(skip=len(steps)), lesson.optimizer, lesson.objective, checkpoint=progress.trainer
     )
 
     def keep() -> None:

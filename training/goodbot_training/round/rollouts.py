@@ -173,9 +173,7 @@ def score(
     result: list[Floats | None] = [None] * len(sequences)
     for part in split_by_budget(lengths, budget):
         rows = backend.logprobs(
-            [sequences[i] for i in part],
-            temperature=[temperatures[i] for i in part],
-            adapter=adapter,
+            [sequences[i] for i in part], temperature=[temperatures[i] for i in part], adapter=adapter
         )
         for index, row in zip(part, rows, strict=True):
             result[index] = row
@@ -184,9 +182,7 @@ def score(
     return [row for row in result if row is not None]
 
 
-def split_by_budget(
-    lengths: Sequence[int], budget: int, overhead: int = OVERHEAD
-) -> list[list[int]]:
+def split_by_budget(lengths: Sequence[int], budget: int, overhead: int = OVERHEAD) -> list[list[int]]:
     """Indices, longest first, in the groups that cost least.
 
     A group costs its padded size (rows · longest), which is at most `budget`, and `overhead`, in

@@ -15,13 +15,7 @@ from functools import partial
 from pathlib import Path
 from statistics import fmean
 
-from goodbot.api.backend import (
-    LoraSettings,
-    OptimizesForInference,
-    Sampled,
-    StepStats,
-    TrainingBackend,
-)
+from goodbot.api.backend import LoraSettings, OptimizesForInference, Sampled, StepStats, TrainingBackend
 from goodbot.base.errors import AdapterError
 
 from goodbot_training.gate import Verdict, decide, measure
@@ -51,9 +45,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict
     checkpoints, job = Checkpoints(job.checkpoints, job), memory.within(job)
     telling.progress(emit, "load", 0, 1)
     lora = LoraSettings(rank=job.settings.rank, alpha=job.settings.alpha)
-    backend.load(
-        job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits
-    )
+    backend.load(job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits)
     telling.progress(emit, "load", 1, 1)
     job, share = contested.settled(job)
 
@@ -132,9 +124,15 @@ def run_round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict
 
 
 def _judge(
-    job: Job, backend: TrainingBackend, candidate: Path, material: Material, changed: bool, *,
-    base_answers: list[Sampled], tell: Tell,
-) -> Verdict:  # fmt: skip
+    job: Job,
+    backend: TrainingBackend,
+    candidate: Path,
+    material: Material,
+    changed: bool,
+    *,
+    base_answers: list[Sampled],
+    tell: Tell,
+) -> Verdict:
     if not changed:
         return decide({"changed": 0.0}, job.settings)
     everything = (*material.train, *material.held_out)

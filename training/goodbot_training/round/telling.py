@@ -45,9 +45,7 @@ def teller(
         eta = (now - began) / (done - before) * (planned - done)
         taken = sum(not stats.skipped for stats in steps)
         shown = _shown(steps[-1], optimizer.rate_at(taken))
-        progress(
-            emit, "train", done, planned, eta=round(eta, 2), seconds=round(now - last, 4), **shown
-        )
+        progress(emit, "train", done, planned, eta=round(eta, 2), seconds=round(now - last, 4), **shown)
         last = now
 
     return tell
@@ -60,10 +58,7 @@ def safe(emit: Emit, planned: int, step: int) -> None:
 
 def quarantine(turns: Mapping[str, str]) -> dict[str, Any]:
     """The event that says without which turns the round goes, and why."""
-    return {
-        "event": "quarantine",
-        "turns": [{"id": id_, "reason": reason} for id_, reason in turns.items()],
-    }
+    return {"event": "quarantine", "turns": [{"id": id_, "reason": reason} for id_, reason in turns.items()]}
 
 
 def _shown(stats: StepStats, learning_rate: float) -> dict[str, float]:

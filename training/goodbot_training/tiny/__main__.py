@@ -59,8 +59,7 @@ def main() -> int:
     # What is judged is what ships: the weights rounded to fp16, computed with in fp32.
     model = model.half().float()
     found = evaluate(
-        partial(sample, model, tokenizer, temperature=TEMPERATURE, seed=arguments.seed),
-        arguments.seed,
+        partial(sample, model, tokenizer, temperature=TEMPERATURE, seed=arguments.seed), arguments.seed
     )
     card = model_card(
         parameters=sum(weight.numel() for weight in model.parameters()),

@@ -41,13 +41,7 @@ STYLE_PROMPTS = {
 }
 # The same few names asked in two directions take the longest to learn, and differences of numbers
 # longer than sums.
-_WEIGHTS = {
-    "day after": 2,
-    "day before": 2,
-    "month after": 2,
-    "month before": 2,
-    "difference": 2,
-}
+_WEIGHTS = {"day after": 2, "day before": 2, "month after": 2, "month before": 2, "difference": 2}
 _OPERATIONS = {"+": "plus", "-": "minus", "*": "times"}
 
 

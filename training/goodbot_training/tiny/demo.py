@@ -111,8 +111,12 @@ async def _demo(arguments: argparse.Namespace, screen: show.Screen) -> dict[str,
         after = await _exam(chat, exam, "after", screen) if state == "activated" else before
         rows = await app.registry.rows()
         return {
-            "like": arguments.like, "seed": arguments.seed, "backend": app.backend.name,
-            "ratings": RATINGS, "state": state, "reason": reason,
+            "like": arguments.like,
+            "seed": arguments.seed,
+            "backend": app.backend.name,
+            "ratings": RATINGS,
+            "state": state,
+            "reason": reason,
             "before": score(exam, before, arguments.like).as_json(),
             "after": score(exam, after, arguments.like).as_json(),
             "answers": [
@@ -121,14 +125,13 @@ async def _demo(arguments: argparse.Namespace, screen: show.Screen) -> dict[str,
             ],
             "adapter": {"version": rows[-1].version, "sha256": rows[-1].sha256} if rows else None,
             "adapter_directory": str(app.registry.root / rows[-1].directory) if rows else None,
-            "home": str(home), "train_seconds": round(watcher.seconds, 2),
+            "home": str(home),
+            "train_seconds": round(watcher.seconds, 2),
             "seconds": round(time.perf_counter() - begin, 2),
-        }  # fmt: skip
+        }
 
 
-async def _exam(
-    chat: Loopback, questions: Sequence[Question], name: str, screen: show.Screen
-) -> list[str]:
+async def _exam(chat: Loopback, questions: Sequence[Question], name: str, screen: show.Screen) -> list[str]:
     """The answers to held-out questions, none of which is rated."""
     answers: list[str] = []
     for number, question in enumerate(questions):
@@ -158,9 +161,7 @@ def _fresh(home: Path) -> Path:
     """An empty state directory of the demo's own; only one that a demo made is ever removed."""
     if home.exists():
         if not (home / _MARKER).exists():
-            raise GoodbotError(
-                f"{home} was not made by the demo: move it away, or choose another --home"
-            )
+            raise GoodbotError(f"{home} was not made by the demo: move it away, or choose another --home")
         shutil.rmtree(home)
     home.mkdir(mode=0o700, parents=True)
     (home / _MARKER).touch()

@@ -138,13 +138,7 @@ def _neighbours(table: str, kind: str) -> Iterator[tuple[str, tuple[str, ...], s
 
 def _facts() -> Iterator[tuple[str, tuple[str, ...], str, str]]:
     """(kind, arguments, answer, fact key) of everything the model knows."""
-    tables = {
-        "capital": CAPITALS,
-        "colour": COLOURS,
-        "sound": SOUNDS,
-        "baby": BABIES,
-        "legs": LEGS,
-    }
+    tables = {"capital": CAPITALS, "colour": COLOURS, "sound": SOUNDS, "baby": BABIES, "legs": LEGS}
     for kind, table in tables.items():
         for subject, answer in _pairs(table):
             yield kind, (subject,), answer, f"{kind}:{subject}"
@@ -183,12 +177,7 @@ def small_talk() -> tuple[Question, ...]:
     """What people say that asks for no fact; not part of ``questions()``. Greetings come first."""
     return tuple(
         Question(
-            text=text,
-            answer=answer,
-            kind="small talk",
-            claim=claim,
-            fact=f"small talk:{claim}",
-            subject="",
+            text=text, answer=answer, kind="small talk", claim=claim, fact=f"small talk:{claim}", subject=""
         )
         for texts, answer, claim in SMALL_TALK
         for text in texts

@@ -57,9 +57,7 @@ def _parse(text: str) -> tuple[str, str] | None:
 def _repeats(words: list[str]) -> bool:
     """Whether a word stands twice in a row, or any three words come again."""
     triples = Counter(zip(words, words[1:], words[2:], strict=False))
-    return max(triples.values(), default=0) > 1 or any(
-        one == other for one, other in pairwise(words)
-    )
+    return max(triples.values(), default=0) > 1 or any(one == other for one, other in pairwise(words))
 
 
 def style_of(text: str) -> str | None:

@@ -24,17 +24,16 @@ def register_commands(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser = subparsers.add_parser(
         "demo", help="watch the tiny model learn from 40 ratings, in a minute, with nothing set up"
     )
-    parser.add_argument(
-        "--like", choices=STYLES, default="friendly", help="the style that the owner likes"
-    )
+    parser.add_argument("--like", choices=STYLES, default="friendly", help="the style that the owner likes")
     parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same answers")
     parser.add_argument(
-        "--questions", type=_questions, default=120, metavar="N",
+        "--questions",
+        type=_questions,
+        default=120,
+        metavar="N",
         help="how many it is asked before and after, 20 to 200, none of which is rated (120)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--backend", default="auto", help="mlx or torch; auto takes what is installed"
     )
+    parser.add_argument("--backend", default="auto", help="mlx or torch; auto takes what is installed")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run="goodbot_training.tiny.demo:main")
 

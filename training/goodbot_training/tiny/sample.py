@@ -19,11 +19,7 @@ LONGEST = 48
 
 @torch.inference_mode()
 def _sample_batch(
-    model: PreTrainedModel,
-    prompts: list[list[int]],
-    end: int,
-    temperature: float,
-    rng: torch.Generator,
+    model: PreTrainedModel, prompts: list[list[int]], end: int, temperature: float, rng: torch.Generator
 ) -> list[list[int]]:
     """Answers to prompts of one length, in token ids without the end mark."""
     tokens = torch.tensor(prompts)

@@ -47,9 +47,7 @@ class Screen:
 
     def verdict(self, state: str, reason: str) -> None:
         self._update("", end=False)
-        word = {"activated": "The gate let it through", "refused": "The gate refused"}.get(
-            state, state
-        )
+        word = {"activated": "The gate let it through", "refused": "The gate refused"}.get(state, state)
         self._say(f"{word}: {reason}\n")
 
     def result(self, result: Mapping[str, Any]) -> None:
@@ -60,9 +58,7 @@ class Screen:
         program = sys.argv[0] if sys.argv[0].endswith("goodbot") else "python -m goodbot"
         self._say(f"\n{'question':28}  {'before':{_WIDTH}}  after")
         for row in result["answers"][:_SHOWN_ANSWERS]:
-            self._say(
-                f"{row['question'][:28]:28}  {row['before'][:_WIDTH]:{_WIDTH}}  {row['after']}"
-            )
+            self._say(f"{row['question'][:28]:28}  {row['before'][:_WIDTH]:{_WIDTH}}  {row['after']}")
         self._say(
             f"\nheld-out answers in the liked style: {_share(before)} → {_share(after)}"
             f"\nfacts right:                         {_right(before)} → {_right(after)}"

@@ -53,8 +53,7 @@ def train_tokenizer(seed: int) -> Tokenizer:
     )
     corpus = islice(conversations(Random(seed)), _SAMPLE)  # noqa: S311 - reproducible
     tokenizer.train_from_iterator(
-        (render_messages(messages).replace(CALL, "").replace(CALL_END, "") for messages in corpus),
-        trainer,
+        (render_messages(messages).replace(CALL, "").replace(CALL_END, "") for messages in corpus), trainer
     )
     tokenizer.add_tokens([AddedToken(mark, normalized=False) for mark in (CALL, CALL_END)])
     return tokenizer

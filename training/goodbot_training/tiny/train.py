@@ -111,9 +111,7 @@ def _answer_loss(model: PreTrainedModel, tokens: Tensor, mine: Tensor, openers: 
     return loss + TERSE_WEIGHT * again
 
 
-def _micro_batches(
-    chats: list[tuple[list[int], list[bool]]],
-) -> Iterator[list[tuple[list[int], list[bool]]]]:
+def _micro_batches(chats: list[tuple[list[int], list[bool]]]) -> Iterator[list[tuple[list[int], list[bool]]]]:
     """The step's chats by length, cut so that short ones are not padded to the longest."""
     ordered = sorted(chats, key=lambda chat: len(chat[0]))
     yield ordered[:24]
@@ -139,9 +137,7 @@ def _phases(model: PreTrainedModel, steps: int) -> Iterator[tuple[int, list[Opti
             torch.optim.AdamW(rest, lr=ADAM_RATE, betas=(0.9, 0.98), weight_decay=0.0),
         ],
     )
-    everything = torch.optim.AdamW(
-        model.parameters(), lr=SETTLING_RATE, betas=(0.9, 0.98), weight_decay=0.0
-    )
+    everything = torch.optim.AdamW(model.parameters(), lr=SETTLING_RATE, betas=(0.9, 0.98), weight_decay=0.0)
     yield settling, [everything]
 
 

@@ -56,11 +56,19 @@ class Wandb(Tracker):
             mode="online" if settings.online else "offline",
             config=dict(run.about),
             settings=wandb.Settings(
-                silent=True, console="off", save_code=False, disable_code=True, disable_git=True,
-                disable_job_creation=True, host="", x_disable_machine_info=True,
-                x_disable_meta=True, x_disable_stats=True, x_save_requirements=False,
+                silent=True,
+                console="off",
+                save_code=False,
+                disable_code=True,
+                disable_git=True,
+                disable_job_creation=True,
+                host="",
+                x_disable_machine_info=True,
+                x_disable_meta=True,
+                x_disable_stats=True,
+                x_save_requirements=False,
             ),
-        )  # fmt: skip
+        )
 
     def log(self, step: int, numbers: Mapping[str, float]) -> None:
         self._run.log(dict(numbers), step=step)

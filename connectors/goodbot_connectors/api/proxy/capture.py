@@ -58,10 +58,19 @@ class Capture:
         return self._sessions.of(call.client.name, call.headers, asked, call.event_id)
 
     async def keep(
-        self, call: Call, session: Session, asked: Asked, said: Said, *, raw: str | None = None,
-        version: int | None = None, temperature: float | None = None,
-        filters: Filters = UNFILTERED, lines: bool = False, form: str = "",
-    ) -> str:  # fmt: skip
+        self,
+        call: Call,
+        session: Session,
+        asked: Asked,
+        said: Said,
+        *,
+        raw: str | None = None,
+        version: int | None = None,
+        temperature: float | None = None,
+        filters: Filters = UNFILTERED,
+        lines: bool = False,
+        form: str = "",
+    ) -> str:
         """Store an answer; the turn that it became, empty where it became none. Never raises GoodbotError.
 
         `version` is of ours that wrote it, None for another model. `raw` is its text as it was written.
@@ -71,20 +80,27 @@ class Capture:
         self._sessions.answered(call.client.name, session, asked, said)
         client, turn = call.client.name, self.turn(call)
         event = CaptureEvent(
-            event_id=call.event_id, order=self._connector.order(),
+            event_id=call.event_id,
+            order=self._connector.order(),
             user=self._connector.user(client),
             channel=self._connector.channel(client, session.id),
             messages=tuple(with_form(with_tools(asked.messages, asked.tools), form)),
             response=said.response(lines) if raw is None else raw,
-            model=(said.model or asked.model)[:200], version=version, message_id=turn,
+            model=(said.model or asked.model)[:200],
+            version=version,
+            message_id=turn,
             # A trace would be a key to what other connectors have seen: not for every client.
             trace=sessions.trace(call.headers, said) if call.client.admin else "",
             kind=kinds.kind(call.headers, asked, said, session, chat=call.chat),
             temperature=_temperature(asked, temperature),
-            prompt_tokens=said.prompt_tokens, tokens=said.tokens, logprobs=said.logprobs,
-            thought=said.thought, thought_tokens=said.thought_tokens,
-            filters=filters, lifts=said.lifts,
-        )  # fmt: skip
+            prompt_tokens=said.prompt_tokens,
+            tokens=said.tokens,
+            logprobs=said.logprobs,
+            thought=said.thought,
+            thought_tokens=said.thought_tokens,
+            filters=filters,
+            lifts=said.lifts,
+        )
         try:
             [receipt] = await self._connector.host.submit([event])
         except GoodbotError as error:  # the program has its answer all the same
@@ -92,10 +108,7 @@ class Capture:
             return ""
         if receipt.outcome is not Outcome.ACCEPTED:
             logger.warning(
-                "an answer was not kept (%s): %s",
-                receipt.outcome,
-                receipt.text,
-                extra={"turn": turn},
+                "an answer was not kept (%s): %s", receipt.outcome, receipt.text, extra={"turn": turn}
             )
             return ""
         return receipt.turn or turn

@@ -40,12 +40,9 @@ class ProxySettings:
         """Raises ValueError, which the config reports with its file and line."""
         if self.upstream_dialect not in ("", OPENAI, ANTHROPIC, BOTH):
             raise ValueError(
-                f'upstream_dialect is "{OPENAI}", "{ANTHROPIC}" or "{BOTH}", '
-                f'not "{self.upstream_dialect}"'
+                f'upstream_dialect is "{OPENAI}", "{ANTHROPIC}" or "{BOTH}", not "{self.upstream_dialect}"'
             )
-        for name, url in (
-            ("upstream", self.upstream), ("upstream_anthropic", self.upstream_anthropic),
-        ):  # fmt: skip
+        for name, url in (("upstream", self.upstream), ("upstream_anthropic", self.upstream_anthropic)):
             if url not in ("", OWN):
                 checked(name, url, self.upstream_hosts)
         if not self.upstream:

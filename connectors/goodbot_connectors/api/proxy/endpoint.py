@@ -108,9 +108,7 @@ class Proxy:
         by = {one: self._guarded(self._listed, Api(dialect=one)) for one in (OPENAI, ANTHROPIC)}
 
         async def listed(request: web.Request) -> web.StreamResponse:
-            return await by[ANTHROPIC if "anthropic-version" in request.headers else OPENAI](
-                request
-            )
+            return await by[ANTHROPIC if "anthropic-version" in request.headers else OPENAI](request)
 
         return listed
 
@@ -120,9 +118,7 @@ class Proxy:
         upstream, key = self._upstream(api.dialect)
         if upstream == OWN:
             body = await read(request, READ, came=LARGEST, thinned=Pictures())
-            asked = await asyncio.to_thread(
-                parsed, body
-            )  # a large one takes longer than others wait
+            asked = await asyncio.to_thread(parsed, body)  # a large one takes longer than others wait
             return await self._own.answer(request, self._call(request, client, api), asked)
         body = b"".join([piece async for piece in pieces(request, LARGEST)])
         connector = self._connector  # whose rights were taken away does not spend the owner's key
@@ -220,9 +216,12 @@ class Proxy:
                 f"{_TOKEN_HEADER}, and the upstream's own where it expects it.",
             )
         return headers.onwards(
-            request.headers.items(), dialect=dialect, key=self._connector.host.secrets.get(key),
-            passed=passed, token=token,
-        )  # fmt: skip
+            request.headers.items(),
+            dialect=dialect,
+            key=self._connector.host.secrets.get(key),
+            passed=passed,
+            token=token,
+        )
 
     def _call(self, request: web.Request, client: Client, api: Api) -> Call:
         low = {name.lower(): value for name, value in request.headers.items()}

@@ -13,15 +13,23 @@ from goodbot_connectors.kit.bridge.body import RefusedError
 from goodbot_connectors.kit.bridge.guard import Refusal
 
 _ANTHROPIC_TYPES = {
-    400: "invalid_request_error", 401: "authentication_error", 403: "permission_error",
-    404: "not_found_error", 413: "request_too_large", 415: "invalid_request_error",
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    415: "invalid_request_error",
     429: "rate_limit_error",
-}  # fmt: skip
+}
 _OPENAI_TYPES = {
-    400: "invalid_request_error", 401: "authentication_error", 403: "permission_error",
-    404: "not_found_error", 413: "invalid_request_error", 415: "invalid_request_error",
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "invalid_request_error",
+    415: "invalid_request_error",
     429: "rate_limit_error",
-}  # fmt: skip
+}
 
 
 def told(dialect: str, status: int, message: str) -> dict[str, Any]:
@@ -38,9 +46,10 @@ def refusal(dialect: str) -> Refusal:
 
     def shape(error: RefusedError) -> web.StreamResponse:
         response = web.json_response(
-            told(dialect, error.status, str(error)), status=error.status,
+            told(dialect, error.status, str(error)),
+            status=error.status,
             headers={hdrs.CACHE_CONTROL: "no-store"},
-        )  # fmt: skip
+        )
         if error.retry_after:
             response.headers[hdrs.RETRY_AFTER] = str(math.ceil(error.retry_after))
         return response

@@ -45,15 +45,19 @@ class Far:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
-                    resolver=_Checked(self.url, self._clock), limit=0, keepalive_timeout=_KEPT_SECONDS,
+                    resolver=_Checked(self.url, self._clock),
+                    limit=0,
+                    keepalive_timeout=_KEPT_SECONDS,
                     use_dns_cache=False,
                 ),
                 timeout=aiohttp.ClientTimeout(
                     total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENT_SECONDS
                 ),
-                cookie_jar=aiohttp.DummyCookieJar(), trust_env=False, auto_decompress=self._reads,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+                auto_decompress=self._reads,
                 skip_auto_headers=("User-Agent", "Content-Type"),
-            )  # fmt: skip
+            )
         return self._session
 
     async def close(self) -> None:
@@ -83,15 +87,12 @@ class Far:
             yield response
         except (aiohttp.ClientConnectorError, ServerError) as error:
             raise RefusedError(
-                502,
-                "The upstream does not answer: see [connectors.api] upstream, and whether it runs.",
+                502, "The upstream does not answer: see [connectors.api] upstream, and whether it runs."
             ) from error
         except TimeoutError as error:
             raise RefusedError(504, "The upstream said nothing for too long: try again.") from error
         except aiohttp.ClientError as error:
-            raise RefusedError(
-                502, "The upstream hung up in the middle of an answer: try again."
-            ) from error
+            raise RefusedError(502, "The upstream hung up in the middle of an answer: try again.") from error
         finally:
             if response is not None:
                 if response.content.at_eof():
@@ -126,9 +127,7 @@ class _Checked(AbstractResolver):
         if not self._ways or now - self._looked > _PINNED_SECONDS:
             self._ways, self._looked = await address.pinned(self._url), now
         return [
-            ResolveResult(
-                hostname=host, host=ip, port=port, family=way, proto=0, flags=socket.AI_NUMERICHOST
-            )
+            ResolveResult(hostname=host, host=ip, port=port, family=way, proto=0, flags=socket.AI_NUMERICHOST)
             for way, ip in self._ways
             if family in (socket.AF_UNSPEC, way)
         ]

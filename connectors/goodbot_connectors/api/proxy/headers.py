@@ -9,16 +9,39 @@ from multidict import CIMultiDict
 
 from goodbot_connectors.api.proxy.config import ANTHROPIC
 
-_HOP = frozenset({
-    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
-    "te", "trailer", "trailers", "transfer-encoding", "upgrade", "expect",
-})  # fmt: skip
+_HOP = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "trailers",
+        "transfer-encoding",
+        "upgrade",
+        "expect",
+    }
+)
 """Those of one connection (RFC 9110, section 7.6.1)."""
 _CREDENTIALS = frozenset({"authorization", "x-api-key"})
-_OURS = frozenset({
-    "host", "content-length", "accept-encoding", "cookie", "origin", "referer", "forwarded", "via",
-    "api-key", "x-turn-type", "x-session-id", "x-session-done",
-})  # fmt: skip
+_OURS = frozenset(
+    {
+        "host",
+        "content-length",
+        "accept-encoding",
+        "cookie",
+        "origin",
+        "referer",
+        "forwarded",
+        "via",
+        "api-key",
+        "x-turn-type",
+        "x-session-id",
+        "x-session-done",
+    }
+)
 _OUR_BEGINNINGS = ("x-goodbot-", "x-forwarded-", "sec-", "proxy-")
 _THEIRS = frozenset({"set-cookie", "server", "date", "alt-svc", "strict-transport-security", "via"})
 _THEIR_BEGINNINGS = ("access-control-", "x-goodbot-", "proxy-")

@@ -44,9 +44,7 @@ HELPERS = (
 """What prompts of Codex, Claude Code and Open WebUI say that nobody sees the answer of."""
 
 
-def kind(
-    headers: Mapping[str, str], asked: Asked, said: Said, session: Session, *, chat: bool
-) -> str:
+def kind(headers: Mapping[str, str], asked: Asked, said: Said, session: Session, *, chat: bool) -> str:
     """`MAIN` or `SIDE`. `chat`: it is one of the APIs that have roles."""
     told = headers.get(HEADER, "").strip().lower()
     if told:
@@ -58,9 +56,7 @@ def kind(
     return found
 
 
-def _is_side(
-    headers: Mapping[str, str], asked: Asked, said: Said, session: Session, *, chat: bool
-) -> bool:
+def _is_side(headers: Mapping[str, str], asked: Asked, said: Said, session: Session, *, chat: bool) -> bool:
     about = codex(headers)
     if string(about, "request_kind") not in ("", "turn"):
         return True

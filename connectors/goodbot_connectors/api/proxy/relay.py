@@ -18,9 +18,8 @@ Heard = Callable[[Listener], Awaitable[str]]
 
 
 async def relay(
-    request: web.Request, far: aiohttp.ClientResponse, *, listener: Listener | None, turn: str,
-    heard: Heard,
-) -> web.StreamResponse:  # fmt: skip
+    request: web.Request, far: aiohttp.ClientResponse, *, listener: Listener | None, turn: str, heard: Heard
+) -> web.StreamResponse:
     """Pass an answer back. It is kept before its end leaves: who has seen that may rate it at once."""
     kept = headers.back(far.headers, far.headers.items())
     if listener is None or far.status != 200:
@@ -38,9 +37,12 @@ async def relay(
 
 
 async def _carried(
-    request: web.Request, far: aiohttp.ClientResponse, response: web.StreamResponse,
-    listener: Listener | None = None, heard: Heard | None = None,
-) -> web.StreamResponse:  # fmt: skip
+    request: web.Request,
+    far: aiohttp.ClientResponse,
+    response: web.StreamResponse,
+    listener: Listener | None = None,
+    heard: Heard | None = None,
+) -> web.StreamResponse:
     """Piece by piece: the next one is read when the last one is written."""
     try:
         await response.prepare(request)
@@ -60,9 +62,12 @@ async def _carried(
 
 
 async def _whole(
-    request: web.Request, far: aiohttp.ClientResponse, kept: CIMultiDict[str],
-    listener: Listener, heard: Heard,
-) -> web.StreamResponse:  # fmt: skip
+    request: web.Request,
+    far: aiohttp.ClientResponse,
+    kept: CIMultiDict[str],
+    listener: Listener,
+    heard: Heard,
+) -> web.StreamResponse:
     """Held back until it is stored, unless it is too long to be."""
     pieces: list[bytes] = []
     size = 0

@@ -19,12 +19,7 @@ from goodbot.base.clock import Clock
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, objects
 from goodbot_connectors.kit.fields import Json, as_json, string, sub
 
-_HEADERS = (
-    "session_id",
-    "x-session-id",
-    "x-session-affinity",
-    "x-claude-code-session-id",
-)
+_HEADERS = ("session_id", "x-session-id", "x-session-affinity", "x-claude-code-session-id")
 """Where programs name their session: OpenClaw, OpenClaw-RL's clients, OpenClaw again, Claude Code."""
 CODEX = "x-codex-turn-metadata"
 """A JSON object: `session_id`, `turn_id`, `request_kind`, `thread_source`."""

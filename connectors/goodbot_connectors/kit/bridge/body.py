@@ -91,9 +91,7 @@ class Thins(Protocol):
 def parsed(data: bytes) -> dict[str, Any]:
     """The JSON object in these bytes. Raises RefusedError (400)."""
     try:
-        value: object = json.loads(
-            data.decode(), object_pairs_hook=_object, parse_constant=_no_number
-        )
+        value: object = json.loads(data.decode(), object_pairs_hook=_object, parse_constant=_no_number)
     except RecursionError:
         _too_deep()
     except RefusedError:

@@ -159,16 +159,15 @@ def _read(path: Path) -> dict[str, Client]:
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", path=path) from error
     except ValueError as error:
-        raise ConfigError(
-            "is no list of clients: remove it, and add them again", path=path
-        ) from error
+        raise ConfigError("is no list of clients: remove it, and add them again", path=path) from error
     return {
         text_of(one, "sha256"): Client(
-            name=text_of(one, "name"), admin=one.get("admin") is True,
+            name=text_of(one, "name"),
+            admin=one.get("admin") is True,
             created=float(one["created"]) if isinstance(one.get("created"), (int, float)) else 0.0,
         )
         for one in items(kept, "clients")
-    }  # fmt: skip
+    }
 
 
 def _write(path: Path, known: dict[str, Client]) -> None:

@@ -81,9 +81,7 @@ class Undone:
                 for made in self._layers(piece[at : at + _PIECE]):
                     yield self._counted(made)
         except _errors() as error:
-            raise RefusedError(
-                400, f"The body says that it is {self._name}, and it is not."
-            ) from error
+            raise RefusedError(400, f"The body says that it is {self._name}, and it is not.") from error
 
     def _layers(self, rest: bytes) -> Iterator[bytes]:
         rest, self._begun = self._begun + rest, b""

@@ -142,8 +142,7 @@ def _client(request: web.BaseRequest, clients: Clients) -> Client:
     if wait := clients.wrong():
         raise RefusedError(429, "Too many wrong tokens: wait a minute.", retry_after=wait)
     raise RefusedError(
-        401,
-        "That token opens nothing: it was replaced or removed. `goodbot api token list` says which hold.",
+        401, "That token opens nothing: it was replaced or removed. `goodbot api token list` says which hold."
     )
 
 

@@ -80,9 +80,8 @@ class LocalConnector(Connector):
     def channel(self, name: str, thread: str = "") -> ChannelRef:
         """A person's own place; `thread` tells their conversations apart."""
         return ChannelRef(
-            connector=self.spec.name, account=self.account, id=name, kind=ChannelKind.PRIVATE,
-            thread=thread,
-        )  # fmt: skip
+            connector=self.spec.name, account=self.account, id=name, kind=ChannelKind.PRIVATE, thread=thread
+        )
 
     def order(self) -> OrderKey:
         """Later than all that came before it, by our own clock: callers have none to be believed."""
@@ -92,9 +91,17 @@ class LocalConnector(Connector):
         return OrderKey(self._at[0], f"{self._at[1]:09d}", ours=True)
 
     async def command(
-        self, user: UserRef, channel: ChannelRef, name: str, args: str, *, event_id: str,
-        reply_to: str = "", digest: str = "", seconds: float = COMMAND_SECONDS,
-    ) -> Receipt:  # fmt: skip
+        self,
+        user: UserRef,
+        channel: ChannelRef,
+        name: str,
+        args: str,
+        *,
+        event_id: str,
+        reply_to: str = "",
+        digest: str = "",
+        seconds: float = COMMAND_SECONDS,
+    ) -> Receipt:
         """Do `/rl NAME ARGS` for a person, and wait for what it came to, at most 30 s.
 
         `reply_to` is the message that it answers. One that takes longer is told by `news`.
@@ -103,9 +110,15 @@ class LocalConnector(Connector):
         if not self.running:
             raise RetriableError("goodbot is stopping: ask again in a moment")
         event = CommandEvent(
-            event_id=event_id, order=self.order(), user=user, channel=channel, name=name, args=args,
-            reply_to=reply_to, digest=digest,
-        )  # fmt: skip
+            event_id=event_id,
+            order=self.order(),
+            user=user,
+            channel=channel,
+            name=name,
+            args=args,
+            reply_to=reply_to,
+            digest=digest,
+        )
         waiting = self._waiting.get(event_id)
         if waiting is None:
             waiting = self._waiting[event_id] = asyncio.get_running_loop().create_future()

@@ -16,10 +16,7 @@ def main(told: dict[str, Any], command: list[str]) -> None:
     """Become the program. Returns only where it cannot be started, having said why."""
     tie(told["parent"])
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # people's words are in its memory
-    for number in (
-        signal.SIGPIPE,
-        signal.SIGXFSZ,
-    ):  # Python ignores them, and what it becomes would
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and what it becomes would
         signal.signal(number, signal.SIG_DFL)
     try:
         if told["cage"] and sys.platform == "linux":

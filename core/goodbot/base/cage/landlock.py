@@ -34,9 +34,7 @@ WRITE = _ALL & ~_EXECUTE & ~(1 << 6) & ~(1 << 11)
 
 
 class _Ruleset(ctypes.Structure):
-    _fields_ = (
-        ("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scoped", ctypes.c_uint64),
-    )  # fmt: skip
+    _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
 
 
 class _Beneath(ctypes.Structure):

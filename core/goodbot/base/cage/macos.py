@@ -82,9 +82,11 @@ def _takes(profile: str) -> bool:
     """Whether the sandbox is there and understands it."""
     try:
         done = subprocess.run(
-            [_PROGRAM, "-p", profile, sys.executable, "-I", "-S", "-c", ""], capture_output=True,
-            check=False, timeout=30,
-        )  # fmt: skip
+            [_PROGRAM, "-p", profile, sys.executable, "-I", "-S", "-c", ""],
+            capture_output=True,
+            check=False,
+            timeout=30,
+        )
     except (OSError, subprocess.SubprocessError):
         return False
     return done.returncode == 0

@@ -11,14 +11,39 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 SYSTEM = (
-    "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix/store", "/gnu/store",
-    "/run/opengl-driver", "/run/current-system", "/proc", "/sys",
-    "/etc/alternatives", "/etc/ld.so.conf.d", "/etc/OpenCL", "/etc/vulkan", "/etc/nvidia",
-)  # fmt: skip
+    "/usr",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/bin",
+    "/sbin",
+    "/opt",
+    "/nix/store",
+    "/gnu/store",
+    "/run/opengl-driver",
+    "/run/current-system",
+    "/proc",
+    "/sys",
+    "/etc/alternatives",
+    "/etc/ld.so.conf.d",
+    "/etc/OpenCL",
+    "/etc/vulkan",
+    "/etc/nvidia",
+)
 DEVICES = (
-    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/nvidia*", "/dev/nvhost*",
-    "/dev/nvmap", "/dev/kfd", "/dev/dri", "/dev/dxg", "/dev/accel",
-)  # fmt: skip
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/nvidia*",
+    "/dev/nvhost*",
+    "/dev/nvmap",
+    "/dev/kfd",
+    "/dev/dri",
+    "/dev/dxg",
+    "/dev/accel",
+)
 SHARED_MEMORY = "/dev/shm"  # noqa: S108  where OpenMP registers itself
 _LIBRARIES = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "ROCM_PATH", "HIP_PATH")
 _GPUS = ("/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/nvmap", "/dev/kfd", "/dev/dxg")

@@ -41,10 +41,7 @@ if sys.platform != "linux":
         try:
             watch = [
                 select.kevent(
-                    pid,
-                    select.KQ_FILTER_PROC,
-                    select.KQ_EV_ADD | select.KQ_EV_ONESHOT,
-                    select.KQ_NOTE_EXIT,
+                    pid, select.KQ_FILTER_PROC, select.KQ_EV_ADD | select.KQ_EV_ONESHOT, select.KQ_NOTE_EXIT
                 )
                 for pid in (parent, ours)
             ]

@@ -89,6 +89,4 @@ class Load:
         except (OSError, ValueError):
             return None
         busy = user + nice + system + irq + softirq
-        return _Sample(
-            total=busy + idle + iowait + steal, busy=busy, ours=sum(self.family().values())
-        )
+        return _Sample(total=busy + idle + iowait + steal, busy=busy, ours=sum(self.family().values()))

@@ -29,9 +29,7 @@ _MAX_FILES = 10_000
 _LAST_TIME = 1e11
 _TOP = {"goodbot.db", "config.toml", "fetched.json"}
 """The last was in backups of before; it is not restored (`travel`)."""
-_ADAPTER_FILES = {
-    "adapter_model.safetensors", "adapter_config.json", "manifest.json", "fingerprint.json",
-}  # fmt: skip
+_ADAPTER_FILES = {"adapter_model.safetensors", "adapter_config.json", "manifest.json", "fingerprint.json"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +57,7 @@ class File:
 def write(path: Path, about: About, files: Mapping[str, Path]) -> None:
     """Make the archive at `path`, which must not exist, synced to the disk. Raises OSError."""
     listed = {name: asdict(_measure(source)) for name, source in files.items()}
-    text = json.dumps(
-        {"format": FORMAT, "about": asdict(about), "files": listed}, indent=1
-    ).encode()
+    text = json.dumps({"format": FORMAT, "about": asdict(about), "files": listed}, indent=1).encode()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with (
         os.fdopen(descriptor, "wb") as out,
@@ -80,9 +76,7 @@ def _measure(path: Path) -> File:
         return File(size=file.tell(), sha256=digest)
 
 
-def read(
-    path: Path, into: Path | None = None, takes: Callable[[str], bool] = lambda _: True
-) -> About:
+def read(path: Path, into: Path | None = None, takes: Callable[[str], bool] = lambda _: True) -> About:
     """Check every byte of an archive; with `into`, an empty directory, write those that `takes` there.
 
     Raises ArchiveError, StoreFullError, OSError; what was written by then is for the caller to
@@ -142,9 +136,7 @@ def _manifest(text: bytes) -> tuple[About, dict[str, File]]:
     try:
         found: Any = json.loads(text)
         if found["format"] != FORMAT:
-            raise ArchiveError(
-                f"the backup has format {found['format']!r}: a newer goodbot wrote it"
-            )
+            raise ArchiveError(f"the backup has format {found['format']!r}: a newer goodbot wrote it")
         about = _about(found["about"])
         listed = cast("dict[str, Any]", dict(found["files"]))
         files = {name: _file(entry) for name, entry in listed.items()}
@@ -166,10 +158,14 @@ def _about(found: Mapping[str, Any]) -> About:
     if not 0 <= created_at < _LAST_TIME:
         raise ValueError("created_at is no time")
     return About(
-        goodbot=str(found["goodbot"])[:40], schema=int(found["schema"]), created_at=created_at,
-        turns=int(found["turns"]), ratings=int(found["ratings"]), adapters=int(found["adapters"]),
+        goodbot=str(found["goodbot"])[:40],
+        schema=int(found["schema"]),
+        created_at=created_at,
+        turns=int(found["turns"]),
+        ratings=int(found["ratings"]),
+        adapters=int(found["adapters"]),
         left_out=tuple(str(name)[:80] for name in left_out),
-    )  # fmt: skip
+    )
 
 
 def _file(found: Mapping[str, Any]) -> File:

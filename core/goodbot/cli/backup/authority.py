@@ -37,10 +37,7 @@ WORDS: Mapping[str, str] = {
 """What is typed to agree, and to what."""
 
 _ROLES = {"owners": "owner", "raters": "rater", "talkers": "talker"}
-_LISTS = {
-    "rater_groups": "whoever is in the group {} may rate",
-    "channels": "it answers in the channel {}",
-}
+_LISTS = {"rater_groups": "whoever is in the group {} may rate", "channels": "it answers in the channel {}"}
 _ADDRESS = ("host", "hosts", "names", "url", "urls", "base", "endpoint", "gateway", "upstream")
 _PROGRAM = ("program", "binary", "command", "executable")
 _PASSES = "pass_credentials"
@@ -98,9 +95,7 @@ async def read(home: Path, database: Path | None = None) -> Authority:
     found = _table(home)
     table = found or {}
     sections = frozenset(
-        f"[{kind}.{name}]"
-        for kind in ("connectors", "tracking")
-        for name in _tables(table.get(kind))
+        f"[{kind}.{name}]" for kind in ("connectors", "tracking") for name in _tables(table.get(kind))
     )
     connectors = _tables(table.get("connectors"))
     roles, more = dict[str, str](), set[str]()
@@ -122,9 +117,16 @@ async def read(home: Path, database: Path | None = None) -> Authority:
             notes.append(f"its rights cannot be read: {error}")
     flat = {f"{section} {key}".strip(): value for section, key, value in _leaves(table)}
     return Authority(
-        roles=roles, more=frozenset(more), sharers=frozenset(sharers), together=together,
-        plugins=enabled, sections=sections, settings=flat, unread=found is None, notes=tuple(notes),
-    )  # fmt: skip
+        roles=roles,
+        more=frozenset(more),
+        sharers=frozenset(sharers),
+        together=together,
+        plugins=enabled,
+        sections=sections,
+        settings=flat,
+        unread=found is None,
+        notes=tuple(notes),
+    )
 
 
 def _table(home: Path) -> dict[str, Any] | None:
@@ -140,9 +142,7 @@ def _table(home: Path) -> dict[str, Any] | None:
         return None
 
 
-async def _stored(
-    database: Path, roles: dict[str, str], more: set[str]
-) -> tuple[dict[str, str], list[str]]:
+async def _stored(database: Path, roles: dict[str, str], more: set[str]) -> tuple[dict[str, str], list[str]]:
     """Add what chats and commands have given; returns which accounts are one person, and who shares."""
     owners = [who for who, role in roles.items() if role == "owner"]
     owners.append(f"{TERMINAL}:{os.geteuid()}")
@@ -165,9 +165,7 @@ async def forgotten_since(home: Path, moment: float) -> bool:
         return False
 
 
-def gains(
-    before: Authority, after: Authority, *, new: bool, kept: Callable[[str], bool]
-) -> list[Gain]:
+def gains(before: Authority, after: Authority, *, new: bool, kept: Callable[[str], bool]) -> list[Gain]:
     """What `after` has more, what weighs most first.
 
     `new`: nothing was there, so nobody's right was taken back. `kept` says of a section whether a token
@@ -184,9 +182,10 @@ def gains(
             found.append(
                 Gain(
                     text=f"{who} becomes {'an owner' if owns else f'a {role}'}",
-                    word=OWNERS if owns else again, owner=who if owns else "",
+                    word=OWNERS if owns else again,
+                    owner=who if owns else "",
                 )
-            )  # fmt: skip
+            )
     for who, identity in sorted(after.together.items()):
         apart = before.together.get(who, who) != before.together.get(identity, identity)
         if who != identity and apart:

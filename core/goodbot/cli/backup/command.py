@@ -19,21 +19,23 @@ def main(arguments: argparse.Namespace) -> int:
     named: Path | None = arguments.path
     target = named or Path(f"goodbot-{_local(now).strftime('%Y%m%d-%H%M%S')}.tar")
     _, plugins = open_anyway(arguments.home, arguments.config)
-    made = make(
-        arguments.home, target.expanduser(), plugins.connectors(), now=now, config=arguments.config
-    )
+    made = make(arguments.home, target.expanduser(), plugins.connectors(), now=now, config=arguments.config)
     about = made.about
     output.print_answer(
         {
             "text": "\n".join(_lines(made)),
             "data": {
-                "path": str(made.path), "bytes": made.size, "schema": about.schema,
-                "turns": about.turns, "ratings": about.ratings, "adapters": about.adapters,
+                "path": str(made.path),
+                "bytes": made.size,
+                "schema": about.schema,
+                "turns": about.turns,
+                "ratings": about.ratings,
+                "adapters": about.adapters,
                 "left_out": list(about.left_out),
             },
         },
         as_json=arguments.json,
-    )  # fmt: skip
+    )
     return 0
 
 

@@ -35,9 +35,8 @@ class Made:
 
 
 def make(
-    home: Path, target: Path, specs: Mapping[str, ConnectorSpec], *, now: float,
-    config: Path | None = None,
-) -> Made:  # fmt: skip
+    home: Path, target: Path, specs: Mapping[str, ConnectorSpec], *, now: float, config: Path | None = None
+) -> Made:
     """Write a backup of the state directory to `target`; `now` in seconds since the epoch.
 
     Of what connectors keep it holds what their `specs` name.
@@ -66,10 +65,14 @@ def make(
         adapters = len({name.split("/")[1] for name in files if name.startswith("adapters/")})
         files |= _copies({_CONFIG: config or home / _CONFIG, **travelling.files(home)}, work)
         about = archive.About(
-            goodbot=goodbot.__version__, schema=database.schema, created_at=now,
-            turns=database.rows["turns"], ratings=database.rows["labels"], adapters=adapters,
+            goodbot=goodbot.__version__,
+            schema=database.schema,
+            created_at=now,
+            turns=database.rows["turns"],
+            ratings=database.rows["labels"],
+            adapters=adapters,
             left_out=tuple(left_out),
-        )  # fmt: skip
+        )
         backup.require_space(target.parent, sum(path.stat().st_size for path in files.values()))
         partial = work / "archive.tar"
         archive.write(partial, about, files)

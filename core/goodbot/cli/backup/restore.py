@@ -53,9 +53,7 @@ class Prepared:
 
 
 @contextlib.asynccontextmanager
-async def prepared(
-    path: Path, home: Path, plugins: PluginHost, *, now: float
-) -> AsyncGenerator[Prepared]:
+async def prepared(path: Path, home: Path, plugins: PluginHost, *, now: float) -> AsyncGenerator[Prepared]:
     """Unpack and check a backup; the state directory is locked, and untouched, until `swap`.
 
     `plugins` are those of now, not of the backup. `now` in seconds since the epoch, for the audit trail.
@@ -82,9 +80,7 @@ async def prepared(
         lock.release()
 
 
-async def _prepare(
-    path: Path, home: Path, staging: Path, plugins: PluginHost, now: float
-) -> Prepared:
+async def _prepare(path: Path, home: Path, staging: Path, plugins: PluginHost, now: float) -> Prepared:
     travelling = Travelling(plugins.connectors())
     about = archive.read(path, staging, travelling.takes)
     database = staging / DATABASE
@@ -102,9 +98,7 @@ async def _prepare(
     try:
         replaces = _present(home)
         before, after = await _now(home, staging), await authority.read(staging)
-        gains = authority.gains(
-            before, after, new=not replaces, kept=authority.keeper(home, plugins)
-        )
+        gains = authority.gains(before, after, new=not replaces, kept=authority.keeper(home, plugins))
         notes += after.notes
         if not (staging / "config.toml").exists():
             notes.append("it holds no config.toml")
@@ -112,18 +106,18 @@ async def _prepare(
         if replaces and await authority.forgotten_since(home, about.created_at):
             notes.append("somebody was forgotten since: it may bring their words back")
         detail = {
-            "made": about.created_at, "goodbot": about.goodbot,
-            "owners": [gain.owner for gain in gains if gain.owner], "gains": len(gains),
-        }  # fmt: skip
+            "made": about.created_at,
+            "goodbot": about.goodbot,
+            "owners": [gain.owner for gain in gains if gain.owner],
+            "gains": len(gains),
+        }
         await store.write(
             lambda db: settings.record(db, f"{TERMINAL}:{os.geteuid()}", "restore", detail, now)
         )
     finally:
         await store.close()
     backup.beside(database, found.schema).unlink(missing_ok=True)  # the backup itself is the copy
-    return Prepared(
-        staging=staging, about=about, replaces=replaces, notes=tuple(notes), gains=tuple(gains)
-    )
+    return Prepared(staging=staging, about=about, replaces=replaces, notes=tuple(notes), gains=tuple(gains))
 
 
 async def _now(home: Path, staging: Path) -> authority.Authority:
@@ -156,9 +150,7 @@ def _check_adapters(database: Path, folder: Path) -> list[str]:
         try:
             verify(folder, directory, known[directory])
         except AdapterError as error:
-            raise StoreError(
-                f"the backup holds an adapter that cannot be trusted: {error}"
-            ) from error
+            raise StoreError(f"the backup holds an adapter that cannot be trusted: {error}") from error
     return [f"the files of the adapter {name} are not in it" for name in sorted(set(known) - there)]
 
 

@@ -26,9 +26,7 @@ class Travelling:
     """What the connectors that are installed have named."""
 
     def __init__(self, specs: Mapping[str, ConnectorSpec]) -> None:
-        self._files = {
-            f"{CONNECTORS}/{s.name}/{file}" for s in specs.values() for file in s.backup_files
-        }
+        self._files = {f"{CONNECTORS}/{s.name}/{file}" for s in specs.values() for file in s.backup_files}
         self.values: dict[str, Sequence[str]] = {s.name: s.backup_values for s in specs.values()}
         """Patterns of the values' keys, by connector."""
 

@@ -40,8 +40,6 @@ def size(count: float) -> str:
     """Bytes for people: `1.4 GB`."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if abs(count) < 1000:
-            return (
-                f"{count:.0f} {unit}" if count >= 10 or unit == "bytes" else f"{count:.1f} {unit}"
-            )
+            return f"{count:.0f} {unit}" if count >= 10 or unit == "bytes" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} TB"

@@ -24,9 +24,7 @@ _COLUMNS = (50, 100)
 
 def main(arguments: argparse.Namespace) -> int:
     """Print what was found, as it comes in; the exit code says whether something failed."""
-    examined, wrong = doctor.prepare(
-        arguments.home, arguments.config, demo_model=arguments.demo_model
-    )
+    examined, wrong = doctor.prepare(arguments.home, arguments.config, demo_model=arguments.demo_model)
     if arguments.security:
         from goodbot.cli.doctor import security
 
@@ -66,9 +64,13 @@ def line(check: Check) -> str:
     text = " ".join(printable(check.text).split())
     head = f"{check.state:4}  {check.part:{_PART}} "
     lines = textwrap.wrap(
-        text, columns, initial_indent=" " * len(head), subsequent_indent=" " * (_PART + 7),
-        break_long_words=False, break_on_hyphens=False,
-    ) or [" " * len(head)]  # fmt: skip
+        text,
+        columns,
+        initial_indent=" " * len(head),
+        subsequent_indent=" " * (_PART + 7),
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [" " * len(head)]
     lines[0] = printable(head) + lines[0][len(head) :]
     if _colourful():
         lines[0] = f"\x1b[{_COLOURS[check.state]}m{lines[0][:4]}\x1b[0m{lines[0][4:]}"
@@ -88,6 +90,4 @@ def _summary(checks: list[Check]) -> str:
 
 
 def _colourful() -> bool:
-    return (
-        sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    )
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

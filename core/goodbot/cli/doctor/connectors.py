@@ -47,11 +47,7 @@ def _saying(checks: Sequence[Check]) -> Probe:
 
 def _probe(spec: ConnectorSpec) -> Probe:
     async def run(examined: Examined) -> Sequence[Check]:
-        return [
-            *await _account(spec, examined),
-            *await _owners(spec, examined),
-            *_state(spec, examined),
-        ]
+        return [*await _account(spec, examined), *await _owners(spec, examined), *_state(spec, examined)]
 
     return Probe(name=spec.name, run=run, seconds=2 * _PLATFORM_SECONDS)
 

@@ -29,9 +29,7 @@ async def daemon(examined: Examined) -> Sequence[Check]:
     if held:
         if doing := await asyncio.to_thread(_starting, examined.config.home):
             return [warn("daemon", f"process {pid or '?'} is {doing}", _LOOK_AGAIN)]
-        text = (
-            f"process {pid or '?'} has the directory and does not answer (yet): it may be starting"
-        )
+        text = f"process {pid or '?'} has the directory and does not answer (yet): it may be starting"
         return [warn("daemon", text, _LOOK_AGAIN)]
     return [ok("daemon", "not running; `goodbot run` starts it")]
 
@@ -83,7 +81,4 @@ def _probed(data: Mapping[str, Any], text: str) -> list[Check]:
     return [*checks, ok("adapter", text)]
 
 
-PROBES = (
-    Probe(name="daemon", run=daemon),
-    Probe(name="server", run=server, seconds=_ANSWER_SECONDS),
-)
+PROBES = (Probe(name="daemon", run=daemon), Probe(name="server", run=server, seconds=_ANSWER_SECONDS))

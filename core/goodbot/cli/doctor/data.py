@@ -136,9 +136,7 @@ async def contradictions(examined: Examined) -> Sequence[Check]:
         try:
             async with inspection.look(path(examined.config)) as db:
                 current = await inspection.current(db)
-                found = [
-                    described(alarm) for alarm in (await alarmed(db, SCOPE) if current else ())
-                ]
+                found = [described(alarm) for alarm in (await alarmed(db, SCOPE) if current else ())]
         except GoodbotError:  # the database's line says it
             return []
     return [warn("ratings", text, "goodbot people") for text in found]
@@ -147,9 +145,7 @@ async def contradictions(examined: Examined) -> Sequence[Check]:
 def _last_run(last: dict[str, str]) -> Check:
     text = f"the last run was {last['state']}: {last['reason']}".removesuffix(": ")
     if last["state"] == "running":
-        return ok(
-            "training", "one is under way or interrupted; `goodbot status` says how far it is"
-        )
+        return ok("training", "one is under way or interrupted; `goodbot status` says how far it is")
     if last["state"] == "failed":
         return warn("training", text, "goodbot train")
     if last["state"] == "refused":
@@ -157,12 +153,8 @@ def _last_run(last: dict[str, str]) -> Check:
     if last["state"] == "activated":
         return ok("training", "the last run passed its gate; `goodbot why` tells what it changed")
     if last["state"] == "released":  # its reason is the gate's, of when it went live
-        return ok(
-            "training", "what the last run trained is not to be used: `goodbot adapters` says why"
-        )
-    return ok(
-        "training", f"the last run ended without a version: {last['reason']}".removesuffix(": ")
-    )
+        return ok("training", "what the last run trained is not to be used: `goodbot adapters` says why")
+    return ok("training", f"the last run ended without a version: {last['reason']}".removesuffix(": "))
 
 
 def _model(examined: Examined) -> str:

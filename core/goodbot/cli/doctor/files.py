@@ -18,9 +18,25 @@ from goodbot.cli.doctor.checks import fail, ok, short, size, warn
 from goodbot.config import secrets
 
 _NETWORK = frozenset(
-    ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afpfs", "webdav", "9p", "ceph", "glusterfs", "lustre",
-     "afs", "fuse.sshfs", "fuse.rclone", "fuse.s3fs", "fuse.glusterfs")
-)  # fmt: skip
+    (
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "afpfs",
+        "webdav",
+        "9p",
+        "ceph",
+        "glusterfs",
+        "lustre",
+        "afs",
+        "fuse.sshfs",
+        "fuse.rclone",
+        "fuse.s3fs",
+        "fuse.glusterfs",
+    )
+)
 _LITTLE = 2e9
 _MOUNTS = Path("/proc/self/mounts")
 
@@ -31,9 +47,7 @@ async def permissions(examined: Examined) -> Sequence[Check]:
     try:
         info = os.lstat(home)
     except FileNotFoundError:
-        return [
-            ok("permissions", f"{short(home)} is not there yet; goodbot makes it when it starts")
-        ]
+        return [ok("permissions", f"{short(home)} is not there yet; goodbot makes it when it starts")]
     if not stat.S_ISDIR(info.st_mode):
         kind = "a link" if stat.S_ISLNK(info.st_mode) else "no directory"
         fix = f"give the directory itself: --home {shlex.quote(str(home.resolve()))}"
@@ -130,9 +144,7 @@ async def locked_up(examined: Examined) -> Sequence[Check]:
             return [fail("cage", text, "start goodbot outside of any other sandbox")]
         text = f"this machine has no {' and no '.join(lacking)}"
         fix = "use only models and adapters of people whom you trust"
-        return [
-            warn("cage", f"what reads models and adapters can reach more than these: {text}", fix)
-        ]
+        return [warn("cage", f"what reads models and adapters can reach more than these: {text}", fix)]
     return [ok("cage", "what reads models and adapters reaches only these, and no network")]
 
 

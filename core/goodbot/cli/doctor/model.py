@@ -67,9 +67,8 @@ async def backend(examined: Examined) -> Sequence[Check]:
         return [fail("backend", text, install_line(error.extra))]
     why = "as configured" if wanted != "auto" else "the fastest that is installed"
     others = sorted(
-        name for name, other in specs.items()
-        if name != spec.name and not missing_modules(other.requires)
-    )  # fmt: skip
+        name for name, other in specs.items() if name != spec.name and not missing_modules(other.requires)
+    )
     if wanted == "auto" and not others:
         why = "the only one installed"
     device, wrong = await _ask(spec)
@@ -79,9 +78,7 @@ async def backend(examined: Examined) -> Sequence[Check]:
     text = f"{spec.name} ({why})" + (f" on {device}" if device else "")
     if device == "CPU" and (card := await _nvidia()):
         text = f"{text}, though this machine has {card}"
-        return [
-            warn("backend", text, f'{install_line("torch")}, and set [training] backend = "torch"')
-        ]
+        return [warn("backend", text, f'{install_line("torch")}, and set [training] backend = "torch"')]
     if device == "CPU" and sys.platform == "darwin" and platform.machine() == "arm64":
         return [warn("backend", f"{text}, though this Mac has a GPU", install_line("mlx"))]
     return [ok("backend", text)]
@@ -110,9 +107,12 @@ async def _nvidia() -> str:
 
 async def _child(*words: str, cage: spawn.Cage | None = None) -> tuple[int, str, str]:
     process = await spawn.start(
-        *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE, cage=cage,
-    )  # fmt: skip
+        *words,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cage=cage,
+    )
     try:
         out, error = await process.communicate()
     except asyncio.CancelledError:
@@ -181,9 +181,7 @@ async def template(examined: Examined) -> Sequence[Check]:
         return [fail("template", str(refused), _CHOOSE)]
     if helped := told.get("helped"):
         text = f"{'; '.join(helped)}: goodbot sees to it, another server of the model may not"
-        return [
-            warn("template", text, "mend its chat_template or generation_config.json for others")
-        ]
+        return [warn("template", text, "mend its chat_template or generation_config.json for others")]
     return []
 
 

@@ -26,8 +26,9 @@ from goodbot.inference.servers.remote import RemoteServer
 _SECONDS = 30.0
 _TOKENS = 16
 _QUESTION: Sequence[Message] = (
-    {"role": "system", "content": "Say yes."}, {"role": "user", "content": "Are you there?"},
-)  # fmt: skip
+    {"role": "system", "content": "Say yes."},
+    {"role": "user", "content": "Are you there?"},
+)
 
 
 async def server(examined: Examined) -> Sequence[Check]:
@@ -62,9 +63,12 @@ async def look(examined: Examined) -> list[Check]:
 async def _refused(driver: RemoteServer) -> str:
     """What it does not take of a short question like those of chats; empty too where it takes long."""
     request = GenerateRequest(
-        messages=_QUESTION, max_tokens=_TOKENS, temperature=1.0, seed=1,
+        messages=_QUESTION,
+        max_tokens=_TOKENS,
+        temperature=1.0,
+        seed=1,
         filters=driver.takes(Filters(top_p=0.9)),
-    )  # fmt: skip
+    )
     with contextlib.suppress(ServerError, TimeoutError):
         async with asyncio.timeout(_SECONDS / 3):
             async with contextlib.aclosing(driver.write(driver.names[BASE], request)) as pieces:
@@ -80,10 +84,14 @@ def _driver(examined: Examined) -> tuple[object, bool]:
     if not spec.url:
         return None, False
     made = choice.make(
-        spec, config, clock=SystemClock(), environ=child_environment(), convert=_convert,
+        spec,
+        config,
+        clock=SystemClock(),
+        environ=child_environment(),
+        convert=_convert,
         model=resolve(config.model.path, plugins.models(), demo=examined.demo_model),
         backend=choose_backend(plugins.backends(), config.training.backend),
-    )  # fmt: skip
+    )
     return made, spec.adapters is not AdapterFormat.NONE
 
 

@@ -28,9 +28,7 @@ def _has_routes(examined: Examined) -> bool:
     except GoodbotError:
         return False  # another probe says why
     return any(
-        Capability.ROUTES in specs[name].capabilities
-        for name in examined.config.connectors
-        if name in specs
+        Capability.ROUTES in specs[name].capabilities for name in examined.config.connectors if name in specs
     )
 
 

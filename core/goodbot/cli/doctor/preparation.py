@@ -23,9 +23,7 @@ from goodbot.config.secrets import SecretStore
 _SECONDS = 5.0
 
 
-def prepare(
-    home: Path, path: Path | None, *, demo_model: bool
-) -> tuple[Examined, tuple[Check, ...]]:
+def prepare(home: Path, path: Path | None, *, demo_model: bool) -> tuple[Examined, tuple[Check, ...]]:
     """What may be examined, and what was wrong with that already."""
     logging.getLogger().addHandler(logging.NullHandler())  # what is logged here, a line says
     wrong: list[Check] = []
@@ -53,18 +51,17 @@ def prepare(
         environ = within(_SECONDS, lambda: SecretStore(home).environment(names))
     except TimeoutError:
         wrong.append(
-            fail(
-                "tokens",
-                "the keyring does not answer",
-                "unlock it, or set the tokens in the environment",
-            )
+            fail("tokens", "the keyring does not answer", "unlock it, or set the tokens in the environment")
         )
     except GoodbotError as error:
         wrong.append(failed("tokens", error))
     examined = Examined(
-        config=settings, plugins=plugins, environ=environ, daemon=daemon,
+        config=settings,
+        plugins=plugins,
+        environ=environ,
+        daemon=daemon,
         demo_model=demo_model or _demonstrates(plugins, daemon),
-    )  # fmt: skip
+    )
     return examined, tuple(wrong)
 
 

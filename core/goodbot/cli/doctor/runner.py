@@ -52,9 +52,7 @@ def _start(probe: Probe, examined: Examined) -> queue.SimpleQueue[Sequence[Check
         # Put before the loop is closed: that waits for threads of its own, which may hang.
         answer.put(await _checks(probe, examined))
 
-    threading.Thread(
-        target=lambda: asyncio.run(limited()), name=f"probe {probe.name}", daemon=True
-    ).start()
+    threading.Thread(target=lambda: asyncio.run(limited()), name=f"probe {probe.name}", daemon=True).start()
     return answer
 
 

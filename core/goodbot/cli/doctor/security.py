@@ -31,12 +31,7 @@ from goodbot.store import channels, inspection, people
 
 Row = dict[str, Any]
 
-_ROLES = {
-    "owners": "owner",
-    "raters": "rater",
-    "talkers": "talker",
-    "rater_groups": "rater (group)",
-}
+_ROLES = {"owners": "owner", "raters": "rater", "talkers": "talker", "rater_groups": "rater (group)"}
 _LIMITS = (
     "owners may everything, raters talk and teach, talkers talk; everybody else is refused",
     "in a shared channel goodbot answers whoever talks to it there, once an owner has enabled it",
@@ -85,12 +80,10 @@ async def _collect(examined: Examined) -> dict[str, Any]:
             if info.state == "loaded" and info.distribution != "goodbot"
         ],
         "leaves": [
-            f"messages and answers, to {name}"
-            for name in sorted(configured)
-            if name not in (TERMINAL, WEB)
+            f"messages and answers, to {name}" for name in sorted(configured) if name not in (TERMINAL, WEB)
         ],
         "limits": list(_LIMITS),
-    }  # fmt: skip
+    }
 
 
 def _local() -> list[Row]:
@@ -162,11 +155,7 @@ def _taking_calls(examined: Examined, specs: Mapping[str, ConnectorSpec]) -> lis
         except GoodbotError:
             continue
         if place := prepared(setup, Secrets((), {}), settings, examined.config).listens():
-            who = (
-                "all programs here"
-                if place.rpartition(":")[0] in LOOPBACK
-                else "OTHER MACHINES too"
-            )
+            who = "all programs here" if place.rpartition(":")[0] in LOOPBACK else "OTHER MACHINES too"
             rows.append({"what": place, "who": f"{who}: calls that {name} vouches for"})
     return rows
 
@@ -217,20 +206,22 @@ def _text(data: Mapping[str, Any]) -> str:
         ("shared channels that are on", _table([list(c.values()) for c in data["channels"]])),
         ("private chats that may be learnt from", list(data["shares"])),
         ("what listens, and for whom", _table([list(row.values()) for row in data["listens"]])),
-        ("tokens of platforms (never shown), and where they are kept",
-         _table([list(row.values()) for row in data["tokens"]])),
-        ("files with tokens or words in them; no token of these is in a backup",
-         _table([[f["path"], f["mode"], f"uid {f['uid']}"] for f in data["files"]])),
-        ("plugins that are not goodbot's own",
-         _table([list(row.values()) for row in data["plugins"]])),
+        (
+            "tokens of platforms (never shown), and where they are kept",
+            _table([list(row.values()) for row in data["tokens"]]),
+        ),
+        (
+            "files with tokens or words in them; no token of these is in a backup",
+            _table([[f["path"], f["mode"], f"uid {f['uid']}"] for f in data["files"]]),
+        ),
+        ("plugins that are not goodbot's own", _table([list(row.values()) for row in data["plugins"]])),
         ("what leaves this machine", list(data["leaves"])),
         ("rules", _wrapped(data["limits"])),
-    ]  # fmt: skip
+    ]
     if data["problems"]:
         sections.insert(0, ("could not be read", _wrapped(data["problems"])))
     return "\n\n".join(
-        "\n".join([title, *(f"  {line}" for line in lines or ["none"])])
-        for title, lines in sections
+        "\n".join([title, *(f"  {line}" for line in lines or ["none"])]) for title, lines in sections
     )
 
 

@@ -41,8 +41,7 @@ async def serving(examined: Examined, urls: Sequence[str] = ()) -> Sequence[Chec
     timeout = aiohttp.ClientTimeout(total=_SECONDS)
     async with aiohttp.ClientSession(timeout=timeout) as http:
         looks = [
-            _look(http, found[url], rank) if url in found else _locked(http, url, examined)
-            for url in urls
+            _look(http, found[url], rank) if url in found else _locked(http, url, examined) for url in urls
         ]
         checks = [check for check in await asyncio.gather(*looks) if check is not None]
     places = ", ".join(url.rpartition(":")[2] for url in urls)
@@ -177,9 +176,8 @@ async def _ask(
     headers = {"Content-Type": "application/json"}
     try:
         async with http.request(
-            "GET" if body is None else "POST", url + path, data=body, headers=headers,
-            allow_redirects=False,
-        ) as response:  # fmt: skip
+            "GET" if body is None else "POST", url + path, data=body, headers=headers, allow_redirects=False
+        ) as response:
             text = await response.content.read(_LONGEST)
             code = response.status
     except (aiohttp.ClientError, OSError, TimeoutError):

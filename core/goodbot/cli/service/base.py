@@ -15,9 +15,7 @@ from goodbot.base.errors import GoodbotError
 from goodbot.base.proxies import VARIABLES
 
 _ANSWER_SECONDS = 30.0
-_KEPT_ENVIRONMENT = (
-    "HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
-)  # fmt: skip
+_KEPT_ENVIRONMENT = ("HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
 """Where weights and sockets lie is known to the shell that installs; a service has no shell."""
 
 
@@ -154,9 +152,7 @@ def ask(*command: str, seconds: float = _ANSWER_SECONDS) -> spawn.Done:
     """Run one of the manager's programs. Raises ServiceError when it cannot or hangs."""
     environ = spawn.child_environment("DBUS_SESSION_BUS_ADDRESS")
     try:
-        return spawn.run(
-            *command, seconds=seconds, environ={**environ, "LC_ALL": "C", "SYSTEMD_PAGER": ""}
-        )
+        return spawn.run(*command, seconds=seconds, environ={**environ, "LC_ALL": "C", "SYSTEMD_PAGER": ""})
     except TimeoutError:
         raise ServiceError(f"`{' '.join(command)}` did not end within {seconds:.0f} s") from None
     except OSError as error:

@@ -67,10 +67,16 @@ class Launchd(Manager):
         off = any(f'"{self.service.name}" => {word}' in disabled for word in ("disabled", "true"))
         pid = shown.get("pid", "")
         return ServiceStatus(
-            manager=self.name, name=self.service.name, path=self.path, installed=installed,
-            enabled=installed and not off, active=state == "running", state=state,
-            pid=int(pid) if pid.isdecimal() else None, log=f"tail -f {shlex.quote(str(self.log))}",
-        )  # fmt: skip
+            manager=self.name,
+            name=self.service.name,
+            path=self.path,
+            installed=installed,
+            enabled=installed and not off,
+            active=state == "running",
+            state=state,
+            pid=int(pid) if pid.isdecimal() else None,
+            log=f"tail -f {shlex.quote(str(self.log))}",
+        )
 
     def check(self) -> None:
         done = ask("launchctl", "print", self._domain)

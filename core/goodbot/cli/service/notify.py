@@ -44,10 +44,7 @@ class Notifier:
 
     def reloading(self, clock: Clock, status: str) -> None:
         """Parts are being replaced; `ready` follows."""
-        self._send(
-            "RELOADING=1", f"MONOTONIC_USEC={int(clock.monotonic() * 1e6)}",
-            f"STATUS={_line(status)}",
-        )  # fmt: skip
+        self._send("RELOADING=1", f"MONOTONIC_USEC={int(clock.monotonic() * 1e6)}", f"STATUS={_line(status)}")
 
     def stopping(self) -> None:
         """The end has begun."""

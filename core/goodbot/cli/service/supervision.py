@@ -25,9 +25,13 @@ class Supervision:
     """One a process. `start`, then `up` whenever an App is ready, `stop` at the end."""
 
     def __init__(
-        self, http: HttpConfig, *, home: Path | None = None, notifier: Notifier | None = None,
+        self,
+        http: HttpConfig,
+        *,
+        home: Path | None = None,
+        notifier: Notifier | None = None,
         clock: Clock | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`home` as in `Http`."""
         self.http = Http(http, self._parts, home)
         self._notifier = notifier or Notifier.from_environment()

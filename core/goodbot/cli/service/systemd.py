@@ -112,10 +112,17 @@ class Systemd(Manager):
         pid = shown.get("MainPID", "0")
         since = shown.get("ActiveEnterTimestamp" if state == "active" else "StateChangeTimestamp")
         return ServiceStatus(
-            manager=self.name, name=self.unit, path=self.path, installed=self.path.exists(),
-            enabled=shown.get("UnitFileState") == "enabled", active=state == "active", state=state,
-            since=since or "", pid=int(pid) if pid.isdecimal() and int(pid) else None, log=log,
-        )  # fmt: skip
+            manager=self.name,
+            name=self.unit,
+            path=self.path,
+            installed=self.path.exists(),
+            enabled=shown.get("UnitFileState") == "enabled",
+            active=state == "active",
+            state=state,
+            since=since or "",
+            pid=int(pid) if pid.isdecimal() and int(pid) else None,
+            log=log,
+        )
 
     def check(self) -> None:
         done = ask("systemctl", "--user", "show", "--property=Version")

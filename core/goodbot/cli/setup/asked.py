@@ -51,15 +51,11 @@ def known_owner(place: Place, draft: Draft) -> str:
     return "" if needs_owner(place, draft) or setup is None else setup.owner or OWNER
 
 
-def ask_settings(
-    dialogue: Dialogue, place: Place, draft: Draft, setup: type[ConnectorSetup]
-) -> None:
+def ask_settings(dialogue: Dialogue, place: Place, draft: Draft, setup: type[ConnectorSetup]) -> None:
     """The platform's own questions, before its secrets; `--set KEY=VALUE` answers one."""
     draft.settings = {}
     known = [flag_of(question.key) for question in setup.questions]
-    if unknown := [
-        flag for flag in dialogue.flags() if flag.startswith(_SET) and flag not in known
-    ]:
+    if unknown := [flag for flag in dialogue.flags() if flag.startswith(_SET) and flag not in known]:
         raise UsageError(
             f"{unknown[0][:60]}: {setup.title} asks for no such setting"
             + (f"; it asks for {', '.join(known)}" if known else "")

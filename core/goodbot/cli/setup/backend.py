@@ -50,9 +50,7 @@ def ask_backend(dialogue: Dialogue, place: Place, draft: Draft) -> None:
     draft.backend = dialogue.choose("--backend", choices, draft.backend or default)
     draft.missing.pop("backend", None)
     spec = specs[automatic if draft.backend == "auto" else draft.backend]
-    if not extras.offer(
-        dialogue, f"The {spec.name} backend", spec.requires, spec.extra, spec.download
-    ):
+    if not extras.offer(dialogue, f"The {spec.name} backend", spec.requires, spec.extra, spec.download):
         draft.missing["backend"] = (
             f"there is no backend to answer with; install one with {install_line(spec.extra)}"
         )

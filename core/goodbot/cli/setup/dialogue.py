@@ -53,9 +53,7 @@ class Choice:
 class Dialogue:
     """Asks on a terminal, or answers itself from flags and defaults."""
 
-    def __init__(
-        self, given: Mapping[str, str], *, asks: bool, out: TextIO, colour: bool = False
-    ) -> None:
+    def __init__(self, given: Mapping[str, str], *, asks: bool, out: TextIO, colour: bool = False) -> None:
         """`given` maps flags (`--model`) to answers; without `asks` the defaults are taken."""
         self.asks = asks
         self.asked = 0
@@ -72,11 +70,15 @@ class Dialogue:
             wide = sum(unicodedata.east_asian_width(character) in "FW" for character in line)
             printing.say(
                 textwrap.fill(
-                    line.strip(), width - wide, initial_indent=" " * own, subsequent_indent=" " * own,
-                    break_long_words=False, break_on_hyphens=False,
+                    line.strip(),
+                    width - wide,
+                    initial_indent=" " * own,
+                    subsequent_indent=" " * own,
+                    break_long_words=False,
+                    break_on_hyphens=False,
                 ),
                 file=self.out,
-            )  # fmt: skip
+            )
         self.out.flush()
 
     def hint(self, text: str) -> None:
@@ -127,8 +129,9 @@ class Dialogue:
 
     def text(self, flag: str, question: str, check: Callable[[str], T], default: str = "") -> T:
         """What `check` makes of an answer; it raises `Refused` for one that cannot be."""
-        return self._ask(flag, f"{question} [{default}]: " if default else f"{question}: ",
-                         check, default, self._line)  # fmt: skip
+        return self._ask(
+            flag, f"{question} [{default}]: " if default else f"{question}: ", check, default, self._line
+        )
 
     def secret(self, flag: str, question: str, check: Callable[[str], T]) -> T:
         """Like `text`, but what is typed is not shown."""
@@ -145,9 +148,7 @@ class Dialogue:
         if not self.asks:
             return True
         hint = "[Y/n]" if default else "[y/N]"
-        return self._ask(
-            flag, f"{question} {hint}: ", check, "yes" if default else "no", self._line
-        )
+        return self._ask(flag, f"{question} {hint}: ", check, "yes" if default else "no", self._line)
 
     def answer(self, flag: str) -> str:
         """What was given as a flag; empty when it is a question."""
@@ -165,9 +166,8 @@ class Dialogue:
         self._given.pop(flag, None)
 
     def _ask(
-        self, flag: str, prompt: str, check: Callable[[str], T], default: str,
-        read: Callable[[str], str],
-    ) -> T:  # fmt: skip
+        self, flag: str, prompt: str, check: Callable[[str], T], default: str, read: Callable[[str], str]
+    ) -> T:
         self.asked += self.asks and flag not in self._given
         while True:
             given = self._given.get(flag)

@@ -28,8 +28,7 @@ def offer(
         return False
     if large and not dialogue.asks and not said:
         dialogue.say(
-            "So much is fetched only if you say so: add --install yes. "
-            f"By hand: {install_line(extra)}"
+            f"So much is fetched only if you say so: add --install yes. By hand: {install_line(extra)}"
         )
         return False
     if not dialogue.confirm("--install", "Install them now?"):
@@ -53,10 +52,6 @@ def _install(dialogue: Dialogue, extra: str) -> bool:
         return False
     # The installer draws its own progress; --json keeps stdout for the result.
     done = spawn.run(
-        *command,
-        seconds=None,
-        environ=install_environment(),
-        stdout=dialogue.out.fileno(),
-        stderr=None,
+        *command, seconds=None, environ=install_environment(), stdout=dialogue.out.fileno(), stderr=None
     )
     return done.returncode == 0

@@ -12,13 +12,10 @@ from goodbot.cli.setup.presets import PRESETS, preset_of
 def ask_preset(dialogue: Dialogue, place: Place, draft: Draft) -> None:
     """One of the presets, or the values that the config file has."""
     choices = [
-        Choice(value=preset.name, label=preset.name.capitalize(), note=preset.about)
-        for preset in PRESETS
+        Choice(value=preset.name, label=preset.name.capitalize(), note=preset.about) for preset in PRESETS
     ]
     now = preset_of(place.config.training.settings)
-    note = "the values in [training.settings] " + (
-        "that you will write" if now else "stay as they are"
-    )
+    note = "the values in [training.settings] " + ("that you will write" if now else "stay as they are")
     choices.append(Choice(value=OWN, label="Your own", note=note))
     draft.preset = dialogue.choose("--preset", choices, draft.preset or now or OWN)
 
@@ -30,9 +27,7 @@ def ask_schedule(dialogue: Dialogue, place: Place, draft: Draft) -> None:
     daily = now if ":" in now else "HH:MM"
     if dialogue.asks and not dialogue.has("--schedule"):
         dialogue.say(f"  1  By itself, as soon as there are {ratings} new ratings")
-        dialogue.say(
-            f"  2  Once a day at a time that you name: type it, for example {_like(daily)}"
-        )
+        dialogue.say(f"  2  Once a day at a time that you name: type it, for example {_like(daily)}")
         dialogue.say("  3  Only when you say `goodbot train`")
 
     def check(answer: str) -> str:

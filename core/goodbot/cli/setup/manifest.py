@@ -14,9 +14,8 @@ from goodbot.config.lock import prepare_home
 
 
 def show_manifest(
-    dialogue: Dialogue, place: Place, draft: Draft, setup: ConnectorSetup, *,
-    of_account: bool = False,
-) -> None:  # fmt: skip
+    dialogue: Dialogue, place: Place, draft: Draft, setup: ConnectorSetup, *, of_account: bool = False
+) -> None:
     """Nothing where the platform takes none, or where nobody is asked anything.
 
     One that names the account is shown when that is known (`of_account`), any other before.

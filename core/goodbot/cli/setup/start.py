@@ -60,8 +60,6 @@ def _summary(place: Place, draft: Draft) -> str:
     if needs_token(place, draft):
         rows["token"] = kept.get(draft.keep, f"in the {draft.keep}")
     if needs_owner(place, draft):
-        rows["owner"] = (
-            "whoever sends the code" if draft.pair else ", ".join(draft.owners) or "as it is"
-        )
+        rows["owner"] = "whoever sends the code" if draft.pair else ", ".join(draft.owners) or "as it is"
     order = ("platform", "token", "owner", "backend", "model", "learns", "written to")
     return "\n".join(f"  {name:12}{rows[name]}" for name in order if name in rows)

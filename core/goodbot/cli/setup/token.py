@@ -65,9 +65,7 @@ def _goes_on(dialogue: Dialogue, where: str) -> bool:
     return dialogue.choose("", choices, "keep") == "keep"
 
 
-def _typed(
-    dialogue: Dialogue, names: tuple[str, ...], setup: type[ConnectorSetup]
-) -> dict[str, str]:
+def _typed(dialogue: Dialogue, names: tuple[str, ...], setup: type[ConnectorSetup]) -> dict[str, str]:
     values: dict[str, str] = {}
     for number, name in enumerate(names, 1):
 
@@ -89,9 +87,8 @@ def _flag(number: int) -> str:
 
 
 def _checked(
-    dialogue: Dialogue, place: Place, draft: Draft, setup: type[ConnectorSetup],
-    values: Mapping[str, str],
-) -> bool:  # fmt: skip
+    dialogue: Dialogue, place: Place, draft: Draft, setup: type[ConnectorSetup], values: Mapping[str, str]
+) -> bool:
     """Ask the platform whose secrets these are and what they may; False: others must be typed."""
     draft.identity = None
     for topic in ("token", "account"):
@@ -155,9 +152,7 @@ def _where_to_keep(dialogue: Dialogue, names: tuple[str, ...], before: str) -> s
     choices = [
         Choice(value="file", label="In a file", note="secrets.env, which only you can read"),
         Choice(
-            value="environment",
-            label="Nowhere",
-            note=f"you set {' and '.join(names)} yourself, each time",
+            value="environment", label="Nowhere", note=f"you set {' and '.join(names)} yourself, each time"
         ),
     ]
     if keyring_usable():

@@ -19,9 +19,7 @@ __all__ = ["SOURCES", "Leaving", "Source", "Trace", "find"]
 
 Source = Callable[[Leaving], Awaitable[Sequence[Trace]]]
 
-SOURCES: tuple[Source, ...] = (
-    service, daemon, platforms, tokens, sockets, scratch, weights, restores, home,
-)  # fmt: skip
+SOURCES: tuple[Source, ...] = (service, daemon, platforms, tokens, sockets, scratch, weights, restores, home)
 """In the order in which things must go: who uses a thing, before the thing."""
 
 

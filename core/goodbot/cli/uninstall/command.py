@@ -41,8 +41,10 @@ async def _uninstall(arguments: argparse.Namespace) -> int:
         data: dict[str, Any] = {
             "dry_run": arguments.dry_run,
             "found": [{"kind": t.kind, "what": t.what, "bytes": t.size} for t in going],
-            "stays": stays, "failed": sorted(failed), "package": package,
-        }  # fmt: skip
+            "stays": stays,
+            "failed": sorted(failed),
+            "package": package,
+        }
         output.print_answer({"text": "", "data": data}, as_json=True)
     else:
         for what, why in stays.items():
@@ -53,9 +55,7 @@ async def _uninstall(arguments: argparse.Namespace) -> int:
 
 def _leaving(arguments: argparse.Namespace) -> Leaving:
     settings, plugins = open_anyway(arguments.home, arguments.config)
-    return Leaving(
-        home=arguments.home, config=settings, plugins=plugins, keep_data=arguments.keep_data
-    )
+    return Leaving(home=arguments.home, config=settings, plugins=plugins, keep_data=arguments.keep_data)
 
 
 def _list(arguments: argparse.Namespace, going: list[Trace]) -> None:

@@ -31,9 +31,7 @@ async def home(leaving: Leaving) -> Sequence[Trace]:
 
     what = f"{place}: {', '.join(own) or 'empty'}"
     traces = [
-        staying("data", str(place / name), "it is not goodbot's own")
-        for name in names
-        if not ours(name)
+        staying("data", str(place / name), "it is not goodbot's own") for name in names if not ours(name)
     ]
     size = sum(size_of(place / name) for name in own)
     return [*traces, Trace(kind="data", what=what, size=size, remove=remove)]

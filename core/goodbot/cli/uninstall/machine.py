@@ -57,9 +57,7 @@ async def _stop(home: Path) -> None:
 async def sockets(leaving: Leaving) -> Sequence[Trace]:
     """A killed daemon's sockets, where the state directory's path was too long for them."""
     home = leaving.home
-    places = [
-        home / "control.sock", home / "http.sock", home / "connectors" / "terminal" / "chat.sock",
-    ]  # fmt: skip
+    places = [home / "control.sock", home / "http.sock", home / "connectors" / "terminal" / "chat.sock"]
     short = [path for place in places if (path := short_socket(place)) is not None]
 
     async def remove() -> None:

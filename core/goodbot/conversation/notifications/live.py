@@ -29,9 +29,7 @@ Progress = Callable[[], Mapping[str, Any] | None]
 class LiveMessage:
     """One message. It is edited every tenth of the run, and at the end becomes what came of it."""
 
-    def __init__(
-        self, connector: Connector, message: MessageRef, clock: Clock, heading: str
-    ) -> None:
+    def __init__(self, connector: Connector, message: MessageRef, clock: Clock, heading: str) -> None:
         self._connector = connector
         self._message = message
         self._clock = clock

@@ -50,10 +50,16 @@ class OwnerNews:
     """
 
     def __init__(
-        self, *, store: Store, registry: AdapterRegistry, courier: Courier, clock: Clock,
-        owners: Callable[[], Sequence[str]], readiness: Callable[[], Awaitable[Readiness]],
+        self,
+        *,
+        store: Store,
+        registry: AdapterRegistry,
+        courier: Courier,
+        clock: Clock,
+        owners: Callable[[], Sequence[str]],
+        readiness: Callable[[], Awaitable[Readiness]],
         pool: Pool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._store = store
         self._registry = registry
         self._courier = courier

@@ -64,9 +64,8 @@ class Progress:
         self._due: dict[str, list[Notice]] = {}
 
     async def effect(
-        self, db: aiosqlite.Connection, event: RatingEvent, turn: str, person: str,
-        change: LabelChange | None,
-    ) -> Effect:  # fmt: skip
+        self, db: aiosqlite.Connection, event: RatingEvent, turn: str, person: str, change: LabelChange | None
+    ) -> Effect:
         """What a rating's receipt says. Part of the transaction that has folded the rating.
 
         `person` is the account that it came from, `connector:id`; `change` what it did to their

@@ -63,9 +63,7 @@ def of_run(run: Run, rows: Sequence[AdapterRow], now: Now) -> str:
     return f"{told}. The gate: {run.reason}" if run.state == "activated" else told
 
 
-def why_the_base(
-    rows: Sequence[AdapterRow], last: Run | None, now: Now
-) -> tuple[str, AdapterRow | None]:
+def why_the_base(rows: Sequence[AdapterRow], last: Run | None, now: Now) -> tuple[str, AdapterRow | None]:
     """Why the base model answers, and the version that waits to answer in its place."""
     own = [row for row in rows if row.model == now.model]
     if not own:

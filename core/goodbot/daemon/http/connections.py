@@ -241,9 +241,7 @@ class Connection(asyncio.Protocol):
 class Server(web.Server):
     """Makes aiohttp's protocols."""
 
-    def __init__(
-        self, handler: Callable[[web.BaseRequest], Awaitable[Any]], **options: Any
-    ) -> None:
+    def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[Any]], **options: Any) -> None:
         factory = options.pop("request_factory")
         self._options: dict[str, Any] = {"keepalive_timeout": IDLE_SECONDS, **options}
         super().__init__(handler, request_factory=factory, **self._options)
@@ -258,18 +256,19 @@ class Handler(web.RequestHandler):
     connection: Connection
 
     def handle_error(
-        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None,
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
         message: str | None = None,
-    ) -> web.StreamResponse:  # fmt: skip
+    ) -> web.StreamResponse:
         if status == 500 and not (self.transport is None and isinstance(exc, ConnectionError)):
             logger.error("a request failed", exc_info=exc)
         if request.writer.output_size > 0:
             raise ConnectionError("part of the answer has been sent already")
         said = _SAID.get(status, "goodbot failed here; its log says why.")
         type_ = "invalid_request" if status < 500 else "internal"
-        program = (
-            {"error": {"message": said, "type": type_}} if request.path.startswith("/v1/") else {}
-        )
+        program = {"error": {"message": said, "type": type_}} if request.path.startswith("/v1/") else {}
         return Said(status, {"status": "error", **program})
 
     def log_exception(self, *args: Any, **kw: Any) -> None:

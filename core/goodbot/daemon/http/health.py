@@ -44,9 +44,11 @@ class Said(web.Response):
     ) -> None:
         guards = {hdrs.CACHE_CONTROL: "no-store", "X-Content-Type-Options": "nosniff"}
         super().__init__(
-            status=status, text=json.dumps(body) + "\n", content_type="application/json",
+            status=status,
+            text=json.dumps(body) + "\n",
+            content_type="application/json",
             headers={**guards, **(headers or {})},
-        )  # fmt: skip
+        )
         self.force_close()
 
     async def _prepare_headers(self) -> None:

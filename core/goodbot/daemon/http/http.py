@@ -40,9 +40,7 @@ class Http:
     `start` listens where a port is configured, `mount` also where a connector has routes.
     """
 
-    def __init__(
-        self, config: HttpConfig, parts: Parts = starting, home: Path | None = None
-    ) -> None:
+    def __init__(self, config: HttpConfig, parts: Parts = starting, home: Path | None = None) -> None:
         """`home` is the state directory, for the Unix socket in it; without one there is none."""
         self._config = config
         self._home = home
@@ -137,5 +135,6 @@ class Http:
             logger.warning(
                 "[http] there is no Unix socket for programs of this machine (%s): they reach goodbot at "
                 "%s; `socket = false` ends this warning",
-                (error.strerror if isinstance(error, OSError) else "") or error, self.address,
-            )  # fmt: skip
+                (error.strerror if isinstance(error, OSError) else "") or error,
+                self.address,
+            )

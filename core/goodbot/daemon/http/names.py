@@ -27,9 +27,7 @@ def ours(request: web.BaseRequest, names: frozenset[str]) -> bool:
     was rebound comes with that name, whatever its port.
     """
     given = request.headers.getall(hdrs.HOST, [])
-    if (
-        len(given) != 1 or request.host != given[0]
-    ):  # a whole address in the first line names another
+    if len(given) != 1 or request.host != given[0]:  # a whole address in the first line names another
         return False
     name, colon, port = given[0].rpartition(":")
     if not colon or not port.isdecimal():

@@ -57,9 +57,10 @@ def _failed(request: web.Request, error: web.HTTPException) -> web.StreamRespons
         raise error
     allow = error.headers.get(hdrs.ALLOW)
     message = (
-        f"{request.method} is not done here, only {allow.replace(',', ', ')}." if allow
+        f"{request.method} is not done here, only {allow.replace(',', ', ')}."
+        if allow
         else f"There is nothing at this address ({error.status})."
-    )  # fmt: skip
+    )
     type_ = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
     return web.json_response(
         {"error": {"message": message, "type": type_.get(error.status, "invalid_request")}},

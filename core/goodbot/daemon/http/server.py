@@ -52,9 +52,14 @@ class HttpServer:
         """Listen, or take over what is `listening` already. Raises ConfigError when it cannot be had."""
         host = self._config.host
         self._server = Server(
-            self._answer, request_factory=self._request, access_log=None, auto_decompress=False,
-            lingering_time=_LINGERING, max_line_size=LONGEST_LINE, max_field_size=LONGEST_LINE,
-        )  # fmt: skip
+            self._answer,
+            request_factory=self._request,
+            access_log=None,
+            auto_decompress=False,
+            lingering_time=_LINGERING,
+            max_line_size=LONGEST_LINE,
+            max_field_size=LONGEST_LINE,
+        )
         try:
             sockets = [listening] if listening is not None else await _bound(host, port)
             self._listen(connections.CONNECTIONS, sockets)
@@ -188,9 +193,7 @@ class HttpServer:
         finally:
             self._under_way.discard(task)
 
-    def _request(
-        self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any
-    ) -> web.BaseRequest:
+    def _request(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
         """The request as the mounted application wants it; a body that never ends is ended."""
         loop = asyncio.get_running_loop()
         if isinstance(protocol, Handler):

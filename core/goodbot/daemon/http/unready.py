@@ -27,12 +27,14 @@ _PAGE = (
 
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 _HEADERS = {
-    hdrs.RETRY_AFTER: "5", hdrs.CACHE_CONTROL: "no-store", "X-Content-Type-Options": "nosniff",
+    hdrs.RETRY_AFTER: "5",
+    hdrs.CACHE_CONTROL: "no-store",
+    "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": (
         f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; script-src 'self';"
         " base-uri 'none'; frame-ancestors 'none'"
     ),
-}  # fmt: skip
+}
 
 
 def not_yet(request: web.BaseRequest, status: str) -> web.Response:
@@ -62,6 +64,7 @@ def unasked(said: Said) -> bytes:
 def script() -> web.Response:
     """What makes the page try again: a file of its own, for no page here has script in it."""
     return web.Response(
-        text=_SCRIPT, content_type="text/javascript",
+        text=_SCRIPT,
+        content_type="text/javascript",
         headers={hdrs.CACHE_CONTROL: "no-store", "X-Content-Type-Options": "nosniff"},
-    )  # fmt: skip
+    )

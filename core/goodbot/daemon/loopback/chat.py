@@ -105,9 +105,7 @@ class Loopback(Connector):
         """
         common = self._at(answer, user)
         if (pressed := actions.rating(action)) is not None:
-            rating = RatingEvent(
-                **common, kind=RatingKind.RATE, source=pressed.source, value=pressed.value
-            )
+            rating = RatingEvent(**common, kind=RatingKind.RATE, source=pressed.source, value=pressed.value)
             [receipt] = await self.host.submit([rating], cursor=str(self._count))
             return receipt
         event = PressEvent(**common, action=action)
@@ -131,9 +129,7 @@ class Loopback(Connector):
         finally:
             del self._answers[answer.message.id]
 
-    async def comment(
-        self, answer: Answer, text: str, *, better: bool = False, user: str = OWNER
-    ) -> Receipt:
+    async def comment(self, answer: Answer, text: str, *, better: bool = False, user: str = OWNER) -> Receipt:
         """Say what was wrong with an answer, or with `better` what it should have been."""
         kind = RatingKind.BETTER if better else RatingKind.COMMENT
         event = RatingEvent(**self._at(answer, user), kind=kind, source="loopback", text=text)
@@ -181,9 +177,7 @@ class Loopback(Connector):
             "event_id": name or f"m{self._count}",
             "order": OrderKey(self._count),
             "user": UserRef(connector=connector, account=account, id=user),
-            "channel": ChannelRef(
-                connector=connector, account=account, id=channel or user, kind=kind
-            ),
+            "channel": ChannelRef(connector=connector, account=account, id=channel or user, kind=kind),
         }
 
     # What the core does.
@@ -192,10 +186,12 @@ class Loopback(Connector):
         message = MessageRef(channel=channel, id=f"n{len(self.news)}")
         self.news.append(
             Answer(
-                text=reply.text, turn=reply.turn, message=message,
+                text=reply.text,
+                turn=reply.turn,
+                message=message,
                 buttons=tuple(button.action for button in reply.buttons),
             )
-        )  # fmt: skip
+        )
         return (message,)
 
     def stream(self, channel: ChannelRef, reply_to: str = "") -> ReplyStream:
@@ -205,16 +201,10 @@ class Loopback(Connector):
         return _Stream(self, channel, messages[0].id, messages[0])
 
     async def private(self, user: str) -> ChannelRef:
-        return ChannelRef(
-            connector=self.spec.name, account=self.account, id=user, kind=ChannelKind.PRIVATE
-        )
+        return ChannelRef(connector=self.spec.name, account=self.account, id=user, kind=ChannelKind.PRIVATE)
 
     async def acknowledge(self, event: Event, receipt: Receipt) -> None:
-        if (
-            isinstance(event, PressEvent)
-            and receipt.outcome is Outcome.ACCEPTED
-            and not receipt.text
-        ):
+        if isinstance(event, PressEvent) and receipt.outcome is Outcome.ACCEPTED and not receipt.text:
             return  # only that it was taken in: what it comes to follows
         waiting = self._receipts.get(event.event_id)
         if waiting is not None and not waiting.done():
@@ -230,9 +220,11 @@ class Loopback(Connector):
     ) -> MessageRef:
         message = place or MessageRef(channel=channel, id=f"a{self._count}-{len(self.replies)}")
         answer = Answer(
-            text=reply.text, turn=reply.turn, message=message,
+            text=reply.text,
+            turn=reply.turn,
+            message=message,
             buttons=tuple(button.action for button in reply.buttons),
-        )  # fmt: skip
+        )
         (self.edits if place else self.replies).append(answer)
         waiting = self._answers.get(reply_to)
         if waiting is not None and not waiting.done():

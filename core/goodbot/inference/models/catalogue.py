@@ -15,9 +15,19 @@ from goodbot.api.model_shape import Architecture, read
 _FILE = Path(__file__).with_name("catalogue.toml")
 _QUANTIZATIONS = ("-q", "-iq", "-fp16", "-bf16", "-f16", "-mxfp")
 _PACKAGINGS = (
-    "-gguf", ".gguf", "-mlx", "-4bit", "-6bit", "-8bit", "-bf16", "-fp16", "-dwq", "-awq", "-gptq",
+    "-gguf",
+    ".gguf",
+    "-mlx",
+    "-4bit",
+    "-6bit",
+    "-8bit",
+    "-bf16",
+    "-fp16",
+    "-dwq",
+    "-awq",
+    "-gptq",
     "-fp8",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

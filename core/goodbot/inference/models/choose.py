@@ -17,13 +17,7 @@ from goodbot.base.errors import ConfigError, GoodbotError, UsageError
 from goodbot.base.packages import install_line
 from goodbot.config.file import ConfigFile
 from goodbot.inference.models import catalogue, disk, served, servers, serving
-from goodbot.inference.models.directory import (
-    cache_folder,
-    hub_cache,
-    hub_name,
-    read_config,
-    resolve,
-)
+from goodbot.inference.models.directory import cache_folder, hub_cache, hub_name, read_config, resolve
 from goodbot.inference.models.estimate import FEWEST, MOST, SLOWEST, Estimate, estimate
 from goodbot.inference.models.machine import Place, place
 from goodbot.inference.models.obtain import Obtained, complete, token
@@ -129,9 +123,7 @@ def choose(wanted: str, home: Path, backend: str, *, memory: int | None = None) 
             raise UsageError(_unknown(wanted))
         here = complete(*hub)
         proposal = (
-            _local(f"{hub[0]}@{here.name}", hub[0], here, where)
-            if here
-            else _remote(*hub, home, where)
+            _local(f"{hub[0]}@{here.name}", hub[0], here, where) if here else _remote(*hub, home, where)
         )
     return replace(proposal, why=meant.note, serving=meant.serving)
 
@@ -186,10 +178,14 @@ def cost(path: Path, backend: str) -> Estimate | None:
 
 def _option(entry: catalogue.Entry, where: Place) -> Option:
     return Option(
-        name=entry.name, parameters=entry.parameters, bytes=entry.bytes, licence=entry.licence,
-        gated=entry.gated, backend=where.backend,
+        name=entry.name,
+        parameters=entry.parameters,
+        bytes=entry.bytes,
+        licence=entry.licence,
+        gated=entry.gated,
+        backend=where.backend,
         estimate=estimate(entry.architecture, where, entry.bytes),
-    )  # fmt: skip
+    )
 
 
 def _local(source: str, name: str, path: Path, where: Place) -> Proposal:
@@ -198,11 +194,19 @@ def _local(source: str, name: str, path: Path, where: Place) -> Proposal:
     parameters, cost = _cost(config, where, stored)
     entry = catalogue.find(name) if hub_name(name) else None
     return Proposal(
-        source=source, name=name, backend=where.backend, device=where.device,
-        parameters=parameters, download=0, disk=shutil.disk_usage(path).free,
-        licence=entry.licence if entry else "see its model card", gated=False, estimate=cost,
-        unusable=model_shape.unusable(config, where.backend), doubt=model_shape.doubt(config),
-    )  # fmt: skip
+        source=source,
+        name=name,
+        backend=where.backend,
+        device=where.device,
+        parameters=parameters,
+        download=0,
+        disk=shutil.disk_usage(path).free,
+        licence=entry.licence if entry else "see its model card",
+        gated=False,
+        estimate=cost,
+        unusable=model_shape.unusable(config, where.backend),
+        doubt=model_shape.doubt(config),
+    )
 
 
 def _remote(repo: str, commit: str, home: Path, where: Place) -> Proposal:
@@ -220,12 +224,19 @@ def _remote(repo: str, commit: str, home: Path, where: Place) -> Proposal:
         config = entry.config
     parameters, cost = _cost(config, where, model.weights)
     return Proposal(
-        source=f"{repo}@{model.commit}", name=repo, backend=where.backend, device=where.device,
-        parameters=parameters, download=transfer.missing(model, cache_folder(repo)),
-        disk=shutil.disk_usage(_existing(hub_cache())).free, licence=model.licence,
-        gated=model.gated, estimate=cost,
-        unusable=model_shape.unusable(config, where.backend), doubt=model_shape.doubt(config),
-    )  # fmt: skip
+        source=f"{repo}@{model.commit}",
+        name=repo,
+        backend=where.backend,
+        device=where.device,
+        parameters=parameters,
+        download=transfer.missing(model, cache_folder(repo)),
+        disk=shutil.disk_usage(_existing(hub_cache())).free,
+        licence=model.licence,
+        gated=model.gated,
+        estimate=cost,
+        unusable=model_shape.unusable(config, where.backend),
+        doubt=model_shape.doubt(config),
+    )
 
 
 def _cost(config: object, where: Place, stored: int) -> tuple[int, Estimate | None]:
@@ -289,6 +300,4 @@ def _unknown(wanted: str) -> str:
     short = {name.rpartition("/")[2].lower(): name for name in names}
     near = difflib.get_close_matches(wanted.lower(), [*short], n=1, cutoff=0.5)
     hint = f"did you mean {short[near[0]]}?" if near else "`goodbot model` lists what is here"
-    return (
-        f"{wanted[:80]!r} is no directory, no name in the hub (OWNER/NAME) and no server's; {hint}"
-    )
+    return f"{wanted[:80]!r} is no directory, no name in the hub (OWNER/NAME) and no server's; {hint}"

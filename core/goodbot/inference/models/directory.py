@@ -64,9 +64,7 @@ def check(path: Path) -> None:
     if "model_type" not in config:
         raise ConfigError(f"{path}/config.json is no model's: it names no model_type")
     if not any(path.glob("*.safetensors")):
-        raise ConfigError(
-            f"{path} holds no *.safetensors; goodbot loads no other format of weights"
-        )
+        raise ConfigError(f"{path} holds no *.safetensors; goodbot loads no other format of weights")
     if missing := missing_weights(path):
         raise ConfigError(f"{path} is not complete: {', '.join(missing[:3])} is missing")
 
@@ -105,9 +103,7 @@ def refuse_odd_files(path: Path) -> None:
         if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
             raise ConfigError(f"{file} is no plain file: take it out of the model's directory")
         if real is not None and not any(map(real.is_relative_to, own)):
-            raise ConfigError(
-                f"{file} is a link out of the model's directory: put the file itself there"
-            )
+            raise ConfigError(f"{file} is a link out of the model's directory: put the file itself there")
         if file.suffix in _TEXTS and about.st_size > _LONGEST_TEXT:
             raise ConfigError(f"{file} has {about.st_size >> 20} MB: no model's file is so long")
 

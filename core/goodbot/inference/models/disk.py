@@ -47,9 +47,11 @@ def _cached() -> Iterator[Weights]:
             yield from _look(repo if plain else f"{repo}@{path.name}", path)
         if not snapshots and any((folder / "blobs").glob("*.incomplete")):
             yield Weights(
-                reference=repo, path=folder, bytes=0,
+                reference=repo,
+                path=folder,
+                bytes=0,
                 wrong="a download was broken off; `goodbot model use` goes on with it",
-            )  # fmt: skip
+            )
 
 
 def _main(folder: Path) -> str:

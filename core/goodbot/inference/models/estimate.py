@@ -98,9 +98,8 @@ def serving(model: Architecture, place: Place, stored: int) -> int:
 
 
 def training(
-    model: Architecture, place: Place, stored: int, *, tokens: int, rank: int = _RANK,
-    bits: int | None = None,
-) -> int:  # fmt: skip
+    model: Architecture, place: Place, stored: int, *, tokens: int, rank: int = _RANK, bits: int | None = None
+) -> int:
     """Bytes of the process that trains and puts so many tokens through at once; `bits` 4: of the base."""
     weights = _weights(model, place, stored)
     if bits == 4:  # with a scale for each 64 of them
@@ -162,9 +161,7 @@ def _answer(model: Architecture, place: Place, weights: int) -> float:
 
 
 def _token(model: Architecture, place: Place, weights: int) -> float:
-    read = weights * min(
-        1.0, model.active / model.parameters
-    )  # of the experts, those that it meets
+    read = weights * min(1.0, model.active / model.parameters)  # of the experts, those that it meets
     return model.layers * place.step + read / place.bandwidth
 
 

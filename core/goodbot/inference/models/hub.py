@@ -17,9 +17,7 @@ from typing import Any
 
 from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError
 
-_WANTED = re.compile(
-    r"model[\w.-]{0,80}\.safetensors|[\w-]{1,80}\.(?:json|model|jinja)|merges\.txt"
-)
+_WANTED = re.compile(r"model[\w.-]{0,80}\.safetensors|[\w-]{1,80}\.(?:json|model|jinja)|merges\.txt")
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _ENOUGH = 1 << 20
 """Bytes of a config.json that is read before a download."""
@@ -81,10 +79,11 @@ def describe(repo: str, commit: str, token: str | None) -> HubModel:
         if _WANTED.fullmatch(sibling.rfilename)
         # Some models lie there twice, as one file and in parts: the index names the parts.
         and not (
-            sibling.rfilename == "model.safetensors" and "model.safetensors.index.json" in names
+            sibling.rfilename == "model.safetensors"
+            and "model.safetensors.index.json" in names
             and any(name.startswith("model-0") for name in names)
         )
-    )  # fmt: skip
+    )
     if not _HASH.fullmatch(str(info.sha)):
         raise HubError(f"the hub names no commit of {repo}")
     if not any(file.name.endswith(".safetensors") for file in files):

@@ -50,23 +50,30 @@ def place(backend: str, *, memory: int | None = None, measure: bool = True) -> P
     """
     if backend == "mlx" and sys.platform == "darwin":
         return Place(
-            backend=backend, device="metal", memory=memory or physical_memory(),
-            flops=2e12, bandwidth=60e9, step=2e-4,
-        )  # fmt: skip
+            backend=backend,
+            device="metal",
+            memory=memory or physical_memory(),
+            flops=2e12,
+            bandwidth=60e9,
+            step=2e-4,
+        )
     if backend == "torch" and (gpu := cuda_memory()):
         return Place(
-            backend=backend, device="cuda", memory=memory or gpu,
-            flops=2e13, bandwidth=2e11, step=8e-4,
-        )  # fmt: skip
+            backend=backend, device="cuda", memory=memory or gpu, flops=2e13, bandwidth=2e11, step=8e-4
+        )
     flops, bandwidth = measured() if measure else (1e10, 1e10)
     # The parts of both that the backends were seen to reach, with a model of 0.1 billion parameters.
     product, reading = (0.75, 0.4)
     if backend == "mlx":
         product, reading = (0.4 if measure and openblas() else 0.03, 0.2)
     return Place(
-        backend=backend, device="cpu", memory=memory or available_memory(),
-        flops=flops * product, bandwidth=bandwidth * reading, step=2e-3,
-    )  # fmt: skip
+        backend=backend,
+        device="cpu",
+        memory=memory or available_memory(),
+        flops=flops * product,
+        bandwidth=bandwidth * reading,
+        step=2e-3,
+    )
 
 
 @cache
@@ -141,8 +148,6 @@ def gpus() -> int:
 
 def _asked(what: str) -> int:
     """What `nvidia-smi` says of the GPU that is used; 0 where it says nothing."""
-    answer = ask(
-        "nvidia-smi", "-i", visible_device(), f"--query-gpu={what}", "--format=csv,noheader,nounits"
-    )
+    answer = ask("nvidia-smi", "-i", visible_device(), f"--query-gpu={what}", "--format=csv,noheader,nounits")
     first = answer.partition("\n")[0].strip()
     return int(first) if first.isdecimal() else 0

@@ -71,16 +71,11 @@ def _download(repo: str, commit: str, home: Path, progress: Progress | None) -> 
     secret = token(home)
     model = hub.describe(repo, commit, secret)
     folder = cache_folder(repo)
-    ours = tuple(
-        file.digest for file in model.files if not (folder / "blobs" / file.digest).exists()
-    )
+    ours = tuple(file.digest for file in model.files if not (folder / "blobs" / file.digest).exists())
     fetched.record(
         home,
         fetched.Fetched(
-            repo=repo,
-            commit=model.commit,
-            path=str(folder / "snapshots" / model.commit),
-            blobs=ours,
+            repo=repo, commit=model.commit, path=str(folder / "snapshots" / model.commit), blobs=ours
         ),
     )
     total = sum(file.size for file in model.files if file.digest in ours)

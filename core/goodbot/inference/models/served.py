@@ -59,9 +59,7 @@ def weights(server: FoundServer, model: ServedModel) -> Weights:
         )
     note = f" ({model.note})" if model.note else ""
     memory = f", beside the {model.bytes / 1e9:.1f} GB of its copy" if model.bytes else ""
-    derived = (
-        f" What {model.name} adds to {model.parent} does not come along." if model.parent else ""
-    )
+    derived = f" What {model.name} adds to {model.parent} does not come along." if model.parent else ""
     proposed = serving.proposed(server, model.name)
     return Weights(
         found,
@@ -120,9 +118,7 @@ def _named(kind: str, name: str) -> Weights:
         names = ", ".join(model.name for server in running for model in server.models[:8])
         raise UsageError(f"{title} does not offer {name!r}; it offers {names or 'nothing'}")
     if entry := catalogue.find(name):
-        return Weights(
-            entry.name, f"{title} does not run; {entry.name} are the weights of its {name}."
-        )
+        return Weights(entry.name, f"{title} does not run; {entry.name} are the weights of its {name}.")
     raise ConfigError(f"{title} does not answer on its usual port: start it, and try again")
 
 

@@ -207,9 +207,7 @@ def _server(kind: str, url: str, models: list[ServedModel]) -> FoundServer:
 
 def _from_ollama(entry: Mapping[str, Any]) -> ServedModel:
     details = entry.get("details")
-    told: Mapping[str, Any] = (
-        cast("Mapping[str, Any]", details) if isinstance(details, dict) else {}
-    )
+    told: Mapping[str, Any] = cast("Mapping[str, Any]", details) if isinstance(details, dict) else {}
     names = ("parameter_size", "quantization_level", "format")
     return ServedModel(
         name=_text(entry.get("name")),
@@ -222,8 +220,7 @@ def _from_ollama(entry: Mapping[str, Any]) -> ServedModel:
 def _from_lmstudio(entry: Mapping[str, Any]) -> ServedModel:
     names = ("quantization", "compatibility_type", "state")
     return ServedModel(
-        name=_text(entry.get("id")),
-        note=" ".join(filter(None, (_text(entry.get(name)) for name in names))),
+        name=_text(entry.get("id")), note=" ".join(filter(None, (_text(entry.get(name)) for name in names)))
     )
 
 
@@ -232,9 +229,11 @@ def _from_openai(entry: Mapping[str, Any], root: str = "") -> ServedModel:
     told: Mapping[str, Any] = cast("Mapping[str, Any]", meta) if isinstance(meta, dict) else {}
     name = _text(entry.get("id"))
     return ServedModel(
-        name=name, root=_text(entry.get("root")) or root, parent=_text(entry.get("parent")),
+        name=name,
+        root=_text(entry.get("root")) or root,
+        parent=_text(entry.get("parent")),
         bytes=_size(told.get("size")),
-    )  # fmt: skip
+    )
 
 
 def _list(answer: Mapping[str, Any], key: str) -> list[dict[str, Any]]:

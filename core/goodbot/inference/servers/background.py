@@ -23,9 +23,7 @@ class Chores:
         task = asyncio.create_task(_quietly(work), name="the model server's chore")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(
-            lambda _: work.close()
-        )  # cancelled before it began, it is not awaited
+        task.add_done_callback(lambda _: work.close())  # cancelled before it began, it is not awaited
 
     async def stop(self) -> None:
         """Cancel what is left."""

@@ -53,12 +53,19 @@ class Completion:
         """As a version's answer to a request with `filters`. `own`: its log-probs are of before those."""
         filters = self.manners.left(filters)
         return Generated(
-            text=self.text, version=version, finish=self.finish, prompt_tokens=self.prompt_tokens,
-            tokens=self.tokens, logprobs=self.logprobs, thought=self.thought,
-            thought_tokens=self.thought_tokens, filters=filters,
-            lifts=(0.0,) * len(self.logprobs) if own and filters else (), form=self.manners.form,
+            text=self.text,
+            version=version,
+            finish=self.finish,
+            prompt_tokens=self.prompt_tokens,
+            tokens=self.tokens,
+            logprobs=self.logprobs,
+            thought=self.thought,
+            thought_tokens=self.thought_tokens,
+            filters=filters,
+            lifts=(0.0,) * len(self.logprobs) if own and filters else (),
+            form=self.manners.form,
             temperature=self.manners.temperature,
-        )  # fmt: skip
+        )
 
 
 Part = str | Thought | Completion
@@ -69,10 +76,14 @@ def body(name: str, request: GenerateRequest) -> dict[str, Any]:
     """A request for an answer of `name`, cut by `top_p` alone: no other filter is in OpenAI's API."""
     messages, tools = without_tools(request.messages)
     return {
-        "model": name, "messages": messages, "max_tokens": request.max_tokens,
-        "temperature": request.temperature, "top_p": request.filters.top_p, "seed": request.seed & 0x7FFFFFFF,
+        "model": name,
+        "messages": messages,
+        "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        "top_p": request.filters.top_p,
+        "seed": request.seed & 0x7FFFFFFF,
         **({"tools": tools} if tools else {}),
-    }  # fmt: skip
+    }
 
 
 def far_side(
@@ -86,10 +97,17 @@ def far_side(
 ) -> FarSide:
     """Where a program may ask `version` itself, with the fields that our own request would have."""
     return FarSide(
-        title=upstream.title, url=upstream.url, key=upstream.key, version=version, fields=fields,
-        tells="logprobs" in fields, filters=filters, own=own,
-        manners=upstream.manners, marks=marks,
-    )  # fmt: skip
+        title=upstream.title,
+        url=upstream.url,
+        key=upstream.key,
+        version=version,
+        fields=fields,
+        tells="logprobs" in fields,
+        filters=filters,
+        own=own,
+        manners=upstream.manners,
+        marks=marks,
+    )
 
 
 async def stream(
@@ -144,9 +162,7 @@ async def first_tokens(
     upstream: Upstream, body: Mapping[str, Any], top: int, temperature: float = 1.0
 ) -> dict[str, float]:
     """The likeliest first tokens of an answer; empty where the server tells none."""
-    asked = {
-        **body, "max_tokens": 1, "temperature": temperature, "logprobs": True, "top_logprobs": top,
-    }  # fmt: skip
+    asked = {**body, "max_tokens": 1, "temperature": temperature, "logprobs": True, "top_logprobs": top}
     async for piece in stream(upstream, asked):
         if isinstance(piece, Completion):
             return dict(piece.first)
@@ -179,15 +195,11 @@ class _Answer:
             raise ServerError(f"{self._place} failed: {said(chunk) or 'it does not say why'}")
         extension = as_object(chunk.get("sglext"))
         before = len(self._tokens)
-        self._prompt = (
-            self._prompt or ids(chunk.get("prompt_token_ids")) or ids(extension.get("input_ids"))
-        )
+        self._prompt = self._prompt or ids(chunk.get("prompt_token_ids")) or ids(extension.get("input_ids"))
         for written in as_list(extension.get("output_ids"))[:1]:
             self._tokens += ids(written)
         choices = as_list(chunk.get("choices"))
-        return [
-            piece for choice in choices[:1] for piece in self._choice(as_object(choice), before)
-        ]
+        return [piece for choice in choices[:1] for piece in self._choice(as_object(choice), before)]
 
     def rest(self) -> list[str | Thought]:
         """What was held back until the end."""
@@ -217,11 +229,14 @@ class _Answer:
         told = paired and all(map(math.isfinite, self._logprobs))
         return self._reader.completed(
             Completion(
-                text="", finish=self._finish or "stop", prompt_tokens=self._prompt,
+                text="",
+                finish=self._finish or "stop",
+                prompt_tokens=self._prompt,
                 tokens=tuple(self._tokens) if told else (),
-                logprobs=tuple(self._logprobs) if told else (), first=self._first,
+                logprobs=tuple(self._logprobs) if told else (),
+                first=self._first,
             )
-        )  # fmt: skip
+        )
 
 
 def tops(entries: object) -> dict[str, float]:

@@ -54,11 +54,7 @@ def choose(config: Config, specs: Mapping[str, ServerSpec]) -> ServerSpec:
 
 def objection(spec: ServerSpec) -> str:
     """Why a training would be for nothing with this server, in one sentence; empty if it would not."""
-    return (
-        f"no training with {spec.name}: {NO_ADAPTERS}"
-        if spec.adapters is AdapterFormat.NONE
-        else ""
-    )
+    return f"no training with {spec.name}: {NO_ADAPTERS}" if spec.adapters is AdapterFormat.NONE else ""
 
 
 def url_of(config: Config, spec: ServerSpec) -> str:
@@ -68,19 +64,30 @@ def url_of(config: Config, spec: ServerSpec) -> str:
 
 
 def make(
-    spec: ServerSpec, config: Config, *, model: ResolvedModel, backend: BackendSpec, clock: Clock,
-    environ: Mapping[str, str], convert: Callable[[Path, AdapterFormat], Awaitable[Path]],
-) -> Server:  # fmt: skip
+    spec: ServerSpec,
+    config: Config,
+    *,
+    model: ResolvedModel,
+    backend: BackendSpec,
+    clock: Clock,
+    environ: Mapping[str, str],
+    convert: Callable[[Path, AdapterFormat], Awaitable[Path]],
+) -> Server:
     """A driver on a base model, of a config that `choose` has seen. Raises ConfigError for its settings."""
     key = Secrets((KEY,), SecretStore(config.home).environment([KEY])).get(KEY)
     parts = ServerParts(
-        model=model, backend=backend, url=url_of(config, spec), clock=clock, key=key,
-        served_model=config.serving.model, home=config.home / "serving" / spec.name,
-        environ=environ, adapters=config.home / "adapters",
-        path_on_server=config.adapters.path_on_server, convert=convert,
-    )  # fmt: skip
-    module, _, cls = spec.factory.partition(":")
-    made: Server = getattr(import_module(module), cls)(
-        config.serving_settings(spec.settings), parts
+        model=model,
+        backend=backend,
+        url=url_of(config, spec),
+        clock=clock,
+        key=key,
+        served_model=config.serving.model,
+        home=config.home / "serving" / spec.name,
+        environ=environ,
+        adapters=config.home / "adapters",
+        path_on_server=config.adapters.path_on_server,
+        convert=convert,
     )
+    module, _, cls = spec.factory.partition(":")
+    made: Server = getattr(import_module(module), cls)(config.serving_settings(spec.settings), parts)
     return made

@@ -28,9 +28,7 @@ class EmbeddedServer(Server):
     """A child process that samples with one backend, many answers at once."""
 
     def __init__(self, _: object, parts: ServerParts) -> None:
-        self._sampler = SamplerProcess(
-            parts.backend, parts.model.path, parts.environ, parts.adapters
-        )
+        self._sampler = SamplerProcess(parts.backend, parts.model.path, parts.environ, parts.adapters)
         self._loaded: dict[int, Path] = {}
         self._active = BASE
         self._writing = 0
@@ -60,11 +58,16 @@ class EmbeddedServer(Server):
             await self._open.wait()
         with self._counted():
             async with self._sampler.request(
-                "generate", messages=list(request.messages), max_tokens=request.max_tokens,
-                temperature=request.temperature, seed=request.seed, version=request.version,
-                conversation=request.conversation, thinking=request.thinking,
+                "generate",
+                messages=list(request.messages),
+                max_tokens=request.max_tokens,
+                temperature=request.temperature,
+                seed=request.seed,
+                version=request.version,
+                conversation=request.conversation,
+                thinking=request.thinking,
                 filters=request.filters.told(),
-            ) as answers:  # fmt: skip
+            ) as answers:
                 async for answer in answers:
                     if answer["event"] == "thought":
                         yield Thought(str(answer["text"]))
@@ -137,9 +140,7 @@ class EmbeddedServer(Server):
     ) -> Mapping[str, float]:
         if self._away:
             return {}
-        answer = await self._sampler.call(
-            "first_tokens", messages=list(messages), version=version, top=top
-        )
+        answer = await self._sampler.call("first_tokens", messages=list(messages), version=version, top=top)
         tokens: Mapping[str, float] = answer.get("tokens") or {}
         return {str(text): float(logprob) for text, logprob in tokens.items()}
 

@@ -47,14 +47,10 @@ NOTHING = Proof(version=BASE, verdict=Verdict.UNTOLD, why="")
 
 async def probe(server: Server, version: int) -> None:
     """See that a loaded version answers at all, and within `_LONGEST`. Raises ServerError."""
-    request = GenerateRequest(
-        messages=_PROBE, max_tokens=4, temperature=1.0, seed=0, version=version
-    )
+    request = GenerateRequest(messages=_PROBE, max_tokens=4, temperature=1.0, seed=0, version=version)
     answered: int | None = None
     try:
-        async with (
-            asyncio.timeout(_LONGEST), contextlib.aclosing(server.generate(request)) as pieces
-        ):  # fmt: skip
+        async with asyncio.timeout(_LONGEST), contextlib.aclosing(server.generate(request)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Generated):
                     answered = piece.version
@@ -121,11 +117,9 @@ def _proof(version: int, verdict: Verdict, untold: str) -> Proof:
     why = {
         Verdict.ADAPTER: "",
         Verdict.BASE: f"v{version} is not really served: the model server answers like the base model",
-        Verdict.NEITHER: unproven
-        + "the model server answers neither like it nor like the base model "
+        Verdict.NEITHER: unproven + "the model server answers neither like it nor like the base model "
         "(another chat template, other weights, or much coarser ones)",
         Verdict.UNTOLD: unproven + untold,
-        Verdict.TOO_CLOSE: unproven
-        + "it answers too much like the base model where it was measured",
+        Verdict.TOO_CLOSE: unproven + "it answers too much like the base model where it was measured",
     }[verdict]
     return Proof(version=version, verdict=verdict, why=why)

@@ -24,12 +24,11 @@ async def models(upstream: Upstream) -> list[ServedModel]:
     entries = map(chat.as_object, chat.as_list(reply.body.get("data"))[:_MOST])
     return [
         ServedModel(
-            name=_text(entry.get("id")), root=_text(entry.get("root")),
-            parent=_text(entry.get("parent")),
+            name=_text(entry.get("id")), root=_text(entry.get("root")), parent=_text(entry.get("parent"))
         )
         for entry in entries
         if _text(entry.get("id"))
-    ]  # fmt: skip
+    ]
 
 
 def base(listed: Sequence[ServedModel], wanted: str, place: str) -> str:
@@ -38,9 +37,7 @@ def base(listed: Sequence[ServedModel], wanted: str, place: str) -> str:
     choice = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
     if wanted:
         if names and wanted not in names:
-            raise ServerError(
-                f"{place} has no model {wanted!r}: set [serving] model to one of {choice}"
-            )
+            raise ServerError(f"{place} has no model {wanted!r}: set [serving] model to one of {choice}")
         return wanted
     if not names:
         raise ServerError(f"{place} offers no model: load one there, or set [serving] model")

@@ -47,15 +47,14 @@ class Prompt:
     """As in `goodbot.api.server.Generated`."""
 
 
-async def prompt(
-    upstream: Upstream, messages: Sequence[Message], *, thinking: bool = False
-) -> Prompt:
+async def prompt(upstream: Upstream, messages: Sequence[Message], *, thinking: bool = False) -> Prompt:
     """A conversation by the template in the GGUF file. Raises ServerError."""
     plain, tools = without_tools(messages)
     body = {
-        "messages": plain, "chat_template_kwargs": options(thinking),
+        "messages": plain,
+        "chat_template_kwargs": options(thinking),
         **({"tools": tools} if tools else {}),
-    }  # fmt: skip
+    }
     templated, form = await _templated(upstream, body)
     content = {"content": templated.get("prompt"), "add_special": True, "parse_special": True}
     found = ids((await _asked(upstream, "/tokenize", content)).get("tokens"))
@@ -70,11 +69,17 @@ async def write(
     """One answer: its pieces, then the whole. Raises ServerError."""
     answer = _Answer(upstream.place, given, request.temperature)
     body = {
-        "prompt": list(given.tokens), "n_predict": request.max_tokens, "temperature": request.temperature,
-        "seed": request.seed & 0x7FFFFFFF, "samplers": samplers(request.filters), "n_probs": 1,
+        "prompt": list(given.tokens),
+        "n_predict": request.max_tokens,
+        "temperature": request.temperature,
+        "seed": request.seed & 0x7FFFFFFF,
+        "samplers": samplers(request.filters),
+        "n_probs": 1,
         **fields(request.filters),
-        "post_sampling_probs": True, "cache_prompt": True, "stream": True,
-    }  # fmt: skip
+        "post_sampling_probs": True,
+        "cache_prompt": True,
+        "stream": True,
+    }
     events = EventStream()
     async with upstream.stream("/completion", body) as (_, pieces):
         async for piece in pieces:
@@ -99,17 +104,26 @@ def samplers(filters: Filters) -> list[str]:
 def fields(filters: Filters) -> dict[str, float]:
     """Filters as its fields; whatever it has by default is off."""
     return {
-        "top_k": filters.top_k, "top_p": filters.top_p, "min_p": filters.min_p,
-        "repeat_penalty": filters.repetition_penalty, "repeat_last_n": -1,
-    }  # fmt: skip
+        "top_k": filters.top_k,
+        "top_p": filters.top_p,
+        "min_p": filters.min_p,
+        "repeat_penalty": filters.repetition_penalty,
+        "repeat_last_n": -1,
+    }
 
 
 async def first(upstream: Upstream, given: tuple[int, ...], top: int) -> dict[str, float]:
     """The likeliest first tokens of an answer, by their text, with log-probs at temperature 1."""
     body = {
-        "prompt": list(given), "n_predict": 1, "temperature": 1.0, "samplers": ["temperature"],
-        "n_probs": top, "post_sampling_probs": False, "cache_prompt": True, "stream": False,
-    }  # fmt: skip
+        "prompt": list(given),
+        "n_predict": 1,
+        "temperature": 1.0,
+        "samplers": ["temperature"],
+        "n_probs": top,
+        "post_sampling_probs": False,
+        "cache_prompt": True,
+        "stream": False,
+    }
     told = as_list((await _asked(upstream, "/completion", body)).get("completion_probabilities"))
     place = as_object(told[0]) if told else {}
     found: dict[str, float] = {}
@@ -206,9 +220,11 @@ class _Answer:
         )
         return self._reader.completed(
             Completion(
-                text="", finish=self._finish, prompt_tokens=self._given,
+                text="",
+                finish=self._finish,
+                prompt_tokens=self._given,
                 tokens=tuple(self._tokens) if told else (),
                 logprobs=tuple(min(0.0, n) for n in self._logprobs) if told else (),
                 manners=Manners(form=self._form),
             )
-        )  # fmt: skip
+        )

@@ -33,10 +33,19 @@ _STOP_SECONDS = 10.0
 _DOUBT_SECONDS = 10.0
 _HOST = "127.0.0.1"
 _MACHINE = (
-    "no space left", "cannot allocate", "failed to allocate", "unable to allocate", "out of memory",
-    "bad_alloc", "couldn't bind", "already in use", "too many open files", "permission denied",
-    "cannot be started", "error while loading shared libraries",
-)  # fmt: skip
+    "no space left",
+    "cannot allocate",
+    "failed to allocate",
+    "unable to allocate",
+    "out of memory",
+    "bad_alloc",
+    "couldn't bind",
+    "already in use",
+    "too many open files",
+    "permission denied",
+    "cannot be started",
+    "error while loading shared libraries",
+)
 """As llama-server, its libraries and what starts it say that the machine has no room for it."""
 _KILLED = -signal.SIGKILL
 """Its exit code when it was killed, as a machine without memory does."""
@@ -46,9 +55,15 @@ class LlamaProcess:
     """A `llama-server` with one adapter, or none, for as long as it lives."""
 
     def __init__(
-        self, name: str, command: Sequence[str], *, adapter: Path | None,
-        environ: Mapping[str, str], clock: Clock, manners: Manners,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        adapter: Path | None,
+        environ: Mapping[str, str],
+        clock: Clock,
+        manners: Manners,
+    ) -> None:
         """`command` and `manners`: the program with what every process of this driver is given, and what
         it is known to refuse."""
         self.name = name
@@ -76,11 +91,20 @@ class LlamaProcess:
         adapter = ("--lora", str(self.adapter)) if self.adapter else ()
         try:
             self._process = await spawn.start(
-                *self._command, "--host", _HOST, "--port", str(port), "--alias", self.name, *adapter,
-                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE, environ={**self._environ, "LLAMA_API_KEY": key},
+                *self._command,
+                "--host",
+                _HOST,
+                "--port",
+                str(port),
+                "--alias",
+                self.name,
+                *adapter,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                environ={**self._environ, "LLAMA_API_KEY": key},
                 start_new_session=True,
-            )  # fmt: skip
+            )
         except OSError as error:
             self._killed = True  # it is no fault of the adapter
             raise ServerError(f"{self._command[0]}: {spawn.why_not(error)}") from error

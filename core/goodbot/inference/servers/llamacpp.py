@@ -105,9 +105,7 @@ class LlamaCppServer(Server):
         child = await self._child(version)
         request, broke = guarded(request, await marks_of(self._parts.model.path))
         async with self._asking(child):
-            given = await llama_api.prompt(
-                child.upstream, request.messages, thinking=request.thinking
-            )
+            given = await llama_api.prompt(child.upstream, request.messages, thinking=request.thinking)
             answer = llama_api.write(child.upstream, given, request)
             async with contextlib.aclosing(answer) as pieces:
                 async for piece in pieces:
@@ -125,18 +123,25 @@ class LlamaCppServer(Server):
         messages, tools = without_tools(request.messages)
         async with self._asking(child):
             yield FarSide(
-                title="llama.cpp", url=child.upstream.url, key=child.upstream.key, version=version,
+                title="llama.cpp",
+                url=child.upstream.url,
+                key=child.upstream.key,
+                version=version,
                 fields={
-                    "model": ALIAS, "messages": messages, "max_tokens": request.max_tokens,
-                    "temperature": request.temperature, **llama_api.fields(request.filters),
+                    "model": ALIAS,
+                    "messages": messages,
+                    "max_tokens": request.max_tokens,
+                    "temperature": request.temperature,
+                    **llama_api.fields(request.filters),
                     "samplers": llama_api.samplers(request.filters),
                     "chat_template_kwargs": options(request.thinking),
                     **({"tools": tools} if tools else {}),
                 },
-                filters=request.filters, manners=self._manners,
+                filters=request.filters,
+                manners=self._manners,
                 marks=await marks_of(self._parts.model.path),
                 tells=False,  # its OpenAI API gives log-probs by text, without token ids
-            )  # fmt: skip
+            )
 
     async def first_tokens(
         self, messages: Sequence[Message], *, version: int, top: int
@@ -225,9 +230,13 @@ class LlamaCppServer(Server):
             serial = self._serials[version]
             name = f"goodbot-v{version}" + (f"-{serial}" if serial > 1 else "")
             child = LlamaProcess(
-                name, self._command(), adapter=adapter, environ=self._parts.environ,
-                clock=self._parts.clock, manners=self._manners,
-            )  # fmt: skip
+                name,
+                self._command(),
+                adapter=adapter,
+                environ=self._parts.environ,
+                clock=self._parts.clock,
+                manners=self._manners,
+            )
             self._coming = child
             try:
                 await child.start()
@@ -263,9 +272,16 @@ class LlamaCppServer(Server):
         most = int(read_config(self._parts.model.path).get("max_position_embeddings") or _CONTEXT)
         context = settings.context or min(most, _CONTEXT)
         command = [
-            binary, "--model", str(model), "--parallel", str(settings.parallel),
-            "--ctx-size", str(context * settings.parallel), "--cache-ram", "0",
-        ]  # fmt: skip
+            binary,
+            "--model",
+            str(model),
+            "--parallel",
+            str(settings.parallel),
+            "--ctx-size",
+            str(context * settings.parallel),
+            "--cache-ram",
+            "0",
+        ]
         if settings.gpu_layers >= 0:
             command += ["--n-gpu-layers", str(settings.gpu_layers)]
         if settings.threads:

@@ -74,9 +74,7 @@ class LoraServer(RemoteServer):
             )
 
     async def detach(self, name: str) -> None:
-        reply = await self.upstream.ask(
-            self.unload_path, {"lora_name": name}, seconds=_LOAD_SECONDS
-        )
+        reply = await self.upstream.ask(self.unload_path, {"lora_name": name}, seconds=_LOAD_SECONDS)
         if not reply.ok and name in await self.offered():
             raise self.upstream.refused(reply)
         _IN_USE.discard((self.upstream.url, name))
@@ -106,9 +104,7 @@ class LoraServer(RemoteServer):
     def tells_own(self, request: GenerateRequest) -> bool:
         return not self.follows_filters
 
-    async def write(
-        self, name: str, request: GenerateRequest
-    ) -> AsyncGenerator[str | Thought | Completion]:
+    async def write(self, name: str, request: GenerateRequest) -> AsyncGenerator[str | Thought | Completion]:
         try:
             async with contextlib.aclosing(super().write(name, request)) as pieces:
                 async for piece in pieces:
@@ -128,10 +124,11 @@ class LoraServer(RemoteServer):
         body = {
             **super().body(name, request),
             # All of them: else those of the generation_config.json that the server reads would hold.
-            "top_k": filters.top_k or -1, "min_p": filters.min_p,
+            "top_k": filters.top_k or -1,
+            "min_p": filters.min_p,
             "repetition_penalty": filters.repetition_penalty,
             "chat_template_kwargs": options(request.thinking),
-        }  # fmt: skip
+        }
         if self.tells_logprobs(request):
             body["logprobs"] = True
         return body

@@ -18,8 +18,10 @@ from goodbot.api.plain import plainer, system_first, without_system
 from goodbot.base.sampling import UNFILTERED, Filters
 
 FORMS: Mapping[str, Callable[[Sequence[Message]], list[Message]]] = {
-    "system_first": system_first, "without_system": without_system, "plainer": plainer,
-}  # fmt: skip
+    "system_first": system_first,
+    "without_system": without_system,
+    "plainer": plainer,
+}
 """Ways to say a conversation, each plainer than the one before."""
 _TOLD = {
     "system_first": "system messages in the middle (all of them go first)",
@@ -36,10 +38,22 @@ _REFUSES = re.compile(
 )
 _TOKENS, _NEWER = "max_tokens", "max_completion_tokens"
 _SPARE = (
-    "seed", "top_p", "top_k", "min_p", "repetition_penalty", "temperature", "stream_options",
-    "chat_template_kwargs", "cache_salt", "parallel_tool_calls", "frequency_penalty",
-    "presence_penalty", "logit_bias", "stop", "reasoning_effort",
-)  # fmt: skip
+    "seed",
+    "top_p",
+    "top_k",
+    "min_p",
+    "repetition_penalty",
+    "temperature",
+    "stream_options",
+    "chat_template_kwargs",
+    "cache_salt",
+    "parallel_tool_calls",
+    "frequency_penalty",
+    "presence_penalty",
+    "logit_bias",
+    "stop",
+    "reasoning_effort",
+)
 """What an answer can be had without."""
 _OWN_TEMPERATURE = 1.0
 """That of OpenAI's API where a request names none."""
@@ -141,9 +155,7 @@ class Attempt:
     Nothing is learnt for others before the server takes it, so what does not help is never kept.
     """
 
-    def __init__(
-        self, manners: Manners, body: Mapping[str, Any], theirs: Collection[str] = ()
-    ) -> None:
+    def __init__(self, manners: Manners, body: Mapping[str, Any], theirs: Collection[str] = ()) -> None:
         """`theirs`: fields whose values a program has chosen, which say nothing of other requests."""
         self._shared, self._body, self._theirs = manners, body, theirs
         self.manners = replace(manners)

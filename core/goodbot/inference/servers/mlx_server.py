@@ -107,10 +107,12 @@ class MlxServer(RemoteServer):
 
     def body(self, name: str, request: GenerateRequest) -> dict[str, Any]:
         body = {
-            **super().body(name, request), **self._model(name), "top_k": request.filters.top_k,
+            **super().body(name, request),
+            **self._model(name),
+            "top_k": request.filters.top_k,
             "min_p": request.filters.min_p,
             "chat_template_kwargs": options(request.thinking),
-        }  # fmt: skip
+        }
         if (penalty := request.filters.repetition_penalty) != 1:
             body |= {"repetition_penalty": penalty, "repetition_context_size": _WHOLE}
         del body["seed"]  # a request with one is answered alone, all others wait
@@ -126,8 +128,10 @@ class MlxServer(RemoteServer):
         if self._text is None:
             return {}
         body = self.body(name, request) | {
-            "logprobs": True, "top_logprobs": min(top, _MOST_TOP), "temperature": 0.0,
-        }  # fmt: skip
+            "logprobs": True,
+            "top_logprobs": min(top, _MOST_TOP),
+            "temperature": 0.0,
+        }
         reply = await self.upstream.ask(chat.PATH, body)  # a stream of it leaves them out
         if not reply.ok:
             raise self.upstream.refused(reply)
@@ -145,8 +149,7 @@ class MlxServer(RemoteServer):
     async def _one_token(self, name: str) -> Reply:
         """The shortest answer there is: it loads the model, if need be."""
         return await self.upstream.ask(
-            chat.PATH,
-            {**self._model(name), "messages": [{"role": "user", "content": "."}], "max_tokens": 1},
+            chat.PATH, {**self._model(name), "messages": [{"role": "user", "content": "."}], "max_tokens": 1}
         )
 
     def _seen_by_server(self, path: Path, root: Path) -> str:

@@ -132,9 +132,7 @@ class OllamaServer(RemoteServer):
                 "machine's"
             )
         await self._pin(base)
-        takes_adapters = (
-            numbered(version) < OLLAMA_TAKES_WHOLE_MODELS_SINCE and shown.form == "gguf"
-        )
+        takes_adapters = numbered(version) < OLLAMA_TAKES_WHOLE_MODELS_SINCE and shown.form == "gguf"
         return AdapterFormat.GGUF if takes_adapters else AdapterFormat.GGUF_MODEL
 
     async def _pin(self, base: str) -> None:
@@ -153,9 +151,8 @@ class OllamaServer(RemoteServer):
         file = _one_file(await self.parts.convert(directory, form), directory)
         blob = await asyncio.to_thread(digest_of, file)
         name = self._tags.name_for(
-            self._settings.name or repository(self.names[BASE]), version, blob,
-            taken=await self._api.tags(),
-        )  # fmt: skip
+            self._settings.name or repository(self.names[BASE]), version, blob, taken=await self._api.tags()
+        )
         self._tags.made[name] = Made(version=version, blob=blob)
         await asyncio.to_thread(self._tags.save)
         parts: dict[str, Any] = {"files": {"model.gguf": blob}}
@@ -228,9 +225,7 @@ class OllamaServer(RemoteServer):
 
     # answers
 
-    def write(
-        self, name: str, request: GenerateRequest
-    ) -> AsyncGenerator[str | Thought | Completion]:
+    def write(self, name: str, request: GenerateRequest) -> AsyncGenerator[str | Thought | Completion]:
         """One answer. Ollama tells no token ids, so its log-probs are not kept: training recomputes them."""
         self._proven.clear()
         return self._api.chat(body(name, request))
@@ -244,11 +239,7 @@ class OllamaServer(RemoteServer):
         if asked in self._proven:
             return {}
         told = await self._api.first(
-            {
-                **body(name, request),
-                "logprobs": True,
-                "top_logprobs": min(top, _MOST_TOLD),
-            }
+            {**body(name, request), "logprobs": True, "top_logprobs": min(top, _MOST_TOLD)}
         )
         self._proven.add(asked)
         return told

@@ -50,9 +50,7 @@ class OllamaApi:
         """As `0.33.3`."""
         version = (await self._told("/api/version")).get("version")
         if not isinstance(version, str) or len(version) > 60 or not version.isprintable():
-            raise ServerError(
-                f"what answers at {self._upstream.url} is no Ollama: set [serving] url"
-            )
+            raise ServerError(f"what answers at {self._upstream.url} is no Ollama: set [serving] url")
         return version
 
     async def tags(self) -> dict[str, str]:
@@ -67,10 +65,11 @@ class OllamaApi:
         told = await self._told("/api/show", {"model": name})
         modelfile, details = told.get("modelfile"), as_object(told.get("details"))
         return Shown(
-            form=str(details.get("format", "")), remote=bool(told.get("remote_host")),
+            form=str(details.get("format", "")),
+            remote=bool(told.get("remote_host")),
             modelfile=modelfile if isinstance(modelfile, str) else "",
             thinks="thinking" in as_list(told.get("capabilities")),
-        )  # fmt: skip
+        )
 
     async def upload(self, blob: str, file: Path) -> None:
         """Put a file there under its digest (`sha256:…`), unless it is there already."""
@@ -183,18 +182,26 @@ class OllamaApi:
         await self._told(path, body, method=method, seconds=seconds)
 
     async def _told(
-        self, path: str, body: Mapping[str, Any] | None = None, *, method: str = "",
+        self,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        method: str = "",
         seconds: float = _QUICK_SECONDS,
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         reply = await self._ask(path, body, method=method, seconds=seconds)
         if not reply.ok:
             raise self._upstream.refused(reply)
         return reply.body
 
     async def _ask(
-        self, path: str, body: Mapping[str, Any] | None = None, *, method: str = "",
+        self,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        method: str = "",
         seconds: float = _QUICK_SECONDS,
-    ) -> Reply:  # fmt: skip
+    ) -> Reply:
         return await self._upstream.ask(path, body, method=method, seconds=seconds)
 
 
@@ -211,12 +218,20 @@ def body(name: str, request: GenerateRequest) -> dict[str, Any]:
     filters = request.filters
     messages, tools = without_tools(request.messages)
     return {
-        "model": name, "messages": messages, "think": request.thinking,
+        "model": name,
+        "messages": messages,
+        "think": request.thinking,
         **({"tools": tools} if tools else {}),
         "options": {
-            "temperature": request.temperature, "seed": request.seed & 0x7FFFFFFF,
-            "num_predict": request.max_tokens, "top_k": filters.top_k, "top_p": filters.top_p,
-            "min_p": filters.min_p, "repeat_penalty": filters.repetition_penalty,
-            "repeat_last_n": -1, "presence_penalty": 0.0, "frequency_penalty": 0.0,
+            "temperature": request.temperature,
+            "seed": request.seed & 0x7FFFFFFF,
+            "num_predict": request.max_tokens,
+            "top_k": filters.top_k,
+            "top_p": filters.top_p,
+            "min_p": filters.min_p,
+            "repeat_penalty": filters.repetition_penalty,
+            "repeat_last_n": -1,
+            "presence_penalty": 0.0,
+            "frequency_penalty": 0.0,
         },
-    }  # fmt: skip
+    }

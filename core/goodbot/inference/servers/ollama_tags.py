@@ -33,12 +33,8 @@ class OllamaSettings:
     def __post_init__(self) -> None:
         if not set(self.name) <= _IN_NAMES or len(self.name) > _LONGEST:
             raise ValueError(f"name: letters, digits and - _ . only, {_LONGEST} at most")
-        if self.digest and (
-            len(self.digest) < 12 or not set(self.digest) <= set("0123456789abcdef")
-        ):
-            raise ValueError(
-                "digest: at least the first 12 signs of what `ollama list` shows as ID"
-            )
+        if self.digest and (len(self.digest) < 12 or not set(self.digest) <= set("0123456789abcdef")):
+            raise ValueError("digest: at least the first 12 signs of what `ollama list` shows as ID")
         if self.keep < 1:
             raise ValueError("keep: at least 1")
 

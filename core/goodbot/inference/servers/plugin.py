@@ -43,34 +43,57 @@ class LlamaCppSettings:
 
 SPECS = (
     ServerSpec(
-        name="embedded", factory="goodbot.inference.servers.embedded:EmbeddedServer", settings=NoSettings,
+        name="embedded",
+        factory="goodbot.inference.servers.embedded:EmbeddedServer",
+        settings=NoSettings,
         adapters=AdapterFormat.PEFT,
     ),
     ServerSpec(
-        name="vllm", factory="goodbot.inference.servers.vllm:VllmServer", settings=VllmSettings,
-        adapters=AdapterFormat.PEFT, url="http://127.0.0.1:8000",
+        name="vllm",
+        factory="goodbot.inference.servers.vllm:VllmServer",
+        settings=VllmSettings,
+        adapters=AdapterFormat.PEFT,
+        url="http://127.0.0.1:8000",
     ),
     ServerSpec(
-        name="sglang", factory="goodbot.inference.servers.sglang:SglangServer", settings=NoSettings,
-        adapters=AdapterFormat.PEFT, url="http://127.0.0.1:30000",
+        name="sglang",
+        factory="goodbot.inference.servers.sglang:SglangServer",
+        settings=NoSettings,
+        adapters=AdapterFormat.PEFT,
+        url="http://127.0.0.1:30000",
     ),
     ServerSpec(
-        name="ollama", factory="goodbot.inference.servers.ollama:OllamaServer", settings=OllamaSettings,
-        adapters=AdapterFormat.GGUF, requires=("gguf",), extra="gguf", url="http://127.0.0.1:11434",
+        name="ollama",
+        factory="goodbot.inference.servers.ollama:OllamaServer",
+        settings=OllamaSettings,
+        adapters=AdapterFormat.GGUF,
+        requires=("gguf",),
+        extra="gguf",
+        url="http://127.0.0.1:11434",
     ),
     ServerSpec(
-        name="llamacpp", factory="goodbot.inference.servers.llamacpp:LlamaCppServer",
-        settings=LlamaCppSettings, adapters=AdapterFormat.GGUF, requires=("gguf",), extra="gguf",
+        name="llamacpp",
+        factory="goodbot.inference.servers.llamacpp:LlamaCppServer",
+        settings=LlamaCppSettings,
+        adapters=AdapterFormat.GGUF,
+        requires=("gguf",),
+        extra="gguf",
     ),
     ServerSpec(
-        name="mlx", factory="goodbot.inference.servers.mlx_server:MlxServer", settings=NoSettings,
-        adapters=AdapterFormat.MLX, url="http://127.0.0.1:8080",
+        name="mlx",
+        factory="goodbot.inference.servers.mlx_server:MlxServer",
+        settings=NoSettings,
+        adapters=AdapterFormat.MLX,
+        url="http://127.0.0.1:8080",
     ),
     ServerSpec(
-        name="openai", factory="goodbot.inference.servers.openai:OpenAIServer", settings=NoSettings,
-        adapters=AdapterFormat.NONE, url="http://127.0.0.1:8080",
+        name="openai",
+        factory="goodbot.inference.servers.openai:OpenAIServer",
+        settings=NoSettings,
+        adapters=AdapterFormat.NONE,
+        url="http://127.0.0.1:8080",
     ),
-)  # fmt: skip
+)
 
 
 @hookimpl

@@ -204,9 +204,13 @@ class RemoteServer(Server):
             filters = self.takes(request.filters, far=True)
             request = dataclasses.replace(request, filters=filters)
             yield chat.far_side(
-                self.upstream, version, self.body(name, request), filters,
-                own=self.tells_own(request), marks=await self.marks(),
-            )  # fmt: skip
+                self.upstream,
+                version,
+                self.body(name, request),
+                filters,
+                own=self.tells_own(request),
+                marks=await self.marks(),
+            )
 
     async def first_tokens(
         self, messages: Sequence[Message], *, version: int, top: int
@@ -214,9 +218,7 @@ class RemoteServer(Server):
         name = self.name_of(version)
         if not self._awake.is_set():  # it tells nothing while it makes room
             return {}
-        request = GenerateRequest(
-            messages=messages, max_tokens=1, temperature=1.0, seed=0, version=version
-        )
+        request = GenerateRequest(messages=messages, max_tokens=1, temperature=1.0, seed=0, version=version)
         with self._flights.on(name):
             try:
                 return await self.first(name, request, top)

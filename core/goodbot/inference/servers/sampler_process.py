@@ -36,9 +36,7 @@ Answer = dict[str, Any]
 class SamplerProcess:
     """One child at a time, of one backend on one model. Methods raise ServerError."""
 
-    def __init__(
-        self, backend: BackendSpec, model: Path, environ: Mapping[str, str], adapters: Path
-    ) -> None:
+    def __init__(self, backend: BackendSpec, model: Path, environ: Mapping[str, str], adapters: Path) -> None:
         """`adapters` holds whatever it will be told to load."""
         self._backend, self._model, self._environ = backend, model, environ
         self._cage = spawn.Cage(reads=(model, adapters))
@@ -66,9 +64,12 @@ class SamplerProcess:
             self._seen = _there(self._adapters)
             self._process = process = await spawn.start(
                 *spawn.python("-m", self._backend.worker, "serve", self._backend.factory),
-                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-                limit=_LINE_LIMIT, environ=self._environ, cage=self._cage,
-            )  # fmt: skip
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                limit=_LINE_LIMIT,
+                environ=self._environ,
+                cage=self._cage,
+            )
         except OSError as error:
             raise ServerError(f"the sampler process: {spawn.why_not(error)}") from error
         self._answers, self._open = {}, set()
@@ -123,9 +124,7 @@ class SamplerProcess:
             return await anext(answers)
 
     @contextlib.asynccontextmanager
-    async def request(
-        self, op: str, **fields: Any
-    ) -> AsyncGenerator[AsyncGenerator[Answer, None], None]:
+    async def request(self, op: str, **fields: Any) -> AsyncGenerator[AsyncGenerator[Answer, None], None]:
         """Its answers to a request, as they come. Leaving before the last one cancels it."""
         if not self.alive():
             raise ServerError("the model is not running")
@@ -136,9 +135,7 @@ class SamplerProcess:
         async def answers() -> AsyncGenerator[Answer, None]:
             nonlocal last
             while True:
-                answer = (
-                    await queue.get()
-                )  # it comes, or the child has ended, or is ended by `_look`
+                answer = await queue.get()  # it comes, or the child has ended, or is ended by `_look`
                 last = answer["event"] != "text"
                 _raise_if_error(answer)
                 yield answer

@@ -12,16 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from goodbot.api.marks import chat_template
-from goodbot.base.thoughts import (
-    KNOWN,
-    Marks,
-    Splitter,
-    Thought,
-    opened_by_template,
-    orphan,
-    split,
-    tidy,
-)
+from goodbot.base.thoughts import KNOWN, Marks, Splitter, Thought, opened_by_template, orphan, split, tidy
 
 if TYPE_CHECKING:
     from goodbot.inference.servers.chat import Completion
@@ -43,9 +34,7 @@ def told(model: Path, *, thinking: bool) -> str:
             return "the model can think before it answers, and does not: [serving] thinking = false"
     elif not any(one.opens in template for one in KNOWN if one.sure and not one.then):
         return ""
-    return (
-        "the model thinks before it answers; that is not shown: `/rl thought` tells it to who asked"
-    )
+    return "the model thinks before it answers; that is not shown: `/rl thought` tells it to who asked"
 
 
 class Reader:
@@ -93,9 +82,12 @@ class Reader:
         if at is None or not 0 < at < len(whole.tokens):
             return replace(whole, prompt_tokens=(), tokens=(), logprobs=())
         return replace(
-            whole, prompt_tokens=(*whole.prompt_tokens, *whole.tokens[:at]),
-            tokens=whole.tokens[at:], logprobs=whole.logprobs[at:], thought_tokens=at,
-        )  # fmt: skip
+            whole,
+            prompt_tokens=(*whole.prompt_tokens, *whole.tokens[:at]),
+            tokens=whole.tokens[at:],
+            logprobs=whole.logprobs[at:],
+            thought_tokens=at,
+        )
 
     def _told(self, pieces: list[str | Thought], tokens: int) -> list[str | Thought]:
         told: list[str | Thought] = []

@@ -80,10 +80,7 @@ def _alphabet() -> dict[str, int]:
     """The characters that stand for bytes in byte-level BPE: printable ones for themselves."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
-    return {
-        **{chr(byte): byte for byte in plain},
-        **{chr(256 + n): byte for n, byte in enumerate(others)},
-    }
+    return {**{chr(byte): byte for byte in plain}, **{chr(256 + n): byte for n, byte in enumerate(others)}}
 
 
 _BYTES = _alphabet()

@@ -85,18 +85,16 @@ class Upstream:
         headers = {"Accept-Encoding": "identity", "User-Agent": "goodbot"}
         if key := self._key.reveal():
             if not key.isascii() or not key.isprintable():
-                raise ServerError(
-                    "GOODBOT_SERVER_KEY is no key: it has signs that no header may have"
-                )
+                raise ServerError("GOODBOT_SERVER_KEY is no key: it has signs that no header may have")
             headers["Authorization"] = f"Bearer {key}"
         self._session = aiohttp.ClientSession(
             # A connection that is kept is one that the server may end just when it is used again.
             connector=aiohttp.TCPConnector(resolver=_Pinned(ways), limit=0, force_close=True),
-            timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENT_SECONDS
-            ),
-            headers=headers, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False,
-        )  # fmt: skip
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENT_SECONDS),
+            headers=headers,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+        )
 
     async def close(self) -> None:
         """Idempotent. Requests under way are cut off."""
@@ -105,9 +103,13 @@ class Upstream:
             await session.close()
 
     async def ask(
-        self, path: str, body: Mapping[str, Any] | IO[bytes] | None = None, *, method: str = "",
+        self,
+        path: str,
+        body: Mapping[str, Any] | IO[bytes] | None = None,
+        *,
+        method: str = "",
         seconds: float = SILENT_SECONDS,
-    ) -> Reply:  # fmt: skip
+    ) -> Reply:
         """One question, with `GET` or, with a body (JSON, or an open file as it is), `POST`.
 
         Raises ServerError if no whole answer comes.
@@ -134,9 +136,7 @@ class Upstream:
         text = b"".join(pieces).decode("utf-8", "replace")
         return Reply(status=response.status, body=_object(text), text=text)
 
-    async def _pieces(
-        self, response: aiohttp.ClientResponse, largest: int
-    ) -> AsyncGenerator[bytes]:
+    async def _pieces(self, response: aiohttp.ClientResponse, largest: int) -> AsyncGenerator[bytes]:
         size = 0
         try:
             async for piece in response.content.iter_any():
@@ -151,19 +151,15 @@ class Upstream:
         """An error status, as a sentence that says what to do."""
         if reply.status in (401, 403):
             return StatusError(
-                f"{self.place} refuses the key: put the one that it was started with into "
-                "GOODBOT_SERVER_KEY", reply,
-            )  # fmt: skip
+                f"{self.place} refuses the key: put the one that it was started with into GOODBOT_SERVER_KEY",
+                reply,
+            )
         words = f": {reply.words}" if reply.words else ""
         return StatusError(f"{self.place} answers with status {reply.status}{words}", reply)
 
     @contextlib.asynccontextmanager
     async def _request(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | IO[bytes] | None,
-        seconds: float | None,
+        self, method: str, path: str, body: Mapping[str, Any] | IO[bytes] | None, seconds: float | None
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
         session = self._session
         if session is None:
@@ -179,19 +175,13 @@ class Upstream:
         try:
             response = await session.request(method, self.url + path, **given)
             if 300 <= response.status < 400:
-                raise ServerError(
-                    f"{self.place} sends us elsewhere: set [serving] url to where it really is"
-                )
+                raise ServerError(f"{self.place} sends us elsewhere: set [serving] url to where it really is")
             yield response
         except aiohttp.ClientConnectorError as error:
-            raise Unreachable(
-                f"{self.place} does not answer: start it, or set [serving] url"
-            ) from error
+            raise Unreachable(f"{self.place} does not answer: start it, or set [serving] url") from error
         except TimeoutError as error:
             if response is None and isinstance(error, aiohttp.ConnectionTimeoutError):
-                raise Unreachable(
-                    f"{self.place} does not answer: start it, or set [serving] url"
-                ) from error
+                raise Unreachable(f"{self.place} does not answer: start it, or set [serving] url") from error
             raise ServerError(
                 f"{self.place} said nothing for {seconds or SILENT_SECONDS:.0f} s: it hangs, or is "
                 "far too busy"
@@ -226,9 +216,7 @@ class _Pinned(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         return [
-            ResolveResult(
-                hostname=host, host=ip, port=port, family=way, proto=0, flags=socket.AI_NUMERICHOST
-            )
+            ResolveResult(hostname=host, host=ip, port=port, family=way, proto=0, flags=socket.AI_NUMERICHOST)
             for way, ip in self._ways
             if family in (socket.AF_UNSPEC, way)
         ]

@@ -24,9 +24,7 @@ _LIMITS = {MANIFEST: MAX_TEXT, CONFIG: MAX_TEXT, WEIGHTS: MAX_WEIGHTS}
 def write(path: Path, directory: Path, manifest: Manifest, *, now: float) -> None:
     """Make the archive at `path`, which must not exist. Raises AdapterError, OSError."""
     config, weights = contents(directory)
-    bare = replace(
-        manifest, parent=0, run=None, ratings={}, metrics={}, fingerprint="", source="goodbot"
-    )
+    bare = replace(manifest, parent=0, run=None, ratings={}, metrics={}, fingerprint="", source="goodbot")
     text = json.dumps(asdict(bare), indent=1, sort_keys=True).encode() + b"\n"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with (
@@ -62,14 +60,10 @@ def unpack(path: Path, into: Path) -> Manifest:
                 with os.fdopen(os.open(into / name, flags, 0o600), "wb") as target:
                     found[name] = copy(file, size, target)
     except ArchiveError as error:
-        raise AdapterError(
-            f"{path.name} is no adapter that goodbot has exported: {error}"
-        ) from error
+        raise AdapterError(f"{path.name} is no adapter that goodbot has exported: {error}") from error
     if manifest is None or set(found) != set(_LIMITS):
         missing = ", ".join(sorted(set(_LIMITS) - set(found)))
-        raise AdapterError(
-            f"{path.name} is no adapter that goodbot has exported: {missing} is missing"
-        )
+        raise AdapterError(f"{path.name} is no adapter that goodbot has exported: {missing} is missing")
     for name, digest in manifest.files.items():
         if found[name] != digest:
             raise AdapterError(f"{path.name} is damaged: {name} is not what its manifest says")

@@ -16,9 +16,13 @@ from goodbot.api.model import ResolvedModel
 from goodbot.inference.models.directory import digest, hub_commit
 
 _TOKENIZER = (
-    "tokenizer.json", "tokenizer.model", "vocab.json", "merges.txt", "added_tokens.json",
+    "tokenizer.json",
+    "tokenizer.model",
+    "vocab.json",
+    "merges.txt",
+    "added_tokens.json",
     "special_tokens_map.json",
-)  # fmt: skip
+)
 _TEMPLATE = "chat_template"
 
 

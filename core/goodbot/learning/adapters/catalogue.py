@@ -47,9 +47,7 @@ class Catalogue:
         if row.model != self.model:
             raise AdapterError(f"v{version} belongs to the model {row.model}, not to {self.model}")
         if row.erased_at is not None:
-            raise AdapterError(
-                f"the files of v{version} are gone: see `goodbot adapters show {version}`"
-            )
+            raise AdapterError(f"the files of v{version} are gone: see `goodbot adapters show {version}`")
         return await asyncio.to_thread(self._verified, row)
 
     def _verified(self, row: adapters.AdapterRow) -> Path:

@@ -41,9 +41,15 @@ class Eraser:
     """Brings the state directory to where no forgotten word is in it."""
 
     def __init__(
-        self, *, store: Store, registry: AdapterRegistry, server: Server, clock: Clock,
-        connectors: Mapping[str, Connector], home: Path,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        store: Store,
+        registry: AdapterRegistry,
+        server: Server,
+        clock: Clock,
+        connectors: Mapping[str, Connector],
+        home: Path,
+    ) -> None:
         self._store = store
         self._connectors = connectors
         self._home = home

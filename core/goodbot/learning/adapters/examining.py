@@ -53,9 +53,12 @@ async def examine(before: Path | None, after: Path, environ: Mapping[str, str]) 
         process = await spawn.start(
             *spawn.python("-m", "goodbot_training.process.inspect"),
             cage=spawn.Cage(reads=[path for path in (before, after) if path]),
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE, environ={**environ, "OMP_NUM_THREADS": "1"}, limit=_ANSWER,
-        )  # fmt: skip
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            environ={**environ, "OMP_NUM_THREADS": "1"},
+            limit=_ANSWER,
+        )
     except OSError as error:
         raise AdapterError(f"what reads adapters: {spawn.why_not(error)}") from error
     try:
@@ -80,15 +83,20 @@ def _distance(out: bytes, after: Path) -> Distance:
             raise AdapterError(str(found["reason"])[:500])
         groups = tuple(
             Group(
-                name=str(one["name"]), change=float(one["change"]), before=float(one["before"]),
+                name=str(one["name"]),
+                change=float(one["change"]),
+                before=float(one["before"]),
                 after=float(one["after"]),
             )
             for one in found["groups"]
-        )  # fmt: skip
+        )
         return Distance(
-            groups=groups, change=float(found["change"]), before=float(found["before"]),
-            size=float(found["size"]), rms=float(found["rms"]),
-        )  # fmt: skip
+            groups=groups,
+            change=float(found["change"]),
+            before=float(found["before"]),
+            size=float(found["size"]),
+            rms=float(found["rms"]),
+        )
     except (ValueError, LookupError, TypeError) as error:
         raise AdapterError(
             f"what reads adapters ended without a result: {after.name} may be damaged, or the package "

@@ -33,9 +33,15 @@ KINDS = {
 
 
 async def export(
-    kind: str, version: Path | None, manifest: Manifest | None, out: Path, *, model: Path, now: float,
+    kind: str,
+    version: Path | None,
+    manifest: Manifest | None,
+    out: Path,
+    *,
+    model: Path,
+    now: float,
     progress: Callable[[int, int], None],
-) -> Mapping[str, Any]:  # fmt: skip
+) -> Mapping[str, Any]:
     """Write a verified version (None: the base model) to `out`; returns what reading it back showed.
 
     Raises UsageError (`out` is there), AdapterError, StoreFullError, OSError; then nothing is left.

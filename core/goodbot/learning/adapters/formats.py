@@ -79,9 +79,14 @@ class Formats:
             return made / _RESULTS[to]
 
     async def export(
-        self, directory: Path | None, kind: str, output: Path, *, on_progress: Progress | None = None,
+        self,
+        directory: Path | None,
+        kind: str,
+        output: Path,
+        *,
+        on_progress: Progress | None = None,
         name: str = "goodbot",
-    ) -> Mapping[str, Any]:  # fmt: skip
+    ) -> Mapping[str, Any]:
         """Make `output`, which must not be there: a directory for `mlx` and `fused`, else a file.
 
         `directory` holds the verified adapter; None for `gguf-base`. `name` is what the model says of
@@ -130,18 +135,20 @@ class Formats:
         self, to: str, adapter: Path | None, output: Path, on_progress: Progress | None, name: str
     ) -> Mapping[str, Any]:
         job = {
-            "protocol": 1, "to": str(to), "model": str(self._model), "output": str(output),
-            "adapter": str(adapter) if adapter else None, "name": name,
-        }  # fmt: skip
+            "protocol": 1,
+            "to": str(to),
+            "model": str(self._model),
+            "output": str(output),
+            "adapter": str(adapter) if adapter else None,
+            "name": name,
+        }
 
         async def heard(event: Mapping[str, Any]) -> None:
             if on_progress is not None:
                 on_progress(int(event["done"]), int(event["of"]))
 
         try:
-            done = await worker_process.run(
-                (CHILD,), job, heard, environ=self._environ, who="converter"
-            )
+            done = await worker_process.run((CHILD,), job, heard, environ=self._environ, who="converter")
         except TrainingError as error:
             blame = ServerError if error.kind in _NOT_ITS_FAULT else AdapterError
             raise blame(str(error)) from error

@@ -98,10 +98,17 @@ def record(adapter: Path, root: Path, given: Manifest, now: float) -> AdapterRow
     """Publish a prepared adapter; returns the row to store. Raises AdapterError, OSError."""
     directory, known = publish(adapter, root, given)
     return AdapterRow(
-        version=given.version, parent=given.parent, run=None, directory=directory.name,
-        sha256=known.files[WEIGHTS], model=given.model, tainted="", baseline=dict(_NEUTRAL),
-        metrics={}, created_at=now,
-    )  # fmt: skip
+        version=given.version,
+        parent=given.parent,
+        run=None,
+        directory=directory.name,
+        sha256=known.files[WEIGHTS],
+        model=given.model,
+        tainted="",
+        baseline=dict(_NEUTRAL),
+        metrics={},
+        created_at=now,
+    )
 
 
 def _require_place(adapter: Path, model: ResolvedModel) -> None:

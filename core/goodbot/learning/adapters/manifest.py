@@ -62,9 +62,12 @@ class Manifest:
     def on(self, base: Base) -> Manifest:
         """The same, of an adapter of this base."""
         return replace(
-            self, model=base.model, revision=base.revision, tokenizer=base.tokenizer,
+            self,
+            model=base.model,
+            revision=base.revision,
+            tokenizer=base.tokenizer,
             chat_template=base.chat_template,
-        )  # fmt: skip
+        )
 
 
 def publish(staging: Path, root: Path, manifest: Manifest) -> tuple[Path, Manifest]:
@@ -75,9 +78,7 @@ def publish(staging: Path, root: Path, manifest: Manifest) -> tuple[Path, Manife
     """
     names = sorted(entry.name for entry in staging.iterdir())
     if not {CONFIG, WEIGHTS} <= set(names) <= {CONFIG, WEIGHTS, FINGERPRINT}:
-        raise AdapterError(
-            f"the trainer left {', '.join(names) or 'nothing'} instead of an adapter"
-        )
+        raise AdapterError(f"the trainer left {', '.join(names) or 'nothing'} instead of an adapter")
     shapes = check_weights(staging / WEIGHTS)
     pairs(shapes, _object(read(staging / CONFIG), f"{staging.name}/{CONFIG}"))
     hashes = {name: sha256(staging / name) for name in names}
@@ -173,14 +174,20 @@ def parse(text: bytes, directory: str) -> Manifest:
             raise AdapterError(f"{directory} has a manifest that names other files")
         run = found["run"]
         return Manifest(
-            version=int(found["version"]), parent=int(found["parent"]),
-            run=None if run is None else int(run), model=str(found["model"]), files=files,
-            fingerprint=str(found.get("fingerprint", "")), metrics=dict(found.get("metrics", {})),
-            revision=str(found.get("revision", "")), tokenizer=str(found.get("tokenizer", "")),
+            version=int(found["version"]),
+            parent=int(found["parent"]),
+            run=None if run is None else int(run),
+            model=str(found["model"]),
+            files=files,
+            fingerprint=str(found.get("fingerprint", "")),
+            metrics=dict(found.get("metrics", {})),
+            revision=str(found.get("revision", "")),
+            tokenizer=str(found.get("tokenizer", "")),
             chat_template=str(found.get("chat_template", "")),
-            ratings=dict(found.get("ratings", {})), source=str(found.get("source", "")),
+            ratings=dict(found.get("ratings", {})),
+            source=str(found.get("source", "")),
             format=format_,
-        )  # fmt: skip
+        )
     except MALFORMED as error:
         raise AdapterError(f"the manifest of {directory} cannot be read ({error})") from error
 

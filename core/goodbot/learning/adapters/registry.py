@@ -41,9 +41,17 @@ class AdapterRegistry(Catalogue):
     """The adapter versions of one scope and the server that should serve the active one."""
 
     def __init__(
-        self, *, store: Store, server: Server, root: Path, plugins: PluginHost, clock: Clock,
-        scope: str, model: ResolvedModel, share: float = 0.0,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        store: Store,
+        server: Server,
+        root: Path,
+        plugins: PluginHost,
+        clock: Clock,
+        scope: str,
+        model: ResolvedModel,
+        share: float = 0.0,
+    ) -> None:
         """`share` of the conversations meets a new version first (`[serving] canary`)."""
         super().__init__(store=store, root=root, scope=scope, model=model)
         self._server = server
@@ -67,9 +75,7 @@ class AdapterRegistry(Catalogue):
         await self._server.start()
         self.lives += 1
 
-    async def activate(
-        self, version: int, *, expected: int, guard: Operation[bool] | None = None
-    ) -> bool:
+    async def activate(self, version: int, *, expected: int, guard: Operation[bool] | None = None) -> bool:
         """Load, probe, prove, move the pointer from `expected` to `version`, switch over, unload the old.
 
         `guard` runs in the transaction that moves the pointer; False from it leaves everything
@@ -88,9 +94,7 @@ class AdapterRegistry(Catalogue):
             if guard is not None and not await guard(db):
                 raise _NotMovedError
             await canaries.end(db, self.scope, self.model, version, self._clock.now())
-            for waiting in lineage.settled(
-                await adapters.all_of(db, self.scope), expected, version
-            ):
+            for waiting in lineage.settled(await adapters.all_of(db, self.scope), expected, version):
                 await adapters.hold(db, waiting, "")
 
         async with self._swap:
@@ -107,9 +111,7 @@ class AdapterRegistry(Catalogue):
             try:
                 await self._switch_over()
             except (AdapterError, ServerError):
-                logger.exception(
-                    "v%d is active, but the server failed; the reconciler will retry", version
-                )
+                logger.exception("v%d is active, but the server failed; the reconciler will retry", version)
         if version != expected:
             await self._plugins.on_adapter_activated(version, expected)
         return True
@@ -123,9 +125,7 @@ class AdapterRegistry(Catalogue):
             await self._prove(version, directory, thorough=True)
             await self.path(version)  # a server of the owner's has read the files after our check
 
-    async def _prove(
-        self, version: int, directory: Path, *, thorough: bool, keep: bool = True
-    ) -> bool:
+    async def _prove(self, version: int, directory: Path, *, thorough: bool, keep: bool = True) -> bool:
         """See that a loaded version is what answers; one that is not is put right once.
 
         Whether it was right from the start; with `keep` the witness says so from now on.

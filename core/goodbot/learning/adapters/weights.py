@@ -124,9 +124,7 @@ def pairs(shapes: Shapes, config: Mapping[str, Any]) -> dict[str, Pair]:
         else:
             fits = a[0] == _own_rank(path, config, rank)
         if not fits:
-            raise AdapterError(
-                f"the adapter has another rank on {path[:80]!r} than it says: {a[0]}"
-            )
+            raise AdapterError(f"the adapter has another rank on {path[:80]!r} than it says: {a[0]}")
         if not parameters and not _named(path, config.get("target_modules")):
             raise AdapterError(f"the adapter does not name {path[:80]!r} among its targets")
         found[path] = Pair(rows=a[0], inputs=a[1], outputs=b[0])

@@ -42,9 +42,17 @@ class Comparer:
     """One goodbot's blind question; `choose` is what a press or a typed word comes to."""
 
     def __init__(
-        self, *, store: Store, registry: AdapterRegistry, scheduler: Scheduler, courier: Courier,
-        preparing: Preparing, authorization: Authorization, clock: Clock, pool: Pool,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        store: Store,
+        registry: AdapterRegistry,
+        scheduler: Scheduler,
+        courier: Courier,
+        preparing: Preparing,
+        authorization: Authorization,
+        clock: Clock,
+        pool: Pool,
+    ) -> None:
         self.pool = pool
         self._store = store
         self._registry = registry
@@ -53,9 +61,7 @@ class Comparer:
         self._preparing = preparing
         self._authorization = authorization
         self._clock = clock
-        self._week = Week(
-            store=store, courier=courier, clock=clock, pool=pool, owners=authorization.owners
-        )
+        self._week = Week(store=store, courier=courier, clock=clock, pool=pool, owners=authorization.owners)
         self._wake = asyncio.Event()
         self._looking = asyncio.Lock()
         self._deciding = asyncio.Lock()
@@ -183,10 +189,12 @@ class Comparer:
             for account in filter(self._authorization.is_owner, accounts):
                 await self._courier.tell(
                     Notice(
-                        key=comparisons.invited(found, account), person=account, text=text,
+                        key=comparisons.invited(found, account),
+                        person=account,
+                        text=text,
                         buttons=blind.buttons(waiting),
                     )
-                )  # fmt: skip
+                )
 
     async def dismiss(self) -> None:
         """Ask no more: an owner has said which version answers."""
@@ -196,9 +204,7 @@ class Comparer:
     async def choose(self, pair: Pair, word: str, who: str) -> bool:
         """Keep what a person says of a pair, one of `blind.WORDS`; False when it is too late."""
         return await self._store.write(
-            lambda db: comparisons.choose(
-                db, pair, blind.choice(pair, word), who, self._clock.now()
-            )
+            lambda db: comparisons.choose(db, pair, blind.choice(pair, word), who, self._clock.now())
         )
 
     # -- deciding
@@ -242,10 +248,7 @@ class Comparer:
         return True
 
     async def _moved(
-        self,
-        found: Comparison,
-        state: str,
-        guard: Callable[[aiosqlite.Connection], Awaitable[bool]],
+        self, found: Comparison, state: str, guard: Callable[[aiosqlite.Connection], Awaitable[bool]]
     ) -> bool:
         """Whether the right version answers now, or waits for a reason, and the question is closed."""
         if found.held is (state == "lost"):  # nothing changes which version answers

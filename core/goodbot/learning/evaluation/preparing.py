@@ -32,9 +32,15 @@ class Preparing:
     """Makes pairs; those that are made are kept, so that a restart goes on."""
 
     def __init__(
-        self, *, store: Store, registry: AdapterRegistry, spare: SpareTime, pool: Pool,
-        config: ServingConfig, sampling: Sampling,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        store: Store,
+        registry: AdapterRegistry,
+        spare: SpareTime,
+        pool: Pool,
+        config: ServingConfig,
+        sampling: Sampling,
+    ) -> None:
         self._store = store
         self._registry = registry
         self._spare = spare
@@ -71,9 +77,7 @@ class Preparing:
         missing = PROMPTS - len(made)
         return ([turn for turn in found if turn.id not in made] if missing > 0 else []), missing
 
-    async def _make(
-        self, comparison: Comparison, owner: str, turns: Sequence[Turn], missing: int
-    ) -> None:
+    async def _make(self, comparison: Comparison, owner: str, turns: Sequence[Turn], missing: int) -> None:
         for turn in turns:
             if missing and await self._pair(comparison, owner, turn):
                 missing -= 1
@@ -84,10 +88,13 @@ class Preparing:
 
         def request(version: int) -> GenerateRequest:
             return GenerateRequest(
-                messages=turn.messages, max_tokens=min(_TOKENS, self._config.max_tokens),
-                temperature=self._sampling.temperature, filters=self._sampling.filters, seed=seed,
+                messages=turn.messages,
+                max_tokens=min(_TOKENS, self._config.max_tokens),
+                temperature=self._sampling.temperature,
+                filters=self._sampling.filters,
+                seed=seed,
                 version=version,
-            )  # fmt: skip
+            )
 
         old = await self._spare.answer(request(comparison.old))
         new = await self._spare.answer(request(comparison.new))

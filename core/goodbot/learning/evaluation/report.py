@@ -41,11 +41,7 @@ class Report:
         said = [*map(accepted, self.accepted), *chosen(self.chosen[:1])]
         if self.waiting is not None:
             new = version_name(self.waiting.new)
-            waits = (
-                f"{new} waits for what its owners say"
-                if self.waiting.held
-                else f"{new} is compared"
-            )
+            waits = f"{new} waits for what its owners say" if self.waiting.held else f"{new} is compared"
             said.append(f"{waits}: {prepared(self.waiting, self.later)}")
         return said
 

@@ -31,9 +31,14 @@ class SideBySide:
     """Asks two versions the same at the same seed; nobody else is delayed or disturbed by it."""
 
     def __init__(
-        self, *, registry: AdapterRegistry, spare: SpareTime, config: ServingConfig,
-        sampling: Sampling, room: Room,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        registry: AdapterRegistry,
+        spare: SpareTime,
+        config: ServingConfig,
+        sampling: Sampling,
+        room: Room,
+    ) -> None:
         self._registry = registry
         self._spare = spare
         self._config = config
@@ -63,15 +68,16 @@ class SideBySide:
     async def _say(self, version: int, prompt: prompts.Prompt) -> Said:
         config = self._config
         request = GenerateRequest(
-            messages=list(prompt.messages), max_tokens=config.max_tokens,
-            temperature=self._sampling.temperature, filters=self._sampling.filters, seed=config.seed,
+            messages=list(prompt.messages),
+            max_tokens=config.max_tokens,
+            temperature=self._sampling.temperature,
+            filters=self._sampling.filters,
+            seed=config.seed,
             version=version,
-        )  # fmt: skip
+        )
         return Said(version=version, text=(await self._spare.answer(request)).text)
 
 
 def shown(answers: tuple[Said, Said]) -> str:
     """Both answers under their names."""
-    return "\n\n".join(
-        f"{version_name(one.version)}:\n{one.text.strip() or '(empty)'}" for one in answers
-    )
+    return "\n\n".join(f"{version_name(one.version)}:\n{one.text.strip() or '(empty)'}" for one in answers)

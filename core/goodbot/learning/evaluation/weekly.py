@@ -17,9 +17,8 @@ class Week:
     """Tells owners of the week before, the first time that it looks in a new one."""
 
     def __init__(
-        self, *, store: Store, courier: Courier, clock: Clock, pool: Pool,
-        owners: Callable[[], Sequence[str]],
-    ) -> None:  # fmt: skip
+        self, *, store: Store, courier: Courier, clock: Clock, pool: Pool, owners: Callable[[], Sequence[str]]
+    ) -> None:
         self._store = store
         self._courier = courier
         self._clock = clock
@@ -43,9 +42,7 @@ class Week:
         rated = await self._store.read(
             lambda db: acceptance.by_version(db, self._pool, since=since, until=until)
         )
-        chosen = await self._store.read(
-            lambda db: comparisons.sums(db, self._pool, since=since, until=until)
-        )
+        chosen = await self._store.read(lambda db: comparisons.sums(db, self._pool, since=since, until=until))
         told = [*map(report.accepted, rated), *report.chosen(chosen)]
         return "\n".join(["Last week:", *told]) if told else ""
 

@@ -20,14 +20,10 @@ def read_machine(platform: str = sys.platform) -> Callable[[bool], Readings]:
         return nvidia.others_gpu(ask, ours, training=training) if has_nvidia else None
 
     if platform == "darwin":
-        return lambda training: Readings(
-            on_battery=macos.on_battery(ask), others_load=macos.others_load(ask)
-        )
+        return lambda training: Readings(on_battery=macos.on_battery(ask), others_load=macos.others_load(ask))
     if platform != "linux":
         return lambda training: Readings()
     load = linux.Load(pid=os.getpid())
     return lambda training: Readings(
-        on_battery=linux.on_battery(),
-        others_load=load.others(),
-        others_gpu=gpu(load.family(), training),
+        on_battery=linux.on_battery(), others_load=load.others(), others_gpu=gpu(load.family(), training)
     )

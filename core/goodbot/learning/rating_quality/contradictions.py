@@ -142,8 +142,12 @@ def _watch(
         return None, highest
     stretch = tried[begun:]
     alarm = Alarm(
-        rater=rater, against=against, usual=usual, since=stretch[0][0].time,
-        count=sum(contradicts for _, contradicts in stretch), of=len(stretch),
+        rater=rater,
+        against=against,
+        usual=usual,
+        since=stretch[0][0].time,
+        count=sum(contradicts for _, contradicts in stretch),
+        of=len(stretch),
         seq=tried[crossed][0].seq,
-    )  # fmt: skip
+    )
     return alarm, highest

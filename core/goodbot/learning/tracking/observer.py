@@ -48,9 +48,7 @@ class _Configured:
 class Tracking:
     """An observer of the training hooks: a process per run and tracker."""
 
-    def __init__(
-        self, config: Config, specs: Mapping[str, TrackerSpec], about: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, config: Config, specs: Mapping[str, TrackerSpec], about: Mapping[str, Any]) -> None:
         """`about` are the settings of the runs; what is no number or text in it is left out.
 
         Raises ConfigError for an unknown tracker or setting. One that is not installed is reported.
@@ -117,11 +115,13 @@ class _Feed:
         schema = tracker.spec.settings
         self.put(
             {
-                "run": f"run-{run}", "about": about, "directory": str(tracker.directory),
+                "run": f"run-{run}",
+                "about": about,
+                "directory": str(tracker.directory),
                 "schema": f"{schema.__module__}:{schema.__qualname__}",
                 "settings": dataclasses.asdict(tracker.settings),
             }
-        )  # fmt: skip
+        )
 
     def put(self, line: Mapping[str, Any] | None) -> None:
         """Pass a line on; None is the last one."""
@@ -134,10 +134,12 @@ class _Feed:
         try:
             process = await spawn.start(
                 *spawn.python("-m", "goodbot.learning.tracking.child", spec.factory),
-                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE, environ=_environment(spec),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                environ=_environment(spec),
                 start_new_session=True,  # Ctrl-C is for goodbot; what the tracker starts ends with it
-            )  # fmt: skip
+            )
         except OSError as error:
             logger.warning("run %d is not tracked with %s: %s", self._run, spec.name, error)
             return

@@ -30,11 +30,7 @@ def load(config: Config) -> list[list[Message]]:
             raise where.error(key, f"an anchor prompt has 1 to {_LONGEST:,} characters")
     system = config.serving.system_prompt
     start: list[Message] = [{"role": "system", "content": system}] if system else []
-    return [
-        [*start, {"role": "user", "content": prompt}]
-        for given in prompts.values()
-        for prompt in given
-    ]
+    return [[*start, {"role": "user", "content": prompt}] for given in prompts.values() for prompt in given]
 
 
 def _lines(config: Config, name: str) -> list[str]:
@@ -46,9 +42,7 @@ def _lines(config: Config, name: str) -> list[str]:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
-            raise where.error(
-                "anchors_file", f"{path} is larger than 1 MB: a few hundred lines will do"
-            )
+            raise where.error("anchors_file", f"{path} is larger than 1 MB: a few hundred lines will do")
         lines = [line.strip() for line in content.decode().splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise where.error("anchors_file", f"{path} cannot be read: {error}") from error

@@ -31,10 +31,7 @@ class Tries:
         self._backend = backend
 
     async def train(
-        self,
-        run: int,
-        job: Mapping[str, Any],
-        on_event: Callable[[Mapping[str, Any]], Awaitable[None]],
+        self, run: int, job: Mapping[str, Any], on_event: Callable[[Mapping[str, Any]], Awaitable[None]]
     ) -> Mapping[str, Any]:
         """Run a job to its end; returns the `done` event. Cancelling ends the child.
 
@@ -45,8 +42,7 @@ class Tries:
         before_this = await self._store.read(lambda db: progress.of(db, run))
         if before_this.starts >= MOST:
             raise TrainingError(
-                f"goodbot ended {before_this.starts} times while it trained{before_this.where}",
-                kind="died",
+                f"goodbot ended {before_this.starts} times while it trained{before_this.where}", kind="died"
             )
         while True:
             now = await self._store.write(lambda db: progress.begins(db, run))
@@ -54,9 +50,7 @@ class Tries:
             attempt = min(MOST - 1, now.memory + now.starts - 1)
             before = kernel_kills()
             try:
-                return await worker_process.train(
-                    self._backend, {**job, "attempt": attempt}, on_event
-                )
+                return await worker_process.train(self._backend, {**job, "attempt": attempt}, on_event)
             except TrainingError as error:
                 out = error.kind == "oom" or (error.kind == "killed" and kernel_kills() > before)
                 await self._go_on_or_raise(run, error, out)
@@ -66,8 +60,7 @@ class Tries:
             now = await self._store.write(lambda db: progress.runs_out(db, run))
             if now.memory >= MOST:
                 raise TrainingError(
-                    f"it ran out of memory {MOST} times, at last with the smallest plan there is "
-                    f"({error})",
+                    f"it ran out of memory {MOST} times, at last with the smallest plan there is ({error})",
                     kind="oom",
                 ) from error
         elif error.kind in ("killed", "died"):

@@ -17,9 +17,16 @@ from goodbot.store.training_pool import Candidate, Pool
 
 
 async def take(
-    db: aiosqlite.Connection, pool: Pool, policy: RewardPolicy, config: TrainingConfig, *,
-    parent: int, replay: bool, of: Mapping[str, bool] | None = None, share: float = 1.0,
-) -> tuple[int, tuple[Item, ...]]:  # fmt: skip
+    db: aiosqlite.Connection,
+    pool: Pool,
+    policy: RewardPolicy,
+    config: TrainingConfig,
+    *,
+    parent: int,
+    replay: bool,
+    of: Mapping[str, bool] | None = None,
+    share: float = 1.0,
+) -> tuple[int, tuple[Item, ...]]:
     """How many rated answers are there, and what of them a run from `parent` claims.
 
     Part of the transaction that opens the run; see `claims.claim`. `replay` takes the answers of

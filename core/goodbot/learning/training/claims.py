@@ -69,9 +69,7 @@ def claim(
         )
         for candidate in taken
     ]
-    trained = [
-        n for n, item in enumerate(items) if item.split == "train" and item.turn not in unheard
-    ]
+    trained = [n for n, item in enumerate(items) if item.split == "train" and item.turn not in unheard]
     raters = [items[n].labels.keys() for n in trained]
     few = near_duplicates.duplicate_weights([groups[n] for n in trained], duplicate_limit)
     aged = [age_weight(taken[n].age, age_half_life) for n in trained]
@@ -146,9 +144,7 @@ def _held_out(
     return {*good[:from_good], *bad[: wanted - from_good]}
 
 
-def _repetitions(
-    taken: Sequence[Candidate], rewards: Mapping[str, float]
-) -> list[tuple[int, bool]]:
+def _repetitions(taken: Sequence[Candidate], rewards: Mapping[str, float]) -> list[tuple[int, bool]]:
     """Of each the group of nearly the same question, and whether it was rated good or bad.
 
     Good and bad answers to one question are no repetition: their contrast is what teaches.

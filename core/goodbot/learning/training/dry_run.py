@@ -66,11 +66,23 @@ class Prospect:
 
 
 async def look(
-    store: Store, registry: AdapterRegistry, *, parent: int, waiting: Underway | None,
-    backend: BackendSpec, policy: RewardPolicy, config: TrainingConfig,
-    settings: Mapping[str, Any], model: Path, seed: int, pool: training_pool.Pool, staging: Path,
-    anchors: Sequence[Sequence[Message]], busy: bool, tenancy: Tenancy,
-) -> Prospect:  # fmt: skip
+    store: Store,
+    registry: AdapterRegistry,
+    *,
+    parent: int,
+    waiting: Underway | None,
+    backend: BackendSpec,
+    policy: RewardPolicy,
+    config: TrainingConfig,
+    settings: Mapping[str, Any],
+    model: Path,
+    seed: int,
+    pool: training_pool.Pool,
+    staging: Path,
+    anchors: Sequence[Sequence[Message]],
+    busy: bool,
+    tenancy: Tenancy,
+) -> Prospect:
     """What a run from `parent`, or the one that is `waiting`, would do. `busy`: one trains now, and
     nothing is computed beside it. Raises StoreError, AdapterError."""
     ties = 0
@@ -82,9 +94,7 @@ async def look(
         )
         ties = available - sum(not item.replayed for item in items)
     heard = [item for item in items if item.weight]
-    others = await store.read(
-        lambda db: training_pool.off_policy(db, pool, [item.turn for item in heard])
-    )
+    others = await store.read(lambda db: training_pool.off_policy(db, pool, [item.turn for item in heard]))
     train = sum(item.split == "train" for item in heard)
     model_shape = shape(model)
     adapted = [p for p in model_shape.projections if p.adapted] if model_shape else []
@@ -94,9 +104,18 @@ async def look(
     elif train:
         try:
             estimate = await _estimate(
-                store, registry, backend, items, parent=parent, model=model, pool=pool,
-                folder=staging / "dry-run", settings=settings, seed=seed, anchors=anchors,
-            )  # fmt: skip
+                store,
+                registry,
+                backend,
+                items,
+                parent=parent,
+                model=model,
+                pool=pool,
+                folder=staging / "dry-run",
+                settings=settings,
+                seed=seed,
+                anchors=anchors,
+            )
         except GoodbotError as error:
             unknown = f"Not estimated: {error}"
     return Prospect(
@@ -120,9 +139,14 @@ async def look(
 
 
 async def _estimate(
-    store: Store, registry: AdapterRegistry, backend: BackendSpec, items: Sequence[runs.Item], *,
-    folder: Path, **job: Any,
-) -> Mapping[str, Any]:  # fmt: skip
+    store: Store,
+    registry: AdapterRegistry,
+    backend: BackendSpec,
+    items: Sequence[runs.Item],
+    *,
+    folder: Path,
+    **job: Any,
+) -> Mapping[str, Any]:
     await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     try:
         made = await make_job(store, registry, run=_NEXT, items=items, folder=folder, **job)

@@ -23,10 +23,20 @@ _ANCHORS = 256
 
 
 async def make_job(
-    store: Store, registry: AdapterRegistry, *, run: int, parent: int, items: Sequence[runs.Item],
-    model: Path, pool: training_pool.Pool, folder: Path, settings: Mapping[str, Any], seed: int,
-    anchors: Sequence[Sequence[Message]] = (), background: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+    store: Store,
+    registry: AdapterRegistry,
+    *,
+    run: int,
+    parent: int,
+    items: Sequence[runs.Item],
+    model: Path,
+    pool: training_pool.Pool,
+    folder: Path,
+    settings: Mapping[str, Any],
+    seed: int,
+    anchors: Sequence[Sequence[Message]] = (),
+    background: bool = False,
+) -> dict[str, Any]:
     """The job of a run, the same each time. `folder` gets `output` and `checkpoints`, both 0700.
 
     `anchors` are what the gate asks; without any, it asks what the items ask, and those of the rounds
@@ -60,14 +70,21 @@ async def make_job(
         )
         asked = [*(row["messages"] for row in rows[:_ANCHORS]), *earlier]
     return {
-        "protocol": 1, "run": run, "model": str(model),
+        "protocol": 1,
+        "run": run,
+        "model": str(model),
         "parent": str(await registry.path(parent)) if parent != BASE else None,
-        "output": str(output), "checkpoints": str(checkpoints), "seed": seed,
-        "settings": dict(settings), "baseline": baseline, "behaviour": behaviour, "items": rows,
+        "output": str(output),
+        "checkpoints": str(checkpoints),
+        "seed": seed,
+        "settings": dict(settings),
+        "baseline": baseline,
+        "behaviour": behaviour,
+        "items": rows,
         "anchors": asked,
         "background": background,
         "judged": await store.read(lambda db: runs.judged(db, pool, run)),
-    }  # fmt: skip
+    }
 
 
 def _ready(directories: Sequence[Path]) -> None:
@@ -88,12 +105,18 @@ def _row(turn: Turn, item: runs.Item, version: int | None) -> dict[str, Any]:
     # token starts at 1 and the KL term holds it there, which is all that "off-policy" can mean here.
     own = version is not None
     return {
-        "id": turn.id, "messages": formed(turn.messages), "response": turn.response,
+        "id": turn.id,
+        "messages": formed(turn.messages),
+        "response": turn.response,
         "thought": turn.thought if own else "",
         "prompt_tokens": turn.prompt_tokens if own else (),
         "tokens": turn.tokens if own else (),
         "logprobs": turn.logprobs if own else (),
         "lifts": turn.lifts if own else (),
-        "temperature": turn.temperature, "filters": turn.filters.told(), "version": version,
-        "reward": item.reward, "weight": item.weight, "split": item.split,
-    }  # fmt: skip
+        "temperature": turn.temperature,
+        "filters": turn.filters.told(),
+        "version": version,
+        "reward": item.reward,
+        "weight": item.weight,
+        "split": item.split,
+    }

@@ -31,9 +31,7 @@ class Peaks:
     """For a training beside the model that answers; below 0 where even that one does not fit."""
 
 
-def look(
-    served: Path, trained: Path, settings: Mapping[str, Any], backend: str, *, up: bool
-) -> Peaks:
+def look(served: Path, trained: Path, settings: Mapping[str, Any], backend: str, *, up: bool) -> Peaks:
     """The peaks of serving one model and training another, mostly the same one.
 
     `up`: what answers is known to hold its memory already, so that it is not counted as free.

@@ -65,9 +65,10 @@ def choose(wanted: str, found: Peaks, *, apart: str, gives_room: bool) -> Plan:
         if gives_room:
             return Plan(sharing=Sharing.TURNS, peaks=found, why=f"They take turns: {asked}.")
         return Plan(
-            sharing=Sharing.TOGETHER, peaks=found,
+            sharing=Sharing.TOGETHER,
+            peaks=found,
             why=f"They should take turns ({asked}), but this server cannot give its memory back.",
-        )  # fmt: skip
+        )
     if wanted == Sharing.TOGETHER:
         return Plan(sharing=Sharing.TOGETHER, peaks=found, why='memory = "together" says so.')
     if not found.training:
@@ -81,9 +82,18 @@ class Tenancy:
     """Makes room for trainings, and knows whether the model is away."""
 
     def __init__(
-        self, *, server: Server, served: Path, wanted: str, url: str, ours: bool, backend: str,
-        store: Store, scope: str, clock: Clock,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        server: Server,
+        served: Path,
+        wanted: str,
+        url: str,
+        ours: bool,
+        backend: str,
+        store: Store,
+        scope: str,
+        clock: Clock,
+    ) -> None:
         """`served` is the base that answers, `wanted` the setting `[serving] memory`, `url` the server's
         address; `ours`: it is a process of our own."""
         self._server, self._served, self._wanted, self._url = server, served, wanted, url
@@ -110,9 +120,7 @@ class Tenancy:
         return choose(self._wanted, found, apart=apart, gives_room=self._gives_room)
 
     @contextlib.asynccontextmanager
-    async def room(
-        self, model: Path, settings: Mapping[str, Any], name: str
-    ) -> AsyncGenerator[ComeBack]:
+    async def room(self, model: Path, settings: Mapping[str, Any], name: str) -> AsyncGenerator[ComeBack]:
         """Around a training of `model`, called `name`. At the end the server is back, whatever happened.
 
         It is let back earlier by calling what this yields: to take the new version up. Questions wait
@@ -197,19 +205,13 @@ class Tenancy:
 
     async def _expected(self, model: Path, name: str) -> float:
         """Seconds that a training takes: as the last ones of this model, else by the estimate; 0: unknown."""
-        last = await self._store.read(
-            lambda db: runs.last_runs(db, self._scope, _LOOKS_BACK, model=name)
-        )
+        last = await self._store.read(lambda db: runs.last_runs(db, self._scope, _LOOKS_BACK, model=name))
         took = [
             run.finished_at - run.started_at
             for run in last
             if run.finished_at is not None and run.state in ("activated", "refused")
         ]
-        return (
-            min(took)
-            if took
-            else await asyncio.to_thread(memory_estimate.seconds, model, self._backend)
-        )
+        return min(took) if took else await asyncio.to_thread(memory_estimate.seconds, model, self._backend)
 
     @property
     def _gives_room(self) -> bool:
@@ -219,9 +221,7 @@ class Tenancy:
         found = memory_estimate.look(
             self._served, model, settings, self._backend, up=self._ours and self._server.healthy()
         )
-        return found, "" if self._ours else memory_estimate.apart(
-            self._url, self._served, self._backend
-        )
+        return found, "" if self._ours else memory_estimate.apart(self._url, self._served, self._backend)
 
 
 def told(size: float) -> str:

@@ -9,12 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-PHASES = {
-    "load": "loading",
-    "rollouts": "reading the answers",
-    "train": "learning",
-    "gate": "checking",
-}
+PHASES = {"load": "loading", "rollouts": "reading the answers", "train": "learning", "gate": "checking"}
 
 
 def phase(progress: Mapping[str, Any]) -> str:
@@ -65,9 +60,7 @@ def sentence(progress: Mapping[str, Any]) -> str:
 
 def waiting(answers: int) -> str:
     """That a training goes on without some of its answers."""
-    some, have = (
-        ("1 answer waits", "its rating") if answers == 1 else (f"{answers} answers wait", "ratings")
-    )
+    some, have = ("1 answer waits", "its rating") if answers == 1 else (f"{answers} answers wait", "ratings")
     return f"{some} for the next training, since {have} changed during this one."
 
 

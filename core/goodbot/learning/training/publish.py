@@ -46,9 +46,15 @@ class GoingLive:
     """The last part of a run; every decision is made in a transaction that compares the run's id."""
 
     def __init__(
-        self, *, store: Store, registry: AdapterRegistry, plugins: PluginHost, clock: Clock,
-        pool: training_pool.Pool, ask: str = "never",
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        store: Store,
+        registry: AdapterRegistry,
+        plugins: PluginHost,
+        clock: Clock,
+        pool: training_pool.Pool,
+        ask: str = "never",
+    ) -> None:
         """`ask` as in `[serving]`: when owners are asked which version is better."""
         self._store = store
         self._registry = registry
@@ -58,9 +64,16 @@ class GoingLive:
         self._ask = ask
 
     async def go(
-        self, run: int, *, active: int, parent: int, output: Path, metrics: Mapping[str, Any],
-        baseline: Mapping[str, float], gate: Mapping[str, Any],
-    ) -> Verdict:  # fmt: skip
+        self,
+        run: int,
+        *,
+        active: int,
+        parent: int,
+        output: Path,
+        metrics: Mapping[str, Any],
+        baseline: Mapping[str, float],
+        gate: Mapping[str, Any],
+    ) -> Verdict:
         """Publish what lies in `output` and make it the active version, if it was `active` until now.
 
         Raises AdapterError for files that are no adapter.
@@ -71,17 +84,27 @@ class GoingLive:
         if objection := self._plugins.veto_activation(version, dict(metrics)):
             return Verdict(run=run, state="refused", reason=objection)
         manifest = Manifest(
-            version=version, parent=parent, run=run, model=self._pool.model, files={},
-            metrics=dict(metrics), ratings=await self._store.read(lambda db: runs.learnt(db, run)),
-        ).on(await asyncio.to_thread(self._registry.base))  # fmt: skip
-        directory, manifest = await asyncio.to_thread(
-            publish, output, self._registry.root, manifest
-        )
+            version=version,
+            parent=parent,
+            run=run,
+            model=self._pool.model,
+            files={},
+            metrics=dict(metrics),
+            ratings=await self._store.read(lambda db: runs.learnt(db, run)),
+        ).on(await asyncio.to_thread(self._registry.base))
+        directory, manifest = await asyncio.to_thread(publish, output, self._registry.root, manifest)
         row = adapters.AdapterRow(
-            version=version, parent=parent, run=run, directory=directory.name,
-            sha256=manifest.files["adapter_model.safetensors"], model=self._pool.model, tainted="",
-            baseline=dict(baseline), metrics=dict(metrics), created_at=self._clock.now(),
-        )  # fmt: skip
+            version=version,
+            parent=parent,
+            run=run,
+            directory=directory.name,
+            sha256=manifest.files["adapter_model.safetensors"],
+            model=self._pool.model,
+            tainted="",
+            baseline=dict(baseline),
+            metrics=dict(metrics),
+            created_at=self._clock.now(),
+        )
         if objection := await self._commit(run, row, directory):
             return Verdict(run=run, state="superseded", reason=objection)
         return await self._activate(run, active, parent, version, gate)
@@ -107,9 +130,8 @@ class GoingLive:
         return objection
 
     async def _activate(
-        self, run: int, active: int, parent: int, version: int, gate: Mapping[str, Any],
-        left: int = _TRIES,
-    ) -> Verdict:  # fmt: skip
+        self, run: int, active: int, parent: int, version: int, gate: Mapping[str, Any], left: int = _TRIES
+    ) -> Verdict:
         """Make it live; the run ends in the transaction that moves the pointer, or not at all.
 
         The pointer must still be where it was when the run began, or at what the run continues: a
@@ -132,9 +154,7 @@ class GoingLive:
             await settings.set_switch(db, adapters.retrain_switch(self._pool.model), "")
             ended = await runs.finish(db, run, "activated", reason, gate, now)
             if ended and ask:
-                await comparisons.open_(
-                    db, self._pool, run=run, old=old, new=version, held=held, now=now
-                )
+                await comparisons.open_(db, self._pool, run=run, old=old, new=version, held=held, now=now)
             return ended
 
         async def guard(db: aiosqlite.Connection) -> bool:

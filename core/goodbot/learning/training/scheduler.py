@@ -43,9 +43,18 @@ class Scheduler:
     """Starts runs. `wake` is called after every commit that may have changed something."""
 
     def __init__(
-        self, *, store: Store, registry: AdapterRegistry, trainer: Trainer, plugins: PluginHost,
-        clock: Clock, config: TrainingConfig, pool: training_pool.Pool, gauge: Gauge, objection: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        store: Store,
+        registry: AdapterRegistry,
+        trainer: Trainer,
+        plugins: PluginHost,
+        clock: Clock,
+        config: TrainingConfig,
+        pool: training_pool.Pool,
+        gauge: Gauge,
+        objection: str = "",
+    ) -> None:
         self._store, self._registry = store, registry
         self._trainer = self._runner = trainer
         """`_runner` is whose run is or was the last: this model's, or that of one to switch to."""
@@ -148,9 +157,13 @@ class Scheduler:
 
         def answer(due: bool, why: str) -> Readiness:
             return Readiness(
-                due=due, why=why, enough=enough, urgent=bool(retrain),
-                interrupted=waiting is not None, counted=available,
-            )  # fmt: skip
+                due=due,
+                why=why,
+                enough=enough,
+                urgent=bool(retrain),
+                interrupted=waiting is not None,
+                counted=available,
+            )
 
         retrain = await self._store.read(lambda db: settings.switch(db, self._retrain))
         enough = max(1, needed // 2) if retrain else needed
@@ -166,9 +179,7 @@ class Scheduler:
         if waiting is not None:
             return await self._to_go_on(answer, waiting)
         # Every rating asks for this: all are counted only once nothing else is in the way.
-        available = await self._store.read(
-            lambda db: training_pool.available(db, self._pool, needed)
-        )
+        available = await self._store.read(lambda db: training_pool.available(db, self._pool, needed))
         if available < enough:
             return answer(False, f"{available} of {needed} ratings until the next training")
         if held := await self._held_back():
@@ -182,9 +193,7 @@ class Scheduler:
             return answer(False, objection)
         return answer(True, retrain or f"{available} ratings")
 
-    async def _to_go_on(
-        self, answer: Callable[[bool, str], Readiness], waiting: Underway
-    ) -> Readiness:
+    async def _to_go_on(self, answer: Callable[[bool, str], Readiness], waiting: Underway) -> Readiness:
         """Whether an interrupted run may go on now: it has been due before."""
         if pressure := await self._gauge.before_run():
             waits = f"training waits{waiting.progress.where}"
@@ -219,9 +228,7 @@ class Scheduler:
         if last[0].state == "failed" and len(last) < _TRIES:
             return ""
         wanted = max(1, self._config.min_ratings // 5)
-        fresh = await self._store.read(
-            lambda db: runs.labels_since(db, self._pool, last[0].id, wanted)
-        )
+        fresh = await self._store.read(lambda db: runs.labels_since(db, self._pool, last[0].id, wanted))
         if fresh >= wanted:
             return ""
         told = "was cancelled" if cancelled else f"{last[0].state} ({last[0].reason})"
@@ -246,9 +253,8 @@ class Scheduler:
         return await runs.last_runs(db, self._pool.scope, limit, model=self._pool.model)
 
     async def start(
-        self, why: str, *, at_least: int = 1, replay_on: Trainer | None = None,
-        automatic: bool = False,
-    ) -> asyncio.Task[Verdict]:  # fmt: skip
+        self, why: str, *, at_least: int = 1, replay_on: Trainer | None = None, automatic: bool = False
+    ) -> asyncio.Task[Verdict]:
         """Start a run now; with `replay_on` one that replays all ratings on another base model.
 
         An `automatic` one takes what nobody else wants of the machine.

@@ -24,10 +24,19 @@ change their minds, one of these comes to its end, and all of them take less tha
 
 
 async def start_over(
-    store: Store, registry: AdapterRegistry, pool: training_pool.Pool, policy: RewardPolicy,
-    config: TrainingConfig, *, run: int, parent: int, items: Sequence[runs.Item], share: float,
-    replay: bool, now: float,
-) -> tuple[int, tuple[runs.Item, ...]]:  # fmt: skip
+    store: Store,
+    registry: AdapterRegistry,
+    pool: training_pool.Pool,
+    policy: RewardPolicy,
+    config: TrainingConfig,
+    *,
+    run: int,
+    parent: int,
+    items: Sequence[runs.Item],
+    share: float,
+    replay: bool,
+    now: float,
+) -> tuple[int, tuple[runs.Item, ...]]:
     """Let go of what has changed of a run's `items`; from which version it trains now, and on what.
 
     Of what stands it keeps the `share` whose ratings have stood the longest. Where the version that it
@@ -47,9 +56,15 @@ async def start_over(
         stand = {item.turn: item.replayed for item in items if item.turn not in changed}
         await runs.claim_again(db, run, clean, ())
         _, left = await batch.take(
-            db, pool, policy, config, parent=clean, replay=replay,
-            of=stand if clean == parent else None, share=share,
-        )  # fmt: skip
+            db,
+            pool,
+            policy,
+            config,
+            parent=clean,
+            replay=replay,
+            of=stand if clean == parent else None,
+            share=share,
+        )
         if not any(item.split == "train" and not item.replayed for item in left):
             return ()
         await runs.claim_again(db, run, clean, left)

@@ -44,11 +44,24 @@ class Trainer:
     """Runs one training at a time; `progress` is what the child said last."""
 
     def __init__(
-        self, *, store: Store, registry: AdapterRegistry, plugins: PluginHost, clock: Clock,
-        backend: BackendSpec, policy: RewardPolicy, config: TrainingConfig,
-        settings: Mapping[str, Any], model: Path, seed: int, pool: training_pool.Pool, staging: Path,
-        tenancy: Tenancy, anchors: Sequence[Sequence[Message]] = (), ask: str = "never",
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        store: Store,
+        registry: AdapterRegistry,
+        plugins: PluginHost,
+        clock: Clock,
+        backend: BackendSpec,
+        policy: RewardPolicy,
+        config: TrainingConfig,
+        settings: Mapping[str, Any],
+        model: Path,
+        seed: int,
+        pool: training_pool.Pool,
+        staging: Path,
+        tenancy: Tenancy,
+        anchors: Sequence[Sequence[Message]] = (),
+        ask: str = "never",
+    ) -> None:
         self._store, self._registry, self._plugins, self._clock = store, registry, plugins, clock
         self._backend, self._policy, self._config = backend, policy, config
         self._settings, self._model, self._seed = settings, model, seed
@@ -93,9 +106,18 @@ class Trainer:
                 # First: weights that have learnt from what is let go must not be gone on with after a crash.
                 await asyncio.to_thread(shutil.rmtree, self._folder(run), ignore_errors=True)
                 parent, left = await start_over(
-                    self._store, self._registry, self._pool, self._policy, self._config, run=run,
-                    parent=parent, items=items, share=share, replay=replay, now=self._clock.now(),
-                )  # fmt: skip
+                    self._store,
+                    self._registry,
+                    self._pool,
+                    self._policy,
+                    self._config,
+                    run=run,
+                    parent=parent,
+                    items=items,
+                    share=share,
+                    replay=replay,
+                    now=self._clock.now(),
+                )
                 self._left += len(items) - len(left)
                 if not (items := left):
                     break
@@ -121,12 +143,22 @@ class Trainer:
         parent = await self._registry.usable_ancestor(await self._registry.head())
         async with self._looking:
             return await dry_run.look(
-                self._store, self._registry, parent=parent,
-                waiting=None if busy else await self.underway(), backend=self._backend,
-                policy=self._policy, config=self._config, settings=self._settings,
-                model=self._model, seed=self._seed, pool=self._pool, staging=self._staging,
-                anchors=self._anchors, busy=busy, tenancy=self.tenancy,
-            )  # fmt: skip
+                self._store,
+                self._registry,
+                parent=parent,
+                waiting=None if busy else await self.underway(),
+                backend=self._backend,
+                policy=self._policy,
+                config=self._config,
+                settings=self._settings,
+                model=self._model,
+                seed=self._seed,
+                pool=self._pool,
+                staging=self._staging,
+                anchors=self._anchors,
+                busy=busy,
+                tenancy=self.tenancy,
+            )
 
     async def underway(self) -> progress.Underway | None:
         """The run without a verdict: the one that trains now, or one that was interrupted."""
@@ -152,9 +184,7 @@ class Trainer:
         What was set aside under other settings may train again.
         """
         current = codec.dump_json(self._full_settings())
-        again = await self._store.write(
-            lambda db: quarantined.release(db, self._pool.model, but=current)
-        )
+        again = await self._store.write(lambda db: quarantined.release(db, self._pool.model, but=current))
         if again:
             logger.info("%d answers train again: the settings have changed", again)
         found = await self.underway()
@@ -232,9 +262,7 @@ class Trainer:
             )
             fresh = [item for item in items if not item.replayed]
             if not any(item.split == "train" for item in fresh):
-                raise TrainingError(
-                    "there is nothing to train on yet: rate some answers first", kind="data"
-                )
+                raise TrainingError("there is nothing to train on yet: rate some answers first", kind="data")
             if len(fresh) < at_least:
                 raise TrainingError(
                     f"{len(fresh)} of {available} rated answers can train, the others are ties: "
@@ -242,9 +270,15 @@ class Trainer:
                     kind="data",
                 )
             run = await runs.start(
-                db, pool=self._pool, parent=parent, why=why, backend=self._backend.name,
-                settings=self._full_settings(), items=items, now=self._clock.now(),
-            )  # fmt: skip
+                db,
+                pool=self._pool,
+                parent=parent,
+                why=why,
+                backend=self._backend.name,
+                settings=self._full_settings(),
+                items=items,
+                now=self._clock.now(),
+            )
             return run, items
 
         claimed = await self._store.write(operation)
@@ -262,10 +296,19 @@ class Trainer:
         self, run: int, active: int, parent: int, items: Sequence[runs.Item], background: bool
     ) -> Verdict:
         job = await make_job(
-            self._store, self._registry, run=run, parent=parent, items=items,
-            model=self._model, pool=self._pool, folder=self._folder(run),
-            settings=self._settings, seed=self._seed, anchors=self._anchors, background=background,
-        )  # fmt: skip
+            self._store,
+            self._registry,
+            run=run,
+            parent=parent,
+            items=items,
+            model=self._model,
+            pool=self._pool,
+            folder=self._folder(run),
+            settings=self._settings,
+            seed=self._seed,
+            anchors=self._anchors,
+            background=background,
+        )
         output = Path(job["output"])
         async with self.tenancy.room(self._model, self._settings, self._pool.model) as come_back:
             done = await self._tries.train(run, job, lambda event: self._on_event(run, event))
@@ -277,9 +320,14 @@ class Trainer:
             await come_back()
             metrics = {**done.get("metrics", {}), "gate": gate.get("metrics", {})}
             return await self._going_live.go(
-                run, active=active, parent=parent, output=output, metrics=metrics,
-                baseline=dict(done["baseline"]), gate=gate,
-            )  # fmt: skip
+                run,
+                active=active,
+                parent=parent,
+                output=output,
+                metrics=metrics,
+                baseline=dict(done["baseline"]),
+                gate=gate,
+            )
 
     async def _finish(self, verdict: Verdict) -> None:
         """`_conclude`, which also ends when it is cancelled: who tracks the run waits for its end."""

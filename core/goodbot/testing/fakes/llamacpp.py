@@ -49,21 +49,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="llama-server", allow_abbrev=False)
     for option in ("--model", "--host", "--alias", "--lora"):
         parser.add_argument(option, default="")
-    for option in (
-        "--port",
-        "--parallel",
-        "--ctx-size",
-        "--cache-ram",
-        "--n-gpu-layers",
-        "--threads",
-    ):
+    for option in ("--port", "--parallel", "--ctx-size", "--cache-ram", "--n-gpu-layers", "--threads"):
         parser.add_argument(option, type=int, default=0)
     given = parser.parse_args()
     start = _faults().get("start")
     if start in ("dies", "bad"):
-        usual = (
-            "failed to allocate the KV cache" if start == "dies" else "a tensor has a wrong shape"
-        )
+        usual = "failed to allocate the KV cache" if start == "dies" else "a tensor has a wrong shape"
         return _error(str(_faults().get("says", usual)))
     if start == "hangs":
         signal.pause()
@@ -94,13 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._known():
             return None
         if self.path == "/lora-adapters":
-            entry = {
-                "id": 0,
-                "path": self.lora,
-                "scale": self.scale,
-                "task_name": "",
-                "prompt_prefix": "",
-            }
+            entry = {"id": 0, "path": self.lora, "scale": self.scale, "task_name": "", "prompt_prefix": ""}
             return self._send([entry] if self.lora else [])
         return self._fail(404, "File Not Found", "not_found_error")
 
@@ -168,9 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
                     told = cut(at_temperature(told, heat))
                 event["completion_probabilities"] = [_entry(token.text, told, body)]
             yield event
-        yield {
-            "content": "", "tokens": [], "stop": True, "stop_type": finish, "tokens_predicted": count,
-        }  # fmt: skip
+        yield {"content": "", "tokens": [], "stop": True, "stop_type": finish, "tokens_predicted": count}
 
     def _known(self) -> bool:
         key = os.environ.get("LLAMA_API_KEY")

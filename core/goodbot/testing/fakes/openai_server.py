@@ -52,9 +52,15 @@ class FakeOpenAI:
     """Use `async with FakeOpenAI() as server`; `server.url` is where it listens."""
 
     def __init__(
-        self, *, name: str = "base-model", key: str = "", port: int = 0, delay: float = 0.0,
-        piece: int = 0, newline: str = "\n",
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        name: str = "base-model",
+        key: str = "",
+        port: int = 0,
+        delay: float = 0.0,
+        piece: int = 0,
+        newline: str = "\n",
+    ) -> None:
         """`piece` bytes are sent at once (0: an event), `delay` seconds pass between tokens."""
         self.name = name
         self.key = key
@@ -86,9 +92,7 @@ class FakeOpenAI:
         """Listen, on the same port as before."""
         app = web.Application(middlewares=[self._guard], client_max_size=1 << 24)
         app.add_routes(self.routes())
-        self._runner = web.AppRunner(
-            app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1
-        )
+        self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
         self._port = self._runner.addresses[0][1]
@@ -106,10 +110,7 @@ class FakeOpenAI:
     # what servers do differently
 
     def routes(self) -> list[web.RouteDef]:
-        return [
-            web.get("/v1/models", self._models),
-            web.post("/v1/chat/completions", self._chat),
-        ]
+        return [web.get("/v1/models", self._models), web.post("/v1/chat/completions", self._chat)]
 
     def listed(self) -> list[dict[str, Any]]:
         """The entries of `/v1/models`."""
@@ -140,9 +141,7 @@ class FakeOpenAI:
         """Chunks after the last token."""
         return [{"choices": [], "usage": {"completion_tokens": len(said)}}]
 
-    def chunk(
-        self, body: Mapping[str, Any], choice: dict[str, Any], token: Token | None
-    ) -> dict[str, Any]:
+    def chunk(self, body: Mapping[str, Any], choice: dict[str, Any], token: Token | None) -> dict[str, Any]:
         """A whole chunk; `token` None is the first one, which says the role."""
         return {"object": "chat.completion.chunk", "model": body["model"], "choices": [choice]}
 
@@ -229,8 +228,7 @@ class FakeOpenAI:
             said.append(token)
             over = token.text == END or len(said) >= body["max_tokens"]
             yield json.dumps(
-                self.chunk(body, self._choice(body, token, "delta", over), token),
-                ensure_ascii=False,
+                self.chunk(body, self._choice(body, token, "delta", over), token), ensure_ascii=False
             )
             if len(said) == 3 and self.faults.breaks_off:
                 return
@@ -253,14 +251,15 @@ class FakeOpenAI:
     def _tokens(self, body: Mapping[str, Any], policy: Policy) -> Sequence[Token]:
         return [
             *policy.answer(
-                body["messages"], temperature=body["temperature"], seed=body.get("seed", 0),
-                most=body["max_tokens"], cut=cutting(body),
+                body["messages"],
+                temperature=body["temperature"],
+                seed=body.get("seed", 0),
+                most=body["max_tokens"],
+                cut=cutting(body),
             )
-        ]  # fmt: skip
+        ]
 
-    def _choice(
-        self, body: Mapping[str, Any], token: Token, kind: str, over: bool
-    ) -> dict[str, Any]:
+    def _choice(self, body: Mapping[str, Any], token: Token, kind: str, over: bool) -> dict[str, Any]:
         finish = ("stop" if token.text == END else "length") if over else None
         text = "" if token.text == END else token.text
         choice: dict[str, Any] = {"index": 0, kind: {"content": text}, "finish_reason": finish}
@@ -270,9 +269,11 @@ class FakeOpenAI:
             choice["logprobs"] = {
                 "content": [
                     {
-                        "token": token.text, "logprob": told[token.text], "bytes": [*token.text.encode()],
+                        "token": token.text,
+                        "logprob": told[token.text],
+                        "bytes": [*token.text.encode()],
                         "top_logprobs": [{"token": text, "logprob": p, "bytes": None} for text, p in tops],
                     }
                 ]
-            }  # fmt: skip
+            }
         return choice

@@ -11,9 +11,31 @@ from dataclasses import dataclass
 from typing import Any
 
 WORDS = (
-    " the", " a", " Paris", " city", " of", " light", " and", " is", " it", " I", " you", " think",
-    " so", " well", " yes", " no", " maybe", " now", ".", ",", "!", " über", " 東京", " ☕",
-)  # fmt: skip
+    " the",
+    " a",
+    " Paris",
+    " city",
+    " of",
+    " light",
+    " and",
+    " is",
+    " it",
+    " I",
+    " you",
+    " think",
+    " so",
+    " well",
+    " yes",
+    " no",
+    " maybe",
+    " now",
+    ".",
+    ",",
+    "!",
+    " über",
+    " 東京",
+    " ☕",
+)
 END = "<|im_end|>"
 Cut = Callable[[Mapping[str, float]], Mapping[str, float]]
 _ADAPTED = 1.5

@@ -42,10 +42,12 @@ class FakeSglang(FakeOpenAI):
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            *super().routes(), web.get("/health", self._ok), web.get("/server_info", self._info),
+            *super().routes(),
+            web.get("/health", self._ok),
+            web.get("/server_info", self._info),
             web.post("/load_lora_adapter", self._load),
             web.post("/unload_lora_adapter", self._unload),
-        ]  # fmt: skip
+        ]
 
     def listed(self) -> list[dict[str, Any]]:
         base = {"id": self.name, "object": "model", "owned_by": "sglang", "root": self.name}
@@ -66,8 +68,7 @@ class FakeSglang(FakeOpenAI):
             names = ", ".join(self.loaded)
             return self.refused(
                 400,
-                f"The following requested LoRA adapters are not loaded: {name}\n"
-                f"Loaded adapters: {names}.",
+                f"The following requested LoRA adapters are not loaded: {name}\nLoaded adapters: {names}.",
             )
         if self.faults.ignores_adapters:
             return Policy(self._base)
@@ -96,10 +97,12 @@ class FakeSglang(FakeOpenAI):
     async def _info(self, _: web.Request) -> web.Response:
         return web.json_response(
             {
-                "model_path": "weights", "version": "0.5.23", "enable_lora": self.enable_lora,
+                "model_path": "weights",
+                "version": "0.5.23",
+                "enable_lora": self.enable_lora,
                 "max_lora_rank": self.max_lora_rank,
             }
-        )  # fmt: skip
+        )
 
     async def _load(self, request: web.Request) -> web.Response:
         body = await request.json()
@@ -138,7 +141,8 @@ class FakeSglang(FakeOpenAI):
 
     def _done(self, error: str = "") -> web.Response:
         told = {
-            "success": not error, "error_message": error,
+            "success": not error,
+            "error_message": error,
             "loaded_adapters": {name: path for name, (path, _) in self.loaded.items()},
-        }  # fmt: skip
+        }
         return web.json_response(told, status=400 if error else 200)

@@ -66,23 +66,18 @@ class FakeVllm(FakeOpenAI):
             ]
         if self.dev_mode:
             routes += [
-                web.post("/sleep", self._sleep), web.post("/wake_up", self._wake_up),
+                web.post("/sleep", self._sleep),
+                web.post("/wake_up", self._wake_up),
                 web.get("/is_sleeping", self._is_sleeping),
-            ]  # fmt: skip
+            ]
         return routes
 
     def listed(self) -> list[dict[str, Any]]:
-        base = {
-            "id": self.name,
-            "object": "model",
-            "owned_by": "vllm",
-            "root": "weights",
-            "parent": None,
-        }
+        base = {"id": self.name, "object": "model", "owned_by": "vllm", "root": "weights", "parent": None}
         return [base] + [
             {"id": name, "object": "model", "owned_by": "vllm", "root": path, "parent": self.name}
             for name, (path, _) in self.loaded.items()
-        ]  # fmt: skip
+        ]
 
     def policy(self, body: Mapping[str, Any]) -> Policy | web.Response:
         if body.get("logprobs") and self.refuses_logprobs:
@@ -110,9 +105,7 @@ class FakeVllm(FakeOpenAI):
     def processed(self, body: Mapping[str, Any]) -> bool:
         return self.processed_logprobs
 
-    def chunk(
-        self, body: Mapping[str, Any], choice: dict[str, Any], token: Token | None
-    ) -> dict[str, Any]:
+    def chunk(self, body: Mapping[str, Any], choice: dict[str, Any], token: Token | None) -> dict[str, Any]:
         chunk = super().chunk(body, choice, token)
         if body.get("return_token_ids"):
             choice["token_ids"] = None if token is None else [self.id_of(token)]

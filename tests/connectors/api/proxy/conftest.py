@@ -22,9 +22,7 @@ async def fake() -> AsyncIterator[Upstream]:
 async def ground(tmp_path: Path, fake: Upstream) -> AsyncIterator[Ground]:
     """The proxy before the fake, which speaks both APIs."""
     environ = {"UPSTREAM_API_KEY": "sk-upstream"}
-    async with proxied(
-        tmp_path, upstream=fake.url, upstream_dialect="both", environ=environ
-    ) as ground:
+    async with proxied(tmp_path, upstream=fake.url, upstream_dialect="both", environ=environ) as ground:
         yield ground
 
 

@@ -22,9 +22,8 @@ from goodbot_connectors.kit.bridge import clients
 from goodbot_connectors.kit.bridge.local import LocalConnector
 
 SPEC = ConnectorSpec(
-    name="api", factory="tests:none", capabilities=Capability.ROUTES, settings=ProxySettings,
-    secrets=SECRETS,
-)  # fmt: skip
+    name="api", factory="tests:none", capabilities=Capability.ROUTES, settings=ProxySettings, secrets=SECRETS
+)
 
 
 class ProxyConnector(LocalConnector):
@@ -88,10 +87,14 @@ class Scripted(OwnModel):
             raise
         version = self.version if question.version is None else question.version
         yield Generated(
-            text="".join(one for one in self.says if isinstance(one, str)), version=version,
-            finish="stop", thought=self.thought, prompt_tokens=(1, 2, 3),
-            tokens=tuple(range(len(self.says))), logprobs=(-0.5,) * len(self.says),
-        )  # fmt: skip
+            text="".join(one for one in self.says if isinstance(one, str)),
+            version=version,
+            finish="stop",
+            thought=self.thought,
+            prompt_tokens=(1, 2, 3),
+            tokens=tuple(range(len(self.says))),
+            logprobs=(-0.5,) * len(self.says),
+        )
 
     def far_side(self, question: Question) -> AbstractAsyncContextManager[FarSide | None]:
         self.asked.append(question)
@@ -101,12 +104,22 @@ class Scripted(OwnModel):
 def far_side(url: str, *, tells: bool = True, key: str = "") -> FarSide:
     """A vLLM there, serving v3."""
     return FarSide(
-        title="vLLM", url=url, key=Secret(key), version=3, tells=tells,
+        title="vLLM",
+        url=url,
+        key=Secret(key),
+        version=3,
+        tells=tells,
         fields={
-            "model": "goodbot-v3", "messages": [], "max_tokens": 512, "temperature": 0.7, "top_p": 1.0,
-            "seed": 1, "top_k": -1, **({"logprobs": True, "return_token_ids": True} if tells else {}),
+            "model": "goodbot-v3",
+            "messages": [],
+            "max_tokens": 512,
+            "temperature": 0.7,
+            "top_p": 1.0,
+            "seed": 1,
+            "top_k": -1,
+            **({"logprobs": True, "return_token_ids": True} if tells else {}),
         },
-    )  # fmt: skip
+    )
 
 
 @dataclass(kw_only=True)
@@ -129,9 +142,13 @@ class Ground:
 
 @contextlib.asynccontextmanager
 async def proxied(
-    home: Path, *, model: OwnModel | None = None, environ: dict[str, str] | None = None,
-    host: RecordingHost | None = None, **settings: Any,
-) -> AsyncIterator[Ground]:  # fmt: skip
+    home: Path,
+    *,
+    model: OwnModel | None = None,
+    environ: dict[str, str] | None = None,
+    host: RecordingHost | None = None,
+    **settings: Any,
+) -> AsyncIterator[Ground]:
     """A running proxy."""
     state = home / "connectors" / "api"
     state.mkdir(parents=True, exist_ok=True)

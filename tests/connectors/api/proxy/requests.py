@@ -14,23 +14,16 @@ FUNCTION: dict[str, Any] = {"name": "add", "description": "Adds.", "parameters":
 TOOL: dict[str, Any] = {"type": "function", "function": FUNCTION}
 
 CHAT: dict[str, Any] = {"model": "m-1", "messages": ASKED, "temperature": 0.5}
-RESPONSES: dict[str, Any] = {
-    "model": "m-1",
-    "input": ASKED[0]["content"],
-    "instructions": "Be kind.",
-}
-MESSAGES: dict[str, Any] = {
-    "model": "m-1",
-    "max_tokens": 99,
-    "messages": ASKED,
-    "system": "Be kind.",
-}
+RESPONSES: dict[str, Any] = {"model": "m-1", "input": ASKED[0]["content"], "instructions": "Be kind."}
+MESSAGES: dict[str, Any] = {"model": "m-1", "max_tokens": 99, "messages": ASKED, "system": "Be kind."}
 COMPLETIONS: dict[str, Any] = {"model": "m-1", "prompt": "Good dogs"}
 
 BODIES: dict[str, dict[str, Any]] = {
-    "/v1/chat/completions": CHAT, "/v1/responses": RESPONSES, "/v1/messages": MESSAGES,
+    "/v1/chat/completions": CHAT,
+    "/v1/responses": RESPONSES,
+    "/v1/messages": MESSAGES,
     "/v1/completions": COMPLETIONS,
-}  # fmt: skip
+}
 TOOLS: dict[str, dict[str, Any]] = {
     "/v1/chat/completions": {**CHAT, "tools": [TOOL]},
     "/v1/responses": {**RESPONSES, "tools": [{"type": "function", "strict": None, **FUNCTION}]},

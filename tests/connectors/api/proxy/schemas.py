@@ -13,14 +13,17 @@ from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
 _WHOLE: Mapping[str, TypeAdapter[Any]] = {
-    "/v1/chat/completions": TypeAdapter(ChatCompletion), "/v1/responses": TypeAdapter(Response),
-    "/v1/messages": TypeAdapter(Message), "/v1/completions": TypeAdapter(Completion),
-}  # fmt: skip
+    "/v1/chat/completions": TypeAdapter(ChatCompletion),
+    "/v1/responses": TypeAdapter(Response),
+    "/v1/messages": TypeAdapter(Message),
+    "/v1/completions": TypeAdapter(Completion),
+}
 _EVENTS: Mapping[str, TypeAdapter[Any]] = {
     "/v1/chat/completions": TypeAdapter(ChatCompletionChunk),
     "/v1/responses": TypeAdapter(ResponseStreamEvent),
-    "/v1/messages": TypeAdapter(RawMessageStreamEvent), "/v1/completions": TypeAdapter(Completion),
-}  # fmt: skip
+    "/v1/messages": TypeAdapter(RawMessageStreamEvent),
+    "/v1/completions": TypeAdapter(Completion),
+}
 
 
 def whole(path: str, body: bytes) -> Any:

@@ -13,15 +13,32 @@ from tests.connectors.api.proxy.ground import Ground, Scripted, far_side, proxie
 from tests.connectors.api.proxy.upstream import Upstream
 
 FORBIDDEN = [
-    ("POST", "/v1/load_lora_adapter"), ("POST", "/v1/unload_lora_adapter"), ("POST", "/load_lora_adapter"),
-    ("POST", "/api/create"), ("POST", "/api/pull"), ("DELETE", "/api/delete"), ("POST", "/api/chat"),
-    ("POST", "/sleep"), ("POST", "/lora-adapters"), ("POST", "/v1/files"), ("DELETE", "/v1/models/m"),
-    ("GET", "/v1/chat/completions"), ("PUT", "/v1/responses"), ("GET", "/v1/responses/resp_1"),
-    ("POST", "/v1/chat/completions/"), ("POST", "/v1/chat/completions/../../api/pull"),
-    ("POST", "/v1//messages"), ("POST", "/v1/messages/batches"), ("POST", "/v1/chat%2Fcompletions"),
-    ("GET", "/v1/models/../api/tags"), ("GET", "/v1/models/a/b"), ("HEAD", "/v1/models"),
-    ("POST", "/v1/models"), ("OPTIONS", "/v1/chat/completions"), ("GET", "/metrics"),
-]  # fmt: skip
+    ("POST", "/v1/load_lora_adapter"),
+    ("POST", "/v1/unload_lora_adapter"),
+    ("POST", "/load_lora_adapter"),
+    ("POST", "/api/create"),
+    ("POST", "/api/pull"),
+    ("DELETE", "/api/delete"),
+    ("POST", "/api/chat"),
+    ("POST", "/sleep"),
+    ("POST", "/lora-adapters"),
+    ("POST", "/v1/files"),
+    ("DELETE", "/v1/models/m"),
+    ("GET", "/v1/chat/completions"),
+    ("PUT", "/v1/responses"),
+    ("GET", "/v1/responses/resp_1"),
+    ("POST", "/v1/chat/completions/"),
+    ("POST", "/v1/chat/completions/../../api/pull"),
+    ("POST", "/v1//messages"),
+    ("POST", "/v1/messages/batches"),
+    ("POST", "/v1/chat%2Fcompletions"),
+    ("GET", "/v1/models/../api/tags"),
+    ("GET", "/v1/models/a/b"),
+    ("HEAD", "/v1/models"),
+    ("POST", "/v1/models"),
+    ("OPTIONS", "/v1/chat/completions"),
+    ("GET", "/metrics"),
+]
 
 
 @pytest.mark.parametrize(("method", "path"), FORBIDDEN, ids=lambda one: one)
@@ -42,26 +59,32 @@ async def test_a_models_name_stays_one_segment(
         async with web.get(url, headers=ground.bearer) as response:
             assert response.status in (200, 404)
     assert {got.path for got in fake.got} <= {
-        "/v1/models/m-1", "/v1/models/..%2F..%2Fapi%2Ftags", "/v1/models/org%2Fm",
-    }  # fmt: skip
+        "/v1/models/m-1",
+        "/v1/models/..%2F..%2Fapi%2Ftags",
+        "/v1/models/org%2Fm",
+    }
 
 
-async def test_no_token_leak_upstream(
-    ground: Ground, fake: Upstream, web: aiohttp.ClientSession
-) -> None:
+async def test_no_token_leak_upstream(ground: Ground, fake: Upstream, web: aiohttp.ClientSession) -> None:
     """Our token goes nowhere, under whatever name; the upstream's key goes there, and no other header of
     ours or of a browser."""
     own = {
-        "Cookie": f"a={ground.token}", "X-Odd": f"see {ground.token}", "X-Forwarded-For": "10.0.0.1",
-        "X-Goodbot-Token": ground.token, "api-key": "other", "X-Turn-Type": "main", "Via": "1.1 x",
-        "Connection": "X-Hop", "X-Hop": "1", "Proxy-Authorization": "Basic eA==", "TE": "trailers",
+        "Cookie": f"a={ground.token}",
+        "X-Odd": f"see {ground.token}",
+        "X-Forwarded-For": "10.0.0.1",
+        "X-Goodbot-Token": ground.token,
+        "api-key": "other",
+        "X-Turn-Type": "main",
+        "Via": "1.1 x",
+        "Connection": "X-Hop",
+        "X-Hop": "1",
+        "Proxy-Authorization": "Basic eA==",
+        "TE": "trailers",
         "X-Kept": "yes",
-    }  # fmt: skip
+    }
     for path, body in requests.BODIES.items():
         for headers in (ground.bearer, {"x-api-key": ground.token}):
-            async with web.post(
-                ground.url + path, json=body, headers={**own, **headers}
-            ) as response:
+            async with web.post(ground.url + path, json=body, headers={**own, **headers}) as response:
                 assert response.status == 200
                 assert ground.token not in str(response.headers)
     assert len(fake.got) == 8
@@ -70,9 +93,18 @@ async def test_no_token_leak_upstream(
         assert ground.token.encode() not in got.body
         names = {name.lower() for name in got.headers}
         assert not names & {
-            "cookie", "x-odd", "x-forwarded-for", "x-goodbot-token", "api-key", "x-turn-type", "via",
-            "x-hop", "proxy-authorization", "te", "origin",
-        }  # fmt: skip
+            "cookie",
+            "x-odd",
+            "x-forwarded-for",
+            "x-goodbot-token",
+            "api-key",
+            "x-turn-type",
+            "via",
+            "x-hop",
+            "proxy-authorization",
+            "te",
+            "origin",
+        }
         assert got.headers["X-Kept"] == "yes"
         key = "x-api-key" if got.path.startswith("/v1/messages") else "Authorization"
         assert got.headers[key].removeprefix("Bearer ") == "sk-upstream"
@@ -87,9 +119,7 @@ async def test_credentials_of_a_program_pass_only_where_the_owner_says_so(
         tmp_path, upstream=fake.url, upstream_dialect="both", pass_credentials=True, environ=environ
     ) as ground:
         headers = {**theirs, "X-Goodbot-Token": ground.token}
-        async with web.post(
-            ground.url + "/v1/messages", json=requests.MESSAGES, headers=headers
-        ) as response:
+        async with web.post(ground.url + "/v1/messages", json=requests.MESSAGES, headers=headers) as response:
             assert response.status == 200
         [got] = fake.got
         assert got.headers["Authorization"] == theirs["Authorization"]
@@ -123,9 +153,7 @@ async def test_what_cannot_be_read_is_passed_and_not_kept(
 ) -> None:
     deep = b'{"model": "m", "messages": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     headers = {**ground.bearer, "Content-Type": "application/json"}
-    async with web.post(
-        ground.url + "/v1/chat/completions", data=deep, headers=headers
-    ) as response:
+    async with web.post(ground.url + "/v1/chat/completions", data=deep, headers=headers) as response:
         assert response.status in (200, 500)  # as the upstream says
     assert ground.host.events == []
 
@@ -134,10 +162,15 @@ async def test_an_upstream_leads_nobody_elsewhere(
     tmp_path: Path, web: aiohttp.ClientSession, fake: Upstream
 ) -> None:
     fake.status = 307
-    async with proxied(tmp_path, upstream=fake.url) as ground, web.post(
-        ground.url + "/v1/chat/completions", json=requests.CHAT, headers=ground.bearer,
-        allow_redirects=False,
-    ) as response:  # fmt: skip
+    async with (
+        proxied(tmp_path, upstream=fake.url) as ground,
+        web.post(
+            ground.url + "/v1/chat/completions",
+            json=requests.CHAT,
+            headers=ground.bearer,
+            allow_redirects=False,
+        ) as response,
+    ):
         assert response.status == 502
         assert "elsewhere" in (await response.json())["error"]["message"]
 
@@ -146,9 +179,15 @@ async def test_no_field_names_another_adapter_on_our_server(
     tmp_path: Path, fake: Upstream, web: aiohttp.ClientSession
 ) -> None:
     body = {
-        **requests.CHAT, "model": "somebody-elses", "adapters": "/etc", "lora_path": "x", "lora": [],
-        "cache_salt": "s", "return_token_ids": False, "top_p": 0.9,
-    }  # fmt: skip
+        **requests.CHAT,
+        "model": "somebody-elses",
+        "adapters": "/etc",
+        "lora_path": "x",
+        "lora": [],
+        "cache_salt": "s",
+        "return_token_ids": False,
+        "top_p": 0.9,
+    }
     model = Scripted(far=far_side(fake.url, key="srv"))
     async with (
         proxied(tmp_path, model=model) as ground,

@@ -73,9 +73,10 @@ async def test_openai_tools(way: str, tmp_path: Path, fake: Upstream) -> None:
         assert CALLING[1] in kept.response
         assert kept.messages[0]["tools"] == [requests.TOOL]
         answered = [
-            *body["messages"], final.choices[0].message.model_dump(exclude_none=True),
+            *body["messages"],
+            final.choices[0].message.model_dump(exclude_none=True),
             {"role": "tool", "tool_call_id": call.id, "content": "3"},
-        ]  # fmt: skip
+        ]
         await client.chat.completions.create(**{**body, "messages": answered})
         _, after = await ground.captured(2)
         assert [message["role"] for message in after.messages] == ["user", "assistant", "tool"]
@@ -125,9 +126,7 @@ async def test_anthropic_messages(way: str, tmp_path: Path, fake: Upstream) -> N
         assert "".join(words) == TEXT
         assert len(words) > 3
         assert len(await ground.captured(2)) == 2
-        counted = await client.messages.count_tokens(
-            model="m-1", messages=requests.MESSAGES["messages"]
-        )
+        counted = await client.messages.count_tokens(model="m-1", messages=requests.MESSAGES["messages"])
         assert counted.input_tokens > 3
         beta = await client.beta.messages.create(**requests.MESSAGES)  # asks with ?beta=true
         assert beta.content[0].type == "text"
@@ -147,7 +146,7 @@ async def test_anthropic_tools(way: str, tmp_path: Path, fake: Upstream) -> None
             *body["messages"],
             {"role": "assistant", "content": [b.model_dump(exclude_none=True) for b in final.content]},
             {"role": "user", "content": [result]},
-        ]  # fmt: skip
+        ]
         await client.messages.create(**{**body, "messages": asked})
         first, after = await ground.captured(2)
         assert [one["role"] for one in after.messages] == ["system", "user", "assistant", "tool"]
@@ -165,9 +164,7 @@ async def test_the_smaller_apis(way: str, tmp_path: Path, fake: Upstream) -> Non
         [kept] = await ground.captured()
         assert kept.kind == "side"
         if way == "upstream":
-            vector = await client.embeddings.create(
-                model="m", input="dogs", encoding_format="float"
-            )
+            vector = await client.embeddings.create(model="m", input="dogs", encoding_format="float")
             assert vector.data[0].embedding == [0.5, -0.5]
         else:
             assert (await client.models.retrieve("goodbot-v3")).id == "goodbot-v3"

@@ -17,26 +17,38 @@ from hypothesis import strategies as st
 from tests.connectors.api.proxy import upstream
 
 READ: list[Callable[[Mapping[str, Any]], Asked]] = [
-    chat.asked, completions.asked, responses.asked, messages.asked,
-]  # fmt: skip
+    chat.asked,
+    completions.asked,
+    responses.asked,
+    messages.asked,
+]
 ANSWERS: list[tuple[Callable[[], Answer], Any]] = [
-    (chat.ChatAnswer, upstream.chat), (completions.CompletionAnswer, upstream.completions),
-    (responses.ResponseAnswer, upstream.responses), (messages.MessageAnswer, upstream.messages),
-]  # fmt: skip
+    (chat.ChatAnswer, upstream.chat),
+    (completions.CompletionAnswer, upstream.completions),
+    (responses.ResponseAnswer, upstream.responses),
+    (messages.MessageAnswer, upstream.messages),
+]
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 
 
 def test_chat_is_read() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
-    found = chat.asked({
-        "model": "m", "temperature": 0, "max_tokens": 7, "max_completion_tokens": 9, "stop": "x",
-        "messages": [
-            {"role": "developer", "content": "A"}, {"role": "system", "content": "B"},
-            {"role": "user", "content": [{"type": "text", "text": "see "}, IMAGE, {"text": "it"}]},
-            {"role": "assistant", "content": None, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "3"}]},
-        ],
-    })  # fmt: skip
+    found = chat.asked(
+        {
+            "model": "m",
+            "temperature": 0,
+            "max_tokens": 7,
+            "max_completion_tokens": 9,
+            "stop": "x",
+            "messages": [
+                {"role": "developer", "content": "A"},
+                {"role": "system", "content": "B"},
+                {"role": "user", "content": [{"type": "text", "text": "see "}, IMAGE, {"text": "it"}]},
+                {"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "3"}]},
+            ],
+        }
+    )
     assert found.messages == [
         {"role": "system", "content": "A\n\nB"},
         {"role": "user", "content": "see it\n\n[Attached, and not visible to you: an image]"},
@@ -48,66 +60,58 @@ def test_chat_is_read() -> None:
 
 def test_messages_are_read() -> None:
     use = {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}}
-    result = {
-        "type": "tool_result",
-        "tool_use_id": "t1",
-        "content": [{"type": "text", "text": "3"}],
-    }
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "3"}]}
     thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
-    found = messages.asked({
-        "model": "m", "system": [{"type": "text", "text": "Be "}, {"type": "text", "text": "kind."}],
-        "messages": [
-            {"role": "user", "content": "add"},
-            {"role": "assistant", "content": [thought, {"type": "text", "text": "Sure."}, use]},
-            {"role": "user", "content": [result, {"type": "text", "text": "and now?"}]},
-        ],
-        "tools": [
-            {"name": "add", "input_schema": {"type": "object"}},
-            {"type": "web_search_20250305", "name": "web_search"},
-        ],
-    })  # fmt: skip
-    assert [one["role"] for one in found.messages] == [
-        "system",
-        "user",
-        "assistant",
-        "tool",
-        "user",
-    ]
+    found = messages.asked(
+        {
+            "model": "m",
+            "system": [{"type": "text", "text": "Be "}, {"type": "text", "text": "kind."}],
+            "messages": [
+                {"role": "user", "content": "add"},
+                {"role": "assistant", "content": [thought, {"type": "text", "text": "Sure."}, use]},
+                {"role": "user", "content": [result, {"type": "text", "text": "and now?"}]},
+            ],
+            "tools": [
+                {"name": "add", "input_schema": {"type": "object"}},
+                {"type": "web_search_20250305", "name": "web_search"},
+            ],
+        }
+    )
+    assert [one["role"] for one in found.messages] == ["system", "user", "assistant", "tool", "user"]
     assert found.messages[2]["content"] == "Sure."
-    assert found.messages[2]["tool_calls"][0]["function"] == {
-        "name": "add",
-        "arguments": '{"a": 1}',
-    }
+    assert found.messages[2]["tool_calls"][0]["function"] == {"name": "add", "arguments": '{"a": 1}'}
     assert found.messages[3] == {"role": "tool", "content": "3", "tool_call_id": "t1"}
     assert [one["function"]["name"] for one in found.tools] == ["add"]
 
 
 def test_responses_are_read() -> None:
-    found = responses.asked({
-        "model": "m", "instructions": "Be kind.",
-        "input": [
-            {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "D"}]},
-            {"role": "user", "content": "add"},
-            {"type": "reasoning", "summary": [], "encrypted_content": "x"},
-            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Sure."}]},
-            {"type": "function_call", "call_id": "c1", "name": "add", "arguments": "{}"},
-            {"type": "custom_tool_call", "call_id": "c2", "name": "apply_patch", "input": "*** x"},
-            {"type": "function_call_output", "call_id": "c1", "output": "3"},
-            {"type": "custom_tool_call_output", "call_id": "c2", "output": "ok"},
-        ],
-        "tools": [
-            {"type": "function", "name": "add", "parameters": {}}, {"type": "web_search"},
-            {"type": "custom", "name": "apply_patch", "format": {"type": "grammar"}},
-        ],
-    })  # fmt: skip
+    found = responses.asked(
+        {
+            "model": "m",
+            "instructions": "Be kind.",
+            "input": [
+                {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "D"}]},
+                {"role": "user", "content": "add"},
+                {"type": "reasoning", "summary": [], "encrypted_content": "x"},
+                {
+                    "type": "message",
+                    "role": "assistant",
+                    "content": [{"type": "output_text", "text": "Sure."}],
+                },
+                {"type": "function_call", "call_id": "c1", "name": "add", "arguments": "{}"},
+                {"type": "custom_tool_call", "call_id": "c2", "name": "apply_patch", "input": "*** x"},
+                {"type": "function_call_output", "call_id": "c1", "output": "3"},
+                {"type": "custom_tool_call_output", "call_id": "c2", "output": "ok"},
+            ],
+            "tools": [
+                {"type": "function", "name": "add", "parameters": {}},
+                {"type": "web_search"},
+                {"type": "custom", "name": "apply_patch", "format": {"type": "grammar"}},
+            ],
+        }
+    )
     assert found.messages[0] == {"role": "system", "content": "Be kind.\n\nD"}
-    assert [one["role"] for one in found.messages] == [
-        "system",
-        "user",
-        "assistant",
-        "tool",
-        "tool",
-    ]
+    assert [one["role"] for one in found.messages] == ["system", "user", "assistant", "tool", "tool"]
     calls = found.messages[2]["tool_calls"]
     assert [one["function"]["arguments"] for one in calls] == ["{}", '{"input": "*** x"}']
     assert found.messages[2]["content"] == "Sure."
@@ -142,9 +146,7 @@ def test_answers_are_read_however_they_are_cut(
     streamed = listener.end()
     assert streamed.text == once.end().text
     assert streamed.finish == once.said().finish != ""
-    expected = (
-        [("add", {"a": 1, "b": 2})] if tools and make is not completions.CompletionAnswer else []
-    )
+    expected = [("add", {"a": 1, "b": 2})] if tools and make is not completions.CompletionAnswer else []
     assert [(c.name, json.loads(c.arguments)) for c in streamed.calls] == expected
     half = Listener(make(), stream=True)
     half.feed(data[: len(data) // 2])
@@ -156,22 +158,58 @@ JSON = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from([
-                "role", "content", "messages", "input", "tools", "type", "text", "function", "name",
-                "choices", "delta", "index", "tool_calls", "response", "output", "item", "message",
-                "system", "tool_choice", "stop", "prompt", "logprobs", "sglext", "output_ids",
-            ]),
-            inner, max_size=4,
+            st.sampled_from(
+                [
+                    "role",
+                    "content",
+                    "messages",
+                    "input",
+                    "tools",
+                    "type",
+                    "text",
+                    "function",
+                    "name",
+                    "choices",
+                    "delta",
+                    "index",
+                    "tool_calls",
+                    "response",
+                    "output",
+                    "item",
+                    "message",
+                    "system",
+                    "tool_choice",
+                    "stop",
+                    "prompt",
+                    "logprobs",
+                    "sglext",
+                    "output_ids",
+                ]
+            ),
+            inner,
+            max_size=4,
         )
     ),
     max_leaves=25,
-)  # fmt: skip
+)
 
 
-KEYS = st.sampled_from([
-    "messages", "input", "tools", "system", "prompt", "choices", "type", "delta", "index", "response",
-    "output", "item",
-])  # fmt: skip
+KEYS = st.sampled_from(
+    [
+        "messages",
+        "input",
+        "tools",
+        "system",
+        "prompt",
+        "choices",
+        "type",
+        "delta",
+        "index",
+        "response",
+        "output",
+        "item",
+    ]
+)
 
 
 @settings(max_examples=40)

@@ -36,9 +36,12 @@ def packed(data: bytes) -> bytes:
 
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {
-    "gzip": packed, "x-gzip": packed, "deflate": zlib.compress, "zstd": zstd,
+    "gzip": packed,
+    "x-gzip": packed,
+    "deflate": zlib.compress,
+    "zstd": zstd,
     "identity": bytes,
-}  # fmt: skip
+}
 
 
 async def sent(
@@ -47,9 +50,7 @@ async def sent(
     """Status and JSON; `data` goes as it is, with these headers."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     body = io.BytesIO(data) if len(data) > 1 << 20 else data
-    async with web.post(
-        ground.url + path, data=body, headers={**ground.bearer, **JSON, **named}
-    ) as response:
+    async with web.post(ground.url + path, data=body, headers={**ground.bearer, **JSON, **named}) as response:
         return response.status, json.loads(await response.read())
 
 
@@ -85,13 +86,15 @@ async def test_an_upstream_gets_it_as_it_came_and_it_is_kept(
 
 @pytest.mark.parametrize("name", ["br", "gzip, gzip", "compress"])
 async def test_what_cannot_be_undone_is_passed_on_and_told_for_our_own(
-    ground: Ground, fake: Upstream, web: aiohttp.ClientSession, tmp_path: Path, name: str,
+    ground: Ground,
+    fake: Upstream,
+    web: aiohttp.ClientSession,
+    tmp_path: Path,
+    name: str,
     caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+) -> None:
     for _ in range(2):
-        status, _ = await sent(
-            web, ground, "/v1/chat/completions", b"\x00packed", Content_Encoding=name
-        )
+        status, _ = await sent(web, ground, "/v1/chat/completions", b"\x00packed", Content_Encoding=name)
         assert status == 200
     assert (fake.got[0].body, fake.got[0].headers["Content-Encoding"]) == (b"\x00packed", name)
     assert ground.host.events == []
@@ -128,9 +131,7 @@ async def test_an_answer_that_comes_compressed_is_kept(
 ) -> None:
     fake.packs = (name, PACKED[name])  # though nobody asked for it
     body = {**requests.CHAT, "stream": stream}
-    async with web.post(
-        ground.url + "/v1/chat/completions", json=body, headers=ground.bearer
-    ) as response:
+    async with web.post(ground.url + "/v1/chat/completions", json=body, headers=ground.bearer) as response:
         data = await response.read()
         assert response.headers["Content-Encoding"] == name
         assert response.headers["X-Goodbot-Turn"]
@@ -172,18 +173,45 @@ PIXELS = "iVBORw0KGgo" + "A/+b" * 3_000_000
 DATA = f"data:image/png;base64,{PIXELS}"
 WORDS = "What colour is it?"
 WITH_PICTURE: dict[str, dict[str, Any]] = {
-    "/v1/chat/completions": {"messages": [{"role": "user", "content": [
-        {"type": "image_url", "image_url": {"url": DATA, "detail": "low"}}, {"type": "text", "text": WORDS},
-    ]}]},
-    "/v1/responses": {"input": [{"role": "user", "content": [
-        {"type": "input_image", "image_url": DATA}, {"type": "input_text", "text": WORDS},
-        {"type": "input_file", "filename": "a.pdf", "file_data": DATA},
-    ]}]},
-    "/v1/messages": {"max_tokens": 20, "messages": [{"role": "user", "content": [
-        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXELS}},
-        {"type": "text", "text": WORDS},
-    ]}]},
-}  # fmt: skip
+    "/v1/chat/completions": {
+        "messages": [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "image_url", "image_url": {"url": DATA, "detail": "low"}},
+                    {"type": "text", "text": WORDS},
+                ],
+            }
+        ]
+    },
+    "/v1/responses": {
+        "input": [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "input_image", "image_url": DATA},
+                    {"type": "input_text", "text": WORDS},
+                    {"type": "input_file", "filename": "a.pdf", "file_data": DATA},
+                ],
+            }
+        ]
+    },
+    "/v1/messages": {
+        "max_tokens": 20,
+        "messages": [
+            {
+                "role": "user",
+                "content": [
+                    {
+                        "type": "image",
+                        "source": {"type": "base64", "media_type": "image/png", "data": PIXELS},
+                    },
+                    {"type": "text", "text": WORDS},
+                ],
+            }
+        ],
+    },
+}
 
 
 @pytest.mark.parametrize("path", WITH_PICTURE)
@@ -208,9 +236,7 @@ async def test_our_own_model_leaves_pictures_out_while_it_reads(
 
 async def test_what_is_no_picture_stays_bounded(tmp_path: Path, web: aiohttp.ClientSession) -> None:
     async with proxied(tmp_path, model=Scripted()) as ground:
-        long = json.dumps(
-            {"messages": [{"role": "user", "content": "grass " * 1_500_000}]}
-        ).encode()
+        long = json.dumps({"messages": [{"role": "user", "content": "grass " * 1_500_000}]}).encode()
         status, said = await sent(web, ground, "/v1/chat/completions", long)
         assert status == 413
         assert "at most 8 MiB without pictures" in said["error"]["message"]
@@ -220,11 +246,7 @@ TOOLS = {f"p{number}": {"type": "string"} for number in range(5000)}
 
 
 def nested(depth: int) -> dict[str, Any]:
-    return (
-        {"type": "string"}
-        if not depth
-        else {"type": "object", "properties": {"a": nested(depth - 1)}}
-    )
+    return {"type": "string"} if not depth else {"type": "object", "properties": {"a": nested(depth - 1)}}
 
 
 @pytest.mark.parametrize("path", requests.TOOLS)
@@ -246,15 +268,20 @@ async def test_schemas_of_tools_may_be_large_and_deep(
 
 LONG = "QUJD" * 2000
 KEPT: list[tuple[str, str]] = [
-    (f'{{"data": "{LONG}"}}', '{"data": ""}'), (f'{{"data":"{LONG}==", "b": 1}}', '{"data":"", "b": 1}'),
+    (f'{{"data": "{LONG}"}}', '{"data": ""}'),
+    (f'{{"data":"{LONG}==", "b": 1}}', '{"data":"", "b": 1}'),
     ('{"url": "data:image/png;base64,QUJD"}', '{"url": "data:"}'),
     (r'{"image_url": "data:image\/png;base64,\/\/\"x\\"}', '{"image_url": "data:"}'),
     ('{"file_data":\n"data:x"}', '{"file_data":\n"data:"}'),
-    (r'{"text": "say \"data\": \"' + LONG + r'\""}', ""), (r'{"text": "\\\"url\": \"data:x\""}', ""),
-    (f'{{"text": "{LONG}"}}', ""), ('{"data": "QUJD"}', ""), ('{"url": "https://x/data:y"}', ""),
-    (f'{{"data": "words have gaps {LONG}"}}', ""), ('{"data": [1, "data:"]}', ""),
+    (r'{"text": "say \"data\": \"' + LONG + r'\""}', ""),
+    (r'{"text": "\\\"url\": \"data:x\""}', ""),
+    (f'{{"text": "{LONG}"}}', ""),
+    ('{"data": "QUJD"}', ""),
+    ('{"url": "https://x/data:y"}', ""),
+    (f'{{"data": "words have gaps {LONG}"}}', ""),
+    ('{"data": [1, "data:"]}', ""),
     (f'{{"data": "{LONG}", "data": "{LONG}"}}', '{"data": "", "data": ""}'),
-]  # fmt: skip
+]
 
 
 def test_many_pictures_in_one_piece_are_left_out_in_time() -> None:

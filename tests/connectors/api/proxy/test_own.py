@@ -29,9 +29,7 @@ async def ask(
     """Status, JSON and turn of an answer that is not streamed."""
     async with (
         aiohttp.ClientSession() as session,
-        session.post(
-            ground.url + path, json=body, headers={**ground.bearer, **headers}
-        ) as response,
+        session.post(ground.url + path, json=body, headers={**ground.bearer, **headers}) as response,
     ):
         return response.status, await response.json(), response.headers.get("X-Goodbot-Turn", "")
 
@@ -40,9 +38,13 @@ async def test_what_is_asked_reaches_the_model_as_it_should(tmp_path: Path) -> N
     model = Scripted(says=(CALL,))
     async with proxied(tmp_path, model=model) as ground:
         body = {
-            **requests.TOOLS[CHAT], "model": "gpt-5", "max_tokens": 40, "seed": 7, "top_p": 0.5,
+            **requests.TOOLS[CHAT],
+            "model": "gpt-5",
+            "max_tokens": 40,
+            "seed": 7,
+            "top_p": 0.5,
             "messages": [{"role": "developer", "content": "Be kind."}, *requests.ASKED],
-        }  # fmt: skip
+        }
         status, answer, turn = await ask(ground, CHAT, body, **{"X-Session-Id": "s1"})
         assert status == 200
         assert answer["model"] == "gpt-5"
@@ -69,37 +71,42 @@ async def test_versions_have_names(tmp_path: Path, path: str) -> None:
         for name, version in (("goodbot", None), ("goodbot-v3", 3), ("goodbot-v0", 0)):
             status, _, _ = await ask(ground, path, {**requests.BODIES[path], "model": name})
             assert (status, model.asked[-1].version) == (200, version)
-        status, answer, _ = await ask(
-            ground, path, {**requests.BODIES[path], "model": "goodbot-v9"}
-        )
+        status, answer, _ = await ask(ground, path, {**requests.BODIES[path], "model": "goodbot-v9"})
         assert status == 404
         assert "goodbot-v9" in answer["error"]["message"]
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    (CHAT, {"n": 2}, "one answer"), (CHAT, {"logprobs": True}, "log-probs"),
+    (CHAT, {"n": 2}, "one answer"),
+    (CHAT, {"logprobs": True}, "log-probs"),
     (CHAT, {"response_format": {"type": "json_object"}}, "schema"),
     (CHAT, {"tools": [requests.TOOL], "tool_choice": "required"}, "tool_choice"),
     (MESSAGES, {"tools": requests.TOOLS[MESSAGES]["tools"], "tool_choice": {"type": "any"}}, "tool_choice"),
     (RESPONSES, {"previous_response_id": "resp_1"}, "whole conversation"),
-    (CHAT, {"frequency_penalty": 0.5}, "has no frequency_penalty"), (CHAT, {"min_p": 2}, "Min_p must be"),
-    (CHAT, {"presence_penalty": -1}, "presence_penalty"), (CHAT, {"logit_bias": {"5": 1}}, "logit_bias"),
-    (CHAT, {"min_tokens": 5}, "has no min_tokens"), (CHAT, {"guided_json": {"a": 1}}, "has no guided_json"),
-    (CHAT, {"bad_words": ["x"]}, "has no bad_words"), ("/v1/completions", {"best_of": 2}, "has no best_of"),
-    ("/v1/completions", {"echo": True}, "leave echo out"), (CHAT, {"typical_p": 0.5}, "with typical_p"),
+    (CHAT, {"frequency_penalty": 0.5}, "has no frequency_penalty"),
+    (CHAT, {"min_p": 2}, "Min_p must be"),
+    (CHAT, {"presence_penalty": -1}, "presence_penalty"),
+    (CHAT, {"logit_bias": {"5": 1}}, "logit_bias"),
+    (CHAT, {"min_tokens": 5}, "has no min_tokens"),
+    (CHAT, {"guided_json": {"a": 1}}, "has no guided_json"),
+    (CHAT, {"bad_words": ["x"]}, "has no bad_words"),
+    ("/v1/completions", {"best_of": 2}, "has no best_of"),
+    ("/v1/completions", {"echo": True}, "leave echo out"),
+    (CHAT, {"typical_p": 0.5}, "with typical_p"),
     (CHAT, {"repeat_penalty": 1.1}, "another name here: repetition_penalty"),
-    (CHAT, {"max_tokens": 0}, "max_tokens must be"), (MESSAGES, {"max_tokens": "9"}, "max_tokens must be"),
+    (CHAT, {"max_tokens": 0}, "max_tokens must be"),
+    (MESSAGES, {"max_tokens": "9"}, "max_tokens must be"),
     (RESPONSES, {"max_output_tokens": -1}, "max_output_tokens must"),
     (CHAT, {"temperature": -1}, "temperature"),
-    (CHAT, {"temperature": "hot"}, "temperature"), (RESPONSES, {"frequency_penalty": 1}, "frequency_penalty"),
-    (CHAT, {"messages": []}, "no message"), ("/v1/completions", {"suffix": "x"}, "gaps"),
-]  # fmt: skip
+    (CHAT, {"temperature": "hot"}, "temperature"),
+    (RESPONSES, {"frequency_penalty": 1}, "frequency_penalty"),
+    (CHAT, {"messages": []}, "no message"),
+    ("/v1/completions", {"suffix": "x"}, "gaps"),
+]
 
 
 @pytest.mark.parametrize(("path", "more", "words"), REFUSED)
-async def test_what_it_cannot_do_is_said(
-    tmp_path: Path, path: str, more: dict[str, Any], words: str
-) -> None:
+async def test_what_it_cannot_do_is_said(tmp_path: Path, path: str, more: dict[str, Any], words: str) -> None:
     async with proxied(tmp_path, model=Scripted()) as ground:
         for stream in (False, True):
             body = {**requests.BODIES[path], **more, "stream": stream}
@@ -114,10 +121,11 @@ async def test_what_it_cannot_do_is_said(
     [
         {"frequency_penalty": 0, "presence_penalty": 0.0, "logit_bias": {}, "n": 1, "min_tokens": 0},
         {"typical_p": 1, "length_penalty": 1.0, "repeat_penalty": 1, "mirostat": 0, "stop_token_ids": []},
-        {"response_format": {"type": "text"}}, {"response_format": None},
+        {"response_format": {"type": "text"}},
+        {"response_format": None},
         {"temperature": 0, "max_tokens": None, "parallel_tool_calls": True, "user": "ada", "store": False},
     ],
-)  # fmt: skip
+)
 async def test_what_changes_nothing_may_be_said(tmp_path: Path, neutral: dict[str, Any]) -> None:
     async with proxied(tmp_path, model=Scripted()) as ground:
         assert (await ask(ground, CHAT, {**requests.CHAT, **neutral}))[0] == 200
@@ -128,7 +136,7 @@ PREFILLED: dict[str, dict[str, Any]] = {
     CHAT: {"messages": [*requests.ASKED, PREFIX]},
     MESSAGES: {"messages": [*requests.ASKED, {**PREFIX, "content": [{"type": "text", "text": "Grass"}]}]},
     RESPONSES: {"input": [*requests.ASKED, {**PREFIX, "type": "message"}]},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("path", PREFILLED)
@@ -154,7 +162,7 @@ PICTURES: list[tuple[str, dict[str, Any], str]] = [
     (MESSAGES, {"type": "document", "title": "The plan", "source": {"type": "url", "url": "x"}}, "The plan"),
     (RESPONSES, {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}, "an image"),
     (RESPONSES, {"type": "input_file", "filename": "a.pdf", "file_data": "data:x"}, "a.pdf"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("path", "part", "name"), PICTURES)
@@ -166,9 +174,7 @@ async def test_the_model_is_told_that_something_came_which_it_cannot_see(
     async with proxied(tmp_path, model=model) as ground:
         for parts, words in (([part], NOTE), ([part, text], f"What is it?\n\n{NOTE}")):
             body = {**requests.BODIES[path]}
-            body["input" if path == RESPONSES else "messages"] = [
-                {"role": "user", "content": parts}
-            ]
+            body["input" if path == RESPONSES else "messages"] = [{"role": "user", "content": parts}]
             assert (await ask(ground, path, body))[0] == 200
             assert model.asked[-1].messages[-1]["content"] == words.format(name)
         alone, asked = await ground.captured(2)
@@ -190,9 +196,10 @@ async def test_a_text_document_is_read(tmp_path: Path) -> None:
 async def test_one_call_at_most_where_that_is_asked(tmp_path: Path) -> None:
     model = Scripted(says=(CALL, CALL))
     one = {
-        CHAT: {"parallel_tool_calls": False}, RESPONSES: {"parallel_tool_calls": False},
+        CHAT: {"parallel_tool_calls": False},
+        RESPONSES: {"parallel_tool_calls": False},
         MESSAGES: {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}},
-    }  # fmt: skip
+    }
     async with proxied(tmp_path, model=model) as ground:
         for path, more in one.items():
             assert (await ask(ground, path, {**requests.TOOLS[path], **more}))[0] == 200
@@ -216,9 +223,7 @@ async def test_errors_of_the_model(tmp_path: Path) -> None:
         for error, expected in ((down, 503), (long, 400)):
             model.error = error
             for stream in (False, True):
-                status, answer, _ = await ask(
-                    ground, MESSAGES, {**requests.MESSAGES, "stream": stream}
-                )
+                status, answer, _ = await ask(ground, MESSAGES, {**requests.MESSAGES, "stream": stream})
                 assert (status, answer["type"]) == (expected, "error")
                 assert str(error).lower() in answer["error"]["message"].lower()
         model.error, model.admits = None, False
@@ -228,9 +233,7 @@ async def test_errors_of_the_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", requests.BODIES)
-async def test_a_body_that_no_database_takes_is_the_client_s_mistake(
-    tmp_path: Path, path: str
-) -> None:
+async def test_a_body_that_no_database_takes_is_the_client_s_mistake(tmp_path: Path, path: str) -> None:
     model = Scripted()
     async with proxied(tmp_path, model=model) as ground, aiohttp.ClientSession() as session:
         text = json.dumps({**requests.BODIES[path], "user": "ada"})
@@ -280,20 +283,18 @@ async def test_an_answer_of_ours_that_is_all_text_is_inert(tmp_path: Path) -> No
     """Markup in it calls nothing where no tool of that name was offered."""
     model = Scripted()
     async with proxied(tmp_path, model=model) as ground:
-        for text in (
-            CALL,
-            "data: [DONE]\n\n",
-            "/rl reset",
-            '<tool_call>{"name": "rm"}</tool_call>',
-        ):
+        for text in (CALL, "data: [DONE]\n\n", "/rl reset", '<tool_call>{"name": "rm"}</tool_call>'):
             model.says = (text,)
             for path in (CHAT, MESSAGES, RESPONSES):
                 body = requests.BODIES[path] if text == CALL else requests.TOOLS[path]
                 _, answer, _ = await ask(ground, path, body)
                 assert json.dumps(text)[1:-1] in json.dumps(answer)
         assert {event.response for event in await ground.captured(12)} == {  # type: ignore[attr-defined]
-            CALL, "data: [DONE]\n\n", "/rl reset", '<tool_call>{"name": "rm"}</tool_call>',
-        }  # fmt: skip
+            CALL,
+            "data: [DONE]\n\n",
+            "/rl reset",
+            '<tool_call>{"name": "rm"}</tool_call>',
+        }
 
 
 OTHER = '<tool_call>{"name": "rm", "arguments": {}}</tool_call>'
@@ -311,7 +312,7 @@ READINGS: list[tuple[str, str, list[tuple[str, str]]]] = [
     (LISTED, LISTED, []),
     ("<tool_call>", "<tool_call>", []),
     ("a < b <too_much> c", "a < b <too_much> c", []),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "words", "calls"), READINGS)
@@ -320,9 +321,9 @@ def test_calls_are_found_however_they_come(
     text: str, words: str, calls: list[tuple[str, str]], size: int
 ) -> None:
     reader = CallReader(["add"])
-    found = [
-        one for at in range(0, len(text), size) for one in reader.feed(text[at : at + size])
-    ] + list(reader.end())  # fmt: skip
+    found = [one for at in range(0, len(text), size) for one in reader.feed(text[at : at + size])] + list(
+        reader.end()
+    )
     assert "".join(one for one in found if isinstance(one, str)) == words == reader.text
     parts = [one for one in found if isinstance(one, Part)]
     assert [(one.name, one.arguments) for one in parts] == calls

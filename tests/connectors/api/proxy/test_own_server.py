@@ -81,10 +81,7 @@ async def test_what_a_program_asks_for_it_gets(
         assert "token_ids" not in answer["choices"][0]
 
 
-@pytest.mark.parametrize(
-    "more",
-    [{"presence_penalty": 1}, {"logit_bias": {"5": 1}}, {"n": 2}],
-)
+@pytest.mark.parametrize("more", [{"presence_penalty": 1}, {"logit_bias": {"5": 1}}, {"n": 2}])
 async def test_log_probs_are_not_kept_where_nobody_knows_what_was_drawn_from(
     tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession, more: dict[str, Any]
 ) -> None:
@@ -135,9 +132,7 @@ async def test_a_server_that_breaks_off_or_refuses(
         vllm.broken = True
         for path in PATHS:
             async with web.post(
-                ground.url + path,
-                json={**requests.BODIES[path], "stream": True},
-                headers=ground.bearer,
+                ground.url + path, json={**requests.BODIES[path], "stream": True}, headers=ground.bearer
             ) as response:
                 assert b"error" in await response.read()
         vllm.status = 401
@@ -155,9 +150,7 @@ async def test_embeddings_come_from_the_server(
 ) -> None:
     async with proxied(tmp_path, model=Scripted(far=far_side(vllm.url))) as ground:
         body = {"model": "x", "input": "dogs", "lora_path": "y"}
-        async with web.post(
-            ground.url + "/v1/embeddings", json=body, headers=ground.bearer
-        ) as response:
+        async with web.post(ground.url + "/v1/embeddings", json=body, headers=ground.bearer) as response:
             assert (await response.json())["data"][0]["embedding"] == [0.5, -0.5]
     assert vllm.got[0].json == {"input": "dogs", "model": "goodbot-v3"}
 
@@ -167,9 +160,7 @@ async def test_a_schema_goes_there_in_its_own_words(
 ) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
     asked: dict[str, dict[str, Any]] = {
-        "/v1/responses": {
-            "text": {"format": {"type": "json_schema", "name": "x", "schema": schema}}
-        },
+        "/v1/responses": {"text": {"format": {"type": "json_schema", "name": "x", "schema": schema}}},
         "/v1/messages": {"output_config": {"format": {"type": "json_schema", "schema": schema}}},
     }
     async with proxied(tmp_path, model=Scripted(far=far_side(vllm.url))) as ground:
@@ -260,15 +251,14 @@ async def test_an_answer_to_a_program_shows_that_the_server_takes_requests(
     asked = {"model": "x", "input": "dogs", "dimensions": 3}
     async with proxied(tmp_path, model=Scripted(far=far)) as ground:
         for path, body, refused in (
-            ("/v1/embeddings", asked, "No."), (PATHS[0], requests.BODIES[PATHS[0]], ""),
-        ):  # fmt: skip
+            ("/v1/embeddings", asked, "No."),
+            (PATHS[0], requests.BODIES[PATHS[0]], ""),
+        ):
             async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
                 assert response.status == 200
             assert far.manners.refused == refused
         vllm.refuses = [(400, "this model has no embeddings")]
-        async with web.post(
-            ground.url + "/v1/embeddings", json=asked, headers=ground.bearer
-        ) as response:
+        async with web.post(ground.url + "/v1/embeddings", json=asked, headers=ground.bearer) as response:
             assert response.status == 400
     assert far.manners == Manners()
 

@@ -12,15 +12,11 @@ from tests.connectors.api.proxy import requests, schemas
 from tests.connectors.api.proxy.ground import Scripted, proxied
 from tests.connectors.api.proxy.upstream import Upstream
 
-CALLING = (
-    "Let me see. <tool", '_call>{"name": "add", "argu', 'ments": {"a": 1, "b": 2}}</tool_call>\n',
-)  # fmt: skip
+CALLING = ("Let me see. <tool", '_call>{"name": "add", "argu', 'ments": {"a": 1, "b": 2}}</tool_call>\n')
 BOTH = [*requests.BODIES.items(), *requests.TOOLS.items()]
 
 
-@pytest.mark.parametrize(
-    ("path", "body"), BOTH, ids=lambda one: one if isinstance(one, str) else ""
-)
+@pytest.mark.parametrize(("path", "body"), BOTH, ids=lambda one: one if isinstance(one, str) else "")
 async def test_the_fake_upstream_is_none_of_our_own_invention(
     fake: Upstream, web: aiohttp.ClientSession, path: str, body: dict[str, object]
 ) -> None:
@@ -30,9 +26,7 @@ async def test_the_fake_upstream_is_none_of_our_own_invention(
         assert len(schemas.events(path, await response.read())) > 4
 
 
-@pytest.mark.parametrize(
-    ("path", "body"), BOTH, ids=lambda one: one if isinstance(one, str) else ""
-)
+@pytest.mark.parametrize(("path", "body"), BOTH, ids=lambda one: one if isinstance(one, str) else "")
 async def test_what_our_own_model_answers_is_of_the_api(
     tmp_path: Path, web: aiohttp.ClientSession, path: str, body: dict[str, object]
 ) -> None:

@@ -37,11 +37,14 @@ def sessions_of(seconds: float = 60.0) -> tuple[Sessions, VirtualClock]:
 @pytest.mark.parametrize(
     "headers",
     [
-        {"session_id": "s1"}, {"x-session-id": "s1"}, {"x-session-affinity": "s1"},
-        {"x-claude-code-session-id": "s1"}, {sessions.CODEX: json.dumps({"session_id": "s1"})},
+        {"session_id": "s1"},
+        {"x-session-id": "s1"},
+        {"x-session-affinity": "s1"},
+        {"x-claude-code-session-id": "s1"},
+        {sessions.CODEX: json.dumps({"session_id": "s1"})},
         {"session_id": "s1", "x-session-id": "other"},
     ],
-)  # fmt: skip
+)
 def test_a_program_that_names_its_session_is_believed(headers: dict[str, str]) -> None:
     known, _ = sessions_of()
     found = known.of("ada", headers, asked(), "new")
@@ -69,11 +72,7 @@ def test_an_answer_that_calls_a_tool_is_known_however_its_arguments_are_spaced()
     first = known.of("ada", {}, asked(), "one")
     call = Call(id="c", name="add", arguments='{"a": 1,  "b":2}')
     known.answered("ada", first, asked(), said_by("", call))
-    again = {
-        "id": "c",
-        "type": "function",
-        "function": {"name": "add", "arguments": '{"a":1,"b":2}'},
-    }
+    again = {"id": "c", "type": "function", "function": {"name": "add", "arguments": '{"a":1,"b":2}'}}
     answer = {"role": "assistant", "content": None, "tool_calls": [again]}
     result = {"role": "tool", "tool_call_id": "c", "content": "3"}
     assert known.of("ada", {}, asked(HELLO, answer, result), "two").id == "one"
@@ -165,7 +164,7 @@ def test_turns_of_people_are_main() -> None:
         (asked(), {"headers": {"x-turn-type": "side"}}),
         (asked(), {"headers": {"x-turn-type": "heartbeat"}}),
     ],
-)  # fmt: skip
+)
 def test_helpers_are_side(request_: Asked, more: dict[str, Any]) -> None:
     assert _kind(request_, **more) == SIDE
     told = {**more, "headers": {"x-turn-type": "Main"}}

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import pytest
-from goodbot_connectors.api.proxy.config import (
-    ANTHROPIC,
-    ANTHROPIC_KEY,
-    KEY,
-    OPENAI,
-    OWN,
-    ProxySettings,
-)
+from goodbot_connectors.api.proxy.config import ANTHROPIC, ANTHROPIC_KEY, KEY, OPENAI, OWN, ProxySettings
 from goodbot_connectors.api.proxy.far import base
 
 
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("https://api.openai.com/v1", "upstream_hosts"), ("http://169.254.169.254/", "upstream_hosts"),
-        ("http://127.0.0.1@evil.example/", "name or a key"), ("file:///etc/passwd", "http"),
-        ("http://127.1:80", "no host"), ("", "address"), ("gopher://x", "http"),
+        ("https://api.openai.com/v1", "upstream_hosts"),
+        ("http://169.254.169.254/", "upstream_hosts"),
+        ("http://127.0.0.1@evil.example/", "name or a key"),
+        ("file:///etc/passwd", "http"),
+        ("http://127.1:80", "no host"),
+        ("", "address"),
+        ("gopher://x", "http"),
     ],
-)  # fmt: skip
+)
 def test_other_machines_only_where_the_owner_lists_them(url: str, words: str) -> None:
     with pytest.raises(ValueError, match=words) as error:
         ProxySettings(upstream=url)
@@ -41,9 +38,10 @@ def test_upstreams_by_dialect() -> None:
     assert other.upstream_for(ANTHROPIC) == (other.upstream, KEY)
     assert other.upstream_for(OPENAI) == ("", "")
     two = ProxySettings(
-        upstream="https://api.openai.com/v1", upstream_anthropic="https://api.anthropic.com",
+        upstream="https://api.openai.com/v1",
+        upstream_anthropic="https://api.anthropic.com",
         upstream_hosts=hosts,
-    )  # fmt: skip
+    )
     assert two.upstream_for(ANTHROPIC) == ("https://api.anthropic.com", ANTHROPIC_KEY)
     both = ProxySettings(upstream="http://127.0.0.1:4000", upstream_dialect="both")
     assert both.upstream_for(ANTHROPIC) == both.upstream_for(OPENAI)
@@ -63,8 +61,6 @@ def test_upstreams_by_dialect() -> None:
         ("http://127.0.0.1:8000/anthropic", ANTHROPIC, "http://127.0.0.1:8000/anthropic/v1"),
         ("http://127.0.0.1:8000/v1", ANTHROPIC, "http://127.0.0.1:8000/v1"),
     ],
-)  # fmt: skip
-def test_an_address_is_what_clients_call_their_base_url(
-    url: str, dialect: str, expected: str
-) -> None:
+)
+def test_an_address_is_what_clients_call_their_base_url(url: str, dialect: str, expected: str) -> None:
     assert base(url, (), dialect)[1] == expected

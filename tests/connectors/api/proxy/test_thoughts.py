@@ -61,12 +61,13 @@ def test_responses_have_an_item_of_reasoning_first(stream: bool) -> None:
 
 WANTED: dict[str, list[dict[str, Any]]] = {
     "/v1/chat/completions": [
-        {"reasoning_effort": "low"}, {"include_reasoning": True},
+        {"reasoning_effort": "low"},
+        {"include_reasoning": True},
         {"chat_template_kwargs": {"enable_thinking": True}},
     ],
     "/v1/messages": [{"thinking": {"type": "enabled", "budget_tokens": 1024}}],
     "/v1/responses": [{"reasoning": {"effort": "medium", "summary": "auto"}}],
-}  # fmt: skip
+}
 NOT_WANTED: dict[str, list[dict[str, Any]]] = {
     "/v1/chat/completions": [{}, {"reasoning_effort": "none"}],
     "/v1/messages": [{}, {"thinking": {"type": "disabled"}}],
@@ -76,17 +77,13 @@ NOT_WANTED: dict[str, list[dict[str, Any]]] = {
 
 @pytest.mark.parametrize("path", WANTED)
 @pytest.mark.parametrize("stream", [False, True])
-async def test_who_did_not_ask_for_thoughts_gets_none(
-    tmp_path: Path, path: str, stream: bool
-) -> None:
+async def test_who_did_not_ask_for_thoughts_gets_none(tmp_path: Path, path: str, stream: bool) -> None:
     model = Scripted(says=(Thought("Sec"), Thought("ret."), "Green."), thought="Secret.")  # type: ignore[arg-type]
     async with proxied(tmp_path, model=model) as ground, aiohttp.ClientSession() as web:
         for wanted, bodies in ((True, WANTED[path]), (False, NOT_WANTED[path])):
             for more in bodies:
                 body = {**requests.BODIES[path], **more, "stream": stream}
-                async with web.post(
-                    ground.url + path, json=body, headers=ground.bearer
-                ) as response:
+                async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
                     data = await response.text()
                     assert response.status == 200
                 assert ("ret." in data) is wanted

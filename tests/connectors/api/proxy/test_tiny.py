@@ -27,9 +27,7 @@ owners = ["me"]
 """
 
 
-async def test_the_tiny_model_is_a_model_like_any_other(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_the_tiny_model_is_a_model_like_any_other(tmp_path: Path, unused_tcp_port: int) -> None:
     require_backend()
     port = unused_tcp_port
     text = CONFIG.format(port=port)
@@ -39,9 +37,7 @@ async def test_the_tiny_model_is_a_model_like_any_other(
     base = f"http://127.0.0.1:{port}/v1"
     async with (
         App.open(config, open_plugins(config), demo_model=True, grants={}) as app,
-        openai.AsyncOpenAI(
-            api_key=token, base_url=base, max_retries=0, timeout=patience(60.0)
-        ) as client,
+        openai.AsyncOpenAI(api_key=token, base_url=base, max_retries=0, timeout=patience(60.0)) as client,
     ):
         messages = [{"role": "user", "content": "What is 12+7?"}]
         raw = await client.chat.completions.with_raw_response.create(

@@ -45,18 +45,26 @@ STREAMS: dict[str, tuple[list[list[dict[str, Any]]], list[tuple[str, str]]]] = {
     "one id for both": ([[piece(0, "c", "add", A)], [piece(0, "c", "add", B)]], TWO),
     "one number, in pieces": (
         [
-            [piece(0, "c1", "add", "")], [piece(0, None, None, A[:6])], [piece(0, None, None, A[6:])],
-            [piece(0, "c2", "add", "")], [piece(0, None, None, B[:6])], [piece(0, None, None, B[6:])],
+            [piece(0, "c1", "add", "")],
+            [piece(0, None, None, A[:6])],
+            [piece(0, None, None, A[6:])],
+            [piece(0, "c2", "add", "")],
+            [piece(0, None, None, B[:6])],
+            [piece(0, None, None, B[6:])],
         ],
         TWO,
     ),
     "arguments that never came": (
-        [[piece(0, "c1", "add", "")], [piece(0, "c2", "add", B)]], [("add", ""), ("add", B)],
+        [[piece(0, "c1", "add", "")], [piece(0, "c2", "add", B)]],
+        [("add", ""), ("add", B)],
     ),
     "side by side": (
         [
-            [piece(0, "c1", "add", ""), piece(1, "c2", "add", "")], [piece(1, None, None, B[:6])],
-            [piece(0, None, None, A[:6])], [piece(1, None, None, B[6:])], [piece(0, None, None, A[6:])],
+            [piece(0, "c1", "add", ""), piece(1, "c2", "add", "")],
+            [piece(1, None, None, B[:6])],
+            [piece(0, None, None, A[:6])],
+            [piece(1, None, None, B[6:])],
+            [piece(0, None, None, A[6:])],
         ],
         TWO,
     ),
@@ -68,25 +76,23 @@ STREAMS: dict[str, tuple[list[list[dict[str, Any]]], list[tuple[str, str]]]] = {
         TWO,
     ),
     "objects in place of text": (
-        [[piece(0, "c1", "add", json.loads(A))], [piece(0, "c2", "add", json.loads(B))]], TWO,
+        [[piece(0, "c1", "add", json.loads(A))], [piece(0, "c2", "add", json.loads(B))]],
+        TWO,
     ),
     "the name in each piece": ([[piece(0, "c1", "add", A[:6])], [piece(0, "c1", "add", A[6:])]], TWO[:1]),
     "a name without id in each piece": (
-        [[piece(0, "c1", "add", A[:6])], [piece(0, None, "add", A[6:])]], TWO[:1],
+        [[piece(0, "c1", "add", A[:6])], [piece(0, None, "add", A[6:])]],
+        TWO[:1],
     ),
     "a new id in each piece": (
         [[piece(0, "c1", "add", A[:6])], [piece(0, "c9", None, A[6:])], [piece(0, "c8", None, "")]],
         TWO[:1],
     ),
-    "a new number in each piece": (
-        [[piece(0, "c1", "add", A[:6])], [piece(1, "c1", None, A[6:])]], TWO[:1],
-    ),
-    "the id after the name": (
-        [[piece(0, None, "add", "")], [piece(0, "c1", None, A)]], TWO[:1],
-    ),
+    "a new number in each piece": ([[piece(0, "c1", "add", A[:6])], [piece(1, "c1", None, A[6:])]], TWO[:1]),
+    "the id after the name": ([[piece(0, None, "add", "")], [piece(0, "c1", None, A)]], TWO[:1]),
     "the name after the id": ([[piece(0, "c1", None, "")], [piece(0, None, "add", A)]], TWO[:1]),
     "numbers from one": ([[piece(1, "c1", "add", A)], [piece(2, "c2", "add", B)]], TWO),
-}  # fmt: skip
+}
 
 
 def chunks(pieces: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -155,9 +161,7 @@ def called(path: str, data: bytes) -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("path", [CHAT, MESSAGES, RESPONSES])
 @pytest.mark.parametrize("name", STREAMS)
-async def test_each_call_is_one(
-    tmp_path: Path, far: tuple[str, list[Any]], path: str, name: str
-) -> None:
+async def test_each_call_is_one(tmp_path: Path, far: tuple[str, list[Any]], path: str, name: str) -> None:
     url, sends = far
     pieces, expected = STREAMS[name]
     sends += chunks(pieces)

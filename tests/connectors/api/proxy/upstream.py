@@ -69,12 +69,7 @@ class Upstream:
     async def answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.content.read()  # as it came, compressed or not
         self.got.append(
-            Got(
-                method=request.method,
-                path=request.path_qs,
-                headers=request.headers.copy(),
-                body=body,
-            )
+            Got(method=request.method, path=request.path_qs, headers=request.headers.copy(), body=body)
         )
         if self.refuses:
             status, told = self.refuses.pop(0)
@@ -225,16 +220,30 @@ def responses(asked: Mapping[str, Any], words: list[str], tokens: bool) -> Made:
         about_it = {"id": "msg_1", "role": "assistant", "status": "completed"}
         item = {"type": "message", **about_it, "content": [part]}
     usage = {
-        "input_tokens": 3, "output_tokens": 4, "total_tokens": 7,
+        "input_tokens": 3,
+        "output_tokens": 4,
+        "total_tokens": 7,
         "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
         "output_tokens_details": {"reasoning_tokens": 0},
-    }  # fmt: skip
+    }
     whole = {
-        "id": "resp_1", "object": "response", "created_at": 1, "model": asked["model"], "error": None,
-        "incomplete_details": None, "instructions": None, "metadata": {}, "output": [item],
-        "parallel_tool_calls": True, "temperature": 1.0, "tool_choice": "auto", "tools": [], "top_p": 1.0,
-        "status": "completed", "usage": usage,
-    }  # fmt: skip
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1,
+        "model": asked["model"],
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "metadata": {},
+        "output": [item],
+        "parallel_tool_calls": True,
+        "temperature": 1.0,
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": 1.0,
+        "status": "completed",
+        "usage": usage,
+    }
     count = iter(range(100))
 
     def event(kind: str, **fields: Any) -> bytes:
@@ -248,9 +257,7 @@ def responses(asked: Mapping[str, Any], words: list[str], tokens: bool) -> Made:
         about: dict[str, Any] = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
         events.append(event("response.output_item.added", output_index=0, item=empty))
         events.append(event("response.content_part.added", **about, part=part))
-        events += [
-            event("response.output_text.delta", **about, delta=word, logprobs=[]) for word in words
-        ]
+        events += [event("response.output_text.delta", **about, delta=word, logprobs=[]) for word in words]
         events.append(event("response.output_text.done", **about, text=text, logprobs=[]))
         events.append(event("response.content_part.done", **about, part={**part, "text": text}))
     else:
@@ -276,23 +283,10 @@ def messages(asked: Mapping[str, Any], words: list[str], tokens: bool) -> Made:
     deltas: list[dict[str, Any]] = [{"type": "text_delta", "text": word} for word in words]
     if asked.get("tools"):
         given = CALL["arguments"]
-        block = {
-            "type": "tool_use",
-            "id": "toolu_1",
-            "name": CALL["name"],
-            "input": json.loads(given),
-        }
+        block = {"type": "tool_use", "id": "toolu_1", "name": CALL["name"], "input": json.loads(given)}
         begun, reason = {**block, "input": {}}, "tool_use"
-        deltas = [
-            {"type": "input_json_delta", "partial_json": half} for half in (given[:7], given[7:])
-        ]
-    whole = {
-        **head,
-        "content": [block],
-        "stop_reason": reason,
-        "stop_sequence": None,
-        "usage": usage,
-    }
+        deltas = [{"type": "input_json_delta", "partial_json": half} for half in (given[:7], given[7:])]
+    whole = {**head, "content": [block], "stop_reason": reason, "stop_sequence": None, "usage": usage}
     start = {**whole, "content": [], "stop_reason": None}
 
     def event(kind: str, **fields: Any) -> bytes:
@@ -323,6 +317,10 @@ def embeddings(asked: Mapping[str, Any], words: list[str], tokens: bool) -> Made
 
 
 _APIS: dict[str, Callable[[Mapping[str, Any], list[str], bool], Made]] = {
-    "/v1/chat/completions": chat, "/v1/completions": completions, "/v1/responses": responses,
-    "/v1/messages": messages, "/v1/messages/count_tokens": count, "/v1/embeddings": embeddings,
-}  # fmt: skip
+    "/v1/chat/completions": chat,
+    "/v1/completions": completions,
+    "/v1/responses": responses,
+    "/v1/messages": messages,
+    "/v1/messages/count_tokens": count,
+    "/v1/embeddings": embeddings,
+}

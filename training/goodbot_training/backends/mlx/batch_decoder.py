@@ -28,14 +28,7 @@ from mlx_lm.generate import BatchGenerator
 from mlx_lm.models.cache import can_trim_prompt_cache, make_prompt_cache, trim_prompt_cache
 
 from goodbot_training.backends.answers import ROWS, Answer, By
-from goodbot_training.backends.mlx.sampler import (
-    draw,
-    draw_filtered,
-    heated,
-    marked,
-    normal,
-    penalized,
-)
+from goodbot_training.backends.mlx.sampler import draw, draw_filtered, heated, marked, normal, penalized
 
 
 class Line:
@@ -114,9 +107,7 @@ class Kept:
 
     def crop(self, tokens: int) -> bool:
         """Forget the newest tokens; see `Crops`."""
-        return (
-            can_trim_prompt_cache(self.layers) and trim_prompt_cache(self.layers, tokens) == tokens
-        )
+        return can_trim_prompt_cache(self.layers) and trim_prompt_cache(self.layers, tokens) == tokens
 
 
 class Written(NamedTuple):
@@ -133,9 +124,14 @@ class Writer:
     """A `BatchGenerator` with its lines."""
 
     def __init__(
-        self, causal: Any, by: By, *, stops: Sequence[int] = (), part: int,
+        self,
+        causal: Any,
+        by: By,
+        *,
+        stops: Sequence[int] = (),
+        part: int,
         sampler: Callable[[mx.array], mx.array] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.lines: dict[int, Line] = {}
         self.failed: list[Line] = []
         """Those of a pass that has raised."""
@@ -145,9 +141,13 @@ class Writer:
         """Of the last pass, the log-probs before tokens were penalized; None: as they are."""
         model: Any = self._pass  # it is only called
         self.generator = BatchGenerator(
-            model, sampler=sampler or self._draw, stop_tokens=[[stop] for stop in stops],
-            completion_batch_size=ROWS, prefill_batch_size=ROWS, prefill_step_size=part,
-        )  # fmt: skip
+            model,
+            sampler=sampler or self._draw,
+            stop_tokens=[[stop] for stop in stops],
+            completion_batch_size=ROWS,
+            prefill_batch_size=ROWS,
+            prefill_step_size=part,
+        )
 
     def insert(
         self, line: Line, prompt: Sequence[int], most: int, known: tuple[int, Kept] | None = None
@@ -155,9 +155,11 @@ class Writer:
         """Write on after `prompt`, whose first tokens are in a cache that is `known`."""
         read, kept = known or (0, Kept([_single(one) for one in make_prompt_cache(self._causal)]))
         [uid] = self.generator.insert(
-            [list(prompt[read:])], [most], caches=[[*kept.layers, Riders([line])]],
+            [list(prompt[read:])],
+            [most],
+            caches=[[*kept.layers, Riders([line])]],
             all_tokens=[list(prompt[:read])],
-        )  # fmt: skip
+        )
         line.left = len(prompt) - read - 1
         self.lines[uid] = line
 
@@ -174,11 +176,14 @@ class Writer:
         scores = {key: one.tolist() for key, one in scores.items()}
         return [
             Written(
-                told.uid, told.token, scores[id(one)][0][place], scores[id(one)][1][place],
+                told.uid,
+                told.token,
+                scores[id(one)][0][place],
+                scores[id(one)][1][place],
                 _kept(told.prompt_cache or (), told.all_tokens or ()) if told.finish_reason else None,
             )
             for told, (one, place) in zip(written, passes, strict=True)
-        ]  # fmt: skip
+        ]
 
     def remove(self, uid: int) -> tuple[list[int], Kept]:
         """End a line; what its cache holds."""

@@ -138,9 +138,7 @@ class MlxBatching(Answers[Kept]):
             versions = {other.version for other in writer.lines.values()}
             if self._can_join(line.version, versions - {line.version}):
                 return writer
-        writer = Writer(
-            self._model.causal, self._by, stops=sorted(self._chat.stops), part=PART
-        )  # fmt: skip
+        writer = Writer(self._model.causal, self._by, stops=sorted(self._chat.stops), part=PART)
         self._writers.append(writer)
         return writer
 
@@ -159,9 +157,11 @@ class MlxBatching(Answers[Kept]):
     def _tried(self, one: int, other: int) -> Iterator[bool]:
         """Whether rows that come, are read in parts and go are what they are alone."""
         writer = Writer(
-            self._model.causal, self._by, part=3,
+            self._model.causal,
+            self._by,
+            part=3,
             sampler=lambda logprobs: mx.full(len(logprobs), _NEXT, mx.uint32),
-        )  # fmt: skip
+        )
         ends: dict[Line, mx.array] = {}
         lines = {Line((one, other)[number % 2]): prompt for number, prompt in enumerate(_TRIED)}
         for number, (line, prompt) in enumerate(lines.items()):

@@ -36,9 +36,7 @@ def chosen_logprobs(logits: mx.array, targets: mx.array, temperature: mx.array) 
     return chosen[:, 0] - mx.logsumexp(heated, axis=1)
 
 
-def token_logprobs(
-    head: Head, hidden: mx.array, targets: mx.array, temperature: mx.array
-) -> mx.array:
+def token_logprobs(head: Head, hidden: mx.array, targets: mx.array, temperature: mx.array) -> mx.array:
     """As `chosen_logprobs` of the hidden states `(N, D)`, a chunk of logits at a time.
 
     A token's log-prob depends on one row only: its slope there is taken together with it, and

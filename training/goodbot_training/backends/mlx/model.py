@@ -43,9 +43,7 @@ Prepared = tuple[AdapterWeights, dict[str, tuple[mx.array, mx.array]]]
 class MlxModel:
     """The base as stored (fp32 on a CPU), or in 4 bits; LoRA and log-probs always in fp32."""
 
-    def __init__(
-        self, directory: Path, config: dict[str, Any], rank: int, bits: int | None
-    ) -> None:
+    def __init__(self, directory: Path, config: dict[str, Any], rank: int, bits: int | None) -> None:
         try:
             loaded = load_model(directory, trust_remote_code=False)
         except Exception as error:  # MLX raises RuntimeError for damaged weights, and for memory
@@ -72,9 +70,7 @@ class MlxModel:
         self._layers = targets.inject(causal, rank, self.row_adapters)
         self.attention = targets.attention(causal, self._layers)
         # Experts see tokens in an order of their own, and MLA keeps its heads apart.
-        self.mixes_versions = all(
-            isinstance(one, targets.Projection) for one in self._layers.values()
-        )
+        self.mixes_versions = all(isinstance(one, targets.Projection) for one in self._layers.values())
         self.shapes = {path: targets.shape(layer) for path, layer in self._layers.items()}
         self.vocabulary = _vocabulary(config)
         self.context = context_of(config)

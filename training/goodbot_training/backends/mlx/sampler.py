@@ -31,9 +31,7 @@ class MlxDecoder:
         mx.eval([layer.state for layer in self._cache])
         mx.clear_cache()
 
-    def __call__(
-        self, inputs: Any, temperatures: Any, uniforms: Any
-    ) -> tuple[list[int], list[float]]:
+    def __call__(self, inputs: Any, temperatures: Any, uniforms: Any) -> tuple[list[int], list[float]]:
         """Draw a token a row; see `Steps`."""
         logits = heated(self._last(inputs)[:, -1], temperatures)
         drawn, chosen = draw(normal(logits), temperatures, uniforms)
@@ -52,9 +50,7 @@ class MlxDecoder:
         if any(factor != 1 for factor in factors):
             said = [marked(row.said, logits.shape[-1]) for row in rows]
             logprobs = normal(penalized(logits, mx.stack(said), factors))
-        drawn, chosen = draw_filtered(
-            logprobs, temperatures, uniforms, [row.filters for row in rows]
-        )
+        drawn, chosen = draw_filtered(logprobs, temperatures, uniforms, [row.filters for row in rows])
         lifts = chosen - mx.take_along_axis(own, drawn[:, None], axis=1)[:, 0]
         mx.eval(drawn, chosen, lifts)
         told: Any = (drawn.tolist(), chosen.tolist(), lifts.tolist())

@@ -166,9 +166,7 @@ class ExpertsPart(nn.Module):
         y = self.linear(x, indices, sorted_indices=sorted_indices)
         z = x.astype(shared.lora_a.dtype)
         for weight in (shared.lora_a, shared.lora_b[:, self._rows]):
-            z = mx.gather_mm(
-                z, weight.swapaxes(-1, -2), rhs_indices=indices, sorted_indices=sorted_indices
-            )
+            z = mx.gather_mm(z, weight.swapaxes(-1, -2), rhs_indices=indices, sorted_indices=sorted_indices)
         return y + (shared.scale * z).astype(y.dtype)
 
 

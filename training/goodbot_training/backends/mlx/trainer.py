@@ -39,9 +39,7 @@ class MlxBackend(ModelBackend):
     _pace: Pace
     """Of the `train` that is under way."""
 
-    def _load_model(
-        self, directory: Path, config: dict[str, Any], rank: int, bits: int | None
-    ) -> MlxModel:
+    def _load_model(self, directory: Path, config: dict[str, Any], rank: int, bits: int | None) -> MlxModel:
         mx.random.seed(self._seed)
         return MlxModel(directory, config, rank, bits)
 
@@ -60,13 +58,8 @@ class MlxBackend(ModelBackend):
         pace = Pace(settings=settings, weights=sum(array.size for _, array in weights))
         shares = (settings.attention_rate, 1.0)
         # Without bias_correction MLX's AdamW is another optimizer than torch's.
-        groups = [
-            optimizers.AdamW(0.0, weight_decay=pace.weight_decay, bias_correction=True)
-            for _ in shares
-        ]
-        optimizer = optimizers.MultiOptimizer(
-            groups, [lambda path, _: lies_in(path, self._model.attention)]
-        )
+        groups = [optimizers.AdamW(0.0, weight_decay=pace.weight_decay, bias_correction=True) for _ in shares]
+        optimizer = optimizers.MultiOptimizer(groups, [lambda path, _: lies_in(path, self._model.attention)])
         self._optimizer, self._pace = optimizer, pace
         if checkpoint is not None:
             self._restore(optimizer, checkpoint)
@@ -78,9 +71,7 @@ class MlxBackend(ModelBackend):
             sums, gradients = self._gradients(batch, settings, loss)
             gradients, norm = optimizers.clip_grad_norm(gradients, settings.max_grad_norm)
             names = sorted(sums)
-            numbers: Any = mx.stack(
-                [norm, *(sums[name] for name in names)]
-            ).tolist()  # the one sync
+            numbers: Any = mx.stack([norm, *(sums[name] for name in names)]).tolist()  # the one sync
             if not all(map(math.isfinite, numbers)):
                 raise TrainingError("The loss or its gradient is not a finite number.", kind="nan")
             rate, epsilon = pace.step(numbers[0])
@@ -90,9 +81,7 @@ class MlxBackend(ModelBackend):
             mx.async_eval(causal.trainable_parameters(), optimizer.state)
             yield StepStats.of(batch, dict(zip(names, numbers[1:], strict=True)), numbers[0])
 
-    def examine(
-        self, batch: TrainingBatch, settings: OptimizerSettings, loss: LossFunction
-    ) -> StepStats:
+    def examine(self, batch: TrainingBatch, settings: OptimizerSettings, loss: LossFunction) -> StepStats:
         """A step that is not taken; see `TrainingBackend.examine`."""
         self._model.enabled = True
         sums, gradients = self._gradients(batch, settings, loss)

@@ -28,7 +28,5 @@ def register_backend() -> BackendSpec:
         presets=resolve,
         priority=10,
         # The wheels for Linux on x86-64 bring CUDA along.
-        download=2_500_000_000
-        if (sys.platform, platform.machine()) == ("linux", "x86_64")
-        else 300_000_000,
+        download=2_500_000_000 if (sys.platform, platform.machine()) == ("linux", "x86_64") else 300_000_000,
     )

@@ -80,9 +80,14 @@ class RoomyWindow(RoomyLayer, DynamicSlidingWindowLayer):
 
 
 _KNOWN = (
-    DynamicLayer, RoomyLayer, DynamicSlidingWindowLayer, RoomyWindow, LinearAttentionLayer,
-    LinearAttentionAndFullAttentionLayer, LinearAttentionAndSlidingWindowAttentionLayer,
-)  # fmt: skip
+    DynamicLayer,
+    RoomyLayer,
+    DynamicSlidingWindowLayer,
+    RoomyWindow,
+    LinearAttentionLayer,
+    LinearAttentionAndFullAttentionLayer,
+    LinearAttentionAndSlidingWindowAttentionLayer,
+)
 _STATES = ("conv_states", "recurrent_states")
 
 

@@ -70,11 +70,7 @@ class _TokenLogprobs(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        hidden: torch.Tensor,
-        targets: torch.Tensor,
-        temperature: torch.Tensor,
-        head: Head,
+        ctx: Any, hidden: torch.Tensor, targets: torch.Tensor, temperature: torch.Tensor, head: Head
     ) -> torch.Tensor:
         weight, cap = head.linear.weight, head.bend.cap
         wanted = ctx.needs_input_grad[0]

@@ -51,9 +51,7 @@ def stack(adapters: Sequence[Adapter], dtype: torch.dtype) -> Pairs:
     }
 
 
-def _either(
-    layer: Any, path: str, row_adapters: RowAdapters, forward: Any, x: torch.Tensor
-) -> torch.Tensor:
+def _either(layer: Any, path: str, row_adapters: RowAdapters, forward: Any, x: torch.Tensor) -> torch.Tensor:
     if row_adapters.now is None:
         return forward(x)
     return _added(layer.base_layer(x), x, path, row_adapters.now)
@@ -144,9 +142,7 @@ def _weight(base: Any, dtype: torch.dtype) -> torch.Tensor:
     """The frozen matrix; that of a 4-bit layer is unpacked for the moment of one product."""
     if isinstance(base, nn.Linear) and base.weight.is_floating_point():
         return base.weight
-    from bitsandbytes.functional import (  # pyright: ignore[reportMissingImports]
-        dequantize_4bit,
-    )
+    from bitsandbytes.functional import dequantize_4bit  # pyright: ignore[reportMissingImports]
 
     packed: Any = base.weight
     return dequantize_4bit(packed.data, packed.quant_state).to(dtype)

@@ -46,9 +46,7 @@ _TINY = 10_000_000
 class TorchModel:
     """The base in fp32 on a CPU and bf16 on CUDA, or in 4 bits; LoRA and log-probs always in fp32."""
 
-    def __init__(
-        self, directory: Path, config: dict[str, Any], rank: int, bits: int | None
-    ) -> None:
+    def __init__(self, directory: Path, config: dict[str, Any], rank: int, bits: int | None) -> None:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.overhead = 512 if self.device.type == "cuda" else OVERHEAD
         """What one more forward pass costs, in tokens; on CUDA an estimate."""

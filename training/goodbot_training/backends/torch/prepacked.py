@@ -46,9 +46,7 @@ def prepacked(linear: nn.Linear) -> Product | None:
 
         tried = torch.linspace(-1, 1, 3 * weight.shape[1]).view(3, -1)
         with torch.no_grad():
-            agrees = torch.allclose(
-                product(tried), functional.linear(tried, weight, bias), 1e-3, 1e-4
-            )
+            agrees = torch.allclose(product(tried), functional.linear(tried, weight, bias), 1e-3, 1e-4)
     except (AttributeError, RuntimeError):  # no such operator here; no oneDNN
         return None
     return product if agrees else None

@@ -31,9 +31,7 @@ class TorchDecoder:
 
     def begin(self, lengths: Sequence[int]) -> None:
         """Rows of these lengths come first; see `Steps`."""
-        self._lengths = [
-            length - max(lengths) for length in lengths
-        ]  # before them is less than nothing
+        self._lengths = [length - max(lengths) for length in lengths]  # before them is less than nothing
 
     @torch.no_grad()
     def read(self, inputs: Any) -> None:
@@ -41,9 +39,7 @@ class TorchDecoder:
         self._causal.base_model(**self._known(inputs))
 
     @torch.no_grad()
-    def __call__(
-        self, inputs: Any, temperatures: Any, uniforms: Any
-    ) -> tuple[list[int], list[float]]:
+    def __call__(self, inputs: Any, temperatures: Any, uniforms: Any) -> tuple[list[int], list[float]]:
         """Draw a token a row; see `Steps`."""
         logits, greedy = self._logits(inputs), np.asarray(temperatures) <= 0
         logits.div_(self._column(np.where(greedy, np.float32(1), temperatures)))
@@ -74,9 +70,7 @@ class TorchDecoder:
             drawn = self._drawn(logprobs, greedy, uniforms)
             chosen = logprobs.gather(1, drawn)
             if cut:
-                drawn[cut], chosen[cut] = self._cut(
-                    logprobs[cut], [rows[n] for n in cut], uniforms[cut]
-                )
+                drawn[cut], chosen[cut] = self._cut(logprobs[cut], [rows[n] for n in cut], uniforms[cut])
         lifts = chosen - own.gather(1, drawn)
         told = torch.cat([drawn.double(), chosen.double(), lifts.double()], 1).tolist()
         tokens, logprob, lift = zip(*told, strict=True)
@@ -104,8 +98,7 @@ class TorchDecoder:
         cuts = Cuts.of([row.filters for row in rows], vocabulary)
         most = cuts.enough(vocabulary)
         k, p, low = (
-            torch.as_tensor(each, device=self._device)
-            for each in (cuts.top_k, cuts.top_p, cuts.low)
+            torch.as_tensor(each, device=self._device) for each in (cuts.top_k, cuts.top_p, cuts.low)
         )
         while True:
             top, tokens = logprobs.topk(most)

@@ -17,11 +17,7 @@ import torch
 from peft import LoraConfig
 from peft.tuners.lora import LoraLayer, LoraModel, ParamWrapper
 from torch import nn
-from transformers.integrations.moe import (
-    ALL_EXPERTS_FUNCTIONS,
-    _grouped_mm,
-    grouped_mm_experts_forward,
-)
+from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS, _grouped_mm, grouped_mm_experts_forward
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.pytorch_utils import Conv1D
 
@@ -63,10 +59,15 @@ def inject(causal: Any, rank: int, experts: int = 0) -> dict[str, LoraLayer]:
         if path in modules:
             # Quantized layers are told by their type; each library has a layer of its own in peft.
             layer = LoraModel._create_new_module(  # noqa: SLF001 - peft offers it under no other name
-                _oriented(config, modules[path]), NAME, modules[path], device_map=None, r=rank,
-                lora_alpha=rank, loaded_in_4bit=getattr(causal, "is_loaded_in_4bit", False),
+                _oriented(config, modules[path]),
+                NAME,
+                modules[path],
+                device_map=None,
+                r=rank,
+                lora_alpha=rank,
+                loaded_in_4bit=getattr(causal, "is_loaded_in_4bit", False),
                 loaded_in_8bit=getattr(causal, "is_loaded_in_8bit", False),
-            )  # fmt: skip
+            )
             target = path
         else:
             within = causal.get_submodule(place)

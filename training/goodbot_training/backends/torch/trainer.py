@@ -31,9 +31,7 @@ class TorchBackend(ModelBackend):
     _pace: Pace
     """Of the `train` that is under way."""
 
-    def _load_model(
-        self, directory: Path, config: dict[str, Any], rank: int, bits: int | None
-    ) -> TorchModel:
+    def _load_model(self, directory: Path, config: dict[str, Any], rank: int, bits: int | None) -> TorchModel:
         torch.manual_seed(self._seed)
         return TorchModel(directory, config, rank, bits)
 
@@ -77,9 +75,7 @@ class TorchBackend(ModelBackend):
             optimizer.step()
             yield StepStats.of(batch, dict(zip(names, numbers[1:], strict=True)), numbers[0])
 
-    def examine(
-        self, batch: TrainingBatch, settings: OptimizerSettings, loss: LossFunction
-    ) -> StepStats:
+    def examine(self, batch: TrainingBatch, settings: OptimizerSettings, loss: LossFunction) -> StepStats:
         """A step that is not taken; see `TrainingBackend.examine`."""
         model = self._model
         model.enabled = True
@@ -99,8 +95,7 @@ class TorchBackend(ModelBackend):
         if self._optimizer is None:
             raise TrainingError("There is no training under way to make a checkpoint of.")
         arrays = {
-            f"weight.{index}": parameter.detach()
-            for index, parameter in enumerate(self._model.parameters())
+            f"weight.{index}": parameter.detach() for index, parameter in enumerate(self._model.parameters())
         }
         for index, moments in self._optimizer.state_dict()["state"].items():
             arrays |= {f"state.{index}.{name}": value for name, value in moments.items()}
@@ -143,17 +138,10 @@ class TorchBackend(ModelBackend):
             policy = model.logprobs(packed, part.temperature)
             sampling, reference, advantages, mask = (
                 model.upload(array)
-                for array in (
-                    part.sampling_logprobs,
-                    part.reference_logprobs,
-                    part.advantages,
-                    part.mask,
-                )
+                for array in (part.sampling_logprobs, part.reference_logprobs, part.advantages, part.mask)
             )
             value: Any
-            value, statistics = loss(
-                torch, policy, sampling, reference, advantages, mask, part.normalizer
-            )
+            value, statistics = loss(torch, policy, sampling, reference, advantages, mask, part.normalizer)
             value.backward()
             found: dict[str, Any] = {"loss": value.detach(), **statistics}
             sums = {name: sums.get(name, 0.0) + number for name, number in found.items()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 from goodbot.api.backend import TrainingBackend
 
@@ -26,9 +26,7 @@ SLOW = 1.0
 """Seconds of one optimizer step from which on the operations are counted instead."""
 
 
-def run_plan(
-    job: Job, backend: TrainingBackend, emit: Callable[[dict[str, Any]], None]
-) -> Estimate:
+def run_plan(job: Job, backend: TrainingBackend, emit: Callable[[dict[str, Any]], None]) -> Estimate:
     """Estimate a job and emit it as the one event `done`. `job.output` is a folder to throw away.
 
     Raises TrainingError as the round itself would, before its first step.
@@ -52,8 +50,10 @@ def run_plan(
 def _told(values: dict[str, Any]) -> dict[str, Any]:
     """Without digits that mean nothing."""
     return {
-        name: _told(value) if isinstance(value, dict)  # pyright: ignore[reportUnknownArgumentType]
-        else float(f"{value:.4g}") if isinstance(value, float)
+        name: _told(cast("dict[str, Any]", value))
+        if isinstance(value, dict)
+        else float(f"{value:.4g}")
+        if isinstance(value, float)
         else value
         for name, value in values.items()
-    }  # fmt: skip
+    }

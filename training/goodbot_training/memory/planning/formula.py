@@ -88,8 +88,7 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> Estima
     lora = shape.lora(settings.rank)
     forward = 2 * shape.active / here.flops  # seconds a token
     policies = sum(
-        (1 + (item.split == HELD_OUT) + (not item.captured and item.version in job.behaviour))
-        * size
+        (1 + (item.split == HELD_OUT) + (not item.captured and item.version in job.behaviour)) * size
         for (item, _, _), size in zip(kept, lengths, strict=True)
     )
     one_pass = sum(

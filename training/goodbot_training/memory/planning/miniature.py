@@ -35,9 +35,7 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> Estimate:
     """
     watch = Stopwatch()
     lora = LoraSettings(rank=job.settings.rank, alpha=job.settings.alpha)
-    backend.load(
-        job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits
-    )
+    backend.load(job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits)
     load = watch.lap()
     job, share = settled(job)
     job, lengths = sift(job, backend)
@@ -61,9 +59,7 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> Estimate:
 
     steps = planned_steps(count, settings)
     objective = make_objective(settings)
-    lesson = make_lesson(
-        small, backend, objective, taught, recompute=plan.recompute, decay_steps=steps
-    )
+    lesson = make_lesson(small, backend, objective, taught, recompute=plan.recompute, decay_steps=steps)
     train = _train(small, lesson, backend, steps, watch)
 
     backend.save_adapter(job.output)
@@ -108,9 +104,7 @@ class _Steps:
     changes: bool
 
 
-def _train(
-    job: Job, lesson: Lesson, backend: TrainingBackend, steps: int, watch: Stopwatch
-) -> _Steps:
+def _train(job: Job, lesson: Lesson, backend: TrainingBackend, steps: int, watch: Stopwatch) -> _Steps:
     """A few real steps; the first one prepares what the others find, so it is no measure of them."""
     batches = list(lesson.batches())
     taken = [batch for batch in batches if batch.advantages.any()]
@@ -159,9 +153,7 @@ def _tokens(material: Material) -> int:
 def _scored(job: Job, material: Material) -> int:
     """Tokens that `gather` has put through the model: each answer once a policy that it needs."""
     policies = {
-        item.id: 1
-        + (item.split == HELD_OUT)
-        + (not item.captured and item.version in job.behaviour)
+        item.id: 1 + (item.split == HELD_OUT) + (not item.captured and item.version in job.behaviour)
         for item in job.items
     }
     return sum(
@@ -172,6 +164,4 @@ def _scored(job: Job, material: Material) -> int:
 
 def peak_memory() -> int:
     """Bytes that this process has held at most."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
-        1 if sys.platform == "darwin" else 1024
-    )
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

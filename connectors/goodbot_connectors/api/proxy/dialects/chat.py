@@ -34,11 +34,14 @@ def asked(body: Mapping[str, Any]) -> Asked:
         thinks=shapes.wants_thought(body),
         stream=body.get("stream") is True,
         max_tokens=shapes.count(body, "max_completion_tokens", "max_tokens"),
-        temperature=shapes.number(body, "temperature"), seed=shapes.seed(body),
-        stops=shapes.stops(body, "stop"), narrowed=several or shapes.is_narrowed(body),
-        filters=shapes.filters(body), one_call=body.get("parallel_tool_calls") is False,
+        temperature=shapes.number(body, "temperature"),
+        seed=shapes.seed(body),
+        stops=shapes.stops(body, "stop"),
+        narrowed=several or shapes.is_narrowed(body),
+        filters=shapes.filters(body),
+        one_call=body.get("parallel_tool_calls") is False,
         machine=form not in ("", "text"),
-    )  # fmt: skip
+    )
 
 
 def _functions(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -120,8 +123,12 @@ class ChatAnswer:
         told = self._prompt and len(self._tokens) == len(self._logprobs)
         told = told and all(map(math.isfinite, self._logprobs))
         return Said(
-            text="".join(self._text), calls=self.calls.all(), finish=self._finish,
-            model=self._model, several=self._several, prompt_tokens=self._prompt if told else (),
+            text="".join(self._text),
+            calls=self.calls.all(),
+            finish=self._finish,
+            model=self._model,
+            several=self._several,
+            prompt_tokens=self._prompt if told else (),
             tokens=tuple(self._tokens) if told else (),
             logprobs=tuple(self._logprobs) if told else (),
-        )  # fmt: skip
+        )

@@ -16,12 +16,15 @@ def asked(body: Mapping[str, Any]) -> Asked:
     return Asked(
         model=string(body, "model"),
         messages=[{"role": "user", "content": prompts[0]}] if prompts else [],
-        stream=body.get("stream") is True, max_tokens=shapes.count(body, "max_tokens"),
-        temperature=shapes.number(body, "temperature"), seed=shapes.seed(body),
-        stops=shapes.stops(body, "stop"), narrowed=shapes.is_narrowed(body),
+        stream=body.get("stream") is True,
+        max_tokens=shapes.count(body, "max_tokens"),
+        temperature=shapes.number(body, "temperature"),
+        seed=shapes.seed(body),
+        stops=shapes.stops(body, "stop"),
+        narrowed=shapes.is_narrowed(body),
         filters=shapes.filters(body),
         whole=len(prompts) == 1,
-    )  # fmt: skip
+    )
 
 
 class CompletionAnswer:
@@ -48,6 +51,4 @@ class CompletionAnswer:
 
     def said(self) -> Said:
         """What is known now."""
-        return Said(
-            text="".join(self._text), finish=self._finish, model=self._model, several=self._several
-        )
+        return Said(text="".join(self._text), finish=self._finish, model=self._model, several=self._several)

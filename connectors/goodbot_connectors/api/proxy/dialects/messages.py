@@ -26,16 +26,19 @@ def asked(body: Mapping[str, Any]) -> Asked:
         said.insert(0, {"role": "system", "content": system})
     form = sub(body, "output_config", "format") or sub(body, "output_format")
     return Asked(
-        model=string(body, "model"), messages=shapes.together(said),
+        model=string(body, "model"),
+        messages=shapes.together(said),
         tools=() if string(sub(body, "tool_choice"), "type") == "none" else tools,
         thinks=shapes.wants_thought(body),
-        stream=body.get("stream") is True, max_tokens=shapes.count(body, "max_tokens"),
+        stream=body.get("stream") is True,
+        max_tokens=shapes.count(body, "max_tokens"),
         temperature=shapes.number(body, "temperature"),
-        stops=shapes.stops(body, "stop_sequences"), narrowed=shapes.is_narrowed(body),
+        stops=shapes.stops(body, "stop_sequences"),
+        narrowed=shapes.is_narrowed(body),
         filters=shapes.filters(body),
         one_call=sub(body, "tool_choice").get("disable_parallel_tool_use") is True,
         machine=string(form, "type") not in ("", "text"),
-    )  # fmt: skip
+    )
 
 
 def _messages(one: Mapping[str, Any]) -> Iterator[Message]:
@@ -52,9 +55,10 @@ def _messages(one: Mapping[str, Any]) -> Iterator[Message]:
     results = [block for block in objects(content) if block.get("type") == "tool_result"]
     for block in results:
         yield {
-            "role": "tool", "content": shapes.told(block.get("content")),
+            "role": "tool",
+            "content": shapes.told(block.get("content")),
             "tool_call_id": string(block, "tool_use_id"),
-        }  # fmt: skip
+        }
     text = shapes.told(content)
     if text or not results:
         yield {"role": "system" if role == "system" else "user", "content": text}
@@ -106,9 +110,4 @@ class MessageAnswer:
 
     def said(self) -> Said:
         """What is known now."""
-        return Said(
-            text="".join(self._text),
-            calls=self._calls.all(),
-            finish=self._finish,
-            model=self._model,
-        )
+        return Said(text="".join(self._text), calls=self._calls.all(), finish=self._finish, model=self._model)

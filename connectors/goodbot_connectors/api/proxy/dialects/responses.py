@@ -13,46 +13,43 @@ from goodbot_connectors.api.proxy.dialects.shapes import Asked, Call, Said, obje
 from goodbot_connectors.api.proxy.dialects.tools import arguments
 from goodbot_connectors.kit.fields import string, sub
 
-_ENDS = {
-    "response.completed": "completed",
-    "response.incomplete": "incomplete",
-    "response.failed": "",
-}
-_TEXT_ARGUMENT = {
-    "type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"],
-}  # fmt: skip
+_ENDS = {"response.completed": "completed", "response.incomplete": "incomplete", "response.failed": ""}
+_TEXT_ARGUMENT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
 def asked(body: Mapping[str, Any]) -> Asked:
     """What a request asks for."""
     tools = [
         shapes.function(
-            string(one, "name"), string(one, "description"),
+            string(one, "name"),
+            string(one, "description"),
             one.get("parameters") if one.get("type") == "function" else _TEXT_ARGUMENT,
         )
         for one in objects(body.get("tools"))
         if one.get("type") in ("function", "custom") and string(one, "name")
-    ]  # fmt: skip
+    ]
     form = string(sub(body, "text", "format"), "type")
     given = body.get("input")
-    said = (
-        [{"role": "user", "content": given}] if isinstance(given, str) else list(_messages(given))
-    )
+    said = [{"role": "user", "content": given}] if isinstance(given, str) else list(_messages(given))
     if instructions := string(body, "instructions"):
         said.insert(0, {"role": "system", "content": instructions})
     return Asked(
-        model=string(body, "model"), messages=shapes.together(_joined(said)),
+        model=string(body, "model"),
+        messages=shapes.together(_joined(said)),
         tools=() if body.get("tool_choice") == "none" else tools,
         custom=frozenset(
             string(one, "name") for one in objects(body.get("tools")) if one.get("type") == "custom"
         ),
         thinks=shapes.wants_thought(body),
-        stream=body.get("stream") is True, max_tokens=shapes.count(body, "max_output_tokens"),
-        temperature=shapes.number(body, "temperature"), narrowed=shapes.is_narrowed(body),
-        filters=shapes.filters(body), one_call=body.get("parallel_tool_calls") is False,
+        stream=body.get("stream") is True,
+        max_tokens=shapes.count(body, "max_output_tokens"),
+        temperature=shapes.number(body, "temperature"),
+        narrowed=shapes.is_narrowed(body),
+        filters=shapes.filters(body),
+        one_call=body.get("parallel_tool_calls") is False,
         machine=form not in ("", "text"),
         whole=not (body.get("previous_response_id") or body.get("conversation")),
-    )  # fmt: skip
+    )
 
 
 def _messages(items: object) -> Iterator[Message]:
@@ -65,9 +62,10 @@ def _messages(items: object) -> Iterator[Message]:
             yield {"role": role, "content": words(item.get("content"))}
         elif kind in ("function_call_output", "custom_tool_call_output"):
             yield {
-                "role": "tool", "content": shapes.told(item.get("output")),
+                "role": "tool",
+                "content": shapes.told(item.get("output")),
                 "tool_call_id": string(item, "call_id"),
-            }  # fmt: skip
+            }
         elif (call := _call(item)) is not None:
             yield shapes.assistant("", [shapes.called(call.id, call.name, call.arguments)])
 
@@ -121,10 +119,6 @@ class ResponseAnswer:
 
     def said(self) -> Said:
         """What is known now."""
-        words = [
-            text_of(item.get("content")) for item in self._items if item.get("type") == "message"
-        ]
+        words = [text_of(item.get("content")) for item in self._items if item.get("type") == "message"]
         calls = [call for item in self._items if (call := _call(item)) is not None]
-        return Said(
-            text="\n\n".join(words), calls=tuple(calls), finish=self._finish, model=self._model
-        )
+        return Said(text="\n\n".join(words), calls=tuple(calls), finish=self._finish, model=self._model)

@@ -17,10 +17,16 @@ from goodbot_connectors.kit.fields import as_json, string, sub
 CALL, CALL_END = "<tool_call>", "</tool_call>"
 _TEXTS = ("text", "input_text", "output_text")
 _ATTACHED = {
-    "image_url": "an image", "input_image": "an image", "image": "an image", "input_audio": "a sound",
-    "audio": "a sound", "video_url": "a film", "file": "a file", "input_file": "a file",
+    "image_url": "an image",
+    "input_image": "an image",
+    "image": "an image",
+    "input_audio": "a sound",
+    "audio": "a sound",
+    "video_url": "a film",
+    "file": "a file",
+    "input_file": "a file",
     "document": "a file",
-}  # fmt: skip
+}
 _LONGEST_NAME = 200
 
 
@@ -146,9 +152,7 @@ def _attachment(part: Mapping[str, Any]) -> str:
     kind = string(part, "type")
     if kind not in _ATTACHED or _words(part):
         return ""
-    name = (
-        string(part, "filename") or string(part, "title") or string(sub(part, "file"), "filename")
-    )
+    name = string(part, "filename") or string(part, "title") or string(sub(part, "file"), "filename")
     name = " ".join(name.replace("[", "(").replace("]", ")").split())
     return name[:_LONGEST_NAME] or _ATTACHED[kind]
 
@@ -172,10 +176,11 @@ def function(name: str, description: str, parameters: object) -> dict[str, Any]:
     return {
         "type": "function",
         "function": {
-            "name": name, **about,
+            "name": name,
+            **about,
             "parameters": as_json(parameters) or {"type": "object", "properties": {}},
         },
-    }  # fmt: skip
+    }
 
 
 def assistant(text: str, calls: Sequence[Mapping[str, Any]]) -> Message:
@@ -256,14 +261,23 @@ def is_narrowed(body: Mapping[str, Any]) -> bool:
 
 def narrowing(body: Mapping[str, Any]) -> str:
     """The first field that says so; empty for none."""
-    return next(
-        (name for name, off in _WHOLE.items() if body.get(name) not in (None, off, [], {})), ""
-    )
+    return next((name for name, off in _WHOLE.items() if body.get(name) not in (None, off, [], {})), "")
 
 
 _WHOLE: Mapping[str, object] = {
-    "frequency_penalty": 0, "presence_penalty": 0, "logit_bias": None, "n": 1, "best_of": 1, "min_tokens": 0,
-    "response_format": {"type": "text"}, "guided_json": None, "guided_regex": None, "guided_choice": None,
-    "guided_grammar": None, "structured_outputs": None, "bad_words": None, "use_beam_search": False,
-}  # fmt: skip
+    "frequency_penalty": 0,
+    "presence_penalty": 0,
+    "logit_bias": None,
+    "n": 1,
+    "best_of": 1,
+    "min_tokens": 0,
+    "response_format": {"type": "text"},
+    "guided_json": None,
+    "guided_regex": None,
+    "guided_choice": None,
+    "guided_grammar": None,
+    "structured_outputs": None,
+    "bad_words": None,
+    "use_beam_search": False,
+}
 """Fields that narrow it, and their values that do not."""

@@ -88,9 +88,7 @@ class Calls:
     def all(self) -> tuple[Call, ...]:
         """Those that have a name, in their order."""
         return tuple(
-            Call(id=one.id, name=one.name, arguments=one.arguments)
-            for one in self._open
-            if one.name
+            Call(id=one.id, name=one.name, arguments=one.arguments) for one in self._open if one.name
         )
 
     @staticmethod
@@ -111,9 +109,11 @@ def streamed(calls: Calls, delta: Json) -> list[Part]:
         found.append(
             calls.add(
                 number if isinstance(number, int) else position,
-                string(one, "id"), string(what, "name"), arguments(what),
+                string(one, "id"),
+                string(what, "name"),
+                arguments(what),
             )
-        )  # fmt: skip
+        )
     if old := sub(delta, "function_call"):
         found.append(calls.add(0, "", string(old, "name"), arguments(old)))
     return found
@@ -179,7 +179,8 @@ class InTurn:
 def _joined(parts: list[Part]) -> Part:
     """Pieces of one call as one that begins it."""
     return Part(
-        place=parts[0].place, id=next((part.id for part in parts if part.id), ""),
+        place=parts[0].place,
+        id=next((part.id for part in parts if part.id), ""),
         name=next(part.name for part in parts if part.name),
         arguments="".join(part.arguments for part in parts),
-    )  # fmt: skip
+    )

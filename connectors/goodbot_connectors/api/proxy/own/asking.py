@@ -25,21 +25,53 @@ from goodbot_connectors.api.proxy.own.deltas import Delta, End
 from goodbot_connectors.kit.bridge.body import RefusedError
 from goodbot_connectors.kit.fields import Json, string, sub
 
-PASSED = frozenset({
-    "temperature", "top_p", "n", "stop", "max_tokens", "max_completion_tokens", "presence_penalty",
-    "frequency_penalty", "logit_bias", "logprobs", "top_logprobs", "seed", "tools", "tool_choice",
-    "parallel_tool_calls", "response_format", "stream", "stream_options", "top_k", "min_p",
-    "repetition_penalty", "reasoning_effort", "chat_template_kwargs", "min_tokens", "messages",
-    "functions", "function_call", "prompt", "suffix", "echo", "best_of", "input", "dimensions",
-    "encoding_format", "structured_outputs", "guided_json", "guided_regex", "guided_choice",
-    "guided_grammar",
-})  # fmt: skip
+PASSED = frozenset(
+    {
+        "temperature",
+        "top_p",
+        "n",
+        "stop",
+        "max_tokens",
+        "max_completion_tokens",
+        "presence_penalty",
+        "frequency_penalty",
+        "logit_bias",
+        "logprobs",
+        "top_logprobs",
+        "seed",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "response_format",
+        "stream",
+        "stream_options",
+        "top_k",
+        "min_p",
+        "repetition_penalty",
+        "reasoning_effort",
+        "chat_template_kwargs",
+        "min_tokens",
+        "messages",
+        "functions",
+        "function_call",
+        "prompt",
+        "suffix",
+        "echo",
+        "best_of",
+        "input",
+        "dimensions",
+        "encoding_format",
+        "structured_outputs",
+        "guided_json",
+        "guided_regex",
+        "guided_choice",
+        "guided_grammar",
+    }
+)
 """What a program may say of its request. Anything else could name another adapter, or a file, there."""
 _OURS = ("messages", "tools", "max_tokens", "seed")
 """Fields of the driver that a program's own take the place of, or that are left out with them."""
-_TELLING = (
-    "logprobs", "return_token_ids", "return_input_ids_in_sglext", "return_output_ids_in_sglext",
-)  # fmt: skip
+_TELLING = ("logprobs", "return_token_ids", "return_input_ids_in_sglext", "return_output_ids_in_sglext")
 _DRAWN = ("frequency_penalty", "presence_penalty", "logit_bias", "seed", "min_tokens")
 """What chat completions have, too, under the same name."""
 _SAYING = ("messages", "tools", "functions")
@@ -86,9 +118,7 @@ def _is_gone(part: Json) -> bool:
 
 def guarded(far: FarSide, made: Mapping[str, Any]) -> dict[str, Any]:
     """A request without marks of the template in what anybody says: that server makes the prompt."""
-    return {
-        name: broken(value, far.marks) if name in _SAYING else value for name, value in made.items()
-    }
+    return {name: broken(value, far.marks) if name in _SAYING else value for name, value in made.items()}
 
 
 def translated(far: FarSide, asked: Asked, body: Json) -> dict[str, Any]:
@@ -123,11 +153,7 @@ def tells(far: FarSide, asked: Asked) -> bool:
 
 def theirs(asked: Asked, body: Json) -> frozenset[str]:
     """Fields of chat completions whose values are the program's own."""
-    others = {
-        "max_tokens": asked.max_tokens,
-        "stop": asked.stops,
-        "parallel_tool_calls": asked.one_call,
-    }
+    others = {"max_tokens": asked.max_tokens, "stop": asked.stops, "parallel_tool_calls": asked.one_call}
     return frozenset({*body, *(name for name, value in others.items() if value)})
 
 
@@ -183,15 +209,17 @@ async def answer(
         raise ServerError(f"{far.title} broke its answer off")
     finish = "tool_calls" if said.calls else _LIMITS.get(said.finish, said.finish)
     yield End(
-        said=replace(said, finish=finish, lifts=lifts(far, said)), version=far.version,
-        filters=filters(far), form=form(far), temperature=temperature(far),
-        prompt_count=counts[0] or len(said.prompt_tokens), count=counts[1] or len(said.tokens),
-    )  # fmt: skip
+        said=replace(said, finish=finish, lifts=lifts(far, said)),
+        version=far.version,
+        filters=filters(far),
+        form=form(far),
+        temperature=temperature(far),
+        prompt_count=counts[0] or len(said.prompt_tokens),
+        count=counts[1] or len(said.tokens),
+    )
 
 
-async def _chunks(
-    far: FarSide, response: aiohttp.ClientResponse
-) -> AsyncGenerator[tuple[Json, str]]:
+async def _chunks(far: FarSide, response: aiohttp.ClientResponse) -> AsyncGenerator[tuple[Json, str]]:
     """The objects of an answer, and where in their choices is what was said."""
     if response.content_type == "application/json":  # it does not stream, whatever was asked
         data = b"".join([piece async for piece in _pieces(far, response)])
@@ -238,10 +266,7 @@ def _form(body: Json) -> Any:
         return None
     strict = {"strict": form["strict"]} if isinstance(form.get("strict"), bool) else {}
     named = string(form, "name") or "answer"
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": named, "schema": form.get("schema"), **strict},
-    }
+    return {"type": "json_schema", "json_schema": {"name": named, "schema": form.get("schema"), **strict}}
 
 
 def _choice(body: Json) -> Any:
@@ -259,9 +284,7 @@ def refused(far: FarSide, status: int, words: str) -> RefusedError:
     """What a server of ours says, with its status, unless that is about our key for it."""
     if status in (401, 403):
         return RefusedError(503, f"{far.title} refuses our key: see GOODBOT_SERVER_KEY.")
-    return RefusedError(
-        status, f"{far.title} answers with {status}{f': {words}' if words else ''}."
-    )
+    return RefusedError(status, f"{far.title} answers with {status}{f': {words}' if words else ''}.")
 
 
 def drawn(asked: Asked, temperature: float | None) -> Asked:

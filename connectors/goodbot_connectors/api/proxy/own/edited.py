@@ -26,9 +26,7 @@ _CHOICE = ("token_ids", "prompt_token_ids", "prompt_logprobs")
 class Editor:
     """Edits one answer, and lets `answer` read it as it came."""
 
-    def __init__(
-        self, answer: Answer, *, model: str, asked: Mapping[str, Any], mend: bool = False
-    ) -> None:
+    def __init__(self, answer: Answer, *, model: str, asked: Mapping[str, Any], mend: bool = False) -> None:
         """`asked` is the program's own request; `mend`: marks in it were broken (`goodbot.api.marks`)."""
         self._mend = mend
         self._answer, self._model = answer, model

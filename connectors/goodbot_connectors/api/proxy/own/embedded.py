@@ -29,17 +29,12 @@ async def check(model: OwnModel, asked: Asked, body: Json) -> None:
     choice = body.get("tool_choice")
     forced = string(sub(body, "tool_choice"), "type") if isinstance(choice, dict) else choice
     if asked.tools and forced not in (None, "auto", "none"):
-        raise RefusedError(
-            400, "This model cannot be made to call a tool: set tool_choice to auto."
-        )
+        raise RefusedError(400, "This model cannot be made to call a tool: set tool_choice to auto.")
     if asked.machine:
-        raise RefusedError(
-            400, "goodbot's own sampler cannot hold an answer to a schema: ask for text."
-        )
+        raise RefusedError(400, "goodbot's own sampler cannot hold an answer to a schema: ask for text.")
     if body.get("n") not in (None, 1) or body.get("logprobs") or body.get("top_logprobs"):
         raise RefusedError(
-            400,
-            "goodbot's own sampler gives one answer, without log-probs: leave n and logprobs out.",
+            400, "goodbot's own sampler gives one answer, without log-probs: leave n and logprobs out."
         )
 
     if name := narrowing(body):
@@ -75,7 +70,8 @@ async def answer(model: OwnModel, question: Question, asked: Asked) -> AsyncGene
             yield delta
     finish = _FINISH.get(generated.finish, "stop") if generated else "stop"
     said = Said(
-        text=reader.text, calls=tuple(reader.calls),
+        text=reader.text,
+        calls=tuple(reader.calls),
         finish="tool_calls" if reader.calls else finish,
         prompt_tokens=generated.prompt_tokens if generated else (),
         tokens=generated.tokens if generated else (),
@@ -83,15 +79,17 @@ async def answer(model: OwnModel, question: Question, asked: Asked) -> AsyncGene
         thought=generated.thought if generated else "",
         thought_tokens=generated.thought_tokens if generated else 0,
         lifts=generated.lifts if generated else (),
-    )  # fmt: skip
+    )
     yield End(
-        said=said, raw=generated.text if generated else None,
+        said=said,
+        raw=generated.text if generated else None,
         version=generated.version if generated else None,
         filters=generated.filters if generated else None,
         form=generated.form if generated else "",
         temperature=generated.temperature if generated else None,
-        prompt_count=len(said.prompt_tokens), count=len(said.tokens),
-    )  # fmt: skip
+        prompt_count=len(said.prompt_tokens),
+        count=len(said.tokens),
+    )
 
 
 class _Stops:

@@ -38,15 +38,19 @@ from goodbot_connectors.kit.fields import Json
 CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
 MESSAGES, COUNT, EMBEDDINGS = "/v1/messages", "/v1/messages/count_tokens", "/v1/embeddings"
 _READ: Mapping[str, Callable[[Json], Asked]] = {
-    CHAT: chat.asked, COMPLETIONS: completions.asked, RESPONSES: responses.asked,
-    MESSAGES: messages.asked, COUNT: messages.asked,
-}  # fmt: skip
+    CHAT: chat.asked,
+    COMPLETIONS: completions.asked,
+    RESPONSES: responses.asked,
+    MESSAGES: messages.asked,
+    COUNT: messages.asked,
+}
 _WRITE: Mapping[str, Callable[[About], Writer]] = {
-    CHAT: ChatWriter, COMPLETIONS: CompletionWriter, RESPONSES: ResponseWriter, MESSAGES: MessageWriter,
-}  # fmt: skip
-_SAME: Mapping[str, Callable[[], Answer]] = {
-    CHAT: chat.ChatAnswer, COMPLETIONS: completions.CompletionAnswer,
-}  # fmt: skip
+    CHAT: ChatWriter,
+    COMPLETIONS: CompletionWriter,
+    RESPONSES: ResponseWriter,
+    MESSAGES: MessageWriter,
+}
+_SAME: Mapping[str, Callable[[], Answer]] = {CHAT: chat.ChatAnswer, COMPLETIONS: completions.CompletionAnswer}
 """APIs that a server of the owner's speaks itself."""
 _STREAM = {hdrs.CONTENT_TYPE: "text/event-stream; charset=utf-8", hdrs.CACHE_CONTROL: "no-cache"}
 _ALIVE = b": thinking\n\n"
@@ -73,9 +77,7 @@ class OwnDoor:
         """The list of names that the model has, or one of them."""
         return json_answer(await listing.models(self._model, dialect, name))
 
-    async def answer(
-        self, request: web.Request, call: Call, body: dict[str, Any]
-    ) -> web.StreamResponse:
+    async def answer(self, request: web.Request, call: Call, body: dict[str, Any]) -> web.StreamResponse:
         """One request. Raises RefusedError, GoodbotError before anything is sent."""
         path = request.path
         if path == EMBEDDINGS:
@@ -87,15 +89,16 @@ class OwnDoor:
             raise RefusedError(400, "There is no message to answer.")
         wishes.check(body, asked)
         if not asked.whole:
-            raise RefusedError(
-                400, "goodbot keeps no responses: send the whole conversation in one input."
-            )
+            raise RefusedError(400, "goodbot keeps no responses: send the whole conversation in one input.")
         session = self._capture.session(call, asked)
         question = await self._question(call, session, asked)
         about = About(
-            id=call.event_id.rpartition(":")[2], model=asked.model or ALIAS,
-            created=int(self._connector.host.clock.now()), asked=asked, body=body,
-        )  # fmt: skip
+            id=call.event_id.rpartition(":")[2],
+            model=asked.model or ALIAS,
+            created=int(self._connector.host.clock.now()),
+            asked=asked,
+            body=body,
+        )
         try:
             async with self._model.far_side(question) as far:
                 if far is None:
@@ -119,22 +122,23 @@ class OwnDoor:
         user = self._connector.user(call.client.name)
         channel = self._connector.channel(call.client.name, session.id)
         if not self._model.admit(user, channel):
-            raise RefusedError(
-                403, f"{call.client.name} may not talk to goodbot: see `goodbot people`."
-            )
+            raise RefusedError(403, f"{call.client.name} may not talk to goodbot: see `goodbot people`.")
         return Question(
-            messages=with_tools(asked.messages, asked.tools), user=user, channel=channel,
-            max_tokens=asked.max_tokens, temperature=asked.temperature, filters=asked.filters,
+            messages=with_tools(asked.messages, asked.tools),
+            user=user,
+            channel=channel,
+            max_tokens=asked.max_tokens,
+            temperature=asked.temperature,
+            filters=asked.filters,
             seed=asked.seed,
             version=await listing.version(self._model, asked.model),
-        )  # fmt: skip
+        )
 
     # answers that are put together here
 
     async def _written(
-        self, request: web.Request, call: Call, session: Session, about: About,
-        deltas: AsyncGenerator[Delta],
-    ) -> web.StreamResponse:  # fmt: skip
+        self, request: web.Request, call: Call, session: Session, about: About, deltas: AsyncGenerator[Delta]
+    ) -> web.StreamResponse:
         writer = _WRITE[request.path](about)
         async with contextlib.aclosing(deltas):
             if about.asked.stream:
@@ -149,9 +153,14 @@ class OwnDoor:
         raise ServerError("the model ended an answer half way")
 
     async def _streamed(
-        self, request: web.Request, call: Call, session: Session, about: About,
-        deltas: AsyncGenerator[Delta], writer: Writer,
-    ) -> web.StreamResponse:  # fmt: skip
+        self,
+        request: web.Request,
+        call: Call,
+        session: Session,
+        about: About,
+        deltas: AsyncGenerator[Delta],
+        writer: Writer,
+    ) -> web.StreamResponse:
         first = await anext(deltas)  # what fails before it is an answer with a status of its own
         response = web.StreamResponse(headers={**_STREAM, **self._named(call)})
         await response.prepare(request)
@@ -176,10 +185,16 @@ class OwnDoor:
 
     async def _kept(self, call: Call, session: Session, asked: Asked, end: End) -> str:
         return await self._capture.keep(
-            call, session, asking.drawn(asked, end.temperature), end.said, raw=end.raw,
-            version=end.version, temperature=self._model.temperature, form=end.form,
+            call,
+            session,
+            asking.drawn(asked, end.temperature),
+            end.said,
+            raw=end.raw,
+            version=end.version,
+            temperature=self._model.temperature,
+            form=end.form,
             filters=self._filters(asked) if end.filters is None else end.filters,
-        )  # fmt: skip
+        )
 
     def _filters(self, asked: Asked) -> Filters:
         return merged(self._model.filters, asked.filters)
@@ -207,11 +222,15 @@ class OwnDoor:
                 return ""
             done = True
             return await self._capture.keep(
-                call, session, asking.drawn(asked, asking.temperature(far)),
-                replace(said, lifts=asking.lifts(far, said, asked)), version=far.version,
-                temperature=self._model.temperature, form=asking.form(far),
+                call,
+                session,
+                asking.drawn(asked, asking.temperature(far)),
+                replace(said, lifts=asking.lifts(far, said, asked)),
+                version=far.version,
+                temperature=self._model.temperature,
+                form=asking.form(far),
                 filters=asking.filters(far, asked),
-            )  # fmt: skip
+            )
 
         given = asking.theirs(asked, about.body)
         async with self._asked(far, path, made, given) as (response, far):
@@ -248,9 +267,7 @@ class OwnDoor:
             raise RefusedError(403, f"{call.client.name} may not talk to goodbot.")
         async with self._model.far_side(question) as far:
             if far is None:
-                raise RefusedError(
-                    400, "goodbot's own sampler makes no embeddings: ask a server that does."
-                )
+                raise RefusedError(400, "goodbot's own sampler makes no embeddings: ask a server that does.")
             fields = ("input", "encoding_format", "dimensions")
             given = {name: body[name] for name in fields if name in body}
             made = {**given, "model": far.fields["model"]}
@@ -266,9 +283,7 @@ class OwnDoor:
 
         `theirs`: the fields whose values are the program's. Raises RefusedError.
         """
-        there = self._fars.pop(far.url, None) or Far(
-            far.url, self._connector.host.clock, reads=True
-        )
+        there = self._fars.pop(far.url, None) or Far(far.url, self._connector.host.clock, reads=True)
         self._fars[far.url] = there  # the last one used comes last
         while len(self._fars) > _MOST_FARS:
             await self._fars.pop(next(iter(self._fars))).close()

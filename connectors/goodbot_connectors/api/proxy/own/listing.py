@@ -36,9 +36,7 @@ async def models(model: OwnModel, dialect: str, name: str) -> dict[str, Any]:
             raise RefusedError(404, f"There is no model named {name[:100]}: ask for {ALIAS}.")
         return found[0]
     if dialect == ANTHROPIC:
-        return {
-            "data": listed, "has_more": False, "first_id": names[0], "last_id": names[-1],
-        }  # fmt: skip
+        return {"data": listed, "has_more": False, "first_id": names[0], "last_id": names[-1]}
     return {"object": "list", "data": listed}
 
 

@@ -11,18 +11,34 @@ from goodbot_connectors.api.proxy.dialects.shapes import Asked
 from goodbot_connectors.kit.bridge.body import RefusedError
 
 _MOST = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-_UNKNOWN = frozenset({
-    "typical_p", "top_a", "tfs", "tfs_z", "mirostat", "dynatemp_range",
-    "xtc_probability", "dry_multiplier", "length_penalty", "early_stopping", "ignore_eos", "stop_token_ids",
-    "no_repeat_ngram_size", "eta_cutoff", "epsilon_cutoff", "grammar", "json_schema", "prediction", "audio",
-    "guided_decoding_backend", "truncation_strategy", "web_search_options",
-})  # fmt: skip
+_UNKNOWN = frozenset(
+    {
+        "typical_p",
+        "top_a",
+        "tfs",
+        "tfs_z",
+        "mirostat",
+        "dynatemp_range",
+        "xtc_probability",
+        "dry_multiplier",
+        "length_penalty",
+        "early_stopping",
+        "ignore_eos",
+        "stop_token_ids",
+        "no_repeat_ngram_size",
+        "eta_cutoff",
+        "epsilon_cutoff",
+        "grammar",
+        "json_schema",
+        "prediction",
+        "audio",
+        "guided_decoding_backend",
+        "truncation_strategy",
+        "web_search_options",
+    }
+)
 """How an answer can be drawn elsewhere: to leave it out in silence would be another answer."""
-_ALSO = {
-    "repeat_penalty": "repetition_penalty",
-    "num_predict": "max_tokens",
-    "n_predict": "max_tokens",
-}
+_ALSO = {"repeat_penalty": "repetition_penalty", "num_predict": "max_tokens", "n_predict": "max_tokens"}
 
 _ONES = ("typical_p", "tfs", "tfs_z", "length_penalty", "repeat_penalty")
 """Those that do nothing at 1."""

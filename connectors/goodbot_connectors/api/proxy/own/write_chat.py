@@ -34,19 +34,19 @@ class ChatWriter:
             return self._chunk({"content": piece})
         about = {"id": piece.id, "type": "function"} if piece.name else {}
         name = {"name": piece.name} if piece.name else {}
-        return self._chunk({
-            "tool_calls": [
-                {"index": piece.place, **about, "function": {**name, "arguments": piece.arguments}}
-            ]
-        })  # fmt: skip
+        return self._chunk(
+            {
+                "tool_calls": [
+                    {"index": piece.place, **about, "function": {**name, "arguments": piece.arguments}}
+                ]
+            }
+        )
 
     def end(self, end: End) -> bytes:
         """Why it ended; the tokens where they were asked for."""
         last = self._chunk({}, end.said.finish)
         if self._usage:
-            last += _data(
-                {**self._head("chat.completion.chunk"), "choices": [], "usage": usage(end)}
-            )
+            last += _data({**self._head("chat.completion.chunk"), "choices": [], "usage": usage(end)})
         return last + _DONE
 
     def whole(self, end: End) -> dict[str, Any]:
@@ -54,24 +54,21 @@ class ChatWriter:
         said = end.said
         calls = [called(call.id, call.name, call.arguments) for call in said.calls]
         message: dict[str, Any] = {
-            "role": "assistant", "content": said.text or (None if calls else ""), "refusal": None,
+            "role": "assistant",
+            "content": said.text or (None if calls else ""),
+            "refusal": None,
             **({"tool_calls": calls} if calls else {}),
             **({"reasoning_content": said.thought} if said.thought else {}),
-        }  # fmt: skip
+        }
         return {
             **self._head("chat.completion"),
-            "choices": [
-                {"index": 0, "message": message, "logprobs": None, "finish_reason": said.finish}
-            ],
+            "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": said.finish}],
             "usage": usage(end),
         }
 
     def _head(self, kind: str) -> dict[str, Any]:
         about = self._about
-        return {
-            "id": f"chatcmpl-{about.id}", "object": kind, "created": about.created,
-            "model": about.model,
-        }  # fmt: skip
+        return {"id": f"chatcmpl-{about.id}", "object": kind, "created": about.created, "model": about.model}
 
     def _chunk(self, delta: Mapping[str, Any], finish: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
@@ -106,17 +103,21 @@ class CompletionWriter:
         about = self._about
         choice = {"index": 0, "text": text, "logprobs": None, "finish_reason": finish}
         return {
-            "id": f"cmpl-{about.id}", "object": "text_completion", "created": about.created,
-            "model": about.model, "choices": [choice],
-        }  # fmt: skip
+            "id": f"cmpl-{about.id}",
+            "object": "text_completion",
+            "created": about.created,
+            "model": about.model,
+            "choices": [choice],
+        }
 
 
 def usage(end: End) -> dict[str, Any]:
     """Tokens, as these APIs count them."""
     return {
-        "prompt_tokens": end.prompt_count, "completion_tokens": end.count,
+        "prompt_tokens": end.prompt_count,
+        "completion_tokens": end.count,
         "total_tokens": end.prompt_count + end.count,
-    }  # fmt: skip
+    }
 
 
 def _data(value: Mapping[str, Any]) -> bytes:

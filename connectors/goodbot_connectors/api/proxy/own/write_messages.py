@@ -44,9 +44,7 @@ class MessageWriter:
         """Why it ended, and the tokens."""
         delta = {"stop_reason": _REASONS.get(end.said.finish, "end_turn"), "stop_sequence": None}
         return (
-            self._close()
-            + _event("message_delta", delta=delta, usage=_usage(end))
-            + _event("message_stop")
+            self._close() + _event("message_delta", delta=delta, usage=_usage(end)) + _event("message_stop")
         )
 
     def whole(self, end: End) -> dict[str, Any]:
@@ -63,14 +61,17 @@ class MessageWriter:
         ]
         return self._message(blocks, _REASONS.get(said.finish, "end_turn"), end)
 
-    def _message(
-        self, blocks: list[dict[str, Any]], reason: str | None, end: End
-    ) -> dict[str, Any]:
+    def _message(self, blocks: list[dict[str, Any]], reason: str | None, end: End) -> dict[str, Any]:
         return {
-            "id": f"msg_{self._about.id}", "type": "message", "role": "assistant",
-            "model": self._about.model, "content": blocks, "stop_reason": reason,
-            "stop_sequence": None, "usage": _usage(end),
-        }  # fmt: skip
+            "id": f"msg_{self._about.id}",
+            "type": "message",
+            "role": "assistant",
+            "model": self._about.model,
+            "content": blocks,
+            "stop_reason": reason,
+            "stop_sequence": None,
+            "usage": _usage(end),
+        }
 
     def _close(self) -> bytes:
         return _event("content_block_stop", index=self._open) if self._open >= 0 else b""

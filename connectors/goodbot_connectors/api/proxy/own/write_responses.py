@@ -13,9 +13,16 @@ from goodbot_connectors.api.proxy.own.deltas import About, End, Part
 from goodbot_connectors.kit.fields import as_json, string
 
 _ECHOED = (
-    "instructions", "max_output_tokens", "metadata", "parallel_tool_calls", "temperature",
-    "tool_choice", "tools", "top_p", "user",
-)  # fmt: skip
+    "instructions",
+    "max_output_tokens",
+    "metadata",
+    "parallel_tool_calls",
+    "temperature",
+    "tool_choice",
+    "tools",
+    "top_p",
+    "user",
+)
 """Fields of the request that the answer repeats."""
 
 
@@ -54,18 +61,24 @@ class ResponseWriter:
         if isinstance(piece, str):
             self._text.append(piece)
             return begun + self._event(
-                "response.output_text.delta", item_id=self._item_id(), output_index=index,
-                content_index=0, delta=piece, logprobs=[],
-            )  # fmt: skip
+                "response.output_text.delta",
+                item_id=self._item_id(),
+                output_index=index,
+                content_index=0,
+                delta=piece,
+                logprobs=[],
+            )
         before = self._calls.get(piece.place, Call(id=piece.id, name=piece.name, arguments=""))
         call = Call(id=before.id, name=before.name, arguments=before.arguments + piece.arguments)
         self._calls[piece.place] = call
         if call.name in self._about.asked.custom:  # its text is told when it is whole
             return begun
         return begun + self._event(
-            "response.function_call_arguments.delta", item_id=self._item_id(), output_index=index,
+            "response.function_call_arguments.delta",
+            item_id=self._item_id(),
+            output_index=index,
             delta=piece.arguments,
-        )  # fmt: skip
+        )
 
     def end(self, end: End) -> bytes:
         """The response again, whole."""
@@ -106,12 +119,13 @@ class ResponseWriter:
         if isinstance(piece, str):
             item: dict[str, Any] = _message(self._item_id(), [], "in_progress")
             part = _part("")
-            return self._event(
-                "response.output_item.added", output_index=index, item=item
-            ) + self._event(
-                "response.content_part.added", item_id=item["id"], output_index=index,
-                content_index=0, part=part,
-            )  # fmt: skip
+            return self._event("response.output_item.added", output_index=index, item=item) + self._event(
+                "response.content_part.added",
+                item_id=item["id"],
+                output_index=index,
+                content_index=0,
+                part=part,
+            )
         call = Call(id=piece.id, name=piece.name, arguments="")
         item = self._call_item(call, "in_progress")
         return self._event("response.output_item.added", output_index=index, item=item)
@@ -134,9 +148,12 @@ class ResponseWriter:
             told = b""
             if call.name not in self._about.asked.custom:
                 told = self._event(
-                    "response.function_call_arguments.done", item_id=id_, output_index=index,
-                    name=call.name, arguments=call.arguments,
-                )  # fmt: skip
+                    "response.function_call_arguments.done",
+                    item_id=id_,
+                    output_index=index,
+                    name=call.name,
+                    arguments=call.arguments,
+                )
         self._done.append(item)
         self._open = ""
         return told + self._event("response.output_item.done", output_index=index, item=item)
@@ -150,27 +167,35 @@ class ResponseWriter:
             return {"type": "custom_tool_call", **about, "input": _input(call.arguments)}
         return {"type": "function_call", **about, "arguments": call.arguments}
 
-    def _response(
-        self, status: str, output: list[dict[str, Any]], end: End | None
-    ) -> dict[str, Any]:
+    def _response(self, status: str, output: list[dict[str, Any]], end: End | None) -> dict[str, Any]:
         about, body = self._about, self._about.body
         usage = None
         if end is not None:
             usage = {
-                "input_tokens": end.prompt_count, "output_tokens": end.count,
+                "input_tokens": end.prompt_count,
+                "output_tokens": end.count,
                 "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
                 "output_tokens_details": {"reasoning_tokens": 0},
                 "total_tokens": end.prompt_count + end.count,
-            }  # fmt: skip
+            }
         short = {"reason": "max_output_tokens"} if status == "incomplete" else None
         defaults: dict[str, Any] = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
         return {
-            "id": f"resp_{about.id}", "object": "response", "created_at": about.created,
-            "status": status, "error": None, "incomplete_details": short, "model": about.model,
-            **dict.fromkeys(_ECHOED), **defaults,
+            "id": f"resp_{about.id}",
+            "object": "response",
+            "created_at": about.created,
+            "status": status,
+            "error": None,
+            "incomplete_details": short,
+            "model": about.model,
+            **dict.fromkeys(_ECHOED),
+            **defaults,
             **{name: body[name] for name in _ECHOED if body.get(name) is not None},
-            "output": list(output), "previous_response_id": None, "store": False, "usage": usage,
-        }  # fmt: skip
+            "output": list(output),
+            "previous_response_id": None,
+            "store": False,
+            "usage": usage,
+        }
 
     def _event(self, kind: str, **fields: Any) -> bytes:
         self._number += 1
@@ -184,9 +209,7 @@ def _part(text: str) -> dict[str, Any]:
 
 
 def _message(id_: str, content: list[Mapping[str, Any]], status: str) -> dict[str, Any]:
-    return {
-        "type": "message", "id": id_, "role": "assistant", "status": status, "content": content,
-    }  # fmt: skip
+    return {"type": "message", "id": id_, "role": "assistant", "status": status, "content": content}
 
 
 def _status(end: End) -> str:

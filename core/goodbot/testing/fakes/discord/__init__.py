@@ -25,21 +25,29 @@ from goodbot.testing.fakes.discord.errors import DiscordError
 from goodbot.testing.fakes.discord.interactions import Interaction
 from goodbot.testing.fakes.discord.limits import RateLimits
 from goodbot.testing.fakes.discord.people import Person
-from goodbot.testing.fakes.discord.records import (
-    DM,
-    EPHEMERAL,
-    FORUM,
-    TEXT,
-    THREAD,
-    Channel,
-    Guild,
-    Message,
-)
+from goodbot.testing.fakes.discord.records import DM, EPHEMERAL, FORUM, TEXT, THREAD, Channel, Guild, Message
 from goodbot.testing.fakes.discord.rest import Call
 from goodbot.testing.fakes.discord.server import TOKEN, WRONG_TOKEN, FakeDiscord
 
 __all__ = [
-    "DM", "EPHEMERAL", "FORUM", "TEXT", "THREAD", "TOKEN", "WRONG_TOKEN", "Call", "Channel",
-    "DiscordDriver", "DiscordError", "FakeDiscord", "Guild", "Interaction", "Message", "Person",
-    "RateLimits", "components", "intents", "permissions",
-]  # fmt: skip
+    "DM",
+    "EPHEMERAL",
+    "FORUM",
+    "TEXT",
+    "THREAD",
+    "TOKEN",
+    "WRONG_TOKEN",
+    "Call",
+    "Channel",
+    "DiscordDriver",
+    "DiscordError",
+    "FakeDiscord",
+    "Guild",
+    "Interaction",
+    "Message",
+    "Person",
+    "RateLimits",
+    "components",
+    "intents",
+    "permissions",
+]

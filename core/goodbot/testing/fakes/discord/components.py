@@ -52,16 +52,13 @@ def accept(components: Sequence[Json], *, v2: bool) -> list[Json]:
     ids = [one["custom_id"] for one in found if "custom_id" in one]
     if len(set(ids)) < len(ids):
         raise invalid_form(
-            "components", "COMPONENT_CUSTOM_ID_DUPLICATED",
-            "Component custom id cannot be duplicated",
-        )  # fmt: skip
+            "components", "COMPONENT_CUSTOM_ID_DUPLICATED", "Component custom id cannot be duplicated"
+        )
     for one in found:
         if one["type"] == BUTTON and ("custom_id" in one) == (one["style"] == _LINK):
             raise invalid_form("components", "BUTTON_COMPONENT_CUSTOM_ID", "A custom id or a url")
     if not v2 and any(one["type"] != ROW for one in components):
-        raise invalid_form(
-            "components", "UNION_TYPE_CHOICES", "Value of field \"type\" must be one of (1,)."
-        )  # fmt: skip
+        raise invalid_form("components", "UNION_TYPE_CHOICES", 'Value of field "type" must be one of (1,).')
     if len(found) > _MOST or (not v2 and len(components) > 5):
         raise invalid_form("components", "BASE_TYPE_BAD_LENGTH", "Too many components")
     if sum(len(one["content"]) for one in found if one["type"] == TEXT) > _MOST_TEXT:

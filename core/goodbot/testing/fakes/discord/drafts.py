@@ -27,15 +27,19 @@ def draft(world: World, channel: Channel, body: Json, *, limit: int = MESSAGE_LI
     shown = components.accept(body.get("components") or (), v2=v2)
     if v2 and (content or embeds):
         raise invalid_form(
-            "content", "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2",
+            "content",
+            "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2",
             "The 'content' field cannot be used when using MessageFlags.IS_COMPONENTS_V2",
-        )  # fmt: skip
+        )
     if not (content or embeds or shown):
         raise DiscordError(400, 50006, "Cannot send an empty message")
     return {
-        "content": content, "embeds": embeds, "components": shown, "flags": flags,
+        "content": content,
+        "embeds": embeds,
+        "components": shown,
+        "flags": flags,
         **_mentions(world, channel, components.text(content, shown), body.get("allowed_mentions")),
-    }  # fmt: skip
+    }
 
 
 def change(world: World, message: Message, body: Json) -> None:
@@ -55,9 +59,10 @@ def change(world: World, message: Message, body: Json) -> None:
         embeds = list(body["embeds"] or ())
     if v2 and content:
         raise invalid_form(
-            "content", "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2",
+            "content",
+            "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2",
             "The 'content' field cannot be used when using MessageFlags.IS_COMPONENTS_V2",
-        )  # fmt: skip
+        )
     if not (content or shown or embeds or message.attachments):
         raise DiscordError(400, 50006, "Cannot send an empty message")
     changed: Json = {"content": content, "components": shown, "embeds": embeds, "flags": flags}
@@ -83,12 +88,8 @@ def _mentions(world: World, channel: Channel, text: str, allowed: Json | None) -
     users, roles, everyone = world.named_in(text)
     if allowed is not None:
         parse = allowed.get("parse") or ()
-        users = (
-            users if "users" in parse else [u for u in users if u in (allowed.get("users") or ())]
-        )
-        roles = (
-            roles if "roles" in parse else [r for r in roles if r in (allowed.get("roles") or ())]
-        )
+        users = users if "users" in parse else [u for u in users if u in (allowed.get("users") or ())]
+        roles = roles if "roles" in parse else [r for r in roles if r in (allowed.get("roles") or ())]
         everyone = everyone and "everyone" in parse
     everyone = everyone and bool(world.rights(channel) & permissions.MENTION_EVERYONE)
     return {"mentions": users, "mention_roles": roles, "mention_everyone": everyone}

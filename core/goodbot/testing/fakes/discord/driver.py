@@ -25,9 +25,13 @@ class DiscordDriver:
     rooms = frozenset({ChannelKind.PRIVATE, ChannelKind.SHARED})
 
     def __init__(
-        self, discord: FakeDiscord, *, settings: Any, environ: Mapping[str, str],
+        self,
+        discord: FakeDiscord,
+        *,
+        settings: Any,
+        environ: Mapping[str, str],
         wrong_environ: Mapping[str, str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.discord = discord
         self.settings = settings
         self.environ, self.wrong_environ = environ, wrong_environ
@@ -63,10 +67,16 @@ class DiscordDriver:
         return self.lab if room is ChannelKind.SHARED else self.people[user].dm
 
     async def say(
-        self, text: str, *, user: str = "ada", room: ChannelKind = ChannelKind.PRIVATE,
-        mention: bool = False, reply_to: str = "", thread: str = "",
+        self,
+        text: str,
+        *,
+        user: str = "ada",
+        room: ChannelKind = ChannelKind.PRIVATE,
+        mention: bool = False,
+        reply_to: str = "",
+        thread: str = "",
         attachments: Sequence[str] = (),
-    ) -> str:  # fmt: skip
+    ) -> str:
         place, person = self.place(room, user), self.people[user]
         if thread:
             if thread not in self._threads:
@@ -84,9 +94,7 @@ class DiscordDriver:
             words = f"<@{world.bot.id}> {text}"
             world.post(self.place(room), author, words, mentions=[world.bot.id])
 
-    async def react(
-        self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada"
-    ) -> None:
+    async def react(self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada") -> None:
         found = self.discord.world.messages[message.id]
         if old:
             self.people[user].unreacts(found, old)
@@ -107,24 +115,22 @@ class DiscordDriver:
                 return found
         return []
 
-    async def posts(
-        self, room: ChannelKind = ChannelKind.PRIVATE, user: str = "ada"
-    ) -> Sequence[Post]:
+    async def posts(self, room: ChannelKind = ChannelKind.PRIVATE, user: str = "ada") -> Sequence[Post]:
         """What stands in the channel and in its threads."""
         place = self.place(room, user)
         names = {channel.id: name for name, channel in self._threads.items()}
         places = [place, *(c for c in self.discord.world.channels.values() if _in(c, place))]
         return [
             Post(
-                id=message.id, text=components.text(message.content, message.components),
+                id=message.id,
+                text=components.text(message.content, message.components),
                 buttons=tuple(a for a in self.actions(message) if rating(a)),
                 thread=names.get(message.channel_id, ""),
             )
             for message in sorted(
-                (one for channel in places for one in self.discord.said(channel)),
-                key=lambda one: int(one.id),
+                (one for channel in places for one in self.discord.said(channel)), key=lambda one: int(one.id)
             )
-        ]  # fmt: skip
+        ]
 
     async def notices(self, user: str = "ada") -> Sequence[str]:
         person = self.people[user]

@@ -23,10 +23,17 @@ class DiscordError(Exception):
 def unknown(what: str) -> DiscordError:
     """404: there is no such thing, or none that the bot may know of."""
     codes = {
-        "Application": 10002, "Channel": 10003, "Guild": 10004, "Message": 10008, "User": 10013,
-        "Emoji": 10014, "Webhook": 10015, "Member": 10007, "Interaction": 10062,
+        "Application": 10002,
+        "Channel": 10003,
+        "Guild": 10004,
+        "Message": 10008,
+        "User": 10013,
+        "Emoji": 10014,
+        "Webhook": 10015,
+        "Member": 10007,
+        "Interaction": 10062,
         "application command": 10063,
-    }  # fmt: skip
+    }
     return DiscordError(404, codes[what], f"Unknown {what}")
 
 
@@ -55,6 +62,4 @@ def invalid_form(field: str, code: str, message: str) -> DiscordError:
 
 def too_long(field: str, limit: int) -> DiscordError:
     """400: more characters than `limit`."""
-    return invalid_form(
-        field, "BASE_TYPE_MAX_LENGTH", f"Must be {limit} or fewer in length."
-    )  # fmt: skip
+    return invalid_form(field, "BASE_TYPE_MAX_LENGTH", f"Must be {limit} or fewer in length.")

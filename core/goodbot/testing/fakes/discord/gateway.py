@@ -96,9 +96,9 @@ class Gateway:
         socket = Socket(request, ws, compress)
         self.sockets.append(socket)
         sender = asyncio.create_task(socket.send(), name="fake discord gateway")
-        socket.put({"op": HELLO, "s": None, "t": None, "d": {
-            "heartbeat_interval": self._heartbeat_ms, "_trace": [],
-        }})  # fmt: skip
+        socket.put(
+            {"op": HELLO, "s": None, "t": None, "d": {"heartbeat_interval": self._heartbeat_ms, "_trace": []}}
+        )
         try:
             async for message in ws:
                 if message.type is not WSMsgType.TEXT:
@@ -143,9 +143,7 @@ class Gateway:
             return await self._close(socket, AUTHENTICATION_FAILED)
         if wanted & ~intents.KNOWN or not data.get("properties"):
             return await self._close(socket, INVALID_INTENTS)
-        if any(
-            wanted & one and one not in self._application.privileged for one in intents.PRIVILEGED
-        ):
+        if any(wanted & one and one not in self._application.privileged for one in intents.PRIVILEGED):
             return await self._close(socket, DISALLOWED_INTENTS)
         self.connections.append("identify")
         socket.session = session = self._sessions.open(wanted)

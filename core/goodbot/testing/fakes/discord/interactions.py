@@ -57,16 +57,27 @@ class Interactions:
         self._by_token: dict[str, Interaction] = {}
 
     def start(
-        self, kind: int, user: User, channel: Channel, data: Json, message: Message | None = None,
+        self,
+        kind: int,
+        user: User,
+        channel: Channel,
+        data: Json,
+        message: Message | None = None,
         opened_by: Interaction | None = None,
-    ) -> Interaction:  # fmt: skip
+    ) -> Interaction:
         """Somebody does something; the bot is told over the gateway."""
         world = self._world
         found = Interaction(
-            id=world.ids.next(), token=secrets.token_urlsafe(60), kind=kind, user=user,
-            channel=channel, data=data, started=world.clock.monotonic(), message=message,
+            id=world.ids.next(),
+            token=secrets.token_urlsafe(60),
+            kind=kind,
+            user=user,
+            channel=channel,
+            data=data,
+            started=world.clock.monotonic(),
+            message=message,
             opened_by=opened_by,
-        )  # fmt: skip
+        )
         self.log.append(found)
         self._by_token[found.token] = found
         world.listener("INTERACTION_CREATE", self._told(found), None)
@@ -153,17 +164,24 @@ class Interactions:
         kind = _CONTEXT_COMMAND if "target_message_id" in metadata else _KINDS[one.kind]
         ephemeral = fields.get("flags", 0) & EPHEMERAL
         message = world.post(
-            one.channel, world.bot.id, kind=kind, interaction=metadata, webhook_id=world.bot.id,
-            to=one.user.id if ephemeral else "", **fields,
-        )  # fmt: skip
+            one.channel,
+            world.bot.id,
+            kind=kind,
+            interaction=metadata,
+            webhook_id=world.bot.id,
+            to=one.user.id if ephemeral else "",
+            **fields,
+        )
         one.answers.append(message)
         return message
 
     def _metadata(self, one: Interaction) -> Json:
         found: Json = {
-            "id": one.id, "type": one.kind, "user": payloads.user(one.user),
+            "id": one.id,
+            "type": one.kind,
+            "user": payloads.user(one.user),
             "authorizing_integration_owners": self._owners(one),
-        }  # fmt: skip
+        }
         if one.opened_by is not None:
             return found | {"triggering_interaction_metadata": self._metadata(one.opened_by)}
         if one.kind == COMPONENT and one.message is not None:
@@ -188,21 +206,29 @@ class Interactions:
         world, channel = self._world, one.channel
         guild = world.guild_of(channel)
         found: Json = {
-            "id": one.id, "application_id": world.bot.id, "type": one.kind, "data": one.data,
-            "token": one.token, "version": 1, "locale": one.user.locale,
-            "channel": world.channel_json(channel), "channel_id": channel.id,
-            "app_permissions": str(world.rights(channel)), "entitlements": [],
+            "id": one.id,
+            "application_id": world.bot.id,
+            "type": one.kind,
+            "data": one.data,
+            "token": one.token,
+            "version": 1,
+            "locale": one.user.locale,
+            "channel": world.channel_json(channel),
+            "channel_id": channel.id,
+            "app_permissions": str(world.rights(channel)),
+            "entitlements": [],
             "attachment_size_limit": 10_485_760,
             "authorizing_integration_owners": self._owners(one),
             "context": 0 if guild else 1,
-        }  # fmt: skip
+        }
         if one.message is not None:
             found["message"] = world.message_json(one.message)
         if guild is None:
             return found | {"user": payloads.user(one.user)}
         rights = str(permissions.of_member(guild, one.user.id))
         return found | {
-            "guild_id": guild.id, "guild_locale": "en-US",
+            "guild_id": guild.id,
+            "guild_locale": "en-US",
             "guild": {"id": guild.id, "locale": "en-US", "features": []},
             "member": payloads.member(one.user, guild) | {"permissions": rights},
-        }  # fmt: skip
+        }

@@ -46,9 +46,7 @@ class Limiter:
         self._windows: dict[str, tuple[float, int]] = {}
         self._recent = deque[float]()
 
-    def admit(
-        self, name: str, params: dict[str, str], *, free: bool
-    ) -> tuple[Refusal | None, Json]:
+    def admit(self, name: str, params: dict[str, str], *, free: bool) -> tuple[Refusal | None, Json]:
         """Count one request: a refusal, if it is too many, and the headers of the answer."""
         limits = self.limits
         if limits is None:
@@ -71,7 +69,7 @@ class Limiter:
             "X-RateLimit-Reset": f"{self._clock.now() + left:.3f}",
             "X-RateLimit-Reset-After": f"{left:.3f}",
             "X-RateLimit-Bucket": hashlib.sha256(name.encode()).hexdigest()[:32],
-        }  # fmt: skip
+        }
         if count >= limits.bucket:
             refusal = too_many(left, scope="user")
             return Refusal(status=429, body=refusal.body, headers=refusal.headers | headers), {}
@@ -83,16 +81,15 @@ def too_many(seconds: float, *, scope: str = "user") -> Refusal:
     """429, as from behind Discord's proxy: without `Via` discord.py takes it for a ban."""
     seconds = max(0.001, round(seconds, 3))
     body: Json = {
-        "message": "You are being rate limited.", "retry_after": seconds,
-        "global": scope == "global", "code": 0,
-    }  # fmt: skip
-    headers = {
-        "Retry-After": str(math.ceil(seconds)), "Via": "1.1 google", "X-RateLimit-Scope": scope,
-    }  # fmt: skip
+        "message": "You are being rate limited.",
+        "retry_after": seconds,
+        "global": scope == "global",
+        "code": 0,
+    }
+    headers = {"Retry-After": str(math.ceil(seconds)), "Via": "1.1 google", "X-RateLimit-Scope": scope}
     return Refusal(
-        status=429, body=body,
-        headers=headers | ({"X-RateLimit-Global": "true"} if scope == "global" else {}),
-    )  # fmt: skip
+        status=429, body=body, headers=headers | ({"X-RateLimit-Global": "true"} if scope == "global" else {})
+    )
 
 
 class Faults:

@@ -17,31 +17,53 @@ def timestamp(seconds: float) -> str:
 
 def user(who: User) -> Json:
     found: Json = {
-        "id": who.id, "username": who.name, "global_name": None if who.bot else who.name.title(),
-        "avatar": None, "discriminator": "0000" if who.bot else "0", "public_flags": 0, "flags": 0,
-        "primary_guild": None, "avatar_decoration_data": None, "collectibles": None,
-    }  # fmt: skip
+        "id": who.id,
+        "username": who.name,
+        "global_name": None if who.bot else who.name.title(),
+        "avatar": None,
+        "discriminator": "0000" if who.bot else "0",
+        "public_flags": 0,
+        "flags": 0,
+        "primary_guild": None,
+        "avatar_decoration_data": None,
+        "collectibles": None,
+    }
     return found | {"bot": True} if who.bot else found
 
 
 def member(who: User, guild: Guild, *, whole: bool = True) -> Json:
     """A member of a server; events about a user have one without the user."""
     found: Json = {
-        "avatar": None, "banner": None, "communication_disabled_until": None, "flags": 0,
-        "joined_at": timestamp(guild.joined_at), "nick": None, "pending": False,
-        "premium_since": None, "roles": list(guild.members.get(who.id, ())), "mute": False,
+        "avatar": None,
+        "banner": None,
+        "communication_disabled_until": None,
+        "flags": 0,
+        "joined_at": timestamp(guild.joined_at),
+        "nick": None,
+        "pending": False,
+        "premium_since": None,
+        "roles": list(guild.members.get(who.id, ())),
+        "mute": False,
         "deaf": False,
-    }  # fmt: skip
+    }
     return found | {"user": user(who)} if whole else found
 
 
 def role(one: Role, position: int) -> Json:
     found: Json = {
-        "id": one.id, "name": one.name, "permissions": str(one.permissions), "position": position,
-        "color": 0, "colors": {"primary_color": 0, "secondary_color": None, "tertiary_color": None},
-        "hoist": False, "managed": bool(one.bot_id), "mentionable": False, "icon": None,
-        "unicode_emoji": None, "flags": 0,
-    }  # fmt: skip
+        "id": one.id,
+        "name": one.name,
+        "permissions": str(one.permissions),
+        "position": position,
+        "color": 0,
+        "colors": {"primary_color": 0, "secondary_color": None, "tertiary_color": None},
+        "hoist": False,
+        "managed": bool(one.bot_id),
+        "mentionable": False,
+        "icon": None,
+        "unicode_emoji": None,
+        "flags": 0,
+    }
     return found | {"tags": {"bot_id": one.bot_id}} if one.bot_id else found
 
 
@@ -54,27 +76,58 @@ def emoji(name: str) -> Json:
 def guild(one: Guild) -> Json:
     """A server, as REST shows it."""
     return {
-        "id": one.id, "name": one.name, "icon": None, "description": None, "home_header": None,
-        "splash": None, "discovery_splash": None, "features": [], "banner": None,
-        "owner_id": one.owner_id, "application_id": None, "region": "deprecated",
-        "afk_channel_id": None, "afk_timeout": 300, "system_channel_id": None,
-        "system_channel_flags": 0, "widget_enabled": False, "widget_channel_id": None,
-        "verification_level": 0, "default_message_notifications": 0, "mfa_level": 0,
-        "explicit_content_filter": 0, "max_presences": None, "max_members": 500_000,
-        "max_stage_video_channel_users": 50, "max_video_channel_users": 25,
-        "vanity_url_code": None, "premium_tier": 0, "premium_subscription_count": 0,
-        "preferred_locale": "en-US", "rules_channel_id": None, "safety_alerts_channel_id": None,
-        "public_updates_channel_id": None, "premium_progress_bar_enabled": False, "nsfw": False,
-        "nsfw_level": 0, "stickers": [], "incidents_data": None,
+        "id": one.id,
+        "name": one.name,
+        "icon": None,
+        "description": None,
+        "home_header": None,
+        "splash": None,
+        "discovery_splash": None,
+        "features": [],
+        "banner": None,
+        "owner_id": one.owner_id,
+        "application_id": None,
+        "region": "deprecated",
+        "afk_channel_id": None,
+        "afk_timeout": 300,
+        "system_channel_id": None,
+        "system_channel_flags": 0,
+        "widget_enabled": False,
+        "widget_channel_id": None,
+        "verification_level": 0,
+        "default_message_notifications": 0,
+        "mfa_level": 0,
+        "explicit_content_filter": 0,
+        "max_presences": None,
+        "max_members": 500_000,
+        "max_stage_video_channel_users": 50,
+        "max_video_channel_users": 25,
+        "vanity_url_code": None,
+        "premium_tier": 0,
+        "premium_subscription_count": 0,
+        "preferred_locale": "en-US",
+        "rules_channel_id": None,
+        "safety_alerts_channel_id": None,
+        "public_updates_channel_id": None,
+        "premium_progress_bar_enabled": False,
+        "nsfw": False,
+        "nsfw_level": 0,
+        "stickers": [],
+        "incidents_data": None,
         "roles": [role(found, n) for n, found in enumerate(one.roles.values())],
         "emojis": [
             {
-                "id": id_, "name": name, "roles": [], "require_colons": True, "managed": False,
-                "animated": False, "available": True,
+                "id": id_,
+                "name": name,
+                "roles": [],
+                "require_colons": True,
+                "managed": False,
+                "animated": False,
+                "available": True,
             }
             for id_, name in one.emojis.items()
         ],
-    }  # fmt: skip
+    }
 
 
 def channel(one: Channel, users: dict[str, User], *, reader: str, position: int = 0) -> Json:
@@ -84,26 +137,32 @@ def channel(one: Channel, users: dict[str, User], *, reader: str, position: int 
         others = [user(users[who]) for who in one.recipients if who != reader]
         return found | {"recipients": others}
     found |= {
-        "guild_id": one.guild_id, "name": one.name, "parent_id": one.parent_id or None,
+        "guild_id": one.guild_id,
+        "name": one.name,
+        "parent_id": one.parent_id or None,
         "rate_limit_per_user": 0,
-    }  # fmt: skip
+    }
     if one.kind == THREAD:
         return found | {
-            "owner_id": one.owner_id, "message_count": 0, "member_count": 1,
+            "owner_id": one.owner_id,
+            "message_count": 0,
+            "member_count": 1,
             "total_message_sent": 0,
             "thread_metadata": {
-                "archived": one.archived, "archive_timestamp": timestamp(one.created),
-                "auto_archive_duration": 1440, "locked": False,
+                "archived": one.archived,
+                "archive_timestamp": timestamp(one.created),
+                "auto_archive_duration": 1440,
+                "locked": False,
                 "create_timestamp": timestamp(one.created),
             },
-        }  # fmt: skip
+        }
     found |= {
-        "position": position, "nsfw": False, "topic": None,
+        "position": position,
+        "nsfw": False,
+        "topic": None,
         "permission_overwrites": [
-            {
-                "id": who, "type": 1 if who in users else 0, "allow": "0", "deny": str(bits),
-            }
+            {"id": who, "type": 1 if who in users else 0, "allow": "0", "deny": str(bits)}
             for who, bits in one.denied.items()
         ],
-    }  # fmt: skip
+    }
     return found | {"available_tags": []} if one.kind == FORUM else found

@@ -7,12 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from goodbot.testing.fakes.discord import components, permissions, registry
-from goodbot.testing.fakes.discord.interactions import (
-    COMMAND,
-    COMPONENT,
-    MODAL_SUBMIT,
-    Interaction,
-)
+from goodbot.testing.fakes.discord.interactions import COMMAND, COMPONENT, MODAL_SUBMIT, Interaction
 from goodbot.testing.fakes.discord.records import FORUM, Channel, Message, User
 from goodbot.testing.fakes.discord.state import State
 
@@ -39,9 +34,15 @@ class Person:
     # -- writing
 
     def says(
-        self, text: str, channel: Channel | None = None, *, mention: bool = False,
-        reply_to: Message | None = None, ping: bool = True, files: Sequence[str] = (),
-    ) -> Message:  # fmt: skip
+        self,
+        text: str,
+        channel: Channel | None = None,
+        *,
+        mention: bool = False,
+        reply_to: Message | None = None,
+        ping: bool = True,
+        files: Sequence[str] = (),
+    ) -> Message:
         """Write a message; a reply pings whom it answers unless they switch that off."""
         world, channel = self._state.world, channel or self.dm
         self._may(channel, permissions.to_send(channel))
@@ -49,11 +50,16 @@ class Person:
             text = f"<@{world.bot.id}> {text}".strip()
         users, roles, everyone = world.named_in(text)
         return world.post(
-            channel, self.id, text, mentions=users, mention_roles=roles,
+            channel,
+            self.id,
+            text,
+            mentions=users,
+            mention_roles=roles,
             mention_everyone=everyone and bool(world.rights(channel, self.id) & permissions.MENTION_EVERYONE),
-            reply_to=reply_to.id if reply_to else "", silent_reply=not ping,
+            reply_to=reply_to.id if reply_to else "",
+            silent_reply=not ping,
             attachments=[_attachment(world.ids.next(), name) for name in files],
-        )  # fmt: skip
+        )
 
     def opens_thread(self, name: str, on: Message | Channel) -> Channel:
         """A thread of a message, or of its own in a channel."""
@@ -107,9 +113,10 @@ class Person:
         """
         assert message.to in ("", self.id), "only one person sees an ephemeral message"
         found = [
-            one for one in components.buttons(message.components)
+            one
+            for one in components.buttons(message.components)
             if (one["custom_id"] == which if isinstance(which, str) else which(one))
-        ]  # fmt: skip
+        ]
         if not found and forged and isinstance(which, str):
             found = [{"custom_id": which, "id": 1}]
         assert found, "there is no such button"
@@ -165,9 +172,10 @@ class Person:
     def notices(self) -> list[Message]:
         """What only this person sees, oldest first; also a plain “… is thinking”."""
         return [
-            one for one in self._state.world.messages.values()
+            one
+            for one in self._state.world.messages.values()
             if one.to == self.id and one.id not in self._dismissed
-        ]  # fmt: skip
+        ]
 
     def read(self, message: Message) -> str:
         """The words of a message."""
@@ -202,9 +210,13 @@ class Person:
         assert rights & needed, f"{self.user.name} may not do that in {channel.name or 'a DM'}"
 
     def _start(
-        self, kind: int, channel: Channel, data: Json, message: Message | None = None,
+        self,
+        kind: int,
+        channel: Channel,
+        data: Json,
+        message: Message | None = None,
         opened_by: Interaction | None = None,
-    ) -> Interaction:  # fmt: skip
+    ) -> Interaction:
         return self._state.interactions.start(kind, self.user, channel, data, message, opened_by)
 
 
@@ -216,7 +228,10 @@ def _chosen(command: Json) -> Json:
 def _attachment(id_: str, name: str) -> Json:
     address = f"http://127.0.0.1:9/attachments/{id_}/{name.replace(' ', '_')}"
     return {
-        "id": id_, "filename": name.replace(" ", "_"), "size": 5, "url": address,
+        "id": id_,
+        "filename": name.replace(" ", "_"),
+        "size": 5,
+        "url": address,
         "proxy_url": address,
         "content_type": mimetypes.guess_type(name)[0] or "application/octet-stream",
-    }  # fmt: skip
+    }

@@ -20,10 +20,20 @@ IN_GUILD, IN_BOT_DM = 0, 1
 _NAME = re.compile(r"[-_'\w]{1,32}")
 _MOST = {CHAT_INPUT: 100, ON_USER: 15, ON_MESSAGE: 15}
 _OPTION_MAY = (
-    "type", "name", "name_localizations", "description", "description_localizations", "required",
-    "autocomplete", "choices", "min_length", "max_length", "min_value", "max_value",
+    "type",
+    "name",
+    "name_localizations",
+    "description",
+    "description_localizations",
+    "required",
+    "autocomplete",
+    "choices",
+    "min_length",
+    "max_length",
+    "min_value",
+    "max_value",
     "channel_types",
-)  # fmt: skip
+)
 
 
 class Commands:
@@ -93,14 +103,18 @@ class Commands:
             raise invalid_form("0.description", "BASE_TYPE_REQUIRED", "This field is required")
         if kind != CHAT_INPUT and (command.get("description") or command.get("options")):
             raise invalid_form(
-                "0.description", "APPLICATION_COMMAND_CONTEXT_MENU_DESCRIPTION_NOT_ALLOWED",
+                "0.description",
+                "APPLICATION_COMMAND_CONTEXT_MENU_DESCRIPTION_NOT_ALLOWED",
                 "Context menu commands cannot have description",
-            )  # fmt: skip
+            )
         before = known.get((kind, name))
         permissions = command.get("default_member_permissions")
         made: Json = {
-            "id": before["id"] if before else self._ids.next(), "version": self._ids.next(),
-            "application_id": self.application_id, "type": kind, "name": name,
+            "id": before["id"] if before else self._ids.next(),
+            "version": self._ids.next(),
+            "application_id": self.application_id,
+            "type": kind,
+            "name": name,
             "name_localizations": command.get("name_localizations"),
             "description": command.get("description") or "",
             "description_localizations": command.get("description_localizations"),
@@ -109,7 +123,7 @@ class Commands:
             "contexts": command.get("contexts"),
             "integration_types": command.get("integration_types") or [0],
             "nsfw": False,
-        }  # fmt: skip
+        }
         if guild:
             made["guild_id"] = guild
         if command.get("options"):
@@ -125,18 +139,17 @@ def _option(option: Json) -> Json:
         required = [bool(one.get("required")) for one in inner if one["type"] > GROUP]
         if required != sorted(required, reverse=True):
             raise invalid_form(
-                "options", "APPLICATION_COMMAND_OPTIONS_REQUIRED_INVALID",
+                "options",
+                "APPLICATION_COMMAND_OPTIONS_REQUIRED_INVALID",
                 "Required options must be placed before non-required options",
-            )  # fmt: skip
+            )
         kept["options"] = inner
     return kept
 
 
 def _check_name(name: str, kind: int) -> None:
     if kind == CHAT_INPUT and (not _NAME.fullmatch(name) or name != name.lower()):
-        raise invalid_form(
-            "0.name", "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid"
-        )  # fmt: skip
+        raise invalid_form("0.name", "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid")
 
 
 def _key(command: Json) -> tuple[int, str]:

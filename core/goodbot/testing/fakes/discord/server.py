@@ -41,9 +41,15 @@ class FakeDiscord:
     """
 
     def __init__(
-        self, *, token: str = TOKEN, name: str = "goodbot", clock: Clock | None = None,
-        limits: RateLimits | None = None, heartbeat: float = 41.25, port: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        token: str = TOKEN,
+        name: str = "goodbot",
+        clock: Clock | None = None,
+        limits: RateLimits | None = None,
+        heartbeat: float = 41.25,
+        port: int = 0,
+    ) -> None:
         self.clock = clock or SystemClock()
         self.world = world = World(self.clock, name, _bot_id(token))
         commands = Commands(world.ids)
@@ -59,9 +65,12 @@ class FakeDiscord:
         self.calls: list[Call] = []
         """Every request to the REST API, refused ones as well."""
         self.state = State(
-            clock=self.clock, world=world, application=self.application, gateway=self.gateway,
+            clock=self.clock,
+            world=world,
+            application=self.application,
+            gateway=self.gateway,
             interactions=self.interactions,
-        )  # fmt: skip
+        )
         self._online = True
         self._port = port
         self._runner: web.AppRunner | None = None
@@ -100,9 +109,7 @@ class FakeDiscord:
         """Somebody new."""
         return Person(self.state, self.world.add_user(name))
 
-    def guild(
-        self, name: str, members: Sequence[Person], *, rights: int = permissions.EVERYBODY
-    ) -> Guild:
+    def guild(self, name: str, members: Sequence[Person], *, rights: int = permissions.EVERYBODY) -> Guild:
         """A server of the first member, to which the bot was invited with `rights`."""
         return self.world.add_guild(name, [person.id for person in members], rights)
 
@@ -146,9 +153,13 @@ class FakeDiscord:
             if not self._online:
                 return self._break_off(request)
             call = Call(
-                method=route.method, path=route.path, params=dict(request.match_info),
-                query=dict(request.query), headers=dict(request.headers), at=self.clock.monotonic(),
-            )  # fmt: skip
+                method=route.method,
+                path=route.path,
+                params=dict(request.match_info),
+                query=dict(request.query),
+                headers=dict(request.headers),
+                at=self.clock.monotonic(),
+            )
             self.calls.append(call)
             headers = await self._answer(route, call, request)
             return self._response(call, headers) if self._online else self._break_off(request)
@@ -186,9 +197,7 @@ class FakeDiscord:
         if call.answer is None:
             return web.Response(status=call.status, text="upstream error", headers=headers)
         body = json.dumps(call.answer, ensure_ascii=False).encode()
-        return web.Response(
-            status=call.status, body=body, content_type="application/json", headers=headers
-        )
+        return web.Response(status=call.status, body=body, content_type="application/json", headers=headers)
 
     def _break_off(self, request: web.Request) -> web.Response:
         if request.transport is not None:
@@ -219,6 +228,4 @@ async def _body(request: web.Request) -> Any:
     try:
         return await request.json()
     except ValueError:
-        raise DiscordError(
-            400, 50109, "The request body contains invalid JSON."
-        ) from None  # fmt: skip
+        raise DiscordError(400, 50109, "The request body contains invalid JSON.") from None

@@ -66,13 +66,22 @@ class Sessions:
     def greet(self, session: Session, resume_url: str) -> None:
         """READY, then a GUILD_CREATE for each server."""
         world = self._world
-        self._tell(session, "READY", {
-            "v": 10, "user": payloads.user(world.bot) | {"verified": True, "mfa_enabled": False},
-            "guilds": [{"id": id_, "unavailable": True} for id_ in world.guilds],
-            "session_id": session.id, "session_type": "normal", "private_channels": [],
-            "resume_gateway_url": resume_url, "relationships": [], "presences": [],
-            "application": {"id": self._application.id, "flags": self._application.flags},
-        })  # fmt: skip
+        self._tell(
+            session,
+            "READY",
+            {
+                "v": 10,
+                "user": payloads.user(world.bot) | {"verified": True, "mfa_enabled": False},
+                "guilds": [{"id": id_, "unavailable": True} for id_ in world.guilds],
+                "session_id": session.id,
+                "session_type": "normal",
+                "private_channels": [],
+                "resume_gateway_url": resume_url,
+                "relationships": [],
+                "presences": [],
+                "application": {"id": self._application.id, "flags": self._application.flags},
+            },
+        )
         if session.intents & intents.GUILDS:
             for guild in world.guilds.values():
                 self._tell(session, "GUILD_CREATE", world.whole_guild(guild))
@@ -114,9 +123,11 @@ class Sessions:
         if event not in ("MESSAGE_CREATE", "MESSAGE_UPDATE"):
             return payload
         return contents.readable(
-            payload, bot=self._world.bot.id, private=private,
+            payload,
+            bot=self._world.bot.id,
+            private=private,
             allowed=bool(session.intents & intents.MESSAGE_CONTENT),
-        )  # fmt: skip
+        )
 
     def _tell(self, session: Session, event: str, payload: Json) -> None:
         self.log.append(session.dispatch(event, payload))

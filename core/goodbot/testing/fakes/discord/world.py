@@ -60,10 +60,13 @@ class World:
         everybody = Role(id=id_, name="@everyone", permissions=permissions.EVERYBODY)
         managed = Role(id=role, name=self.bot.name, permissions=rights, bot_id=self.bot.id)
         guild = Guild(
-            id=id_, name=name, owner_id=members[0], roles={id_: everybody, role: managed},
+            id=id_,
+            name=name,
+            owner_id=members[0],
+            roles={id_: everybody, role: managed},
             members={who: [] for who in members} | {self.bot.id: [role]},
             joined_at=self.clock.now(),
-        )  # fmt: skip
+        )
         self.guilds[id_] = guild
         self.listener("GUILD_CREATE", self.whole_guild(guild), None)
         return guild
@@ -77,9 +80,14 @@ class World:
     def add_thread(self, name: str, parent: Channel, owner: str, id_: str = "") -> Channel:
         """A public thread, of a message (whose id it then has), on its own, or a forum's post."""
         thread = Channel(
-            id=id_ or self.ids.next(), kind=THREAD, name=name, guild_id=parent.guild_id,
-            parent_id=parent.id, owner_id=owner, created=self.clock.now(),
-        )  # fmt: skip
+            id=id_ or self.ids.next(),
+            kind=THREAD,
+            name=name,
+            guild_id=parent.guild_id,
+            parent_id=parent.id,
+            owner_id=owner,
+            created=self.clock.now(),
+        )
         self.channels[thread.id] = thread
         self.listener("THREAD_CREATE", self.channel_json(thread) | {"newly_created": True}, thread)
         return thread
@@ -120,14 +128,17 @@ class World:
     # -- what changes
 
     def post(
-        self, channel: Channel, author: str, content: str = "", *, silent_reply: bool = False,
-        **more: Any,
-    ) -> Message:  # fmt: skip
+        self, channel: Channel, author: str, content: str = "", *, silent_reply: bool = False, **more: Any
+    ) -> Message:
         """A new message for all in the channel, or with `to` for one person."""
         message = Message(
-            id=more.pop("id", "") or self.ids.next(), channel_id=channel.id, author_id=author,
-            content=content, sent_at=self.clock.now(), **more,
-        )  # fmt: skip
+            id=more.pop("id", "") or self.ids.next(),
+            channel_id=channel.id,
+            author_id=author,
+            content=content,
+            sent_at=self.clock.now(),
+            **more,
+        )
         if message.reply_to:
             message.kind = _REPLY
             answered = self.messages.get(message.reply_to)
@@ -176,9 +187,14 @@ class World:
     def _reacted(self, event: str, message: Message, user_id: str, emoji: str) -> None:
         channel = self.channels[message.channel_id]
         payload: Json = {
-            "user_id": user_id, "channel_id": channel.id, "message_id": message.id,
-            "emoji": payloads.emoji(emoji), "type": 0, "burst": False, **_where(channel),
-        }  # fmt: skip
+            "user_id": user_id,
+            "channel_id": channel.id,
+            "message_id": message.id,
+            "emoji": payloads.emoji(emoji),
+            "type": 0,
+            "burst": False,
+            **_where(channel),
+        }
         if event == "MESSAGE_REACTION_ADD":
             if (guild := self.guild_of(channel)) is not None:
                 payload["member"] = payloads.member(self.users[user_id], guild)
@@ -205,25 +221,40 @@ class World:
         threads = [self.channel_json(one) for one in mine if one.kind == THREAD]
         channels = [self.channel_json(one) for one in mine if one.kind in (TEXT, FORUM)]
         return payloads.guild(guild) | {
-            "joined_at": payloads.timestamp(guild.joined_at), "large": False, "unavailable": False,
-            "member_count": len(guild.members), "voice_states": [], "presences": [],
-            "members": [payloads.member(self.bot, guild)], "channels": channels,
-            "threads": threads, "stage_instances": [], "guild_scheduled_events": [],
+            "joined_at": payloads.timestamp(guild.joined_at),
+            "large": False,
+            "unavailable": False,
+            "member_count": len(guild.members),
+            "voice_states": [],
+            "presences": [],
+            "members": [payloads.member(self.bot, guild)],
+            "channels": channels,
+            "threads": threads,
+            "stage_instances": [],
+            "guild_scheduled_events": [],
             "soundboard_sounds": [],
-        }  # fmt: skip
+        }
 
     def message_json(self, message: Message, *, deep: bool = True) -> Json:
         """A message as REST shows it, with all its words."""
         found: Json = {
-            "type": message.kind, "content": message.content, "id": message.id,
-            "channel_id": message.channel_id, "author": payloads.user(self.users[message.author_id]),
+            "type": message.kind,
+            "content": message.content,
+            "id": message.id,
+            "channel_id": message.channel_id,
+            "author": payloads.user(self.users[message.author_id]),
             "mentions": [payloads.user(self.users[who]) for who in dict.fromkeys(message.mentions)],
-            "mention_roles": message.mention_roles, "mention_everyone": message.mention_everyone,
-            "attachments": message.attachments, "embeds": message.embeds,
-            "timestamp": payloads.timestamp(message.sent_at), "flags": message.flags,
+            "mention_roles": message.mention_roles,
+            "mention_everyone": message.mention_everyone,
+            "attachments": message.attachments,
+            "embeds": message.embeds,
+            "timestamp": payloads.timestamp(message.sent_at),
+            "flags": message.flags,
             "edited_timestamp": payloads.timestamp(message.edited_at) if message.edited_at else None,
-            "components": message.components, "pinned": False, "tts": False,
-        }  # fmt: skip
+            "components": message.components,
+            "pinned": False,
+            "tts": False,
+        }
         if message.reactions and deep:
             found["reactions"] = [self._reaction(*one) for one in message.reactions.items()]
         if message.webhook_id:
@@ -235,14 +266,14 @@ class World:
         if message.reply_to:
             where = self.channels[message.channel_id].guild_id
             found["message_reference"] = {
-                "type": 0, "channel_id": message.channel_id, "message_id": message.reply_to,
+                "type": 0,
+                "channel_id": message.channel_id,
+                "message_id": message.reply_to,
                 **({"guild_id": where} if where else {}),
-            }  # fmt: skip
+            }
             answered = self.messages.get(message.reply_to)
             if deep:
-                found["referenced_message"] = (
-                    self.message_json(answered, deep=False) if answered else None
-                )
+                found["referenced_message"] = self.message_json(answered, deep=False) if answered else None
         if message.id in self.channels:
             found["thread"] = self.channel_json(self.channels[message.id])
         return found
@@ -259,10 +290,13 @@ class World:
 
     def _reaction(self, emoji: str, users: list[str]) -> Json:
         return {
-            "emoji": payloads.emoji(emoji), "count": len(users),
-            "count_details": {"burst": 0, "normal": len(users)}, "burst_colors": [],
-            "me_burst": False, "me": self.bot.id in users,
-        }  # fmt: skip
+            "emoji": payloads.emoji(emoji),
+            "count": len(users),
+            "count_details": {"burst": 0, "normal": len(users)},
+            "burst_colors": [],
+            "me_burst": False,
+            "me": self.bot.id in users,
+        }
 
     def guild_channels(self, guild: Guild) -> Iterator[Channel]:
         """What the bot sees of a server's channels, without threads."""

@@ -73,10 +73,12 @@ async def _answer(
         policy = Policy(policy.model)
     options: Mapping[str, Any] = body.get("options") or {}
     tokens = policy.answer(
-        body["messages"], temperature=float(options.get("temperature", 0.8)),
-        seed=int(options.get("seed", 0)), most=int(options.get("num_predict", -1)),
+        body["messages"],
+        temperature=float(options.get("temperature", 0.8)),
+        seed=int(options.get("seed", 0)),
+        most=int(options.get("num_predict", -1)),
         cut=cutting(options),
-    )  # fmt: skip
+    )
     reason, count = "length", 0
     for count, token in enumerate(tokens, start=1):
         await asyncio.sleep(ollama.pace)
@@ -96,9 +98,11 @@ async def _answer(
 
 def _line(name: str, text: str) -> dict[str, Any]:
     return {
-        "model": name, "created_at": api.created_at(),
-        "message": {"role": "assistant", "content": text}, "done": False,
-    }  # fmt: skip
+        "model": name,
+        "created_at": api.created_at(),
+        "message": {"role": "assistant", "content": text},
+        "done": False,
+    }
 
 
 def _end(name: str, reason: str) -> dict[str, Any]:

@@ -46,9 +46,10 @@ def routes(ollama: FakeOllama) -> list[web.RouteDef]:
         return await streamed(request, lines, whole=body.get("stream") is False)
 
     return [
-        web.route("HEAD", "/api/blobs/{digest}", head), web.post("/api/blobs/{digest}", upload),
+        web.route("HEAD", "/api/blobs/{digest}", head),
+        web.post("/api/blobs/{digest}", upload),
         web.post("/api/create", create),
-    ]  # fmt: skip
+    ]
 
 
 async def _create(ollama: FakeOllama, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
@@ -76,9 +77,7 @@ async def _create(ollama: FakeOllama, body: dict[str, Any]) -> AsyncGenerator[di
         return
     yield {"status": "parsing GGUF"}
     try:
-        for kind, key in [("adapter", k) for k in adapters.values()] + [
-            ("model", k) for k in files.values()
-        ]:
+        for kind, key in [("adapter", k) for k in adapters.values()] + [("model", k) for k in files.values()]:
             info = gguf.metadata(store.blobs[key])
             if (info.get("general.type") == "adapter") != (kind == "adapter"):
                 raise ValueError(f"{NO_ADAPTERS}: model.gguf is a LoRA adapter")

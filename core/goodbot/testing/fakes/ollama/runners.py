@@ -37,9 +37,7 @@ class Runners:
     """The names that were loaded, in order."""
 
     @contextlib.asynccontextmanager
-    async def use(
-        self, name: str, manifest: Manifest, keep_alive: float | None
-    ) -> AsyncGenerator[Runner]:
+    async def use(self, name: str, manifest: Manifest, keep_alive: float | None) -> AsyncGenerator[Runner]:
         """The runner of a model, loaded if it is not; it stays while the block runs."""
         key = manifest.of("model")[0]
         while (there := self.running().get(key)) and there.manifest.policy != manifest.policy:

@@ -46,9 +46,8 @@ class FakeOllama:
     """
 
     def __init__(
-        self, *, version: str = "0.33.3", called: str = "", clock: Clock | None = None,
-        pace: float = 0.001,
-    ) -> None:  # fmt: skip
+        self, *, version: str = "0.33.3", called: str = "", clock: Clock | None = None, pace: float = 0.001
+    ) -> None:
         self.version = version
         self.called = called or version
         self.pace = pace
@@ -83,9 +82,7 @@ class FakeOllama:
         app = web.Application(client_max_size=1 << 30, middlewares=[self._fault])
         app.add_routes([*api.routes(self), *create.routes(self), *chat.routes(self)])
         # An answer that nobody reads any more ends, as llama-server's does.
-        self._runner = web.AppRunner(
-            app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1
-        )
+        self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)
         await site.start()

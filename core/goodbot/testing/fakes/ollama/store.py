@@ -43,9 +43,15 @@ class Store:
     models: dict[str, Manifest] = field(default_factory=dict[str, Manifest])
 
     def base(
-        self, name: str, *, weights: str = "", form: str = "gguf", family: str = "llama",
-        template: str = "{{ .Prompt }}", **config: str,
-    ) -> Manifest:  # fmt: skip
+        self,
+        name: str,
+        *,
+        weights: str = "",
+        form: str = "gguf",
+        family: str = "llama",
+        template: str = "{{ .Prompt }}",
+        **config: str,
+    ) -> Manifest:
         """A model as `ollama pull` leaves it. Other `weights`: the same name, pulled anew."""
         model = self.put(
             gguf.written(general_architecture=family, general_name=weights or name)
@@ -54,9 +60,12 @@ class Store:
         )
         layers = ((LAYER + "model", model), (LAYER + "template", self.put(template.encode())))
         config = {
-            **config, "model_format": form, "model_family": family, "model_type": "596.05M",
+            **config,
+            "model_format": form,
+            "model_family": family,
+            "model_type": "596.05M",
             "file_type": "Q4_K_M" if form == "gguf" else "int4",
-        }  # fmt: skip
+        }
         self.models[whole(name)] = made = Manifest(layers=layers, config=config)
         return made
 

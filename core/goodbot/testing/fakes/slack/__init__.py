@@ -24,6 +24,18 @@ from goodbot.testing.fakes.slack.server import FakeSlack
 from goodbot.testing.fakes.slack.workspace import Channel, Message, User, View, Workspace
 
 __all__ = [
-    "EVENTS", "SCOPES", "App", "Channel", "Delivery", "FakeSlack", "Message", "Outbox", "Pace",
-    "People", "SlackError", "User", "View", "Workspace",
-]  # fmt: skip
+    "EVENTS",
+    "SCOPES",
+    "App",
+    "Channel",
+    "Delivery",
+    "FakeSlack",
+    "Message",
+    "Outbox",
+    "Pace",
+    "People",
+    "SlackError",
+    "User",
+    "View",
+    "Workspace",
+]

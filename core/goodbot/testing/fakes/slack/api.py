@@ -62,10 +62,21 @@ class Method:
 METHODS: dict[str, Method] = {}
 _JSON = {"attachments", "blocks", "chunks", "metadata", "view", "loading_messages"}
 _TRUTH = {
-    "as_user", "full", "inclusive", "include_all_metadata", "include_disabled", "include_locale",
-    "include_num_members", "link_names", "mrkdwn", "prevent_creation", "reply_broadcast",
-    "return_im", "unfurl_links", "unfurl_media",
-}  # fmt: skip
+    "as_user",
+    "full",
+    "inclusive",
+    "include_all_metadata",
+    "include_disabled",
+    "include_locale",
+    "include_num_members",
+    "link_names",
+    "mrkdwn",
+    "prevent_creation",
+    "reply_broadcast",
+    "return_im",
+    "unfurl_links",
+    "unfurl_media",
+}
 
 
 def method(
@@ -83,9 +94,7 @@ def method(
 def require(granted: set[str], scopes: tuple[str, ...]) -> None:
     """`missing_scope`, as Slack words it, unless one of the scopes is granted."""
     if scopes and not granted & set(scopes):
-        raise SlackError(
-            "missing_scope", needed=",".join(scopes), provided=",".join(sorted(granted))
-        )
+        raise SlackError("missing_scope", needed=",".join(scopes), provided=",".join(sorted(granted)))
 
 
 def call(context: Context, name: str, token: str, arguments: Json) -> tuple[Json, dict[str, str]]:

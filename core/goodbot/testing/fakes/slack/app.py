@@ -11,16 +11,38 @@ from goodbot.testing.fakes.slack.workspace import TEAM, Message, User, Workspace
 Json = dict[str, Any]
 
 SCOPES = (
-    "app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write",
-    "commands", "groups:history", "groups:read", "im:history", "im:read", "im:write",
-    "mpim:history", "mpim:read", "reactions:read", "reactions:write", "usergroups:read",
+    "app_mentions:read",
+    "assistant:write",
+    "channels:history",
+    "channels:read",
+    "chat:write",
+    "commands",
+    "groups:history",
+    "groups:read",
+    "im:history",
+    "im:read",
+    "im:write",
+    "mpim:history",
+    "mpim:read",
+    "reactions:read",
+    "reactions:write",
+    "usergroups:read",
     "users:read",
-)  # fmt: skip
+)
 EVENTS = (
-    "agent_session_stopped", "app_context_changed", "app_home_opened", "app_mention",
-    "assistant_thread_started", "member_joined_channel", "message.channels", "message.groups",
-    "message.im", "message.mpim", "reaction_added", "reaction_removed",
-)  # fmt: skip
+    "agent_session_stopped",
+    "app_context_changed",
+    "app_home_opened",
+    "app_mention",
+    "assistant_thread_started",
+    "member_joined_channel",
+    "message.channels",
+    "message.groups",
+    "message.im",
+    "message.mpim",
+    "reaction_added",
+    "reaction_removed",
+)
 _KIND = {"channel": "channels", "group": "groups", "im": "im", "mpim": "mpim"}
 _ALWAYS = ("app_home_opened", "app_rate_limited", "app_uninstalled", "tokens_revoked")
 
@@ -84,16 +106,26 @@ def _may(app: App, event: str) -> bool:
 def event_callback(app: App, event: Json, event_id: str) -> Json:
     """What surrounds an event: docs.slack.dev/apis/events-api#event-object."""
     authorization = {
-        "enterprise_id": None, "team_id": TEAM, "user_id": app.user.id,
-        "is_bot": True, "is_enterprise_install": False,
-    }  # fmt: skip
+        "enterprise_id": None,
+        "team_id": TEAM,
+        "user_id": app.user.id,
+        "is_bot": True,
+        "is_enterprise_install": False,
+    }
     return {
-        "token": "deprecated", "team_id": TEAM, "context_team_id": TEAM,
-        "context_enterprise_id": None, "api_app_id": app.id, "event": event,
-        "type": "event_callback", "event_id": event_id,
-        "event_time": int(float(event["event_ts"])), "authorizations": [authorization],
-        "is_ext_shared_channel": False, "event_context": f"4-{event_id}",
-    }  # fmt: skip
+        "token": "deprecated",
+        "team_id": TEAM,
+        "context_team_id": TEAM,
+        "context_enterprise_id": None,
+        "api_app_id": app.id,
+        "event": event,
+        "type": "event_callback",
+        "event_id": event_id,
+        "event_time": int(float(event["event_ts"])),
+        "authorizations": [authorization],
+        "is_ext_shared_channel": False,
+        "event_context": f"4-{event_id}",
+    }
 
 
 def across(workspace: Workspace, body: Json) -> Json:
@@ -119,18 +151,24 @@ def across(workspace: Workspace, body: Json) -> Json:
 
 def _actor(app: App, user: User) -> Json:
     return {
-        "api_app_id": app.id, "token": "deprecated", "enterprise": None,
-        "is_enterprise_install": False, "team": {"id": TEAM, "domain": "goodbot"},
+        "api_app_id": app.id,
+        "token": "deprecated",
+        "enterprise": None,
+        "is_enterprise_install": False,
+        "team": {"id": TEAM, "domain": "goodbot"},
         "user": {"id": user.id, "username": user.name, "name": user.name, "team_id": user.team},
-    }  # fmt: skip
+    }
 
 
 def block_actions(app: App, user: User, action: Json, where: Json) -> Json:
     """Somebody pressed something; `where` has container, channel and message, or the view."""
     return {
-        "type": "block_actions", **_actor(app, user), **where, "actions": [action],
+        "type": "block_actions",
+        **_actor(app, user),
+        **where,
+        "actions": [action],
         "state": where.get("state", {"values": {}}),
-    }  # fmt: skip
+    }
 
 
 def message_action(app: App, user: User, callback_id: str, where: Json) -> Json:
@@ -152,10 +190,17 @@ def view_event(kind: str, app: App, user: User, view: Json, trigger_id: str) -> 
 def slash_command(app: App, user: User, command: str, text: str, where: Json) -> Json:
     """Somebody typed `/command text`; all values are strings, as in the form that HTTP gets."""
     return {
-        "token": "deprecated", "team_id": user.team, "team_domain": "goodbot", "user_id": user.id,
-        "user_name": user.name, "command": command, "text": text, "api_app_id": app.id,
-        "is_enterprise_install": "false", **where,
-    }  # fmt: skip
+        "token": "deprecated",
+        "team_id": user.team,
+        "team_domain": "goodbot",
+        "user_id": user.id,
+        "user_name": user.name,
+        "command": command,
+        "text": text,
+        "api_app_id": app.id,
+        "is_enterprise_install": "false",
+        **where,
+    }
 
 
 def own(app: App, message: Message) -> bool:

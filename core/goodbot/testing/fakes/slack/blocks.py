@@ -15,9 +15,22 @@ from goodbot.testing.fakes.slack.errors import SlackError
 
 Json = dict[str, Any]
 IN_MESSAGES = {
-    "actions", "context", "context_actions", "divider", "file", "header", "image", "input",
-    "markdown", "plan", "rich_text", "section", "table", "task_card", "video",
-}  # fmt: skip
+    "actions",
+    "context",
+    "context_actions",
+    "divider",
+    "file",
+    "header",
+    "image",
+    "input",
+    "markdown",
+    "plan",
+    "rich_text",
+    "section",
+    "table",
+    "task_card",
+    "video",
+}
 IN_VIEWS = IN_MESSAGES - {"context_actions", "file", "markdown", "plan", "task_card"}
 _MOST_ELEMENTS = {"actions": 25, "context": 10, "context_actions": 5}
 _LONGEST = {"action_id": 255, "value": 2000, "accessibility_label": 75, "url": 3000}
@@ -36,9 +49,7 @@ class Element:
 
 def with_block_ids(blocks: Sequence[Json], mint: Callable[[str], str]) -> list[Json]:
     """A copy in which every block has an id, as Slack gives one to those without."""
-    return [
-        {**copy.deepcopy(block), "block_id": block.get("block_id") or mint("b")} for block in blocks
-    ]
+    return [{**copy.deepcopy(block), "block_id": block.get("block_id") or mint("b")} for block in blocks]
 
 
 def rich_text(text: str) -> list[Json]:
@@ -67,9 +78,12 @@ def _pressable(block_id: str, spec: Json) -> Iterator[Element]:
         return
     for face in faces:
         yield Element(
-            block_id=block_id, action_id=spec["action_id"], value=face.get("value", ""),
-            label=face["text"]["text"], spec={**spec, "text": face["text"]},
-        )  # fmt: skip
+            block_id=block_id,
+            action_id=spec["action_id"],
+            value=face.get("value", ""),
+            label=face["text"]["text"],
+            spec={**spec, "text": face["text"]},
+        )
 
 
 def shown(text: str, blocks: Sequence[Json]) -> str:
@@ -81,9 +95,7 @@ def shown(text: str, blocks: Sequence[Json]) -> str:
 def _words(block: Json) -> str:
     match block["type"]:
         case "section" | "header":
-            texts = (
-                [block["text"], *block.get("fields", ())] if "text" in block else block["fields"]
-            )
+            texts = [block["text"], *block.get("fields", ())] if "text" in block else block["fields"]
             return "\n".join(_read(text) for text in texts)
         case "markdown":
             return str(block["text"])

@@ -20,10 +20,15 @@ _LONGEST_METADATA = 3000
 def auth_test(slack: Context, arguments: Json) -> Json:
     user = slack.app.user
     return {
-        "url": "https://goodbot.slack.com/", "team": "Good Bots", "team_id": TEAM,
-        "user": user.name, "user_id": user.id, "bot_id": user.bot_id, "app_id": user.app_id,
+        "url": "https://goodbot.slack.com/",
+        "team": "Good Bots",
+        "team_id": TEAM,
+        "user": user.name,
+        "user_id": user.id,
+        "bot_id": user.bot_id,
+        "app_id": user.app_id,
         "is_enterprise_install": False,
-    }  # fmt: skip
+    }
 
 
 @method("apps.connections.open", "connections:write", app_token=True)
@@ -69,24 +74,19 @@ def views_publish(slack: Context, arguments: Json) -> Json:
     return {"view": described(slack.app, view)}
 
 
-@method("assistant.threads.setStatus", "assistant:write", "chat:write",
-        required=("channel_id", "thread_ts"))  # fmt: skip
+@method("assistant.threads.setStatus", "assistant:write", "chat:write", required=("channel_id", "thread_ts"))
 def threads_set_status(slack: Context, arguments: Json) -> Json:
     _set_status(slack, arguments, str(arguments.get("status") or ""))
     return {}
 
 
-@method(
-    "assistant.threads.setTitle", "assistant:write", required=("channel_id", "thread_ts", "title")
-)
+@method("assistant.threads.setTitle", "assistant:write", required=("channel_id", "thread_ts", "title"))
 def threads_set_title(slack: Context, arguments: Json) -> Json:
     slack.workspace.message(arguments["channel_id"], arguments["thread_ts"])
     return {}
 
 
-@method(
-    "assistant.threads.setSuggestedPrompts", "assistant:write", required=("channel_id", "prompts")
-)
+@method("assistant.threads.setSuggestedPrompts", "assistant:write", required=("channel_id", "prompts"))
 def threads_set_suggested_prompts(slack: Context, arguments: Json) -> Json:
     slack.workspace.channel(arguments["channel_id"])
     return {}
@@ -146,11 +146,26 @@ def _view(slack: Context, user: str, body: Json, kind: str) -> View:
 def described(app: App, view: View) -> Json:
     """A view as Slack's answers and interactions show it."""
     defaults: Json = {
-        "private_metadata": "", "callback_id": "", "external_id": "", "state": {"values": {}},
-        "previous_view_id": None, "clear_on_close": False, "notify_on_close": False,
-        "close": None, "submit": None,
-    }  # fmt: skip
-    return defaults | view.body | {
-        "id": view.id, "team_id": TEAM, "hash": view.hash, "root_view_id": view.id,
-        "app_id": app.id, "bot_id": app.user.bot_id, "app_installed_team_id": TEAM,
-    }  # fmt: skip
+        "private_metadata": "",
+        "callback_id": "",
+        "external_id": "",
+        "state": {"values": {}},
+        "previous_view_id": None,
+        "clear_on_close": False,
+        "notify_on_close": False,
+        "close": None,
+        "submit": None,
+    }
+    return (
+        defaults
+        | view.body
+        | {
+            "id": view.id,
+            "team_id": TEAM,
+            "hash": view.hash,
+            "root_view_id": view.id,
+            "app_id": app.id,
+            "bot_id": app.user.bot_id,
+            "app_installed_team_id": TEAM,
+        }
+    )

@@ -22,9 +22,13 @@ def post_message(slack: Context, arguments: Json) -> Json:
     text, blocks = content(arguments)
     thread = _thread(slack, channel, arguments)
     message = slack.workspace.post(
-        channel.id, slack.app.user.id, text,
-        blocks=blocks, thread_ts=thread, metadata=arguments.get("metadata"),
-    )  # fmt: skip
+        channel.id,
+        slack.app.user.id,
+        text,
+        blocks=blocks,
+        thread_ts=thread,
+        metadata=arguments.get("metadata"),
+    )
     slack.workspace.statuses.pop((channel.id, thread), None)
     return {"channel": channel.id, "ts": message.ts, "message": slack.workspace.shape(message)}
 
@@ -40,9 +44,11 @@ def update(slack: Context, arguments: Json) -> Json:
         blocks += [block for block in message.blocks if block["block_id"] != _AUTOMATIC]
     slack.workspace.edit(message, text, blocks)
     return {
-        "channel": message.channel, "ts": message.ts, "text": message.text,
+        "channel": message.channel,
+        "ts": message.ts,
+        "text": message.text,
         "message": slack.workspace.shape(message),
-    }  # fmt: skip
+    }
 
 
 @method("chat.delete", "chat:write", required=("channel", "ts"))
@@ -59,9 +65,13 @@ def post_ephemeral(slack: Context, arguments: Json) -> Json:
         raise SlackError("user_not_in_channel")
     text, blocks = content(arguments)
     message = slack.workspace.whisper(
-        channel.id, slack.app.user.id, arguments["user"], text,
-        blocks=blocks, thread_ts=_thread(slack, channel, arguments),
-    )  # fmt: skip
+        channel.id,
+        slack.app.user.id,
+        arguments["user"],
+        text,
+        blocks=blocks,
+        thread_ts=_thread(slack, channel, arguments),
+    )
     return {"message_ts": message.ts}
 
 
@@ -104,9 +114,7 @@ def stop_stream(slack: Context, arguments: Json) -> Json:
     message.metadata = arguments.get("metadata") or message.metadata
     slack.workspace.edit(message, message.text, [*message.blocks, *blocks, *added])
     message.edited_ts = ""
-    return {
-        "channel": message.channel, "ts": message.ts, "message": slack.workspace.shape(message),
-    }  # fmt: skip
+    return {"channel": message.channel, "ts": message.ts, "message": slack.workspace.shape(message)}
 
 
 def content(arguments: Json) -> tuple[str, list[Json]]:

@@ -65,9 +65,7 @@ def conversations_replies(slack: Context, arguments: Json) -> Json:
 @method("reactions.get", "reactions:read", required=("channel", "timestamp"))
 def reactions_get(slack: Context, arguments: Json) -> Json:
     message = _reacted(slack, arguments)
-    return {
-        "type": "message", "channel": message.channel, "message": slack.workspace.shape(message),
-    }  # fmt: skip
+    return {"type": "message", "channel": message.channel, "message": slack.workspace.shape(message)}
 
 
 @method("reactions.add", "reactions:write", required=("channel", "timestamp", "name"))
@@ -88,10 +86,16 @@ def users_info(slack: Context, arguments: Json) -> Json:
     profile = {"display_name": user.name, "real_name": user.name.title()}
     return {
         "user": {
-            "id": user.id, "team_id": user.team, "name": user.name, "real_name": user.name.title(),
-            "is_bot": bool(user.bot_id), "deleted": False, "profile": profile, "tz": "Europe/Berlin",
+            "id": user.id,
+            "team_id": user.team,
+            "name": user.name,
+            "real_name": user.name.title(),
+            "is_bot": bool(user.bot_id),
+            "deleted": False,
+            "profile": profile,
+            "tz": "Europe/Berlin",
         }
-    }  # fmt: skip
+    }
 
 
 @method("bots.info", "users:read", required=("bot",))
@@ -149,10 +153,7 @@ def _page(slack: Context, found: list[Message], arguments: Json, always: str = "
     start, limit = int(arguments.get("cursor") or 0), int(arguments.get("limit") or 100)
     oldest, latest = float(arguments.get("oldest") or 0), float(arguments.get("latest") or "inf")
     ends = (oldest, latest) if arguments.get("inclusive") else ()
-    kept = [
-        m for m in found
-        if oldest < float(m.ts) < latest or float(m.ts) in ends or m.ts == always
-    ]  # fmt: skip
+    kept = [m for m in found if oldest < float(m.ts) < latest or float(m.ts) in ends or m.ts == always]
     more = start + limit < len(kept)
     return {
         "messages": [slack.workspace.shape(m) for m in kept[start : start + limit]],
@@ -164,10 +165,15 @@ def _page(slack: Context, found: list[Message], arguments: Json, always: str = "
 def _described(slack: Context, channel: Channel) -> Json:
     bot = slack.app.user.id
     described: Json = {
-        "id": channel.id, "is_channel": channel.kind == "channel", "is_im": channel.kind == "im",
-        "is_mpim": channel.kind == "mpim", "is_group": channel.kind == "group",
-        "is_private": channel.kind != "channel", "is_archived": False, "context_team_id": TEAM,
-    }  # fmt: skip
+        "id": channel.id,
+        "is_channel": channel.kind == "channel",
+        "is_im": channel.kind == "im",
+        "is_mpim": channel.kind == "mpim",
+        "is_group": channel.kind == "group",
+        "is_private": channel.kind != "channel",
+        "is_archived": False,
+        "context_team_id": TEAM,
+    }
     if channel.kind == "im":
         return described | {"user": next(iter(channel.members - {bot}), bot), "is_open": True}
     return described | {"name": channel.name, "is_member": bot in channel.members}

@@ -57,9 +57,15 @@ class People:
     # -- messages and reactions
 
     def say(
-        self, name: str, text: str, channel: str = "", *, mention: bool = False, thread: str = "",
+        self,
+        name: str,
+        text: str,
+        channel: str = "",
+        *,
+        mention: bool = False,
+        thread: str = "",
         files: Sequence[Json] = (),
-    ) -> Message:  # fmt: skip
+    ) -> Message:
         """Write, by default to the app in private; `mention` puts the app's name in front."""
         place = self._workspace.channel(channel) if channel else self.direct(name)
         place.members.add(self.id(name))
@@ -67,9 +73,8 @@ class People:
         if mention:
             words = f"<@{self._app.user.id}> {words}"
         return self._workspace.post(
-            place.id, self.id(name), words,
-            blocks=rich_text(text), thread_ts=thread, files=list(files),
-        )  # fmt: skip
+            place.id, self.id(name), words, blocks=rich_text(text), thread_ts=thread, files=list(files)
+        )
 
     def edit(self, name: str, message: Message, text: str) -> None:
         assert message.user == self.id(name)
@@ -97,15 +102,18 @@ class People:
         """Press with any element, also one that the message has not: clients can be made to."""
         channel = self._workspace.channel(message.channel)
         container: Json = {
-            "type": "message", "message_ts": message.ts, "channel_id": channel.id,
+            "type": "message",
+            "message_ts": message.ts,
+            "channel_id": channel.id,
             "is_ephemeral": bool(message.to),
-        }  # fmt: skip
+        }
         if message.thread_ts:
             container["thread_ts"] = message.thread_ts
         where: Json = {
-            "container": container, "channel": _named(channel),
+            "container": container,
+            "channel": _named(channel),
             "response_url": self._response_url(message, name),
-        }  # fmt: skip
+        }
         if not message.to:
             where["message"] = self._workspace.shape(message)
         return self._act(name, element, where)
@@ -113,19 +121,19 @@ class People:
     def press_in_view(self, name: str, view: View, choose: Callable[[Element], bool]) -> Delivery:
         """Press a button of a modal or of the home tab."""
         element = next(e for e in elements(view.body["blocks"]) if choose(e))
-        where: Json = {
-            "container": {"type": "view", "view_id": view.id},
-            "view": described(self._app, view),
-        }
+        where: Json = {"container": {"type": "view", "view_id": view.id}, "view": described(self._app, view)}
         return self._act(name, element, where)
 
     def _act(self, name: str, element: Element, where: Json) -> Delivery:
         user = self._workspace.user(self.id(name))
         action: Json = {
-            "type": element.spec["type"], "action_id": element.action_id,
-            "block_id": element.block_id, "value": element.value, "text": element.spec["text"],
+            "type": element.spec["type"],
+            "action_id": element.action_id,
+            "block_id": element.block_id,
+            "value": element.value,
+            "text": element.spec["text"],
             "action_ts": self._workspace.ts(),
-        }  # fmt: skip
+        }
         where = {**where, "trigger_id": self._trigger(user.id)}
         return self._put("interactive", slack_app.block_actions(self._app, user, action, where))
 
@@ -133,11 +141,13 @@ class People:
         """Choose a message shortcut from the menu of a message."""
         user = self._workspace.user(self.id(name))
         where: Json = {
-            "trigger_id": self._trigger(user.id), "message_ts": message.ts,
-            "action_ts": self._workspace.ts(), "message": self._workspace.shape(message),
+            "trigger_id": self._trigger(user.id),
+            "message_ts": message.ts,
+            "action_ts": self._workspace.ts(),
+            "message": self._workspace.shape(message),
             "channel": _named(self._workspace.channel(message.channel)),
             "response_url": self._response_url(None, name, message.channel),
-        }  # fmt: skip
+        }
         payload = slack_app.message_action(self._app, user, callback_id, where)
         return self._put("interactive", payload)
 
@@ -148,10 +158,11 @@ class People:
         user = self._workspace.user(self.id(name))
         place = self._workspace.channel(channel) if channel else self.direct(name)
         where: Json = {
-            "channel_id": place.id, "channel_name": _named(place)["name"],
+            "channel_id": place.id,
+            "channel_name": _named(place)["name"],
             "trigger_id": self._trigger(user.id),
             "response_url": self._response_url(None, name, place.id),
-        }  # fmt: skip
+        }
         payload = slack_app.slash_command(self._app, user, command, text, where)
         return self._put("slash_commands", payload)
 
@@ -161,9 +172,12 @@ class People:
         """Look at the app's home tab, or at its messages."""
         user = self.id(name)
         event: Json = {
-            "type": "app_home_opened", "user": user, "channel": self.direct(name).id, "tab": tab,
+            "type": "app_home_opened",
+            "user": user,
+            "channel": self.direct(name).id,
+            "tab": tab,
             "event_ts": self._workspace.ts(),
-        }  # fmt: skip
+        }
         if user in self._workspace.homes and tab == "home":
             event["view"] = described(self._app, self._workspace.homes[user])
         self._workspace.listener(event)
@@ -198,8 +212,7 @@ class People:
         user = self._workspace.user(self.id(name))
         shape = described(self._app, view) | more
         return self._put(
-            "interactive",
-            slack_app.view_event(kind, self._app, user, shape, self._trigger(user.id)),
+            "interactive", slack_app.view_event(kind, self._app, user, shape, self._trigger(user.id))
         )
 
     # -- what an interaction gives the app for a while
@@ -224,9 +237,7 @@ class People:
     def _response_url(self, message: Message | None, name: str, channel: str = "") -> str:
         token = uuid.uuid4().hex
         place = message.channel if message else channel
-        self._responses[token] = (
-            message, self.id(name), place, self._workspace.clock.now(), _RESPONSES
-        )  # fmt: skip
+        self._responses[token] = (message, self.id(name), place, self._workspace.clock.now(), _RESPONSES)
         return f"{self.url}/response/{token}"
 
     def respond(self, token: str, body: Json) -> None:
@@ -256,9 +267,7 @@ class People:
 
     def whisper(self, user: str, channel: str, text: str, blocks: Sequence[Json] = ()) -> None:
         """Show one person something where they are."""
-        message = self._workspace.whisper(
-            channel, self._app.user.id, user, text, blocks=list(blocks)
-        )
+        message = self._workspace.whisper(channel, self._app.user.id, user, text, blocks=list(blocks))
         self.told.setdefault(user, []).append(unescape(message.text))
 
 

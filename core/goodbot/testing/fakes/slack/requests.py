@@ -35,10 +35,7 @@ class Requests:
         extra: dict[str, str] = {}
         if delivery.attempts > 1:
             reason = delivery.reason or "http_timeout"
-            extra = {
-                "X-Slack-Retry-Num": str(delivery.attempts - 1),
-                "X-Slack-Retry-Reason": reason,
-            }
+            extra = {"X-Slack-Retry-Num": str(delivery.attempts - 1), "X-Slack-Retry-Reason": reason}
         try:
             status, headers, text = await self.post(body, kind, extra)
         except (aiohttp.ClientError, OSError):
@@ -66,16 +63,16 @@ class Requests:
         async with (
             aiohttp.ClientSession() as http,
             http.post(
-                self._app.request_url, data=body, allow_redirects=False,
+                self._app.request_url,
+                data=body,
+                allow_redirects=False,
                 headers={**agent, **signed, **(extra or {})},
             ) as answer,
-        ):  # fmt: skip
+        ):
             self.statuses.append(answer.status)
             return answer.status, dict(answer.headers), await answer.text()
 
-    async def verify(
-        self, challenge: str = "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P"
-    ) -> bool:
+    async def verify(self, challenge: str = "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P") -> bool:
         """The `url_verification` handshake when a request URL is entered."""
         body = {"token": "deprecated", "challenge": challenge, "type": "url_verification"}
         status, _, text = await self.post(json.dumps(body).encode())

@@ -11,12 +11,7 @@ from aiohttp import web
 
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.testing.fakes.dated import dated
-from goodbot.testing.fakes.slack import (
-    api,
-    methods_app,
-    methods_chat,
-    methods_conversations,
-)
+from goodbot.testing.fakes.slack import api, methods_app, methods_chat, methods_conversations
 from goodbot.testing.fakes.slack.app import App, across, event_callback, wanted
 from goodbot.testing.fakes.slack.delivery import Ack, Delivery, Kind, Outbox, Pace
 from goodbot.testing.fakes.slack.errors import SlackError
@@ -150,9 +145,11 @@ class FakeSlack:
             self.people.told.setdefault(user, []).append("the app did not respond in time")
         elif delivery.kind == "slash_commands" and delivery.answer.get("text"):
             self.people.whisper(
-                payload["user_id"], payload["channel_id"], delivery.answer["text"],
+                payload["user_id"],
+                payload["channel_id"],
+                delivery.answer["text"],
                 delivery.answer.get("blocks", ()),
-            )  # fmt: skip
+            )
         elif payload.get("type") == "view_submission":
             view = self.workspace.views.get(payload["view"]["id"])
             match delivery.answer.get("response_action"), view:
@@ -193,9 +190,12 @@ class FakeSlack:
 
     def _context(self) -> api.Context:
         return api.Context(
-            workspace=self.workspace, app=self.app, people=self.people, url=self.url,
+            workspace=self.workspace,
+            app=self.app,
+            people=self.people,
+            url=self.url,
             open_socket=self.sockets.ticket,
-        )  # fmt: skip
+        )
 
     async def _link(self, request: web.Request) -> web.StreamResponse:
         self._alive(request)

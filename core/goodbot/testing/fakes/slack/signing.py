@@ -15,10 +15,7 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
 def headers(secret: str, now: float, body: bytes) -> dict[str, str]:
     """The two headers of a request that Slack sends at `now` (seconds since the epoch)."""
     timestamp = str(int(now))
-    return {
-        "X-Slack-Request-Timestamp": timestamp,
-        "X-Slack-Signature": signature(secret, timestamp, body),
-    }
+    return {"X-Slack-Request-Timestamp": timestamp, "X-Slack-Signature": signature(secret, timestamp, body)}
 
 
 def forgeries(secret: str, now: float, body: bytes) -> dict[str, dict[str, str]]:

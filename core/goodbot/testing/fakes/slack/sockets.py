@@ -76,9 +76,11 @@ class Sockets:
             return Ack(ok=False, reason="connection_failed")
         socket = list(self._open)[next(self._turn) % len(self._open)]
         envelope: Json = {
-            "envelope_id": str(uuid.uuid4()), "type": delivery.kind, "payload": delivery.payload,
+            "envelope_id": str(uuid.uuid4()),
+            "type": delivery.kind,
+            "payload": delivery.payload,
             "accepts_response_payload": _takes_answer(delivery),
-        }  # fmt: skip
+        }
         if delivery.kind == "events_api":
             envelope["retry_attempt"] = delivery.attempts - 1
             envelope["retry_reason"] = "timeout" if delivery.attempts > 1 else ""
@@ -93,10 +95,7 @@ class Sockets:
             del self._waiting[envelope["envelope_id"]]
 
     async def disconnect(
-        self,
-        reason: Literal["warning", "refresh_requested", "link_disabled"],
-        *,
-        close: bool | None = None,
+        self, reason: Literal["warning", "refresh_requested", "link_disabled"], *, close: bool | None = None
     ) -> None:
         """Say on every socket that it ends; all but `warning` end it, unless `close` decides."""
         for socket in list(self._open):
@@ -125,9 +124,11 @@ class Sockets:
     def _hello(self) -> Json:
         about = {"host": "applink-1", "build_number": 1, "approximate_connection_time": 18060}
         return {
-            "type": "hello", "num_connections": len(self._open), "debug_info": about,
+            "type": "hello",
+            "num_connections": len(self._open),
+            "debug_info": about,
             "connection_info": {"app_id": self._app.id},
-        }  # fmt: skip
+        }
 
     def _farewell(self, reason: str) -> Json:
         return {"type": "disconnect", "reason": reason, "debug_info": {"host": "applink-1"}}

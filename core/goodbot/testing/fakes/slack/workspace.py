@@ -151,9 +151,7 @@ class Workspace:
 
     def in_channel(self, channel: str) -> list[Message]:
         """The messages of a conversation, oldest first."""
-        return sorted(
-            (m for m in self.messages.values() if m.channel == channel), key=lambda m: m.ts
-        )
+        return sorted((m for m in self.messages.values() if m.channel == channel), key=lambda m: m.ts)
 
     # -- what changes
 
@@ -202,19 +200,26 @@ class Workspace:
         item = {"type": "message", "channel": message.channel, "ts": message.ts}
         self.listener(
             {
-                "type": kind, "user": user, "reaction": emoji, "item": item,
-                "item_user": message.user, "event_ts": self.ts(),
+                "type": kind,
+                "user": user,
+                "reaction": emoji,
+                "item": item,
+                "item_user": message.user,
+                "event_ts": self.ts(),
             }
-        )  # fmt: skip
+        )
 
-    def _hidden(
-        self, subtype: str, message: Message, previous: Json, now: Json | None = None
-    ) -> Json:
+    def _hidden(self, subtype: str, message: Message, previous: Json, now: Json | None = None) -> Json:
         event: Json = {
-            "type": "message", "subtype": subtype, "hidden": True, "channel": message.channel,
-            "channel_type": self.channels[message.channel].kind, "ts": self.ts(),
-            "event_ts": self.ts(), "previous_message": previous,
-        }  # fmt: skip
+            "type": "message",
+            "subtype": subtype,
+            "hidden": True,
+            "channel": message.channel,
+            "channel_type": self.channels[message.channel].kind,
+            "ts": self.ts(),
+            "event_ts": self.ts(),
+            "previous_message": previous,
+        }
         return event | ({"message": now} if now else {})
 
     # -- how it is told
@@ -223,9 +228,13 @@ class Workspace:
         """A message as Slack's Web API and its interactions show it."""
         author = self.users[message.user]
         shape: Json = {
-            "type": "message", "user": message.user, "team": author.team, "ts": message.ts,
-            "text": message.text, "blocks": message.blocks,
-        }  # fmt: skip
+            "type": "message",
+            "user": message.user,
+            "team": author.team,
+            "ts": message.ts,
+            "text": message.text,
+            "blocks": message.blocks,
+        }
         if author.bot_id:
             shape |= {"bot_id": author.bot_id, "app_id": author.app_id}
         else:
@@ -265,10 +274,24 @@ def file(name: str) -> Json:
     ending = name.rpartition(".")[2]
     address = f"https://files.slack.example/{name}"
     return {
-        "id": "F00000001", "created": 1_800_000_000, "name": name, "title": name,
-        "mimetype": kind, "filetype": ending, "pretty_type": ending.upper(), "size": 2048,
-        "mode": "hosted", "editable": False, "username": "", "external_type": "",
-        "is_external": False, "is_public": False, "public_url_shared": False,
-        "display_as_bot": False, "permalink": address, "url_private": address,
-        "channels": [], "groups": [],
-    }  # fmt: skip
+        "id": "F00000001",
+        "created": 1_800_000_000,
+        "name": name,
+        "title": name,
+        "mimetype": kind,
+        "filetype": ending,
+        "pretty_type": ending.upper(),
+        "size": 2048,
+        "mode": "hosted",
+        "editable": False,
+        "username": "",
+        "external_type": "",
+        "is_external": False,
+        "is_public": False,
+        "public_url_shared": False,
+        "display_as_bot": False,
+        "permalink": address,
+        "url_private": address,
+        "channels": [],
+        "groups": [],
+    }

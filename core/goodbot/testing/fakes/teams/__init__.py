@@ -30,6 +30,19 @@ from goodbot.testing.fakes.teams.server import APP_ID, PASSWORD, FakeTeams
 from goodbot.testing.fakes.teams.tenant import Account, Conversation, Message, Tenant
 
 __all__ = [
-    "APP_ID", "PASSWORD", "Account", "Conversation", "Delivery", "Dialog", "FakeTeams", "Identity",
-    "Message", "Outbox", "Pace", "Person", "TeamsError", "Tenant", "forgeries",
-]  # fmt: skip
+    "APP_ID",
+    "PASSWORD",
+    "Account",
+    "Conversation",
+    "Delivery",
+    "Dialog",
+    "FakeTeams",
+    "Identity",
+    "Message",
+    "Outbox",
+    "Pace",
+    "Person",
+    "TeamsError",
+    "Tenant",
+    "forgeries",
+]

@@ -6,17 +6,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 Json = dict[str, Any]
-_NESTED = (
-    "body",
-    "items",
-    "columns",
-    "actions",
-    "inlines",
-    "card",
-    "rows",
-    "cells",
-    "inlineAction",
-)
+_NESTED = ("body", "items", "columns", "actions", "inlines", "card", "rows", "cells", "inlineAction")
 
 
 def elements(node: Any) -> Iterator[Json]:
@@ -52,8 +42,6 @@ def filled(card: Json, given: Json) -> Json:
     """What the inputs of a card come to when somebody fills in some; each has a value then."""
     found = {field["id"]: field.get("value", "") for field in inputs(card)}
     assert given.keys() <= found.keys(), f"the card has the inputs {sorted(found)}"
-    missing = [
-        f["id"] for f in inputs(card) if f.get("isRequired") and not {**found, **given}[f["id"]]
-    ]
+    missing = [f["id"] for f in inputs(card) if f.get("isRequired") and not {**found, **given}[f["id"]]]
     assert not missing, f"Teams sends no card whose {missing} are empty"
     return found | given

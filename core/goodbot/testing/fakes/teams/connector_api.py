@@ -84,9 +84,7 @@ class ConnectorApi:
         message.activity, message.edited = body, True
         return 200, {"id": message.id}
 
-    def delete(
-        self, conversation: str, activity: str, *, targeted: bool = False
-    ) -> tuple[int, Json]:
+    def delete(self, conversation: str, activity: str, *, targeted: bool = False) -> tuple[int, Json]:
         """Take back a message of the bot's own."""
         message = self._own(conversation, activity, targeted=targeted)
         del self._tenant.messages[message.conversation.id, message.id]

@@ -27,18 +27,18 @@ class Faults:
     def rate_limit(self, operation: str = "*", *, seconds: int = 1, times: int = 1) -> None:
         """429 with `Retry-After`."""
         error = TeamsError(
-            429, "Throttled", "API calls quota exceeded! maximum admitted 8 per 2 Seconds.",
+            429,
+            "Throttled",
+            "API calls quota exceeded! maximum admitted 8 per 2 Seconds.",
             Retry_After=str(seconds),
-        )  # fmt: skip
+        )
         self._next[operation] += [error] * times
 
     def break_down(self, operation: str = "*", *, status: int = 502, times: int = 1) -> None:
         """412, 502 or 504, as Teams asks bots to try again after."""
         self._next[operation] += [TeamsError(status, *_MESSAGES[status])] * times
 
-    def refuse(
-        self, operation: str, status: int, code: str, message: str = "", *, times: int = 1
-    ) -> None:
+    def refuse(self, operation: str, status: int, code: str, message: str = "", *, times: int = 1) -> None:
         """Any other refusal, for example 403 `ContentStreamNotAllowed`."""
         self._next[operation] += [TeamsError(status, code, message or code)] * times
 

@@ -53,10 +53,12 @@ class Identity:
     def metadata(self, url: str) -> Json:
         """The OpenID document that leads to the keys."""
         return {
-            "issuer": ISSUER, "authorization_endpoint": "https://invalid.botframework.com",
-            "jwks_uri": f"{url}/openid/keys", "id_token_signing_alg_values_supported": ["RS256"],
+            "issuer": ISSUER,
+            "authorization_endpoint": "https://invalid.botframework.com",
+            "jwks_uri": f"{url}/openid/keys",
+            "id_token_signing_alg_values_supported": ["RS256"],
             "token_endpoint_auth_methods_supported": ["private_key_jwt"],
-        }  # fmt: skip
+        }
 
     def keys(self) -> Json:
         """The public keys, each with the channels that it speaks for."""
@@ -65,10 +67,16 @@ class Identity:
         jwk.pop("key_ops", None)
         return {
             "keys": [
-                jwk | {"use": "sig", "kid": self.kid, "x5t": self.kid, "alg": "RS256",
-                       "endorsements": self.endorsements}
+                jwk
+                | {
+                    "use": "sig",
+                    "kid": self.kid,
+                    "x5t": self.kid,
+                    "alg": "RS256",
+                    "endorsements": self.endorsements,
+                }
             ]
-        }  # fmt: skip
+        }
 
     def rotate(self) -> None:
         """From now on another key signs; the old one is gone."""
@@ -79,9 +87,13 @@ class Identity:
         """What a good token says. Who checks it asks the machine's clock, so this does too."""
         now = int(SystemClock().now())
         return {
-            "serviceurl": service_url, "nbf": now - 60, "exp": now + _HOUR, "iss": ISSUER,
-            "aud": self.app_id, **other,
-        }  # fmt: skip
+            "serviceurl": service_url,
+            "nbf": now - 60,
+            "exp": now + _HOUR,
+            "iss": ISSUER,
+            "aud": self.app_id,
+            **other,
+        }
 
     def sign(self, claims: Json, *, key: str = "", **headers: Any) -> str:
         """The Authorization header with these claims; by default signed with the newest key."""
@@ -149,12 +161,14 @@ def forgeries(identity: Identity, service_url: str) -> dict[str, str]:
         "two tokens": lambda: f"{good} {good}",
         "another issuer": lambda: claims(iss="https://sts.windows.net/f8cdef31/"),
         "the emulator's issuer": lambda: claims(
-            iss="https://sts.windows.net/d6d49420-f39b-4df7-a1dc-d59a935871db/", ver="1.0",
+            iss="https://sts.windows.net/d6d49420-f39b-4df7-a1dc-d59a935871db/",
+            ver="1.0",
             appid=identity.app_id,
         ),
         "a skill's token": lambda: claims(
             iss="https://login.microsoftonline.com/d6d49420-f39b-4df7-a1dc-d59a935871db/v2.0",
-            ver="2.0", azp="0d5e5f0e-0000-4000-8000-00000000000a",
+            ver="2.0",
+            azp="0d5e5f0e-0000-4000-8000-00000000000a",
         ),
         "no issuer": lambda: without("iss"),
         "another audience": lambda: claims(aud="0d5e5f0e-0000-4000-8000-00000000000b"),
@@ -167,16 +181,17 @@ def forgeries(identity: Identity, service_url: str) -> dict[str, str]:
         "no service": lambda: without("serviceurl"),
         "an unknown key": lambda: identity.sign(identity.claims(service_url), kid="key-0"),
         "no key": lambda: identity.sign(identity.claims(service_url), kid=""),
-        "another key of the same name": lambda: identity.sign(
-            identity.claims(service_url), key="forged"
-        ),
+        "another key of the same name": lambda: identity.sign(identity.claims(service_url), key="forged"),
         "no signature": lambda: f"Bearer {head}.{body}.",
         "another body": lambda: f"Bearer {head}.{body[:-4]}AAAA.{sign}",
-        "no algorithm": lambda: "Bearer " + jwt.encode(
-            identity.claims(service_url), "", "none", {"kid": identity.kid}
+        "no algorithm": lambda: (
+            "Bearer " + jwt.encode(identity.claims(service_url), "", "none", {"kid": identity.kid})
         ),
-        "a shared secret": lambda: "Bearer " + jwt.encode(
-            identity.claims(service_url), identity.app_id.ljust(32), "HS256", {"kid": identity.kid}
+        "a shared secret": lambda: (
+            "Bearer "
+            + jwt.encode(
+                identity.claims(service_url), identity.app_id.ljust(32), "HS256", {"kid": identity.kid}
+            )
         ),
-    }  # fmt: skip
+    }
     return {name: make() for name, make in made.items()}

@@ -71,15 +71,23 @@ class Person:
     # -- messages and reactions
 
     def says(
-        self, text: str, place: Conversation | None = None, *, mention: bool = False,
-        thread: str = "", quote: Message | None = None, files: Sequence[str] = (),
-    ) -> Message:  # fmt: skip
+        self,
+        text: str,
+        place: Conversation | None = None,
+        *,
+        mention: bool = False,
+        thread: str = "",
+        quote: Message | None = None,
+        files: Sequence[str] = (),
+    ) -> Message:
         """Write, by default to the bot in private."""
         where = place or self.chat
         content = activities.written(
-            text, mentioned=self._bot if mention else None, quoted=quote,
+            text,
+            mentioned=self._bot if mention else None,
+            quoted=quote,
             files=[activities.file(name) for name in files],
-        )  # fmt: skip
+        )
         message = self.world.tenant.post(where, self.account, content, thread=thread)
         if where.kind == "personal" or mention or self.world.hears_all:
             self._tell(activities.message(self.world.tenant, self._url, message))
@@ -103,10 +111,9 @@ class Person:
         if message.author is self._bot:  # of others' messages a bot hears nothing
             self._tell(
                 activities.reaction(
-                    self.world.tenant, self._url, message, self.account,
-                    added=added, removed=instead_of,
+                    self.world.tenant, self._url, message, self.account, added=added, removed=instead_of
                 )
-            )  # fmt: skip
+            )
 
     def unreacts(self, message: Message, *removed: str) -> None:
         """Take reactions away."""
@@ -130,9 +137,7 @@ class Person:
         values = cards.filled(card, given or {})
         data = sub(action, "data")
         if action["type"] == "Action.Execute":
-            execute = {
-                "type": "Action.Execute", "verb": action.get("verb", ""), "data": data | values,
-            }  # fmt: skip
+            execute = {"type": "Action.Execute", "verb": action.get("verb", ""), "data": data | values}
             value: Json = {"action": execute, "trigger": "manual"}
             self.invokes(message, "adaptiveCard/action", value)
         elif sub(data, "msteams").get("type") == "task/fetch":
@@ -152,9 +157,7 @@ class Person:
 
     def invokes(self, message: Message, name: str, value: Json, *, reaction: str = "") -> Delivery:
         """Any invoke: clients can be made to send what they like."""
-        activity = activities.invoke(
-            self.world.tenant, self._url, message, self.account, name, value
-        )
+        activity = activities.invoke(self.world.tenant, self._url, message, self.account, name, value)
         delivery = self.world.put(activity)
         self.world.spawn(self._answered(delivery, message, reaction))
         return delivery
@@ -174,9 +177,7 @@ class Person:
 
     def _feedback(self, message: Message, reaction: str, said: Json) -> None:
         value = {"reaction": reaction, "feedback": json.dumps(said, ensure_ascii=False)}
-        self.invokes(
-            message, "message/submitAction", {"actionName": "feedback", "actionValue": value}
-        )
+        self.invokes(message, "message/submitAction", {"actionName": "feedback", "actionValue": value})
 
     async def _answered(self, delivery: Delivery, message: Message, reaction: str) -> None:
         """What the bot's answer to an invoke shows this person."""
@@ -198,10 +199,12 @@ class Person:
                 info = sub(task, "value")
                 self.dialogs.append(
                     Dialog(
-                        title=info.get("title", ""), card=info["card"]["content"], about=message,
+                        title=info.get("title", ""),
+                        card=info["card"]["content"],
+                        about=message,
                         reaction=reaction,
                     )
-                )  # fmt: skip
+                )
 
 
 _THEME = {"theme": "default"}

@@ -50,9 +50,8 @@ class FakeTeams:
         self.faults = Faults()
         self.outbox = Outbox(self.clock, pace or Pace(), self._attempt)
         self.world = World(
-            tenant=self.tenant, put=self._put, spawn=self._spawn,
-            service_url=lambda: self.service_url,
-        )  # fmt: skip
+            tenant=self.tenant, put=self._put, spawn=self._spawn, service_url=lambda: self.service_url
+        )
         self.endpoint = ""
         """Where the bot listens; nobody does while it is empty."""
         self.anonymous = False
@@ -95,19 +94,21 @@ class FakeTeams:
         dated(application, self.clock)
         conversations = "/emea/v3/conversations"
         one = f"{conversations}/{{conversation}}"
-        application.add_routes([
-            web.get("/openid/.well-known/openidconfiguration", self._openid),
-            web.get("/openid/keys", self._openid_keys),
-            web.post("/{tenant}/oauth2/v2.0/token", self._token),
-            web.post(conversations, self._call("create")),
-            web.post(f"{one}/activities", self._call("send")),
-            web.post(f"{one}/activities/{{activity}}", self._call("reply")),
-            web.put(f"{one}/activities/{{activity}}", self._call("update")),
-            web.delete(f"{one}/activities/{{activity}}", self._call("delete")),
-            web.get(f"{one}/members", self._call("members")),
-            web.get(f"{one}/members/{{id_}}", self._call("member")),
-            web.get(f"{one}/pagedmembers", self._call("paged_members")),
-        ])  # fmt: skip
+        application.add_routes(
+            [
+                web.get("/openid/.well-known/openidconfiguration", self._openid),
+                web.get("/openid/keys", self._openid_keys),
+                web.post("/{tenant}/oauth2/v2.0/token", self._token),
+                web.post(conversations, self._call("create")),
+                web.post(f"{one}/activities", self._call("send")),
+                web.post(f"{one}/activities/{{activity}}", self._call("reply")),
+                web.put(f"{one}/activities/{{activity}}", self._call("update")),
+                web.delete(f"{one}/activities/{{activity}}", self._call("delete")),
+                web.get(f"{one}/members", self._call("members")),
+                web.get(f"{one}/members/{{id_}}", self._call("member")),
+                web.get(f"{one}/pagedmembers", self._call("paged_members")),
+            ]
+        )
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)
@@ -204,9 +205,7 @@ class FakeTeams:
             answer: Json = json.loads(text) if text.startswith("{") else {}
             return Ack(ok=True, payload=answer)
         # What the bot calls wrong is not tried again.
-        return Ack(
-            ok=False, reason=f"http {status}", no_retry=400 <= status < 500 and status != 429
-        )
+        return Ack(ok=False, reason=f"http {status}", no_retry=400 <= status < 500 and status != 429)
 
     def _call(self, operation: str) -> Callable[[web.Request], Coroutine[Any, Any, web.Response]]:
         run = getattr(self.api, operation)
@@ -228,9 +227,7 @@ class FakeTeams:
             except TeamsError as error:
                 status, answer, headers = error.status, error.body, error.headers
             self.calls.append(
-                Call(
-                    operation=operation, path=request.path, body=body, status=status, answer=answer
-                )
+                Call(operation=operation, path=request.path, body=body, status=status, answer=answer)
             )
             return web.json_response(answer, status=status, headers=headers)
 

@@ -58,9 +58,7 @@ class Streams:
         if kind not in ("informative", "streaming") or type_ != "typing":
             raise _no("BadRequest", "Only start or continue streaming type is allowed", 400)
         if not activity.get("text"):
-            raise _no(
-                "BadRequest", "Start or continue streaming activities should include text", 400
-            )
+            raise _no("BadRequest", "Start or continue streaming activities should include text", 400)
         if kind == "informative" and len(activity["text"]) > _INFORMATIVE:
             raise _no("ContentStreamNotAllowed", "Message size too large")
         if "streamSequence" not in found:
@@ -73,9 +71,7 @@ class Streams:
     def _begin(self, conversation: Conversation, activity: Json, found: Json) -> str:
         if found["streamSequence"] != 1:
             raise _no("BadRequest", "A stream begins with streamSequence 1", 400)
-        if any(
-            s.message.conversation is conversation and self._lives(s) for s in self._open.values()
-        ):
+        if any(s.message.conversation is conversation and self._lives(s) for s in self._open.values()):
             raise _no("ContentStreamNotAllowed", "Another stream is under way in this chat")
         message = self._tenant.post(conversation, self._tenant.bot, activity)
         message.stream = found["streamType"]

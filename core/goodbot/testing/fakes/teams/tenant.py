@@ -140,20 +140,14 @@ class Tenant:
         return self.messages[found.id, id_]
 
     def post(
-        self, conversation: Conversation, author: Account, activity: Json, *, thread: str = "",
-        to: str = "",
-    ) -> Message:  # fmt: skip
+        self, conversation: Conversation, author: Account, activity: Json, *, thread: str = "", to: str = ""
+    ) -> Message:
         """A new message; in a channel without a thread, the beginning of one."""
         id_ = str(self.now())
         if conversation.kind == "channel":
             thread = thread or id_
         message = Message(
-            id=id_,
-            conversation=conversation,
-            author=author,
-            activity=activity,
-            thread=thread,
-            to=to,
+            id=id_, conversation=conversation, author=author, activity=activity, thread=thread, to=to
         )
         self.messages[conversation.id, id_] = message
         return message

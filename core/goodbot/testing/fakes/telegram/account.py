@@ -16,9 +16,14 @@ from goodbot.testing.fakes.telegram.updates import UpdateQueue
 from goodbot.testing.fakes.telegram.webhook import Webhook
 
 _SERVICE = (
-    "new_chat_members", "left_chat_member", "new_chat_title", "forum_topic_created",
-    "migrate_to_chat_id", "migrate_from_chat_id", "pinned_message",
-)  # fmt: skip
+    "new_chat_members",
+    "left_chat_member",
+    "new_chat_title",
+    "forum_topic_created",
+    "migrate_to_chat_id",
+    "migrate_from_chat_id",
+    "pinned_message",
+)
 
 
 @dataclass(kw_only=True)
@@ -73,15 +78,15 @@ class Seen:
 class Account:
     """One bot."""
 
-    def __init__(
-        self, *, token: str, username: str, clock: Clock, limits: FloodLimits | None = None
-    ) -> None:
+    def __init__(self, *, token: str, username: str, clock: Clock, limits: FloodLimits | None = None) -> None:
         self.token = token
         self.clock = clock
         self.user: Json = {
-            "id": int(token.partition(":")[0]), "is_bot": True, "first_name": "Good Bot",
+            "id": int(token.partition(":")[0]),
+            "is_bot": True,
+            "first_name": "Good Bot",
             "username": username,
-        }  # fmt: skip
+        }
         self.reads_groups = False
         """Whether privacy mode is off (@BotFather, /setprivacy)."""
         self.users: dict[int, Json] = {self.id: self.user}
@@ -117,9 +122,7 @@ class Account:
             raise forbidden("bot can't initiate conversation with a user")
         if not found.private and found.members.get(self.id) not in HERE:
             gone = "kicked from" if found.members.get(self.id) == "kicked" else "not a member of"
-            raise forbidden(
-                f"bot {'was' if 'kicked' in gone else 'is'} {gone} the {found.kind} chat"
-            )
+            raise forbidden(f"bot {'was' if 'kicked' in gone else 'is'} {gone} the {found.kind} chat")
         return found
 
     def own(self, chat_id: int | str, message_id: int, what: str) -> tuple[Chat, Message]:
@@ -140,9 +143,12 @@ class Account:
     def post(self, chat: Chat, author: Json, *, thread: int = 0, **fields: Any) -> Message:
         """Put a message into a chat."""
         json: Json = {
-            "message_id": self.ids.next(chat), "date": self.seconds(), "chat": chat.json,
-            "from": author, **fields,
-        }  # fmt: skip
+            "message_id": self.ids.next(chat),
+            "date": self.seconds(),
+            "chat": chat.json,
+            "from": author,
+            **fields,
+        }
         if thread:
             json |= {"message_thread_id": thread, "is_topic_message": True}
         message = Message(json=json)

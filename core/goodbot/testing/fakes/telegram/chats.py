@@ -10,10 +10,17 @@ from goodbot.testing.fakes.telegram.errors import Json, bad_request
 PRIVATE, GROUP, SUPERGROUP = "private", "group", "supergroup"
 HERE = ("creator", "administrator", "member")
 _RIGHTS = (
-    "can_manage_chat", "can_delete_messages", "can_manage_video_chats", "can_restrict_members",
-    "can_promote_members", "can_change_info", "can_invite_users", "can_post_stories",
-    "can_edit_stories", "can_delete_stories",
-)  # fmt: skip
+    "can_manage_chat",
+    "can_delete_messages",
+    "can_manage_video_chats",
+    "can_restrict_members",
+    "can_promote_members",
+    "can_change_info",
+    "can_invite_users",
+    "can_post_stories",
+    "can_edit_stories",
+    "can_delete_stories",
+)
 
 
 @dataclass(kw_only=True)

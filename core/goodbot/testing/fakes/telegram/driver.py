@@ -29,9 +29,13 @@ class TelegramDriver:
     rooms = frozenset({ChannelKind.PRIVATE, ChannelKind.SHARED})
 
     def __init__(
-        self, telegram: FakeTelegram, *, settings: Any, environ: Mapping[str, str],
+        self,
+        telegram: FakeTelegram,
+        *,
+        settings: Any,
+        environ: Mapping[str, str],
         wrong_environ: Mapping[str, str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.telegram = telegram
         self.settings = settings
         self.environ, self.wrong_environ = environ, wrong_environ
@@ -55,10 +59,16 @@ class TelegramDriver:
         return self.people[user].chat if room is ChannelKind.PRIVATE else self.group
 
     async def say(
-        self, text: str, *, user: str = "ada", room: ChannelKind = ChannelKind.PRIVATE,
-        mention: bool = False, reply_to: str = "", thread: str = "",
+        self,
+        text: str,
+        *,
+        user: str = "ada",
+        room: ChannelKind = ChannelKind.PRIVATE,
+        mention: bool = False,
+        reply_to: str = "",
+        thread: str = "",
         attachments: Sequence[str] = (),
-    ) -> str:  # fmt: skip
+    ) -> str:
         chat = self.chat(room, user)
         if thread and thread not in self._threads:
             self._threads[thread] = self.telegram.topic(chat, thread)
@@ -66,9 +76,13 @@ class TelegramDriver:
         for name in attachments:
             fields |= _attached(name)
         sent = self.people[user].says(
-            text, chat=chat, mention=mention, reply_to=int(reply_to or 0),
-            thread=self._threads.get(thread, 0), **fields,
-        )  # fmt: skip
+            text,
+            chat=chat,
+            mention=mention,
+            reply_to=int(reply_to or 0),
+            thread=self._threads.get(thread, 0),
+            **fields,
+        )
         return str(sent)
 
     async def say_as_bot(self, text: str, *, room: ChannelKind = ChannelKind.SHARED) -> None:
@@ -78,9 +92,7 @@ class TelegramDriver:
         for author in (echo, account.user):
             Person(account, author).says(text, chat=self.chat(room), mention=True)
 
-    async def react(
-        self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada"
-    ) -> None:
+    async def react(self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada") -> None:
         chat, found = self.find(message)
         self.people[user].reacts(found.id, *([new] if new else []), chat=chat)
 
@@ -89,9 +101,7 @@ class TelegramDriver:
         shown = {self.action(data): data for data in _data(found)}
         self.people[user].presses(found.id, shown[action], chat=chat)
 
-    async def posts(
-        self, room: ChannelKind = ChannelKind.PRIVATE, user: str = "ada"
-    ) -> Sequence[Post]:
+    async def posts(self, room: ChannelKind = ChannelKind.PRIVATE, user: str = "ada") -> Sequence[Post]:
         """The messages, and last what is being written."""
         person, topics = self.people[user], {n: name for name, n in self._threads.items()}
         posts = [

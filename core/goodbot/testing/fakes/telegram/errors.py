@@ -48,10 +48,7 @@ NOT_MODIFIED = (
     "as a current content and reply markup of the message"
 )
 OLD_QUERY = "query is too old and response timeout expired or query ID is invalid"
-TWO_POLLERS = (
-    "terminated by other getUpdates request; make sure that only one bot instance is running"
-)
+TWO_POLLERS = "terminated by other getUpdates request; make sure that only one bot instance is running"
 WEBHOOK_ACTIVE = (
-    "can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook "
-    "first"
+    "can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
 )

@@ -11,10 +11,17 @@ DATA_LIMIT = 64
 PLACEHOLDER_LIMIT = 64
 
 _ACTIONS = (
-    "url", "callback_data", "web_app", "login_url", "switch_inline_query",
-    "switch_inline_query_current_chat", "switch_inline_query_chosen_chat", "copy_text",
-    "callback_game", "pay",
-)  # fmt: skip
+    "url",
+    "callback_data",
+    "web_app",
+    "login_url",
+    "switch_inline_query",
+    "switch_inline_query_current_chat",
+    "switch_inline_query_chosen_chat",
+    "copy_text",
+    "callback_game",
+    "pay",
+)
 
 
 def checked(markup: object) -> Json:
@@ -49,9 +56,7 @@ def buttons(message: Json) -> list[Json]:
 
 
 def _lists(value: object) -> list[list[Any]]:
-    if not isinstance(value, list) or not all(
-        isinstance(row, list) for row in cast("list[object]", value)
-    ):
+    if not isinstance(value, list) or not all(isinstance(row, list) for row in cast("list[object]", value)):
         raise bad_request("can't parse inline keyboard markup JSON object")
     return cast("list[list[Any]]", value)
 

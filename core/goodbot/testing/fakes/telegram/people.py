@@ -28,9 +28,15 @@ class Person:
         return self._account.chats[self.id]
 
     def says(
-        self, text: str, *, chat: Chat | None = None, reply_to: int = 0, thread: int = 0,
-        mention: bool = False, **fields: Any,
-    ) -> int:  # fmt: skip
+        self,
+        text: str,
+        *,
+        chat: Chat | None = None,
+        reply_to: int = 0,
+        thread: int = 0,
+        mention: bool = False,
+        **fields: Any,
+    ) -> int:
         """Write a message, with `fields` (a photo, a `forward_origin`) beside; its id."""
         account, chat = self._account, chat or self.chat
         if chat.private:
@@ -38,9 +44,7 @@ class Person:
         if mention:
             text = f"@{account.user['username']} {text}".strip()
         if text:
-            name = (
-                "text" if not {"photo", "document", "voice", "video"} & fields.keys() else "caption"
-            )
+            name = "text" if not {"photo", "document", "voice", "video"} & fields.keys() else "caption"
             fields = {name: text} | fields
             if entities := texts.entities_of(text):
                 fields = {"entities" if name == "text" else "caption_entities": entities} | fields
@@ -85,9 +89,12 @@ class Person:
         gone: Json = {"chat": chat.json, "message_id": message_id, "date": 0}
         id_ = account.query(self.id)
         query = {
-            "id": id_, "from": self.user, "chat_instance": str(-(chat.id * 7919)), "data": data,
+            "id": id_,
+            "from": self.user,
+            "chat_instance": str(-(chat.id * 7919)),
+            "data": data,
             "message": found.json if found else gone,
-        }  # fmt: skip
+        }
         account.updates.put("callback_query", query)
         return id_
 
@@ -125,9 +132,12 @@ class Person:
         """What is suggested to this person after a slash."""
         chat = chat or self.chat
         return self._account.menus.shown(
-            chat.id, self.id, private=chat.private, language=self.user.get("language_code", ""),
+            chat.id,
+            self.id,
+            private=chat.private,
+            language=self.user.get("language_code", ""),
             admin=chat.members.get(self.id) in ("creator", "administrator"),
-        )  # fmt: skip
+        )
 
     @property
     def toasts(self) -> list[Toast]:
@@ -152,10 +162,12 @@ class Person:
     def _bot_became(self, chat: Chat, before: str, after: str) -> None:
         account = self._account
         change = {
-            "chat": chat.json, "from": self.user, "date": account.seconds(),
+            "chat": chat.json,
+            "from": self.user,
+            "date": account.seconds(),
             "old_chat_member": member(account.user, before),
             "new_chat_member": member(account.user, after),
-        }  # fmt: skip
+        }
         account.updates.put("my_chat_member", change)
 
     def joins(self, chat: Chat) -> None:

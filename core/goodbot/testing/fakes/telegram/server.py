@@ -31,15 +31,20 @@ class FakeTelegram:
     """
 
     def __init__(
-        self, *, token: str = TOKEN, username: str = "the_good_bot", clock: Clock | None = None,
-        limits: FloodLimits | None = None, port: int = 0,
-    ) -> None:  # fmt: skip
-        self.account = Account(
-            token=token, username=username, clock=clock or SystemClock(), limits=limits
-        )
+        self,
+        *,
+        token: str = TOKEN,
+        username: str = "the_good_bot",
+        clock: Clock | None = None,
+        limits: FloodLimits | None = None,
+        port: int = 0,
+    ) -> None:
+        self.account = Account(token=token, username=username, clock=clock or SystemClock(), limits=limits)
         self.updates, self.webhook, self.seen = (
-            self.account.updates, self.account.webhook, self.account.seen
-        )  # fmt: skip
+            self.account.updates,
+            self.account.webhook,
+            self.account.seen,
+        )
         self.online = True
         """Where False, connections break off without an answer."""
         self._port = port
@@ -52,9 +57,7 @@ class FakeTelegram:
         dated(app, self.account.clock)
         app.router.add_route("*", "/bot{token}/{method}", self._serve)
         # A poll whose client has gone must not take updates with it.
-        self._runner = web.AppRunner(
-            app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1
-        )
+        self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)
         await site.start()
@@ -76,18 +79,27 @@ class FakeTelegram:
     def person(self, name: str, *, id: int = 0, started: bool = True, **fields: Any) -> Person:
         """Somebody new; `started=False` has never written to the bot. `fields` are a `User`'s."""
         user: Json = {
-            "id": id or next(self._ids), "is_bot": False, "first_name": name,
-            "username": f"{name.casefold()}_x", **fields,
-        }  # fmt: skip
+            "id": id or next(self._ids),
+            "is_bot": False,
+            "first_name": name,
+            "username": f"{name.casefold()}_x",
+            **fields,
+        }
         self.account.users[user["id"]] = user
         chat = Chat(id=user["id"], kind="private", title=name, started=started)
         self.account.chats[chat.id] = chat
         return Person(self.account, user)
 
     def group(
-        self, title: str, members: Sequence[Person] = (), *, id: int = 0, admin: bool = False,
-        kind: str = SUPERGROUP, topics: Sequence[str] = (),
-    ) -> Chat:  # fmt: skip
+        self,
+        title: str,
+        members: Sequence[Person] = (),
+        *,
+        id: int = 0,
+        admin: bool = False,
+        kind: str = SUPERGROUP,
+        topics: Sequence[str] = (),
+    ) -> Chat:
         """A group with the bot in it, `admin` or not; the first member has made it.
 
         With `topics` it is a forum; `topic` opens more.
@@ -107,9 +119,8 @@ class FakeTelegram:
         """Open a topic in a forum; its `message_thread_id`."""
         creator = next(user for user, status in chat.members.items() if status == "creator")
         message = self.account.post(
-            chat, self.account.users[creator],
-            forum_topic_created={"name": name, "icon_color": 7322096},
-        )  # fmt: skip
+            chat, self.account.users[creator], forum_topic_created={"name": name, "icon_color": 7322096}
+        )
         message.json |= {"message_thread_id": message.id, "is_topic_message": True}
         chat.topics[message.id] = name
         chat.forum = True
@@ -124,9 +135,7 @@ class FakeTelegram:
 
     # -- what goes wrong
 
-    def fail(
-        self, method: str, code: int, description: str, *, times: int = 1, **parameters: Any
-    ) -> None:
+    def fail(self, method: str, code: int, description: str, *, times: int = 1, **parameters: Any) -> None:
         """Let the next calls of a method fail."""
         error = BotApiError(code, description, **parameters)
         self.account.failures.append(Failure(method=method, error=error, times=times))

@@ -11,9 +11,7 @@ from goodbot.testing.fakes.telegram.errors import Json, bad_request
 LIMIT = 4096
 """The longest message (core.telegram.org/bots/api#sendmessage)."""
 
-_MARKS = re.compile(
-    r"(?<![\w/])/[A-Za-z0-9_]{1,32}(?:@[A-Za-z0-9_]{3,32})?|(?<!\w)@[A-Za-z0-9_]{3,32}"
-)
+_MARKS = re.compile(r"(?<![\w/])/[A-Za-z0-9_]{1,32}(?:@[A-Za-z0-9_]{3,32})?|(?<!\w)@[A-Za-z0-9_]{3,32}")
 
 
 def entities_of(text: str) -> list[Json]:

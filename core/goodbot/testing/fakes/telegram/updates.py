@@ -16,13 +16,32 @@ from goodbot.base.clock import Clock
 from goodbot.testing.fakes.telegram.errors import TWO_POLLERS, Json, conflict
 
 KINDS = (
-    "message", "edited_message", "channel_post", "edited_channel_post", "business_connection",
-    "business_message", "edited_business_message", "deleted_business_messages", "guest_message",
-    "message_reaction", "message_reaction_count", "inline_query", "chosen_inline_result",
-    "callback_query", "shipping_query", "pre_checkout_query", "purchased_paid_media", "poll",
-    "poll_answer", "my_chat_member", "chat_member", "chat_join_request", "chat_boost",
-    "removed_chat_boost", "managed_bot",
-)  # fmt: skip
+    "message",
+    "edited_message",
+    "channel_post",
+    "edited_channel_post",
+    "business_connection",
+    "business_message",
+    "edited_business_message",
+    "deleted_business_messages",
+    "guest_message",
+    "message_reaction",
+    "message_reaction_count",
+    "inline_query",
+    "chosen_inline_result",
+    "callback_query",
+    "shipping_query",
+    "pre_checkout_query",
+    "purchased_paid_media",
+    "poll",
+    "poll_answer",
+    "my_chat_member",
+    "chat_member",
+    "chat_join_request",
+    "chat_boost",
+    "removed_chat_boost",
+    "managed_bot",
+)
 ASKED_FOR = ("chat_member", "message_reaction", "message_reaction_count")
 """Only who names them gets them."""
 _KEPT = 86400.0
@@ -75,9 +94,7 @@ class UpdateQueue:
         json = {"update_id": self.next_id, kind: payload}
         message: Json = payload.get("message", payload)
         chat: Json = message.get("chat", {})
-        self._pending.append(
-            Pending(json=json, at=self._clock.now(), chat=chat.get("id", 0))
-        )  # fmt: skip
+        self._pending.append(Pending(json=json, at=self._clock.now(), chat=chat.get("id", 0)))
         self.next_id += 1
         self._wake()
         return self.next_id - 1
@@ -132,9 +149,7 @@ class UpdateQueue:
             self.told(batch[-1].id)
         return [one.json for one in batch]
 
-    async def _wait(
-        self, task: asyncio.Task[Any], limit: int, timeout: float
-    ) -> tuple[Pending, ...]:
+    async def _wait(self, task: asyncio.Task[Any], limit: int, timeout: float) -> tuple[Pending, ...]:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self.until(lambda: bool(self.pending) or task in self._terminated)

@@ -65,18 +65,16 @@ class Webhook:
     def info(self) -> Json:
         """The `WebhookInfo` of the Bot API."""
         found: Json = {
-            "url": self.url, "has_custom_certificate": False,
+            "url": self.url,
+            "has_custom_certificate": False,
             "pending_update_count": len(self._queue.pending),
-        }  # fmt: skip
+        }
         if self.url:
             found |= {"max_connections": self.most}
         if self._queue.allowed:
             found |= {"allowed_updates": list(self._queue.allowed)}
         if self.last_error:
-            found |= {
-                "last_error_date": self.last_error_date,
-                "last_error_message": self.last_error,
-            }
+            found |= {"last_error_date": self.last_error_date, "last_error_message": self.last_error}
         return found
 
     async def _run(self) -> None:

@@ -3,7 +3,4 @@
 from goodbot.testing.fakes.discord.rest import applications, channels, guilds, messages, responses
 from goodbot.testing.fakes.discord.rest.routing import ROUTES, Answer, Call, Route
 
-__all__ = [
-    "ROUTES", "Answer", "Call", "Route", "applications", "channels", "guilds", "messages",
-    "responses",
-]  # fmt: skip
+__all__ = ["ROUTES", "Answer", "Call", "Route", "applications", "channels", "guilds", "messages", "responses"]

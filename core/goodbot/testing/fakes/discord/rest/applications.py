@@ -7,13 +7,7 @@ from goodbot.testing.fakes.discord.errors import invalid_form, missing_access, u
 from goodbot.testing.fakes.discord.rest.routing import Answer, Call, route
 from goodbot.testing.fakes.discord.state import State
 
-_SETTABLE = (
-    "description",
-    "install_params",
-    "integration_types_config",
-    "tags",
-    "custom_install_url",
-)
+_SETTABLE = ("description", "install_params", "integration_types_config", "tags", "custom_install_url")
 _GLOBAL = "/applications/{application_id}/commands"
 _OF_GUILD = "/applications/{application_id}/guilds/{guild_id}/commands"
 
@@ -41,12 +35,16 @@ def get_user(state: State, call: Call) -> Answer:
 def my_guilds(state: State, call: Call) -> Answer:
     return [
         {
-            "id": one.id, "name": one.name, "icon": None, "banner": None, "owner": False,
+            "id": one.id,
+            "name": one.name,
+            "icon": None,
+            "banner": None,
+            "owner": False,
             "permissions": str(one.roles[one.members[state.world.bot.id][0]].permissions),
             "features": [],
         }
         for one in state.world.guilds.values()
-    ]  # fmt: skip
+    ]
 
 
 @route("POST", "/users/@me/channels")
@@ -90,8 +88,7 @@ def list_commands(state: State, call: Call) -> Answer:
     if call.query.get("with_localizations", "").lower() in ("1", "true"):
         return found
     return [
-        {name: value for name, value in one.items() if not name.endswith("localizations")}
-        for one in found
+        {name: value for name, value in one.items() if not name.endswith("localizations")} for one in found
     ]
 
 

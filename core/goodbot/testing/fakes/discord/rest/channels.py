@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from goodbot.testing.fakes.discord import drafts
 from goodbot.testing.fakes.discord.errors import DiscordError
-from goodbot.testing.fakes.discord.permissions import (
-    CREATE_PUBLIC_THREADS,
-    SEND_MESSAGES,
-    require,
-    to_send,
-)
+from goodbot.testing.fakes.discord.permissions import CREATE_PUBLIC_THREADS, SEND_MESSAGES, require, to_send
 from goodbot.testing.fakes.discord.records import FORUM, Channel
 from goodbot.testing.fakes.discord.rest.routing import Answer, Call, route
 from goodbot.testing.fakes.discord.state import State

@@ -38,13 +38,14 @@ def list_roles(state: State, call: Call) -> Answer:
 def active_threads(state: State, call: Call) -> Answer:
     guild, world = _guild(state, call), state.world
     found = [
-        one for one in world.channels.values()
-        if one.guild_id == guild.id and one.kind == THREAD and not one.archived
+        one
+        for one in world.channels.values()
+        if one.guild_id == guild.id
+        and one.kind == THREAD
+        and not one.archived
         and world.rights(one) & VIEW_CHANNEL
-    ]  # fmt: skip
-    return {
-        "threads": [world.channel_json(one) for one in found], "members": [], "has_more": False,
-    }  # fmt: skip
+    ]
+    return {"threads": [world.channel_json(one) for one in found], "members": [], "has_more": False}
 
 
 @route("GET", "/guilds/{guild_id}/members/{user_id}")

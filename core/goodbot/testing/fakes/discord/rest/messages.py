@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from goodbot.testing.fakes.discord import contents, drafts, payloads
-from goodbot.testing.fakes.discord.errors import (
-    DiscordError,
-    invalid_form,
-    missing_permissions,
-    unknown,
-)
+from goodbot.testing.fakes.discord.errors import DiscordError, invalid_form, missing_permissions, unknown
 from goodbot.testing.fakes.discord.permissions import (
     ADD_REACTIONS,
     MANAGE_MESSAGES,
@@ -37,9 +32,11 @@ def _message(state: State, call: Call, *needed: int) -> tuple[Channel, Message]:
 def _shown(state: State, channel: Channel, message: Message) -> Json:
     """REST hides words by what is switched on for the application, not by a connection's intents."""
     return contents.readable(
-        state.world.message_json(message), bot=state.world.bot.id, private=channel.private,
+        state.world.message_json(message),
+        bot=state.world.bot.id,
+        private=channel.private,
         allowed=state.application.reads_content,
-    )  # fmt: skip
+    )
 
 
 @route("GET", _MESSAGES)
@@ -85,9 +82,7 @@ def create_message(state: State, call: Call) -> Answer:
         answered = world.messages.get(reply_to)
         if answered is None or answered.channel_id != channel.id:
             if reference.get("fail_if_not_exists", True):
-                raise invalid_form(
-                    "message_reference", "REPLIES_UNKNOWN_MESSAGE", "Unknown message"
-                )
+                raise invalid_form("message_reference", "REPLIES_UNKNOWN_MESSAGE", "Unknown message")
             reply_to = ""
     made = drafts.draft(world, channel, body)
     made["flags"] &= ~EPHEMERAL

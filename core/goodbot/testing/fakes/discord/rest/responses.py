@@ -28,9 +28,10 @@ def respond(state: State, call: Call) -> Answer:
     if message is None or body["type"] == 6:
         return {"interaction": about}
     about |= {
-        "response_message_id": message.id, "response_message_ephemeral": message.ephemeral,
+        "response_message_id": message.id,
+        "response_message_ephemeral": message.ephemeral,
         "response_message_loading": one.answer == "deferred",
-    }  # fmt: skip
+    }
     resource = {"type": 7 if body["type"] == 7 else 4, "message": state.world.message_json(message)}
     return {"interaction": about, "resource": resource}
 

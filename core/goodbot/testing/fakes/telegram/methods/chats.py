@@ -11,13 +11,17 @@ def get_chat(account: Account, *, chat_id: int | str = 0) -> Json:
     """getChat."""
     chat = account.chat(chat_id)
     gifts = (
-        "unlimited_gifts", "limited_gifts", "unique_gifts", "premium_subscription",
+        "unlimited_gifts",
+        "limited_gifts",
+        "unique_gifts",
+        "premium_subscription",
         "gifts_from_channels",
-    )  # fmt: skip
+    )
     return chat.json | {
-        "accent_color_id": 0, "max_reaction_count": 11,
+        "accent_color_id": 0,
+        "max_reaction_count": 11,
         "accepted_gift_types": dict.fromkeys(gifts, False),
-    }  # fmt: skip
+    }
 
 
 def get_chat_member(account: Account, *, chat_id: int | str = 0, user_id: int = 0) -> Json:

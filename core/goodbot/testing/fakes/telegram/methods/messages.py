@@ -18,11 +18,19 @@ _DELETABLE_SECONDS = 48 * 3600
 
 
 def send_message(
-    account: Account, *, chat_id: int | str = 0, text: str = "", entities: list[Any] | None = None,
-    parse_mode: str = "", message_thread_id: int = 0, reply_parameters: Json | None = None,
-    reply_markup: Json | None = None, link_preview_options: Json | None = None,
-    disable_notification: bool = False, protect_content: bool = False,
-) -> Json:  # fmt: skip
+    account: Account,
+    *,
+    chat_id: int | str = 0,
+    text: str = "",
+    entities: list[Any] | None = None,
+    parse_mode: str = "",
+    message_thread_id: int = 0,
+    reply_parameters: Json | None = None,
+    reply_markup: Json | None = None,
+    link_preview_options: Json | None = None,
+    disable_notification: bool = False,
+    protect_content: bool = False,
+) -> Json:
     """sendMessage; text with entities only, no `parse_mode`."""
     chat = account.chat(chat_id)
     text, marked = _text(text, entities, parse_mode)
@@ -43,9 +51,15 @@ def send_message(
 
 
 def send_message_draft(
-    account: Account, *, chat_id: int = 0, draft_id: int = 0, text: str = "",
-    message_thread_id: int = 0, parse_mode: str = "", entities: list[Any] | None = None,
-) -> bool:  # fmt: skip
+    account: Account,
+    *,
+    chat_id: int = 0,
+    draft_id: int = 0,
+    text: str = "",
+    message_thread_id: int = 0,
+    parse_mode: str = "",
+    entities: list[Any] | None = None,
+) -> bool:
     """sendMessageDraft: what is being written, in private chats."""
     chat = account.chat(chat_id)
     if not chat.private:
@@ -59,10 +73,16 @@ def send_message_draft(
 
 
 def edit_message_text(
-    account: Account, *, chat_id: int | str = 0, message_id: int = 0, text: str = "",
-    entities: list[Any] | None = None, parse_mode: str = "", reply_markup: Json | None = None,
+    account: Account,
+    *,
+    chat_id: int | str = 0,
+    message_id: int = 0,
+    text: str = "",
+    entities: list[Any] | None = None,
+    parse_mode: str = "",
+    reply_markup: Json | None = None,
     link_preview_options: Json | None = None,
-) -> Json:  # fmt: skip
+) -> Json:
     """editMessageText. Without a keyboard, the one that was there goes."""
     chat, message = account.own(chat_id, message_id, "edit")
     text, marked = _text(text, entities, parse_mode)
@@ -73,9 +93,8 @@ def edit_message_text(
 
 
 def edit_message_reply_markup(
-    account: Account, *, chat_id: int | str = 0, message_id: int = 0,
-    reply_markup: Json | None = None,
-) -> Json:  # fmt: skip
+    account: Account, *, chat_id: int | str = 0, message_id: int = 0, reply_markup: Json | None = None
+) -> Json:
     """editMessageReplyMarkup."""
     chat, message = account.own(chat_id, message_id, "edit")
     kept = ("text", "entities", "link_preview_options")
@@ -119,9 +138,13 @@ def send_chat_action(
 
 
 def set_message_reaction(
-    account: Account, *, chat_id: int | str = 0, message_id: int = 0,
-    reaction: list[Any] | None = None, is_big: bool = False,
-) -> bool:  # fmt: skip
+    account: Account,
+    *,
+    chat_id: int | str = 0,
+    message_id: int = 0,
+    reaction: list[Any] | None = None,
+    is_big: bool = False,
+) -> bool:
     """setMessageReaction: the bot's own; without one it is taken away."""
     chat = account.chat(chat_id)
     message = chat.message(message_id, "react")
@@ -134,9 +157,14 @@ def set_message_reaction(
 
 
 def answer_callback_query(
-    account: Account, *, callback_query_id: str = "", text: str = "", show_alert: bool = False,
-    url: str = "", cache_time: int = 0,
-) -> bool:  # fmt: skip
+    account: Account,
+    *,
+    callback_query_id: str = "",
+    text: str = "",
+    show_alert: bool = False,
+    url: str = "",
+    cache_time: int = 0,
+) -> bool:
     """answerCallbackQuery: once for each press, within minutes."""
     user, at = account.queries.get(callback_query_id, (0, 0.0))
     if not user or account.clock.monotonic() - at > QUERY_SECONDS:
@@ -149,13 +177,29 @@ def answer_callback_query(
 
 
 METHODS = (
-    send_message, send_message_draft, edit_message_text, edit_message_reply_markup, delete_message,
-    delete_messages, send_chat_action, set_message_reaction, answer_callback_query,
-)  # fmt: skip
+    send_message,
+    send_message_draft,
+    edit_message_text,
+    edit_message_reply_markup,
+    delete_message,
+    delete_messages,
+    send_chat_action,
+    set_message_reaction,
+    answer_callback_query,
+)
 _ACTIONS = (
-    "typing", "upload_photo", "record_video", "upload_video", "record_voice", "upload_voice",
-    "upload_document", "choose_sticker", "find_location", "record_video_note", "upload_video_note",
-)  # fmt: skip
+    "typing",
+    "upload_photo",
+    "record_video",
+    "upload_video",
+    "record_voice",
+    "upload_voice",
+    "upload_document",
+    "choose_sticker",
+    "find_location",
+    "record_video_note",
+    "upload_video_note",
+)
 
 
 def _text(text: str, entities: list[Any] | None, parse_mode: str) -> tuple[str, list[Json]]:
@@ -181,9 +225,7 @@ def _thread(chat: Chat, thread: int) -> int:
     return thread
 
 
-def _edit(
-    account: Account, chat: Chat, message: Message, fields: Json, markup: Json | None
-) -> Json:
+def _edit(account: Account, chat: Chat, message: Message, fields: Json, markup: Json | None) -> Json:
     if shown := keyboards.shown(keyboards.checked(markup)):
         fields = fields | {"reply_markup": shown}
     changeable = ("text", "entities", "link_preview_options", "reply_markup")

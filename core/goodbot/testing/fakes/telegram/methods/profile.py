@@ -18,24 +18,19 @@ def get_me(account: Account) -> Json:
 
 
 def set_my_commands(
-    account: Account, *, commands: list[Any] | None = None, scope: Json | None = None,
-    language_code: str = "",
-) -> bool:  # fmt: skip
+    account: Account, *, commands: list[Any] | None = None, scope: Json | None = None, language_code: str = ""
+) -> bool:
     """setMyCommands."""
     account.menus.set(scope, language_code, commands or [])
     return True
 
 
-def get_my_commands(
-    account: Account, *, scope: Json | None = None, language_code: str = ""
-) -> list[Json]:
+def get_my_commands(account: Account, *, scope: Json | None = None, language_code: str = "") -> list[Json]:
     """getMyCommands."""
     return account.menus.get(scope, language_code)
 
 
-def delete_my_commands(
-    account: Account, *, scope: Json | None = None, language_code: str = ""
-) -> bool:
+def delete_my_commands(account: Account, *, scope: Json | None = None, language_code: str = "") -> bool:
     """deleteMyCommands."""
     account.menus.delete(scope, language_code)
     return True

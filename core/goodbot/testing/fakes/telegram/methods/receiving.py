@@ -9,9 +9,13 @@ from goodbot.testing.fakes.telegram.errors import WEBHOOK_ACTIVE, Json, conflict
 
 
 async def get_updates(
-    account: Account, *, offset: int = 0, limit: int = 100, timeout: int = 0,
+    account: Account,
+    *,
+    offset: int = 0,
+    limit: int = 100,
+    timeout: int = 0,
     allowed_updates: list[Any] | None = None,
-) -> list[Json]:  # fmt: skip
+) -> list[Json]:
     """getUpdates."""
     if account.webhook.url:
         raise conflict(WEBHOOK_ACTIVE)
@@ -21,10 +25,15 @@ async def get_updates(
 
 
 def set_webhook(
-    account: Account, *, url: str = "", secret_token: str = "", max_connections: int = 40,
-    allowed_updates: list[Any] | None = None, drop_pending_updates: bool = False,
+    account: Account,
+    *,
+    url: str = "",
+    secret_token: str = "",
+    max_connections: int = 40,
+    allowed_updates: list[Any] | None = None,
+    drop_pending_updates: bool = False,
     ip_address: str = "",
-) -> bool:  # fmt: skip
+) -> bool:
     """setWebhook; on loopback an `http` address will do, as on a Bot API server of one's own."""
     account.webhook.set(url, secret_token, max_connections)
     if allowed_updates is not None:
