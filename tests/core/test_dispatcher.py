@@ -281,10 +281,10 @@ async def test_what_is_done_is_forgotten_in_time_and_not_before(tmp_path: Path) 
         await bot.say("Hello?")
         await until_closed(bot)
         clock.advance(6 * 86400)
-        await bot.app.housekeeping.once()
+        await bot.app.maintenance.once()
         assert await count(bot, "inbox") == 1
         clock.advance(2 * 86400)
-        await bot.app.housekeeping.once()
+        await bot.app.maintenance.once()
         assert await count(bot, "inbox") == 0
 
 

@@ -67,14 +67,14 @@ async def test_training_comes_to_a_verdict_and_a_restart_goes_on(tmp_path: Path)
             answer = await pilot.say(question)
             await pilot.react(answer, "👍" if answer.text.startswith("Great") else "👎")
         training = asyncio.create_task(pilot.train())
-        await until(lambda: pilot.app.tenancy.away, 60)
+        await until(lambda: pilot.app.memory.away, 60)
         asked = asyncio.create_task(pilot.say("What is 5 + 1?"))
         await until(lambda: pilot.chat.notes, 60)
         verdict = await training
         assert (await asked).text.strip()
         [note] = pilot.chat.notes
         assert note.startswith("Learning just now, about ")
-        plan = pilot.app.tenancy.plan
+        plan = pilot.app.memory.plan
         assert plan is not None
         assert 0 < plan.peaks.serving < plan.peaks.training < plan.peaks.room
         assert verdict.run == 1

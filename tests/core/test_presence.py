@@ -101,7 +101,7 @@ async def test_b7_a_model_that_is_gone_at_the_swap_costs_no_training(tmp_path: P
         [version] = await bot.app.registry.rows()
         assert (version.tainted, version.waits) == ("", "the model is not running")
         bot.fake.set(train="ok", **{"no start": ""})
-        await bot.app.housekeeping.look_after_server()
+        await bot.app.maintenance.look_after_server()
         assert await bot.app.registry.active() == 1
         assert (await bot.say("Hello?")).text == "v1 says: Hello?"
         await check(bot)

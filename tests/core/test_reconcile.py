@@ -35,14 +35,14 @@ async def test_a_missed_reaction_becomes_a_rating_once(tmp_path: Path) -> None:
             ]
 
         bot.chat.reconcile = reconcile
-        await bot.app.housekeeping.once()
+        await bot.app.maintenance.once()
         assert (asked, (await bot.status())["ratings"]) == ([], 0), "it declares no RECONCILE"
 
         capabilities = bot.chat.spec.capabilities | Capability.RECONCILE
         bot.chat.spec = dataclasses.replace(bot.chat.spec, capabilities=capabilities)
         await until(lambda: bot.app.store.read(lambda db: turns.open_turns(db, "loopback", 0.0)))
         for _ in range(2):
-            await bot.app.housekeeping.once()
+            await bot.app.maintenance.once()
             assert (await bot.status())["ratings"] == 1
         assert [[turn.turn for turn in turns] for turns in asked] == [[answer.turn]] * 2
 

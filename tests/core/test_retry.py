@@ -14,7 +14,7 @@ from goodbot.api.events import Event, Outcome, PressEvent, RatingEvent, Receipt
 from goodbot.api.server import Server
 from goodbot.api.turns import turn_id
 from goodbot.config import Grants, ServingConfig
-from goodbot.conversation.generate import Writer
+from goodbot.conversation.generate import Generator
 from goodbot.daemon.app import App
 from goodbot.daemon.loopback import Answer
 from goodbot.store import Store, feedback, inbox, retries, turns
@@ -207,14 +207,14 @@ async def test_a_reaction_that_overtakes_our_record_of_the_new_answer_is_of_it(
     """It is there before the platform has told us that it shows the new one."""
     async with open_bot(tmp_path) as bot:
         answer = await bad(bot)
-        real = Writer.send
+        real = Generator.send
 
         async def send(*args: Any) -> Any:
             sent = await real(*args)
             await bot.chat.host.submit([RatingEvent(**_reaction(bot, answer, "rater"))])
             return sent
 
-        monkeypatch.setattr(Writer, "send", send)
+        monkeypatch.setattr(Generator, "send", send)
         new = await again(bot, answer)
         assert await bot.labels(answer) == {"loopback:owner": -1.0}
         assert await bot.labels(new) == {"loopback:rater": -1.0}
@@ -223,7 +223,7 @@ async def test_a_reaction_that_overtakes_our_record_of_the_new_answer_is_of_it(
 
 def overtaken(monkeypatch: pytest.MonkeyPatch, bot: Bot, *events: RatingEvent) -> None:
     """These come in after the new answer is shown and before we have noted which messages it has."""
-    real = Writer.send
+    real = Generator.send
 
     async def send(*args: Any) -> Any:
         sent = await real(*args)
@@ -231,7 +231,7 @@ def overtaken(monkeypatch: pytest.MonkeyPatch, bot: Bot, *events: RatingEvent) -
             await bot.chat.host.submit([event])
         return sent
 
-    monkeypatch.setattr(Writer, "send", send)
+    monkeypatch.setattr(Generator, "send", send)
 
 
 @pytest.mark.parametrize("depth", [1, 2])
@@ -244,7 +244,7 @@ async def test_a_press_that_overtakes_our_record_of_the_new_answer_is_of_it(
         if depth == 2:
             answer = await again(bot, answer)
         before = await bot.labels(answer)
-        real, told = Writer.send, []
+        real, told = Generator.send, []
 
         async def send(*args: Any) -> Any:
             sent = await real(*args)
@@ -255,7 +255,7 @@ async def test_a_press_that_overtakes_our_record_of_the_new_answer_is_of_it(
             told.extend(await bot.chat.host.submit([press, forged]))
             return sent
 
-        monkeypatch.setattr(Writer, "send", send)
+        monkeypatch.setattr(Generator, "send", send)
         new = await again(bot, answer, "short")
         assert [(one.outcome, one.turn) for one in told] == [
             (Outcome.ACCEPTED, new.turn),
@@ -272,17 +272,17 @@ async def test_another_answer_is_asked_for_before_we_have_recorded_the_one_that_
     """And not for one that stands elsewhere."""
     async with open_bot(tmp_path) as bot:
         answer, other = await bad(bot), await bot.say("Another question")
-        real, told = Writer.send, []
+        real, told = Generator.send, []
 
         async def send(*args: Any) -> Any:
-            monkeypatch.setattr(Writer, "send", real)
+            monkeypatch.setattr(Generator, "send", real)
             sent = await real(*args)
             again = replace(press(bot, answer, "again:short"), turn=args[-1].turn)
             forged = replace(again, event_id="forged", message_id=other.message.id)
             told.extend(await bot.chat.host.submit([forged, again]))
             return sent
 
-        monkeypatch.setattr(Writer, "send", send)
+        monkeypatch.setattr(Generator, "send", send)
         await bot.chat.again(answer, "long")
 
         async def decided() -> bool:
@@ -355,7 +355,7 @@ async def test_not_when_it_arrives_but_the_platforms_order_says_what_overtook_th
         answer = await bad(bot)
         late = RatingEvent(**_reaction(bot, answer, "rater"))  # before the press
         overtaken(monkeypatch, bot, late)
-        real = Writer.write
+        real = Generator.write
 
         async def write(*args: Any) -> Any:
             key, at = answer.message.id, bot.chat._count + 100
@@ -363,7 +363,7 @@ async def test_not_when_it_arrives_but_the_platforms_order_says_what_overtook_th
             await bot.chat.host.submit([replace(early, source="reaction:👍")])
             return await real(*args)
 
-        monkeypatch.setattr(Writer, "write", write)
+        monkeypatch.setattr(Generator, "write", write)
         new = await again(bot, answer)
         assert await bot.labels(answer) == {"loopback:owner": -1.0, "loopback:rater": -1.0}
         assert await bot.labels(new) == {"loopback:owner": 1.0}
@@ -500,7 +500,7 @@ async def test_a_crash_between_storing_and_showing_shows_the_same_answer(
 
         async with open_bot(tmp_path) as bot:
             answer = await bad(bot)
-            patch.setattr(Writer, "deliver", dies)
+            patch.setattr(Generator, "deliver", dies)
             patch.setattr("goodbot.daemon.app._DRAIN_SECONDS", 0.0)
             await bot.chat.press(answer, "again:long")
 
@@ -536,7 +536,7 @@ async def test_a_press_that_is_found_long_after_a_crash_leaves_no_half_answer(
                     await asyncio.Event().wait()
                     return False
 
-                patch.setattr(Writer, "deliver", dies)
+                patch.setattr(Generator, "deliver", dies)
                 patch.setattr("goodbot.daemon.app._DRAIN_SECONDS", 0.0)
                 await bot.chat.press(answer, "again:long")
                 await until(lambda: rows(bot.store, "SELECT 1 FROM retries"))
@@ -589,7 +589,7 @@ async def test_a_connector_that_breaks_leaves_the_old_answer(
         async def broken(*_: Any, **__: Any) -> None:
             raise LookupError("oh")
 
-        monkeypatch.setattr(Writer, "write", broken)
+        monkeypatch.setattr(Generator, "write", broken)
         back = await bot.chat.again(answer, "long")
         assert (back.turn, back.text) == (answer.turn, answer.text)
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 from goodbot.api.connector import ReplyStream
 from goodbot.api.events import MessageRef
-from goodbot.conversation.generate import Writer
+from goodbot.conversation.generate import Generator
 from goodbot.daemon.loopback import Answer, chat
 from goodbot.store import ledger, retries
 
@@ -32,7 +32,7 @@ async def killed(bot: Bot, text: str, at: str, monkeypatch: pytest.MonkeyPatch) 
         await asyncio.Event().wait()
 
     with monkeypatch.context() as patch:
-        patch.setattr(Writer, at, die)
+        patch.setattr(Generator, at, die)
         asking = asyncio.create_task(bot.say(text))
         await until(reached.is_set)
         asking.cancel()
@@ -133,7 +133,7 @@ async def test_b10_an_answer_that_broke_down_is_rated_by_no_reaction(
             known.extend(await rows(bot.store, "SELECT message FROM messages"))
             raise ValueError("unexpected")
 
-        monkeypatch.setattr(Writer, "_record", fails)
+        monkeypatch.setattr(Generator, "_record", fails)
         asking = asyncio.create_task(bot.say("What is love?"))
         await until(lambda: len(bot.replies) == 2)
         assert known == [(bot.replies[0].message.id,)]

@@ -139,10 +139,10 @@ async def test_unrated_answers_expire_and_rated_ones_stay(tmp_path: Path) -> Non
         await bot.react(kept, "👎")
         await bot.say("and not this")
         clock.advance(7 * 86400 - 60)
-        await bot.app.housekeeping.once()
+        await bot.app.maintenance.once()
         assert len(await rows(bot.store, "SELECT id FROM turns")) == 2
         clock.advance(120)
-        await bot.app.housekeeping.once()
+        await bot.app.maintenance.once()
         assert await rows(bot.store, "SELECT id FROM turns") == [(kept.turn,)]
         assert len(await rows(bot.store, "SELECT turn FROM messages")) == 1
         for table in ("turns", "inbox", "events", "audit"):
@@ -156,7 +156,7 @@ async def test_what_was_trained_on_stays_known(tmp_path: Path) -> None:
         await bot.rated(8)
         await bot.train()
         clock.advance(30 * 86400)
-        await bot.app.housekeeping.once()
+        await bot.app.maintenance.once()
         assert len(await rows(bot.store, "SELECT id FROM turns")) == 8
 
 
@@ -199,7 +199,7 @@ async def test_a_rating_that_was_taken_back_keeps_nothing(tmp_path: Path) -> Non
         await bot.react(answer, "👎")
         await bot.command("undo")
         clock.advance(8 * 86400)
-        await bot.app.housekeeping.once()
+        await bot.app.maintenance.once()
         assert await rows(bot.store, "SELECT id FROM turns") == []
         assert await rows(bot.store, "SELECT seq FROM events") == []
 

@@ -153,7 +153,7 @@ async def test_words_that_outlived_their_own_turn_in_a_rated_prompt_are_found(tm
         answer = await bot.say("what about it?", channel="#room")
         await bot.react(answer, "👍")
         clock.advance(8 * 86400)
-        await bot.app.housekeeping.once()
+        await bot.app.maintenance.once()
         assert await rows(bot.store, "SELECT id FROM turns") == [(answer.turn,)]
         [(messages,)] = await rows(bot.store, "SELECT messages FROM turns")
         assert SECRET in messages

@@ -434,11 +434,11 @@ async def test_what_was_asked_through_the_api_is_compared_in_the_terminal_and_th
             await asked(bot, "api:me", f"t{number}", f"question {number}")
             await rated(bot, "api:me", f"t{number}", 1.0 if number % 2 else -1.0, number)
         assert (await bot.train()).state == "activated"
-        comparer = bot.app.comparer
+        ab_test = bot.app.ab_test
         await until(lambda: _asking(bot))
-        found = await comparer.current()
+        found = await ab_test.current()
         assert found is not None
-        assert [len(await comparer.pairs(found, one)) for one in (ME, "api:me")] == [5, 5]
+        assert [len(await ab_test.pairs(found, one)) for one in (ME, "api:me")] == [5, 5]
 
         async def client(words: str) -> str:
             event = CommandEvent(
@@ -461,7 +461,7 @@ async def test_what_was_asked_through_the_api_is_compared_in_the_terminal_and_th
 
 
 async def _asking(bot: Bot) -> bool:
-    found = await bot.app.comparer.current()
+    found = await bot.app.ab_test.current()
     return found is not None and found.state == "asking"
 
 

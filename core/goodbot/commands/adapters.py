@@ -165,7 +165,7 @@ async def rollback(call: Call) -> Result:
         left = versions.UNSERVED if target == active else versions.PINNED
         if row.waits in (versions.PINNED, left):
             await call.services.store.write(lambda db, v=row.version: versions.hold(db, v, ""))
-    await call.services.comparer.dismiss()
+    await call.services.ab_test.dismiss()
     line = [row.version for row in lineage.ancestors(await registry.rows(), target)]
     left = active and active not in line  # what goes on from it leaves nothing behind
     kept = " The ratings behind what was rolled back stay used." if left else ""

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from goodbot.learning.adapters import AdapterRegistry
     from goodbot.learning.adapters.erasure import Eraser
     from goodbot.learning.canary import Canary
-    from goodbot.learning.evaluation.ab_test import Comparer
+    from goodbot.learning.evaluation.ab_test import AbTest
     from goodbot.learning.evaluation.idle import SpareTime
     from goodbot.learning.evaluation.side_by_side import SideBySide
     from goodbot.learning.model_switch import ModelSwitch
-    from goodbot.learning.training.memory_sharing import Tenancy
+    from goodbot.learning.training.memory_sharing import MemorySharing
     from goodbot.learning.training.scheduler import Scheduler
     from goodbot.learning.training.trainer import Trainer
 
@@ -52,7 +52,7 @@ class Services:
     server: Server
     scheduler: Scheduler
     trainer: Trainer
-    tenancy: Tenancy
+    memory: MemorySharing
     presence: Presence
     model_switch: ModelSwitch
     plugins: PluginHost
@@ -76,7 +76,7 @@ class Services:
     http: Http
     canary: Canary
     spare: SpareTime
-    comparer: Comparer
+    ab_test: AbTest
     side_by_side: SideBySide
 
 

@@ -52,9 +52,9 @@ async def _side_by_side(call: Call, versions: tuple[int, int], words: str) -> Re
 
 async def _pairs(call: Call) -> tuple[Comparison | None, list[Pair]]:
     """The open question, and this person's pairs of it."""
-    comparer = call.services.comparer
-    found = await comparer.current()
-    return found, list(await comparer.pairs(found, person(call.user))) if found else []
+    ab_test = call.services.ab_test
+    found = await ab_test.current()
+    return found, list(await ab_test.pairs(found, person(call.user))) if found else []
 
 
 async def _question(call: Call, said: str = "") -> Result:
@@ -105,13 +105,13 @@ async def later(s: Services, found: Comparison | None) -> str:
     """Why nobody writes the answers of the open question now; empty: somebody does, or they are there."""
     if found is None or found.state != "preparing":
         return ""
-    if await s.comparer.rests():
+    if await s.ab_test.rests():
         return "`resume` lets it go on"
     if not s.server.healthy():
         return "it goes on once the model runs"
     if pressure := await s.scheduler.pressure():
         return pressure
-    number, why = s.comparer.unasked or (0, "")
+    number, why = s.ab_test.unasked or (0, "")
     return why if number == found.id else ""
 
 
@@ -135,19 +135,19 @@ def _why_not(found: Comparison | None, pairs: list[Pair], later: str) -> str:
 
 
 async def _chosen(call: Call, word: str, number: int | None = None) -> Result:
-    comparer, who = call.services.comparer, person(call.user)
+    ab_test, who = call.services.ab_test, person(call.user)
     found, pairs = await _pairs(call)
     pair = next((p for p in pairs if (p.id == number if number is not None else not p.choice)), None)
     given = number is not None  # a press, or who names the pair, has it before their eyes
     if found and pair and not (given or await _knows(call, found, pairs, pair)):
         return await _question(call, f"Look at it first, then say `compare {word}` again.")
-    if pair is None or not await comparer.choose(pair, word, who):
+    if pair is None or not await ab_test.choose(pair, word, who):
         return await _question(call, "That question is closed.")
-    outcome = await comparer.decide(told=who)
+    outcome = await ab_test.decide(told=who)
     if outcome is not None:
         return Result(text=f"Noted. {outcome}".strip(), data={"question": None, "outcome": outcome})
     _, pairs = await _pairs(call)
-    rest = "" if any(not pair.choice for pair in pairs) or not await comparer.rests() else f" {_REST}"
+    rest = "" if any(not pair.choice for pair in pairs) or not await ab_test.rests() else f" {_REST}"
     return await _question(call, f"Noted.{rest}")
 
 

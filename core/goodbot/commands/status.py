@@ -37,8 +37,8 @@ async def status(call: Call) -> Result:
     off = bool(await s.store.read(lambda db: settings.switch(db, "off")))
     paused = bool(await s.store.read(lambda db: settings.switch(db, "paused")))
     progress = dict(s.scheduler.progress) if s.scheduler.progress else None
-    question = await s.comparer.current()
-    compared = await report.of(s.store, s.comparer.pool, question, await later(s, question))
+    question = await s.ab_test.current()
+    compared = await report.of(s.store, s.ab_test.pool, question, await later(s, question))
     rows, now = await s.registry.rows(), states.Now(model=s.model, active=active, off=off)
     tainted_by = next((row.tainted for row in rows if row.version == active), "")
     data: dict[str, Any] = {
@@ -64,8 +64,8 @@ async def status(call: Call) -> Result:
         "training": progress,
         "pressure": await s.scheduler.pressure() or None,
         "last_run": {**asdict(last[0]), "told": states.of_run(last[0], rows, now)} if last else None,
-        "tenancy": asdict(s.tenancy.plan) if s.tenancy.plan else None,
-        "waits": s.tenancy.note(),
+        "tenancy": asdict(s.memory.plan) if s.memory.plan else None,
+        "waits": s.memory.note(),
         "connectors": {
             name: s.connector_errors.get(name, "running")
             for name in sorted({*s.connectors, *s.connector_errors})

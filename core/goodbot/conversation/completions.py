@@ -41,7 +41,7 @@ class ServedModel(OwnModel):
         active: Callable[[], Awaitable[int]],
         version_for: Callable[[ChannelRef], int | None],
     ) -> None:
-        """`version_for` as in `Writer`; `active` is what should be live;
+        """`version_for` as in `Generator`; `active` is what should be live;
         `talked` is told of each question, as the scheduler wants quiet for a training."""
         self._server, self._model, self._config = server, model, config
         self._sampling = sampling

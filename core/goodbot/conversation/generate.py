@@ -75,7 +75,7 @@ class Asked:
     retry: Retry | None = None
 
 
-class Writer:
+class Generator:
     """Writes answers: each is stored as a turn before it is sent."""
 
     def __init__(

@@ -15,7 +15,7 @@ from goodbot.api.server import Server
 from goodbot.base.clock import Clock
 from goodbot.base.errors import GoodbotError, ServerError, message_of
 from goodbot.learning.adapters.registry import AdapterRegistry
-from goodbot.learning.training.memory_sharing import Tenancy
+from goodbot.learning.training.memory_sharing import MemorySharing
 
 logger = logging.getLogger(__name__)
 
@@ -29,8 +29,10 @@ _LONGEST = 600.0
 class Presence:
     """Of one server."""
 
-    def __init__(self, server: Server, registry: AdapterRegistry, tenancy: Tenancy, clock: Clock) -> None:
-        self._server, self._registry, self._tenancy, self._clock = server, registry, tenancy, clock
+    def __init__(
+        self, server: Server, registry: AdapterRegistry, memory: MemorySharing, clock: Clock
+    ) -> None:
+        self._server, self._registry, self._memory, self._clock = server, registry, memory, clock
         self._coming: asyncio.Task[None] | None = None
         self._since = 0.0
         self._up = asyncio.Event()
@@ -39,7 +41,7 @@ class Presence:
     @property
     def away(self) -> bool:
         """Whether questions wait for it."""
-        return self._tenancy.away or self.loading
+        return self._memory.away or self.loading
 
     @property
     def loading(self) -> bool:
@@ -68,11 +70,11 @@ class Presence:
     def note(self) -> str:
         """What to tell somebody who asks now, as a sentence; empty: the answer comes at once."""
         loading = "My model is being loaded: I answer right after." if self.loading else ""
-        return self._tenancy.note() or loading
+        return self._memory.note() or loading
 
     async def present(self) -> None:
         """Return once questions need not wait."""
-        await self._tenancy.present()
+        await self._memory.present()
         await self._up.wait()  # where it never comes up goodbot ends, and the next one answers
         if self._coming is not None:
             await asyncio.wait([self._coming])
@@ -113,8 +115,8 @@ class Presence:
 
     async def returned(self, life: int) -> bool:
         """After a failure in this `life`: whether the model had ended, and is there again."""
-        if self._tenancy.away:
-            await self._tenancy.present()
+        if self._memory.away:
+            await self._memory.present()
         elif self._coming is None and self.life == life and self._server.healthy():
             return False
         try:

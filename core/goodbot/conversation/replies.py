@@ -15,7 +15,7 @@ from goodbot.api.events import ChannelRef, Event, MessageEvent, Outcome, PressEv
 from goodbot.api.model import ResolvedModel
 from goodbot.api.turns import Turn, ids, turn_id
 from goodbot.base.errors import ConnectorError, ServerError
-from goodbot.conversation.generate import Asked, Writer
+from goodbot.conversation.generate import Asked, Generator
 from goodbot.conversation.ingest import Dispatcher
 from goodbot.inference import prompts
 from goodbot.inference.prompts import Room, TooLongError
@@ -36,7 +36,9 @@ _UNSENT = "I have another answer, but could not put it there: ask me once more."
 class Answers:
     """Answers one at a time in each conversation, in their order."""
 
-    def __init__(self, *, store: Store, writer: Writer, dispatcher: Dispatcher, model: ResolvedModel) -> None:
+    def __init__(
+        self, *, store: Store, writer: Generator, dispatcher: Dispatcher, model: ResolvedModel
+    ) -> None:
         self._store = store
         self._writer = writer
         self._dispatcher = dispatcher

@@ -25,28 +25,28 @@ from goodbot.commands.runner import CommandRunner
 from goodbot.config import Config, Grants
 from goodbot.config.lock import HomeLock, prepare_home
 from goodbot.conversation.completions import ServedModel
-from goodbot.conversation.generate import Writer
+from goodbot.conversation.generate import Generator
 from goodbot.conversation.ingest import Dispatcher
 from goodbot.conversation.notifications import OwnerNews
 from goodbot.conversation.presence import Presence
 from goodbot.conversation.replies import Answers
 from goodbot.daemon.connectors import Connectors
 from goodbot.daemon.http.http import Http
-from goodbot.daemon.maintenance import Housekeeping
+from goodbot.daemon.maintenance import Maintenance
 from goodbot.daemon.wiring import SCOPE, Assembly, local_owner
 from goodbot.inference.models import resolve
 from goodbot.inference.prompts import Room
 from goodbot.inference.servers import choice, thinking
 from goodbot.learning.adapters.erasure import Eraser
 from goodbot.learning.canary import Canary
-from goodbot.learning.evaluation.ab_test import Comparer
+from goodbot.learning.evaluation.ab_test import AbTest
 from goodbot.learning.evaluation.idle import SpareTime
 from goodbot.learning.evaluation.preparing import Preparing
 from goodbot.learning.evaluation.side_by_side import SideBySide
 from goodbot.learning.idle import Gauge, Limits, Readings
 from goodbot.learning.model_switch import ModelSwitch
 from goodbot.learning.tracking.observer import Tracking
-from goodbot.learning.training.memory_sharing import Tenancy
+from goodbot.learning.training.memory_sharing import MemorySharing
 from goodbot.learning.training.scheduler import Scheduler
 from goodbot.learning.training.settings import shape, training_settings, vocabulary
 from goodbot.store import Store, renames
@@ -145,9 +145,9 @@ class App:
 
     async def _load(self) -> None:
         await self.start_server()
-        self._spawn(self.comparer.loop(), "comparing")
+        self._spawn(self.ab_test.loop(), "comparing")
         self._spawn(self.scheduler.loop(), "scheduler")
-        self._spawn(self.housekeeping.loop(), "housekeeping")
+        self._spawn(self.maintenance.loop(), "maintenance")
 
     def _build(self) -> None:
         config, store, clock, plugins = self.config, self.store, self.clock, self.plugins
@@ -162,7 +162,7 @@ class App:
             clock=clock,
             stop=lambda reason: self.scheduler.stop(reason),
         )
-        self.tenancy = Tenancy(
+        self.memory = MemorySharing(
             server=self.server,
             served=self.model.path,
             wanted=config.serving.memory,
@@ -173,7 +173,7 @@ class App:
             scope=SCOPE,
             clock=clock,
         )
-        self.presence = Presence(self.server, self.registry, self.tenancy, clock)
+        self.presence = Presence(self.server, self.registry, self.memory, clock)
         self.dispatcher = Dispatcher(
             store=store,
             authorization=authorization,
@@ -186,7 +186,7 @@ class App:
             vocabulary=vocabulary(self.model.path),
         )
         self.logins = Logins(store=store, clock=clock, authorization=authorization, scope=SCOPE)
-        make.tenancy = self.tenancy
+        make.memory = self.memory
         self.trainer = make.trainer(self.model, self.registry, ask=config.serving.ask)
         self.scheduler = Scheduler(
             store=store,
@@ -210,7 +210,7 @@ class App:
             backend=self.backend.name,
             settings=dataclasses.asdict(self.settings),
         )
-        writer = Writer(
+        writer = Generator(
             store=store,
             server=self.server,
             dispatcher=self.dispatcher,
@@ -250,7 +250,7 @@ class App:
         )
         plugins.attach(self.news)
         spare = SpareTime(server=self.server, clock=clock, busy=lambda: self.dispatcher.answering)
-        self.comparer = Comparer(
+        self.ab_test = AbTest(
             store=store,
             registry=self.registry,
             scheduler=self.scheduler,
@@ -267,7 +267,7 @@ class App:
             clock=clock,
             pool=pool,
         )
-        plugins.attach(self.comparer)
+        plugins.attach(self.ab_test)
         self.groups = RaterGroups(connectors=running, clock=clock, authorization=authorization)
         self.notices = Notices(
             store=store,
@@ -285,14 +285,14 @@ class App:
             connectors=running,
             home=config.home,
         )
-        self.housekeeping = Housekeeping(
+        self.maintenance = Maintenance(
             config=config,
             store=store,
             clock=clock,
             registry=self.registry,
             canary=self.canary,
             scheduler=self.scheduler,
-            tenancy=self.tenancy,
+            memory=self.memory,
             presence=self.presence,
             connectors=self.connectors,
             notices=self.notices,
@@ -309,7 +309,7 @@ class App:
             server=self.server,
             scheduler=self.scheduler,
             trainer=self.trainer,
-            tenancy=self.tenancy,
+            memory=self.memory,
             news=self.news,
             presence=self.presence,
             model_switch=self.model_switch,
@@ -330,7 +330,7 @@ class App:
             thinks=thinking.told(self.model.path, thinking=config.serving.thinking),
             sampling=self.sampling,
             started_at=clock.now(),
-            comparer=self.comparer,
+            ab_test=self.ab_test,
             side_by_side=SideBySide(
                 registry=self.registry,
                 spare=spare,
@@ -386,7 +386,7 @@ class App:
             last_to_first.push_async_callback(self._stop_tasks)
             last_to_first.push_async_callback(self.connectors.stop)
             if hasattr(self, "dispatcher"):
-                self.tenancy.closing = True  # nobody waits for the model to come back
+                self.memory.closing = True  # nobody waits for the model to come back
                 seconds = 0.0 if self.presence.away else _DRAIN_SECONDS
                 last_to_first.push_async_callback(self.dispatcher.drain, seconds)
 

@@ -15,7 +15,7 @@ from goodbot.daemon.connectors import Connectors
 from goodbot.learning.adapters import AdapterRegistry, retention
 from goodbot.learning.adapters.erasure import Eraser
 from goodbot.learning.canary import Canary
-from goodbot.learning.training.memory_sharing import Tenancy
+from goodbot.learning.training.memory_sharing import MemorySharing
 from goodbot.learning.training.scheduler import Scheduler
 from goodbot.store import Store
 from goodbot.store.retention import expire
@@ -29,7 +29,7 @@ _OPEN_SECONDS = 86400.0
 """Reactions on answers of the last day are read again."""
 
 
-class Housekeeping:
+class Maintenance:
     """Level-triggered: it looks at what is there, so a crash only delays it."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Housekeeping:
         registry: AdapterRegistry,
         canary: Canary,
         scheduler: Scheduler,
-        tenancy: Tenancy,
+        memory: MemorySharing,
         presence: Presence,
         connectors: Connectors,
         notices: Notices,
@@ -53,7 +53,7 @@ class Housekeeping:
         self._registry = registry
         self._canary = canary
         self._scheduler = scheduler
-        self._tenancy = tenancy
+        self._memory = memory
         self._presence = presence
         self._connectors = connectors
         self._notices = notices
@@ -75,7 +75,7 @@ class Housekeeping:
 
     async def look_after_server(self) -> None:
         """Bring it together with pointer and files. What fails is logged; the rest is done all the same."""
-        if self._tenancy.away:
+        if self._memory.away:
             return
         with boundary(logger, "reconciling the model server"):
             await self._presence.tend()

@@ -26,7 +26,7 @@ from goodbot.learning.training.trainer import Trainer
 from goodbot.store import Store, training_pool
 
 if TYPE_CHECKING:
-    from goodbot.learning.training.memory_sharing import Tenancy
+    from goodbot.learning.training.memory_sharing import MemorySharing
 
 SCOPE = "default"
 
@@ -37,10 +37,10 @@ def local_owner() -> Mapping[str, Grants]:
 
 
 class Assembly:
-    """Builds by one config; `store` and `tenancy` are set once they are there."""
+    """Builds by one config; `store` and `memory` are set once they are there."""
 
     store: Store
-    tenancy: Tenancy
+    memory: MemorySharing
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Assembly:
             staging=config.home / "staging",
             anchors=self._anchors,
             ask=ask,
-            tenancy=self.tenancy,
+            memory=self.memory,
         )
 
     def rehearse(self, model: ResolvedModel, limits: Mapping[str, int]) -> tuple[Rehearsal, Trainer]:

@@ -140,7 +140,7 @@ async def test_what_waits_goes_live_at_the_next_start_too(tmp_path: Path) -> Non
         await bot.store.write(lambda db: adapters.pin(db, 1, None))  # while no server runs
     async with open_bot(tmp_path, terminal=True) as bot:
         assert await who_answers(bot) == "v1"
-        await bot.app.housekeeping.look_after_server()
+        await bot.app.maintenance.look_after_server()
         assert await who_answers(bot) == "v2"
 
 
@@ -199,7 +199,7 @@ async def test_of_many_versions_the_files_of_the_oldest_go_and_their_rows_stay(t
         await trained(bot, 2)
         await typed(bot, "adapters", "pin", "1")
         await trained(bot)
-        await bot.app.housekeeping.look_after_server()
+        await bot.app.maintenance.look_after_server()
         there = {row.version for row in await bot.app.registry.rows() if row.erased_at is None}
         assert there == {1, 4}, "pinned, and active"
         listed = (await typed(bot, "adapters")).text

@@ -37,7 +37,7 @@ async def open_asking(home: Path, ask: str = "after", **fields: Any) -> AsyncGen
 
 async def current(bot: Bot) -> Comparison | None:
     """The open question, as it is stored."""
-    pool = bot.app.comparer.pool
+    pool = bot.app.ab_test.pool
     return await bot.store.read(lambda db: comparisons.current(db, pool))
 
 

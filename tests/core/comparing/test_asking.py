@@ -59,7 +59,7 @@ async def test_each_press_shows_the_next_pair_and_the_last_what_came_of_it(tmp_p
         assert await states(bot) == ["passed"]
         assert len(questions(bot)) == 1, "the others came as receipts"
         assert await bot.app.registry.active() == 1
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert outcomes(bot) == [], "who was there is not told again"
 
 
@@ -83,7 +83,7 @@ async def test_the_one_that_lost_can_still_be_called_back(tmp_path: Path) -> Non
         await prefer(bot, 0, 4, question)
         await bot.rollback("1")
         assert await bot.app.registry.active() == 1
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert await states(bot) == ["lost"], "and is not asked about again"
 
 
@@ -207,10 +207,10 @@ async def test_after_a_day_without_an_answer_the_gate_alone_decides(tmp_path: Pa
         await trained(bot)
         await asked(bot)
         clock.ahead = DAY - 60
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert await current(bot) is not None
         clock.ahead = DAY + 1
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert await states(bot) == ["passed"]
         assert await bot.app.registry.active() == 1
         expected = "Nobody has chosen, so the gate alone decided: v1 may go live."
@@ -227,7 +227,7 @@ async def test_three_choices_against_it_count_after_a_day_too(tmp_path: Path) ->
         await prefer(bot, 0, 3, question)
         assert await bot.app.registry.active() == 1, "two are open, and 3 : 2 would be no loss"
         clock.ahead = DAY + 1
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert await bot.app.registry.active() == 0
         assert outcomes(bot) == [("owner", "0 for v1, 3 for the base model. The base model answers again.")]
 
@@ -235,7 +235,7 @@ async def test_three_choices_against_it_count_after_a_day_too(tmp_path: Path) ->
 async def test_never_asks_nothing(tmp_path: Path) -> None:
     async with open_asking(tmp_path, ask="never") as bot:
         await trained(bot)
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert await states(bot) == []
         assert questions(bot) == []
 
@@ -250,7 +250,7 @@ async def test_a_restart_goes_on_waiting(tmp_path: Path, ask: str) -> None:
         [question] = await asked(bot)
         await prefer(bot, 0, 1, question)
     async with open_asking(tmp_path, ask=ask) as bot:
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert questions(bot) == [], "they were asked before"
         assert "(2 of 5)" in await bot.command("compare")
         for _ in range(3):
@@ -266,7 +266,7 @@ async def test_killed_while_the_answers_are_written_it_goes_on_with_the_rest(tmp
         await bot.rated(8)
         await bot.command("pause")  # it writes nothing, and asks nothing
         await bot.train()
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         found = await current(bot)
         assert found is not None
         assert found.state == "preparing"
@@ -274,7 +274,7 @@ async def test_killed_while_the_answers_are_written_it_goes_on_with_the_rest(tmp
     async with open_asking(tmp_path) as bot:
         assert await current(bot) == found, "the same seed, so the same order"
         await bot.command("resume")
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert len(questions(bot)) == 1
 
 
@@ -305,7 +305,7 @@ async def test_a_reset_meanwhile_wins(tmp_path: Path, ask: str) -> None:
         await asked(bot)
         await bot.command("reset")
         await bot.command("reset", "yes")
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert await states(bot) == ["superseded"]
         assert await bot.app.registry.active() == 0
         await check(bot)
@@ -320,7 +320,7 @@ async def test_while_paused_choices_are_kept_and_nothing_is_decided(tmp_path: Pa
         assert await bot.app.registry.active() == 1
         assert (await tally(bot)).old == 5
         await bot.command("resume")
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert await bot.app.registry.active() == 0
 
 
@@ -359,7 +359,7 @@ async def test_rounds_that_come_faster_than_owners_answer_go_live_all_the_same(t
             clock.ahead += DAY / 4
         assert await bot.app.registry.active() == 0
         clock.ahead = DAY + 1
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert await states(bot) == ["superseded", "superseded", "passed"]
         assert await bot.app.registry.active() == 3
 
@@ -371,15 +371,15 @@ async def test_the_day_begins_when_owners_are_asked(tmp_path: Path) -> None:
         await bot.command("pause")
         await bot.train()
         clock.ahead = 2 * DAY
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         await bot.command("resume")
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         await asked(bot)
         clock.ahead = 3 * DAY - 60
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert (await states(bot), await bot.app.registry.active()) == (["asking"], 0)
         clock.ahead = 3 * DAY + 60
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert (await states(bot), await bot.app.registry.active()) == (["passed"], 1)
 
 
@@ -402,10 +402,10 @@ async def test_a_day_is_taken_over_through_one_that_nobody_was_asked_about(
         clock.ahead += 600
         busy[0] = ""
         await trained(bot)
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         await asked(bot, 2)
         clock.ahead = DAY + 60
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert await states(bot) == ["superseded", "superseded", "passed"]
         assert await bot.app.registry.active() == 3
 
@@ -418,11 +418,11 @@ async def test_rounds_that_come_faster_than_questions_can_be_written_go_live_aft
         always_busy(bot, monkeypatch)
         for _ in range(4):
             await trained(bot)
-            await bot.app.comparer.look()
+            await bot.app.ab_test.look()
             assert await bot.app.registry.active() == 0
             clock.ahead += DAY / 4
         clock.ahead += 60
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert await bot.app.registry.active() == 4
 
 
@@ -433,9 +433,9 @@ async def test_a_question_that_cannot_be_written_in_a_day_is_let_go(
     async with open_asking(tmp_path, ask="before", clock=clock) as bot:
         always_busy(bot, monkeypatch)
         await trained(bot)
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         clock.ahead = DAY + 60
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert (await states(bot), await bot.app.registry.active()) == (["passed"], 1)
         assert questions(bot) == []
 
@@ -452,7 +452,7 @@ async def test_what_is_decided_while_the_next_round_ends_is_what_that_is_compare
             found = await real(version)
             if len(await bot.app.registry.rows()) == 2:  # the round has ended, and is to be held
                 monkeypatch.setattr(bot.app.registry, "usable_ancestor", real)
-                assert await bot.app.comparer._carry_out(first, "passed")
+                assert await bot.app.ab_test._carry_out(first, "passed")
             return found
 
         monkeypatch.setattr(bot.app.registry, "usable_ancestor", ancestor)
@@ -472,7 +472,7 @@ async def test_an_owner_can_refuse_what_waits(tmp_path: Path) -> None:
         await bot.rollback("base")
         assert await states(bot) == ["superseded"]
         clock.ahead = DAY + 60
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert await bot.app.registry.active() == 0
 
 
@@ -624,7 +624,7 @@ async def test_while_the_server_is_down_the_decision_waits(tmp_path: Path) -> No
         assert "(3 of 5)" in text
         assert await states(bot) == ["asking"]
         bot.app.registry.activate = activate
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert await states(bot) == ["passed"]
         assert await bot.app.registry.active() == 1
 
@@ -646,26 +646,26 @@ async def test_while_the_server_is_down_a_loser_stops_no_training_again_and_agai
         bot.app.registry.activate, bot.app.scheduler.stop = down, told
         await prefer(bot, 0, 4, question)
         for _ in range(3):
-            await bot.app.comparer.look()
+            await bot.app.ab_test.look()
         assert (await states(bot), stopped) == (["asking"], [])
         bot.app.registry.activate = activate
-        await bot.app.comparer.look()
+        await bot.app.ab_test.look()
         assert (await states(bot), stopped) == (["lost"], [LOST])
 
 
 async def test_a_server_that_is_away_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with open_asking(tmp_path) as bot:
-        comparer = bot.app.comparer
+        ab_test = bot.app.ab_test
 
         async def away(*_: object) -> bool:
             raise ServerError("a training has the model's memory")
 
-        comparer._preparing.prepare = away
+        ab_test._preparing.prepare = away
         with caplog.at_level("INFO", logger="goodbot.learning.evaluation.ab_test"):
             await trained(bot)
             await until(lambda: "is compared later" in caplog.text)
             for _ in range(3):
-                await comparer.look()
+                await ab_test.look()
         said = [record for record in caplog.records if "training has the model" in record.getMessage()]
         assert [record.levelname for record in said] == ["INFO"]
         assert await states(bot) == ["preparing"]

@@ -60,7 +60,7 @@ async def test_choices_are_pairs_for_later_objectives(tmp_path: Path) -> None:
     async with open_asking(tmp_path) as bot:
         await compared(bot, version=0, count=1)
         await bot.command("compare", "same")
-        pool = bot.app.comparer.pool
+        pool = bot.app.ab_test.pool
         [pair] = await bot.store.read(lambda db: feedback.preferences(db, pool))
         assert (pair.source, pair.rater) == ("choice", "loopback:owner")
         assert pair.preferred.startswith("v0 says")
@@ -82,7 +82,7 @@ async def test_forgetting_an_owner_takes_the_pairs_along(tmp_path: Path) -> None
         await bot.command("forget", "me yes", user="owner")
         left = await rows(bot.store, "SELECT owner, chosen_by FROM pairs")
         assert left == [("loopback:second", "loopback:second")]
-        assert await bot.app.comparer.current() is None, "the version learnt from them, too"
+        assert await bot.app.ab_test.current() is None, "the version learnt from them, too"
         assert await states(bot) == ["superseded"]
         await bot.command("forget", "me", user="second")
         await bot.command("forget", "me yes", user="second")
@@ -178,7 +178,7 @@ async def test_ties_count_for_neither_and_opinions_are_counted_by_answer(tmp_pat
         await bot.react(tied, "👎", user="rater")
         await bot.react(good, "👍")
         await bot.react(good, "👍", user="rater")
-        pool = bot.app.comparer.pool
+        pool = bot.app.ab_test.pool
         found = await bot.store.read(lambda db: acceptance.by_version(db, pool))
         assert found == [Acceptance(version=0, good=1, rated=1)]
 
@@ -198,7 +198,7 @@ async def test_once_a_week_owners_are_told_and_only_if_there_is_something(tmp_pa
     clock = Later()
     people = Grants(owners=("owner", "second"), raters=("rater",), talkers=())
     async with open_asking(tmp_path, clock=clock, grants=people) as bot:
-        week = bot.app.comparer._week
+        week = bot.app.ab_test._week
         await compared(bot, count=2)
         await week.look()
         assert digests(bot) == [], "this week is not over"
@@ -213,10 +213,10 @@ async def test_once_a_week_owners_are_told_and_only_if_there_is_something(tmp_pa
             "asked blind: 2 for v1, 0 for the base model",
         ]
     async with open_asking(tmp_path, clock=clock, grants=people) as bot:
-        await bot.app.comparer._week.look()
+        await bot.app.ab_test._week.look()
         assert digests(bot) == [], "a restart tells it no second time"
         clock.ahead = 2 * WEEK
-        await bot.app.comparer._week.look()
+        await bot.app.ab_test._week.look()
         assert digests(bot) == [], "nothing happened that week"
 
 

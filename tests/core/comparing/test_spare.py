@@ -96,7 +96,7 @@ async def test_half_an_answer_is_an_error() -> None:
 async def test_while_people_talk_no_answer_of_a_question_is_written(tmp_path: Path) -> None:
     async with open_asking(tmp_path) as bot:
         await bot.rated(8)
-        spare, talks = bot.app.comparer._preparing._spare, [True]
+        spare, talks = bot.app.ab_test._preparing._spare, [True]
         await until(lambda: not spare._busy())
         spare._busy = lambda: talks[0]
         await bot.train()
@@ -112,7 +112,7 @@ async def test_while_people_talk_no_answer_of_a_question_is_written(tmp_path: Pa
 
 async def test_who_waits_for_an_answer_makes_it_busy(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
-        busy = bot.app.comparer._preparing._spare._busy
+        busy = bot.app.ab_test._preparing._spare._busy
         bot.fake.set(generate="slow")
         talking = asyncio.create_task(bot.say("a few words"))
         await until(busy)

@@ -29,7 +29,7 @@ async def test_real_answers_are_compared_and_kept_with_their_log_probs(tmp_path:
         run = await app.store.write(
             lambda db: runs.start(
                 db,
-                pool=app.comparer.pool,
+                pool=app.ab_test.pool,
                 parent=0,
                 why="a test",
                 backend="none",

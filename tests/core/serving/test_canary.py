@@ -221,7 +221,7 @@ async def test_an_undo_ends_it(tmp_path: Path) -> None:
         learnt = await bot.trained_by(2)
         answer = next(one for one in bot.answers if one.turn in learnt)
         await bot.react(answer, "👎" if learnt[answer.turn] > 0 else "👍")
-        await bot.app.housekeeping.look_after_server()
+        await bot.app.maintenance.look_after_server()
         assert set(by(await ask(bot)).values()) == {"v1"}
         assert await loaded(bot) == [1]
 
@@ -252,5 +252,5 @@ async def test_switched_off_in_the_config_it_goes_live(tmp_path: Path) -> None:
         pass
     async with open_bot(tmp_path) as bot:
         assert set(by(await ask(bot)).values()) == {"v1"}
-        await bot.app.housekeeping.look_after_server()
+        await bot.app.maintenance.look_after_server()
         assert set(by(await ask(bot)).values()) == {"v2"}

@@ -11,7 +11,7 @@ import pytest
 from goodbot.api.server import Generated, GenerateRequest
 from goodbot.api.turns import Turn
 from goodbot.base.thoughts import Thought
-from goodbot.conversation.generate import Writer
+from goodbot.conversation.generate import Generator
 from goodbot.inference.servers import thinking
 from goodbot.inference.servers.wordless import THINKING, Wordless
 
@@ -48,7 +48,7 @@ async def shown(pieces: Sequence[tuple[float, Any]], label: str = "") -> list[st
         _clock=SimpleNamespace(monotonic=lambda: next(times)),
     )
     stream: Any = Shown()
-    assert await Writer._streamed(writer, REQUEST, stream) == WHOLE
+    assert await Generator._streamed(writer, REQUEST, stream) == WHOLE
     return stream.seen
 
 

@@ -71,7 +71,7 @@ async def learning(home: Path, **options: Any) -> AsyncGenerator[Bot]:
     async with open_bot(home, **{"sections": TURNS, **options}) as bot:
         await bot.rated(8)
         await bot.start_training()
-        assert bot.app.tenancy.away
+        assert bot.app.memory.away
         yield bot
 
 
@@ -146,7 +146,7 @@ async def test_however_the_training_ends_the_model_is_back(how: str, tmp_path: P
         bot.fake.set(train=how)
         verdict = await bot.train()
         assert verdict.state in ("failed", "refused")
-        assert not bot.app.tenancy.away
+        assert not bot.app.memory.away
         assert (await bot.say("Hello?")).text == "v0 says: Hello?"
 
 
@@ -156,7 +156,7 @@ async def test_whoever_ends_it_the_questions_are_answered(word: str, tmp_path: P
         answer = await asked(bot)
         await bot.command(word)
         assert (await answer).text == "v0 says: What have you learnt?"
-        assert not bot.app.tenancy.away
+        assert not bot.app.memory.away
 
 
 async def test_the_version_that_answered_before_answers_after(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ async def test_the_version_that_answered_before_answers_after(tmp_path: Path) ->
 
 async def test_the_reconciler_lets_it_learn(tmp_path: Path) -> None:
     async with learning(tmp_path) as bot:
-        await bot.app.housekeeping.look_after_server()
+        await bot.app.maintenance.look_after_server()
         assert not await sampling(bot)
         await bot.finish_training()
 
@@ -205,7 +205,7 @@ async def test_a_server_that_cannot_give_room_stays(
         await bot.rated(8)
         await bot.start_training()
         assert (await bot.say("Hello?")).text == "v0 says: Hello?"
-        plan = bot.app.tenancy.plan
+        plan = bot.app.memory.plan
         assert plan is not None
         assert plan.sharing is Sharing.TOGETHER
         assert plan.why.startswith(why)
@@ -243,7 +243,7 @@ async def test_who_is_cancelled_while_the_model_comes_back_leaves_no_half_of_it(
     async with learning(tmp_path) as bot:
         monkeypatch.setattr(EmbeddedServer, "come_back", slow)
         answer = await asked(bot)
-        first = asyncio.create_task(bot.app.tenancy._come_back())
+        first = asyncio.create_task(bot.app.memory._come_back())
         await begun.wait()
         first.cancel()
         go.set()
@@ -313,4 +313,4 @@ async def test_a_dry_run_tells_both_peaks_and_the_plan(tmp_path: Path) -> None:
         told = await bot.command("train", "--dry-run")
         assert 'Peaks: not known. They take turns: memory = "turns" says so.' in told
         assert "Questions wait meanwhile" in told
-        assert not bot.app.tenancy.away
+        assert not bot.app.memory.away

@@ -1,6 +1,6 @@
 """What goes by itself: files of versions that nobody will go back to; and what waits goes live.
 
-Both are level-triggered: housekeeping looks at what is there, so a crash only delays them.
+Both are level-triggered: `Maintenance` looks at what is there, so a crash only delays them.
 """
 
 from __future__ import annotations

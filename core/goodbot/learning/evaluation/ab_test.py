@@ -38,7 +38,7 @@ _OPEN_SECONDS = 86400.0
 LOST = "owners found the version that it continues worse than the one before"
 
 
-class Comparer:
+class AbTest:
     """One goodbot's blind question; `choose` is what a press or a typed word comes to."""
 
     def __init__(

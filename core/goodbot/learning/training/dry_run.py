@@ -23,7 +23,7 @@ from goodbot.learning import worker_process
 from goodbot.learning.adapters import AdapterRegistry
 from goodbot.learning.training import batch
 from goodbot.learning.training.job_spec import make_job
-from goodbot.learning.training.memory_sharing import Plan, Tenancy
+from goodbot.learning.training.memory_sharing import MemorySharing, Plan
 from goodbot.learning.training.settings import shape
 from goodbot.store import Store, progress, runs, training_pool
 from goodbot.store.progress import Underway
@@ -81,7 +81,7 @@ async def look(
     staging: Path,
     anchors: Sequence[Sequence[Message]],
     busy: bool,
-    tenancy: Tenancy,
+    memory: MemorySharing,
 ) -> Prospect:
     """What a run from `parent`, or the one that is `waiting`, would do. `busy`: one trains now, and
     nothing is computed beside it. Raises StoreError, AdapterError."""
@@ -134,7 +134,7 @@ async def look(
         layers=model_shape.layers if model_shape else 0,
         estimate=estimate,
         unknown=unknown,
-        tenancy=await tenancy.look(model, settings),
+        tenancy=await memory.look(model, settings),
     )
 
 

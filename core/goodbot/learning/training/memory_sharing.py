@@ -78,7 +78,7 @@ def choose(wanted: str, found: Peaks, *, apart: str, gives_room: bool) -> Plan:
     return Plan(sharing=Sharing.TOGETHER, peaks=found, why=why)
 
 
-class Tenancy:
+class MemorySharing:
     """Makes room for trainings, and knows whether the model is away."""
 
     def __init__(

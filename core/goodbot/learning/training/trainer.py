@@ -30,7 +30,7 @@ from goodbot.learning.training import batch, dry_run
 from goodbot.learning.training import progress as told
 from goodbot.learning.training.attempts import Tries
 from goodbot.learning.training.job_spec import make_job
-from goodbot.learning.training.memory_sharing import Tenancy
+from goodbot.learning.training.memory_sharing import MemorySharing
 from goodbot.learning.training.publish import GoingLive, Verdict
 from goodbot.learning.training.starting_over import SHARES, start_over
 from goodbot.store import Store, codec, progress, quarantined, runs, training_pool
@@ -58,14 +58,14 @@ class Trainer:
         seed: int,
         pool: training_pool.Pool,
         staging: Path,
-        tenancy: Tenancy,
+        memory: MemorySharing,
         anchors: Sequence[Sequence[Message]] = (),
         ask: str = "never",
     ) -> None:
         self._store, self._registry, self._plugins, self._clock = store, registry, plugins, clock
         self._backend, self._policy, self._config = backend, policy, config
         self._settings, self._model, self._seed = settings, model, seed
-        self._pool, self._staging, self.tenancy = pool, staging, tenancy
+        self._pool, self._staging, self.memory = pool, staging, memory
         self._anchors = [list(messages) for messages in anchors]
         self._tries = Tries(store=store, backend=backend)
         self._going_live = GoingLive(
@@ -157,7 +157,7 @@ class Trainer:
                 staging=self._staging,
                 anchors=self._anchors,
                 busy=busy,
-                tenancy=self.tenancy,
+                memory=self.memory,
             )
 
     async def underway(self) -> progress.Underway | None:
@@ -310,7 +310,7 @@ class Trainer:
             background=background,
         )
         output = Path(job["output"])
-        async with self.tenancy.room(self._model, self._settings, self._pool.model) as come_back:
+        async with self.memory.room(self._model, self._settings, self._pool.model) as come_back:
             done = await self._tries.train(run, job, lambda event: self._on_event(run, event))
             gate = {"reason": "the trainer reported no gate", **self._gate}
             if self._left > 0:
