@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.base.errors import TrainingError
+from goodbot import config
+from goodbot.base.errors import ConfigError, TrainingError
 from goodbot_training.process.types import Job, TrainingSettings
 
 from tests.training.factories import raw_item, raw_job
@@ -132,3 +134,9 @@ def refused(raw: dict[str, Any], word: str) -> None:
     assert word in str(caught.value)
     assert "secret" not in str(caught.value)
     assert str(caught.value).endswith(".")
+
+
+def test_a_setting_in_the_config_file_is_refused_with_its_own_line() -> None:
+    text = "[training.settings]\nsteps = 5\nrank = 0\n"
+    with pytest.raises(ConfigError, match=r"config\.toml:3: rank must be at least 1$"):
+        config.parse(text, home=Path("/state"), path=Path("config.toml")).training_settings(TrainingSettings)

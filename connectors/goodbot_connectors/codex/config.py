@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from goodbot.base.checks import Days
+
 
 @dataclass(frozen=True, kw_only=True)
 class CodexSettings:
@@ -11,10 +13,5 @@ class CodexSettings:
 
     hint: bool = True
     """Whether a line under each answer says how to rate it."""
-    keep_days: int = 14
+    keep_days: Days = 14
     """What was said in a session is kept for its next answers until nobody has used it for so long."""
-
-    def __post_init__(self) -> None:
-        """Raises ValueError, which the config reports with its file and line."""
-        if not 1 <= self.keep_days <= 3650:
-            raise ValueError("keep_days is a number of days, 1 to 3650")

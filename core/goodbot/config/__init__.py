@@ -7,7 +7,6 @@ it, `file` changes it for a person.
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 import tomllib
 import typing
@@ -16,10 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from goodbot.base import cage, sampling
+from goodbot.base import cage
 from goodbot.base.errors import ConfigError
-from goodbot.config import http
-from goodbot.config.hours import Hours, is_clock_time
 from goodbot.config.sections import (
     AdaptersConfig,
     Grants,
@@ -104,8 +101,6 @@ _SECTIONS = {
     "log": LogConfig,
     "plugins": PluginsConfig,
 }
-_CHOICES = {"ask": ("before", "after", "never"), "memory": ("auto", "together", "turns", "elsewhere")}
-"""Words that `[serving]` knows."""
 _NAMED_SECTIONS = ("connectors", "tracking")
 """Sections of sections, one for each plugin that the owner switches on."""
 
@@ -165,78 +160,10 @@ def _require_tables(config: Config, section: str, value: object) -> None:
 
 
 def _check(config: Config) -> None:
-    training = config.where("training")
+    """What one section or field cannot tell alone."""
     if not 0 < config.training.held_out < config.training.min_ratings:
-        raise training.error("held_out", "held_out must lie between 1 and min_ratings - 1")
-    schedule = config.training.schedule
-    if schedule not in ("auto", "manual") and not is_clock_time(schedule):
-        raise training.error("schedule", 'schedule must be "auto", "manual" or a time such as "03:30"')
-    if not 0 <= config.training.idle_seconds < math.inf:
-        raise training.error("idle_seconds", "idle_seconds must be 0 or more")
-    if not 0 < config.privacy.unrated_days < math.inf:
-        raise config.where("privacy").error(
-            "unrated_days", "unrated_days must be above 0: what is deleted at once cannot be rated"
-        )
-    try:
-        Hours.parse(config.training.quiet_hours)
-    except ValueError as error:
-        raise training.error("quiet_hours", f"quiet_hours {error}") from error
-    for share in ("max_load", "max_gpu"):
-        if not 0 < getattr(config.training, share) <= 1:
-            raise training.error(
-                share, f"{share} must be above 0 and at most 1, which is whatever others use"
-            )
-    if not 0 < config.training.rater_share <= 1:
-        raise training.error("rater_share", "rater_share must be above 0 and at most 1")
-    if config.training.duplicate_limit < 0:
-        raise training.error("duplicate_limit", "duplicate_limit must be 0 (off) or more")
-    if not 0 <= config.training.age_half_life < math.inf:
-        raise training.error("age_half_life", "age_half_life must be 0 (off) or more")
-    if not 0 <= config.training.replay_share <= 0.9:
-        raise training.error("replay_share", "replay_share must lie between 0 and 0.9")
-    if config.training.outvoted not in ("leave_out", "count"):
-        raise training.error("outvoted", 'outvoted must be "leave_out" or "count"')
-    if config.training.on_alarm not in ("tell", "leave_out"):
-        raise training.error("on_alarm", 'on_alarm must be "tell" or "leave_out"')
-    http.check(config.http, config.where("http"))
-    log = config.where("log")
-    if config.log.format not in ("text", "json"):
-        raise log.error("format", 'format must be "text" or "json"')
-    if config.log.level not in ("debug", "info", "warning", "error"):
-        raise log.error("level", 'level must be "debug", "info", "warning" or "error"')
-    if config.adapters.keep < 2:
-        raise config.where("adapters").error(
-            "keep", "keep must be at least 2: one to answer, and one to go back to"
-        )
-    serving = config.where("serving")
-    for key, words in _CHOICES.items():
-        if getattr(config.serving, key) not in words:
-            raise serving.error(key, f"{key} must be one of: {', '.join(words)}")
-    if not 0 <= config.serving.canary < 1:
-        raise serving.error("canary", "canary must be 0 (off) or a share below 1")
-    _check_sampling(config)
-    if config.serving.messages_per_minute < 1:
-        raise serving.error("messages_per_minute", "messages_per_minute must be at least 1")
-    if config.serving.megabytes_per_day < 1:
-        raise serving.error("megabytes_per_day", "megabytes_per_day must be at least 1")
-    if config.serving.history_tokens < 0:
-        raise serving.error("history_tokens", "history_tokens must be 0 (no history) or more")
-    if config.serving.max_tokens < 1 or config.serving.history < 0:
-        raise serving.error("max_tokens", "max_tokens must be at least 1 and history at least 0")
-
-
-def _check_sampling(config: Config) -> None:
-    serving, own = config.serving, config.where("serving.sampling")
-    if serving.temperature is not None and serving.sampling.temperature is not None:
-        raise own.error(
+        raise config.where("training").error("held_out", "held_out must lie between 1 and min_ratings - 1")
+    if config.serving.temperature is not None and config.serving.sampling.temperature is not None:
+        raise config.where("serving.sampling").error(
             "temperature", "temperature stands in [serving] too: keep the one in [serving.sampling]"
         )
-    for where, found in ((config.where("serving"), serving), (own, serving.sampling)):
-        for field_ in dataclasses.fields(SamplingConfig):
-            value: object = getattr(found, field_.name, None)
-            if value is None:
-                continue
-            try:
-                sampling.checked(field_.name, value)
-            except ValueError as error:
-                raise where.error(field_.name, str(error)) from error

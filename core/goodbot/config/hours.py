@@ -14,13 +14,13 @@ def clock_time(text: str) -> time:
     return time(int(hours), int(minutes))
 
 
-def is_clock_time(text: str) -> bool:
-    """Whether `clock_time` takes it."""
-    try:
-        clock_time(text)
-    except ValueError:
-        return False
-    return True
+def check_schedule(name: str, text: str) -> None:
+    """Raises ValueError for what says no time to train."""
+    if text not in ("auto", "manual"):
+        try:
+            clock_time(text)
+        except ValueError:
+            raise ValueError(f'{name} must be "auto", "manual" or a time such as "03:30"') from None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,3 +50,11 @@ class Hours:
         if self.begin < self.end:
             return self.begin <= now < self.end
         return now >= self.begin or now < self.end
+
+
+def check_window(name: str, text: str) -> None:
+    """Raises ValueError for what is no window of the day."""
+    try:
+        Hours.parse(text)
+    except ValueError as error:
+        raise ValueError(f"{name} {error}") from error

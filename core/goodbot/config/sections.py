@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from goodbot.base import sampling
+from goodbot.base.checks import Range
+from goodbot.config.addresses import base_url, host_names
+from goodbot.config.hours import check_schedule, check_window
+
+_Share = Annotated[float, Range(above=0, most=1)]
+_Portion = Annotated[
+    float, Range(above=0, most=1, says="must be above 0 and at most 1, which is whatever others use")
+]
+_Drawn = Annotated[float | None, sampling.checked]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,11 +30,11 @@ class ModelConfig:
 class SamplingConfig:
     """`[serving.sampling]`: what answers are drawn with; None: as the model's makers say."""
 
-    temperature: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    min_p: float | None = None
-    repetition_penalty: float | None = None
+    temperature: _Drawn = None
+    top_k: Annotated[int | None, sampling.checked] = None
+    top_p: _Drawn = None
+    min_p: _Drawn = None
+    repetition_penalty: _Drawn = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,31 +49,31 @@ class ServingConfig:
     """Other machines that `url` may lead to (`gpu.lan`): what people write here is sent there."""
     model: str = ""
     """The name that the server has for the base model; empty: the only one that it offers."""
-    ask: str = "before"
+    ask: Literal["before", "after", "never"] = "before"
     """When owners are asked, blind, which of old and new answers better: `before` the new version goes
     live (for a day at most), `after` it did (it goes back if it loses), or `never`."""
-    canary: float = 0.0
+    canary: Annotated[float, Range(least=0, below=1, says="must be 0 (off) or a share below 1")] = 0.0
     """The share of conversations that meet a new version first; 0: all at once."""
-    memory: str = "auto"
+    memory: Literal["auto", "together", "turns", "elsewhere"] = "auto"
     """Where both do not fit into memory: `together`, in `turns`, or `elsewhere`; `auto` finds out."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The server's own settings, `[serving.settings]`."""
-    temperature: float | None = None
+    temperature: _Drawn = None
     """As that of `[serving.sampling]`, where it used to stand."""
     sampling: SamplingConfig = field(default_factory=SamplingConfig)
-    max_tokens: int = 512
+    max_tokens: Annotated[int, Range(least=1)] = 512
     thinking: bool = False
     """Whether the model thinks before it answers, where its template lets one choose."""
     system_prompt: str = ""
-    history: int = 8
+    history: Annotated[int, Range(least=0)] = 8
     """Earlier exchanges of the same conversation that go into the prompt."""
-    history_tokens: int = 2048
+    history_tokens: Annotated[int, Range(least=0, says="must be 0 (no history) or more")] = 2048
     """Tokens that they may take there, by a careful estimate; the oldest give way."""
     stars: bool = False
     """Under answers: 1 to 5 stars in place of 👍 and 👎."""
-    messages_per_minute: int = 12
+    messages_per_minute: Annotated[int, Range(least=1)] = 12
     """Of one person who is neither owner nor rater; more are not answered."""
-    megabytes_per_day: int = 1000
+    megabytes_per_day: Annotated[int, Range(least=1)] = 1000
     """Of one person who is no owner, messages and answers of other programs; more are not kept."""
     seed: int = 0
     """Answers are drawn by it and the id of the message, trainings by it alone."""
@@ -79,39 +90,39 @@ class TrainingConfig:
     """`[training]`: when and how it learns."""
 
     backend: str = "auto"
-    schedule: str = "auto"
+    schedule: Annotated[str, check_schedule] = "auto"
     """`auto` as soon as there are enough ratings, `HH:MM` once a day, `manual` on command."""
     min_ratings: int = 40
     held_out: int = 8
     """Of `min_ratings`, how many the gate keeps; larger rounds keep the same share."""
     reward: str = "binary"
-    idle_seconds: float = 5.0
+    idle_seconds: Annotated[float, Range(least=0, says="must be 0 or more")] = 5.0
     """With `auto`: start only when nobody has written for so long."""
-    quiet_hours: str = ""
+    quiet_hours: Annotated[str, check_window] = ""
     """No run of its own accord in this window of the local day, `"23:00-07:00"`; empty: none."""
     on_battery: bool = False
     """Whether it may train while the machine runs on its battery."""
-    max_load: float = 0.75
+    max_load: _Portion = 0.75
     """The share of all processor time that other programs may use; 1: whatever they use."""
-    max_gpu: float = 0.3
+    max_gpu: _Portion = 0.3
     """The same for the GPU's time, where `nvidia-smi` tells it."""
-    rater_share: float = 0.25
+    rater_share: _Share = 0.25
     """From the third rater on, the most that one of them weighs in a round."""
-    duplicate_limit: int = 3
+    duplicate_limit: Annotated[int, Range(least=0, says="must be 0 (off) or more")] = 3
     """Ratings of nearly the same question that say the same weigh so many at most; 0: all."""
-    age_half_life: float = 0.0
+    age_half_life: Annotated[float, Range(least=0, says="must be 0 (off) or more")] = 0.0
     """Adapters after which the rating of an older answer weighs half; 0: its age does not count."""
     from_others: bool = True
     """Whether it learns from rated answers of other models, too, that programs have brought in."""
-    replay_share: float = 0.0
+    replay_share: Annotated[float, Range(least=0, most=0.9)] = 0.0
     """The part of a round that repeats ratings of earlier rounds."""
     anchors: tuple[str, ...] = ()
     """Prompts that the gate has every new version answer; empty: those of the rounds so far."""
     anchors_file: str = ""
     """A file with more of them, one a line."""
-    on_alarm: str = "tell"
+    on_alarm: Literal["tell", "leave_out"] = "tell"
     """When somebody's ratings begin to contradict: `tell` the owners, or also `leave_out` theirs."""
-    outvoted: str = "leave_out"
+    outvoted: Literal["leave_out", "count"] = "leave_out"
     """Of three raters or more, one who wants the opposite of the others: `leave_out` theirs, or `count`."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The backend's own settings, `[training.settings]`."""
@@ -123,7 +134,7 @@ class AdaptersConfig:
 
     path_on_server: str = ""
     """Where the model server sees the directory `adapters` (`/adapters` in its container)."""
-    keep: int = 20
+    keep: Annotated[int, Range(least=2, says="must be at least 2: one to answer, and one to go back to")] = 20
     """Versions whose files stay on disk; what is pinned, answers or waits to answer stays anyway."""
 
 
@@ -131,19 +142,21 @@ class AdaptersConfig:
 class PrivacyConfig:
     """`[privacy]`: how long what is kept."""
 
-    unrated_days: float = 7.0
+    unrated_days: Annotated[
+        float, Range(above=0, says="must be above 0: what is deleted at once cannot be rated")
+    ] = 7.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HttpConfig:
     """`[http]`: `/healthz`, `/readyz` and the connectors' own pages; nothing listens without need."""
 
-    port: int = 0
+    port: Annotated[int, Range(least=0, most=65535, says="must lie between 0 (off) and 65535")] = 0
     """0: off, or 8321 with a connector that needs it."""
     host: str = "127.0.0.1"
-    names: tuple[str, ...] = ()
+    names: Annotated[tuple[str, ...], host_names] = ()
     """Other names that people reach it under, as by a reverse proxy (`bot.example.org`)."""
-    url: str = ""
+    url: Annotated[str, base_url] = ""
     """What links to it begin with (`https://bot.example.org`); its name is one of `names`."""
     socket: bool = True
     """Beside the port, for programs of this machine: `http.sock` in the state directory."""
@@ -153,9 +166,9 @@ class HttpConfig:
 class LogConfig:
     """`[log]`: what goes to stderr; ids and numbers, never the text of a message."""
 
-    format: str = "text"
+    format: Literal["text", "json"] = "text"
     """`text` for people, `json` for a collector: one object a line."""
-    level: str = "info"
+    level: Literal["debug", "info", "warning", "error"] = "info"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -72,7 +72,7 @@ class Where:
 
 def section(cls: type[T], table: Mapping[str, Any], where: Where, also: Iterable[str] = ()) -> T:
     """One TOML table as a frozen dataclass; its field types are the schema."""
-    hints = typing.get_type_hints(cls)
+    hints = typing.get_type_hints(cls, include_extras=True)
     names = [f.name for f in dataclasses.fields(typing.cast("Any", cls))]
     values: dict[str, Any] = {}
     for key, value in table.items():
@@ -87,6 +87,14 @@ def section(cls: type[T], table: Mapping[str, Any], where: Where, also: Iterable
 
 def _value(value: Any, hint: Any, where: Where, key: str) -> Any:
     origin = typing.get_origin(hint)
+    if origin is typing.Annotated:
+        return _checked(value, hint, where, key)
+    if origin is typing.Literal:
+        words = typing.get_args(hint)
+        if value in words:
+            return value
+        *others, last = (f'"{word}"' for word in words)
+        raise where.error(key, f"{key} must be {', '.join(others)} or {last}")
     if _is_section(hint) and isinstance(value, dict):
         inner = Where(where.path, where.source, f"{where.section}.{key}")
         return section(hint, typing.cast("dict[str, Any]", value), inner)
@@ -111,6 +119,18 @@ def _value(value: Any, hint: Any, where: Where, key: str) -> Any:
     wanted = {str: "a text in quotes", int: "a whole number", float: "a number", bool: "true or false"}
     name = wanted.get(hint, "a list in [ ]" if origin is tuple else "a section")
     raise where.error(key, f"{key} must be {name}, not {value!r}")
+
+
+def _checked(value: Any, hint: Any, where: Where, key: str) -> Any:
+    """A value, by the checks that stand beside its type (`goodbot.base.checks`)."""
+    kind, *checks = typing.get_args(hint)
+    value = _value(value, kind, where, key)
+    try:
+        for check in checks:
+            check(key, value)
+    except ValueError as error:
+        raise where.error(key, str(error)) from error
+    return value
 
 
 def _is_section(hint: Any) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, TypeGuard, get_type_hints
+from typing import Annotated, Any, TypeGuard, get_type_hints
 
+from goodbot.base.checks import Range, declared
 from goodbot.base.errors import TrainingError
 
 
@@ -14,6 +15,11 @@ def data_error(sentence: str) -> TrainingError:
     """A `TrainingError` of kind `data`."""
     return TrainingError(sentence, kind="data")
 
+
+_Count = Annotated[int, Range(least=1)]
+_Positive = Annotated[float, Range(above=0)]
+_FromZero = Annotated[float, Range(least=0)]
+_Share = Annotated[float, Range(least=0, most=1)]
 
 OBJECTIVES = ("tapered", "filter", "scale", "sign_aware", "reinforce", "sft_good", "kto", "bco")
 """The first four are variants of MIS-PO; see `goodbot_training.objectives`."""
@@ -40,79 +46,79 @@ class TrainingSettings:
     """One of `PRESETS`: it decides what the owner leaves out, before anything else sees these values."""
     objective: str = "tapered"
     """One of `OBJECTIVES`."""
-    learning_rate: float | None = None
+    learning_rate: Annotated[float | None, Range(above=0)] = None
     """None: by the model's size; see `learning_rate_for`."""
-    learning_rate_scale: float = 1.0
+    learning_rate_scale: _Positive = 1.0
     """Times that; a learning rate that is set stays as it is. Either is the peak for a round that has
     much to teach (`goodbot_training.round.advantages.to_learn`)."""
-    strength: float = 0.6
+    strength: Annotated[float, Range(above=0, most=1)] = 0.6
     """A candidate goes this part of the way from the policy before it to what was trained, and is trained
     the more boldly for it (`bolder`): that forgets less of what the base knows for what it learns. 1: all of
     the way."""
-    attention_rate: float = 0.2
+    attention_rate: _Positive = 0.2
     """Times the learning rate in attention, or what stands in its place: at 1 more is forgotten for what
     is learnt (tests/learning/results/defaults.md, as for the other settings)."""
-    damping: float = 3.0
+    damping: _FromZero = 3.0
     """How much weights that hardly matter stay behind those that do; 0 is AdamW. See `backends.pace`."""
-    warmup: int = 0
+    warmup: Annotated[int, Range(least=0)] = 0
     """Optimizer steps of linear warm-up; over the whole round the rate falls in a line to nothing."""
-    weight_decay: float = 0.0
-    max_grad_norm: float = 1.0
-    rank: int = 8
-    alpha: float = 16.0
-    batch_size: int = 8
+    weight_decay: _FromZero = 0.0
+    max_grad_norm: _Positive = 1.0
+    rank: _Count = 8
+    alpha: _Positive = 16.0
+    batch_size: _Count = 8
     """Rollouts an optimizer step."""
-    steps: int = 96
+    steps: _Count = 96
     """Optimizer steps a round, at most; more only where one look at every rating takes more."""
-    max_passes: int = 8
+    max_passes: _Count = 8
     """How often a round may look at one rating, at most: few ratings make few steps."""
-    kl: float = 0.1
+    kl: _FromZero = 0.1
     """Weight of the KL term to the base, for `tapered` on good answers only; `kto`, `bco`: none."""
-    beta: float = 0.1
+    beta: _Positive = 0.1
     """Of `kto` and `bco`: how far the policy may go from the base for a rating."""
-    token_low: float = 0.5
+    token_low: _Positive = 0.5
     token_high: float = 2.0
-    trajectory_low: float | None = None
+    trajectory_low: Annotated[float | None, Range(least=0)] = None
     """None: the objective's own band (`goodbot_training.objectives.mispo.VARIANTS`)."""
     trajectory_high: float | None = None
-    ema_decay: float = 0.99
-    max_sequence_tokens: int = 4096
+    ema_decay: Annotated[float, Range(least=0, below=1)] = 0.99
+    max_sequence_tokens: _Count = 4096
     """Turns longer than this (prompt and response) are left out, and counted."""
     base_bits: int | None = None
     """4: the base is loaded in 4 bits, for a quarter of the memory; None: as it is."""
-    tokens_per_forward: int = 8192
+    tokens_per_forward: _Count = 8192
     """Padded tokens of one forward pass: a larger batch is cut up and its gradients added."""
-    slice_steps: int = 8
-    slice_seconds: float = 30.0
+    slice_steps: _Count = 8
+    slice_seconds: _FromZero = 30.0
     """A checkpoint after so many steps or so many seconds of training, whichever comes first."""
-    gate_anchors: int = 256
+    gate_anchors: Annotated[int, Range(least=0)] = 256
     """Answers that the publish gate samples from the candidate at most, and from the base as far as
     it needs them; it stops as soon as more would not change its mind. 0: no sampling."""
-    gate_retry: float = 0.5
+    gate_retry: _Share = 0.5
     """A candidate that is refused for what it has lost is asked once more at this part of its strength,
     on the line from the policy before it; 0: never."""
-    contested_strength: float = 0.2
+    contested_strength: Annotated[float, Range(above=0, most=1)] = 0.2
     """The `strength` where ratings are left out because who gave them is outvoted, if it is less: that
     forgets still less, and is slower. 1: as in any other round."""
     start_over: bool = True
     """Whether a round starts from the base again when the newest version's answers are rated worse than
     the base's own were; see `goodbot_training.round.restart`."""
-    gate_max_tokens: int = 64
-    gate_max_foreign: float = 0.075
+    gate_max_tokens: _Count = 64
+    gate_max_foreign: _Share = 0.075
     """The part of the answers that may hold something the base would seldom say: about the part of what
     it knows of the round's own questions that a candidate may lose, counted from the base over all
     rounds. What chance does is allowed too: see `goodbot_training.gate.decide.foreign_allowed`."""
-    gate_min_retained: float = 0.95
+    gate_min_retained: _Share = 0.95
     """The part of the tokens that the base is sure of which the candidate must still expect."""
-    gate_max_anchor_loss: float = 1.5
+    gate_max_anchor_loss: _FromZero = 1.5
     """Nats a token by which the loss on the base's own answers may rise."""
-    gate_max_drift: float = 2.0
+    gate_max_drift: _FromZero = 2.0
     """Nats a token of KL(candidate, base), estimated on the candidate's own answers."""
-    gate_max_length_ratio: float = 2.5
+    gate_max_length_ratio: Annotated[float, Range(least=1)] = 2.5
     """Mean answer length against the base's; the lower bound is its inverse squared."""
-    gate_max_degenerate: float = 0.1
+    gate_max_degenerate: _Share = 0.1
     """How much the shares of empty, looping and never-ending answers may each rise."""
-    gate_min_distinct: float = 0.5
+    gate_min_distinct: _Share = 0.5
     """Answers that are their question's own (see `goodbot_training.gate.answers`), against the base's."""
 
     @classmethod
@@ -128,7 +134,7 @@ class TrainingSettings:
         try:
             return cls(**values)
         except ValueError as error:
-            raise data_error(str(error)) from error
+            raise data_error(f"{error}.") from error
 
     def rate_for(self, parameters: int) -> float:
         """The learning rate for a model with so many weights in the adapted projections."""
@@ -141,69 +147,19 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
-            raise ValueError(f"There is no objective {self.objective}; have: {', '.join(OBJECTIVES)}.")
+            raise ValueError(f"There is no objective {self.objective}; have: {', '.join(OBJECTIVES)}")
         if self.preset not in PRESETS:
-            raise ValueError(f"There is no preset {self.preset}; have: {', '.join(PRESETS)}.")
-        for name in (
-            "rank",
-            "batch_size",
-            "steps",
-            "max_passes",
-            "max_sequence_tokens",
-            "slice_steps",
-            "tokens_per_forward",
-            "gate_max_tokens",
-            "gate_max_length_ratio",
-        ):
-            if getattr(self, name) < 1:
-                raise ValueError(f"Training setting {name} must be at least 1.")
-        for name in (
-            "learning_rate",
-            "learning_rate_scale",
-            "attention_rate",
-            "alpha",
-            "max_grad_norm",
-            "token_low",
-            "beta",
-            "strength",
-            "contested_strength",
-        ):
-            value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise ValueError(f"Training setting {name} must be above 0.")
-        for name in (
-            "damping",
-            "warmup",
-            "weight_decay",
-            "kl",
-            "slice_seconds",
-            "trajectory_low",
-            "gate_anchors",
-            "gate_max_anchor_loss",
-            "gate_max_drift",
-        ):
-            if (getattr(self, name) or 0) < 0:
-                raise ValueError(f"Training setting {name} must not be negative.")
-        for name in (
-            "gate_max_foreign",
-            "gate_min_retained",
-            "gate_max_degenerate",
-            "gate_min_distinct",
-            "gate_retry",
-            "strength",
-            "contested_strength",
-        ):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"Training setting {name} must lie between 0 and 1.")
+            raise ValueError(f"There is no preset {self.preset}; have: {', '.join(PRESETS)}")
+        for name, checks in declared(type(self)).items():
+            for check in checks:
+                check(f"Training setting {name}", getattr(self, name))
         if self.base_bits not in (None, 4):
-            raise ValueError("Training setting base_bits must be 4, or left out.")
-        if not 0 <= self.ema_decay < 1:
-            raise ValueError("Training setting ema_decay must be at least 0 and below 1.")
+            raise ValueError("Training setting base_bits must be 4, or left out")
         if self.token_low > 1 or self.token_high < 1:
-            raise ValueError("The band token_low to token_high must hold 1.")
+            raise ValueError("The band token_low to token_high must hold 1")
         low, high = self.trajectory_low, self.trajectory_high
         if (low is not None and low > 1) or (high is not None and high < 1):
-            raise ValueError("The band trajectory_low to trajectory_high must hold 1.")
+            raise ValueError("The band trajectory_low to trajectory_high must hold 1")
 
 
 def is_whole(value: object) -> TypeGuard[int]:
