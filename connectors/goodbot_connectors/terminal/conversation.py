@@ -189,6 +189,18 @@ class Conversation:
                 self._view.piece(text)
             case {"late": str(text)}:
                 self._view.note(text)
+            case {"said": str(text)}:
+                self.open = False
+                self._view.other(text)
+            case {"news": str(text)}:
+                self._news.append(text.replace("`/rl ", "`/"))
+                self._tell()
+            case _:
+                self._outcome(line)
+
+    def _outcome(self, line: dict[str, Any]) -> None:
+        """What came of something that was said here."""
+        match line:
             case {"answer": str(text), "turn": str(turn)}:
                 self._finish(text)
                 self._settle(line.get("to"))
@@ -209,12 +221,6 @@ class Conversation:
                 self._settle(id_)
                 self.failures += 1
                 self._view.note(f"not stored: {text}")
-            case {"said": str(text)}:
-                self.open = False
-                self._view.other(text)
-            case {"news": str(text)}:
-                self._news.append(text.replace("`/rl ", "`/"))
-                self._tell()
             case {"receipt": str(text), "turn": str(turn)}:
                 self._settle(line.get("id"))
                 value = line.get("value")

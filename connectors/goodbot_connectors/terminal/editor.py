@@ -36,37 +36,30 @@ class Editor:
 
     def handle(self, key: Key) -> None:
         """Do what an editing key says; unknown ones do nothing."""
-        match key.name:
-            case "text" | "paste":
-                self.insert(key.text)
-            case "left":
-                self.cursor = max(0, self.cursor - 1)
-            case "right":
-                self.cursor = min(len(self.text), self.cursor + 1)
-            case "home":
-                self.cursor = 0
-            case "end":
-                self.cursor = len(self.text)
-            case "word-left":
-                self.cursor = self._word_start()
-            case "word-right":
-                self.cursor = self._word_end()
-            case "backspace":
-                self._remove(max(0, self.cursor - 1), self.cursor)
-            case "delete":
-                self._remove(self.cursor, self.cursor + 1)
-            case "kill":
-                self._remove(self.cursor, len(self.text))
-            case "clear":
-                self._remove(0, self.cursor)
-            case "word-rubout":
-                self._remove(self._word_start(), self.cursor)
-            case "up":
-                self._recall(self._at - 1)
-            case "down":
-                self._recall(self._at + 1)
-            case _:
-                pass
+        at, end = self.cursor, len(self.text)
+        moves = {
+            "left": max(0, at - 1),
+            "right": min(end, at + 1),
+            "home": 0,
+            "end": end,
+            "word-left": self._word_start(),
+            "word-right": self._word_end(),
+        }
+        cuts = {
+            "backspace": (max(0, at - 1), at),
+            "delete": (at, at + 1),
+            "kill": (at, end),
+            "clear": (0, at),
+            "word-rubout": (self._word_start(), at),
+        }
+        if key.name in ("text", "paste"):
+            self.insert(key.text)
+        elif key.name in moves:
+            self.cursor = moves[key.name]
+        elif key.name in cuts:
+            self._remove(*cuts[key.name])
+        elif key.name in ("up", "down"):
+            self._recall(self._at + (1 if key.name == "down" else -1))
 
     def _remove(self, start: int, end: int) -> None:
         self.text = self.text[:start] + self.text[end:]

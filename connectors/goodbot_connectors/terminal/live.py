@@ -116,17 +116,22 @@ class LiveChat:
         for key in self._keys.feed(data):
             self._key(key)
 
+    def _rates(self, key: Key) -> bool:
+        """Whether a key is nothing but a rating, or the end of one."""
+        if self._pending is None:
+            if key.name == "text" and not self._editor.text and key.text in self._rating_keys():
+                self._pending = (key.text, time.monotonic() + _GRACE_SECONDS)
+                return True
+            return False
+        if key.name == "text":  # it was the beginning of a message
+            self._editor.insert(self._pending[0])
+            self._pending = None
+            return False
+        self._rate()
+        return key.name == "enter"
+
     def _key(self, key: Key) -> None:
-        if self._pending is not None:
-            if key.name == "text":  # it was the beginning of a message
-                self._editor.insert(self._pending[0])
-                self._pending = None
-            else:
-                self._rate()
-                if key.name == "enter":
-                    return
-        elif key.name == "text" and not self._editor.text and key.text in self._rating_keys():
-            self._pending = (key.text, time.monotonic() + _GRACE_SECONDS)
+        if self._rates(key):
             return
         if key.name != "ctrl-c":
             self._interrupted = float("-inf")

@@ -137,14 +137,7 @@ async def rollback(call: Call) -> Result:
     active = await registry.active()
     sure = call.args[-1:] == ("yes",)
     args = call.args[:-1] if sure else call.args
-    if not args:
-        if not active:
-            raise UsageError("the base model answers already: there is nothing to roll back")
-        target = await registry.clean_ancestor((await registry.row(active)).parent)
-    else:
-        target = _to(args[0])
-        if target and (row := await registry.row(target)).tainted:
-            raise AdapterError(f"v{target} is not to be used: {row.tainted}")
+    target = await _target(call, active, args)
     if active and target != active and (await registry.row(active)).pinned:
         raise UsageError(f"v{active} is pinned: `adapters unpin` lets another version answer")
     name = version_name(target)
@@ -172,6 +165,19 @@ async def rollback(call: Call) -> Result:
     return Result(
         text=f"{await _answering(call, target)}.{kept}", data={"version": target, "previous": active}
     )
+
+
+async def _target(call: Call, active: int, args: Sequence[str]) -> int:
+    """Which version a rollback from `active` leads to."""
+    registry = call.services.registry
+    if not args:
+        if not active:
+            raise UsageError("the base model answers already: there is nothing to roll back")
+        return await registry.clean_ancestor((await registry.row(active)).parent)
+    target = _to(args[0])
+    if target and (row := await registry.row(target)).tainted:
+        raise AdapterError(f"v{target} is not to be used: {row.tainted}")
+    return target
 
 
 async def _answering(call: Call, version: int) -> str:

@@ -172,30 +172,9 @@ def gains(before: Authority, after: Authority, *, new: bool, kept: Callable[[str
     is kept for it here.
     """
     again = "" if new else RIGHTS
-    found: list[Gain] = []
-    if after.unread:
-        text = "its config.toml may say anything: it cannot be read"
-        found.append(Gain(text=text, word=OWNERS))
-    for who, role in sorted(after.roles.items()):
-        if LEVELS[role] > LEVELS.get(before.roles.get(who, ""), 0):
-            owns = role == "owner"
-            found.append(
-                Gain(
-                    text=f"{who} becomes {'an owner' if owns else f'a {role}'}",
-                    word=OWNERS if owns else again,
-                    owner=who if owns else "",
-                )
-            )
-    for who, identity in sorted(after.together.items()):
-        apart = before.together.get(who, who) != before.together.get(identity, identity)
-        if who != identity and apart:
-            found.append(Gain(text=f"{who} and {identity} are one person", word=again))
-    found += [Gain(text=text, word=again) for text in sorted(after.more - before.more)]
-    owners = {gain.owner for gain in found if gain.owner}
-    for who in sorted(after.sharers - before.sharers):
-        owns = who in owners or who.removeprefix(f"{WEB}:") in owners  # that is agreed to by then
-        text = f"private chats of {who} train what others talk to"
-        found.append(Gain(text=text, word="" if owns else again))
+    unread = "its config.toml may say anything: it cannot be read"
+    found = [Gain(text=unread, word=OWNERS)] if after.unread else []
+    found += _people(before, after, again)
     found += [
         Gain(text=f"the plugin {name} is switched on", word=PROGRAMS)
         for name in sorted(after.plugins - before.plugins)
@@ -209,11 +188,33 @@ def gains(before: Authority, after: Authority, *, new: bool, kept: Callable[[str
 
     for name in sorted(before.settings.keys() | after.settings.keys()):
         was, is_ = before.settings.get(name), after.settings.get(name)
-        word = _word(name, was, is_, sent) if was != is_ else ""
-        if was != is_ and (word or not new):
+        if was != is_ and ((word := _word(name, was, is_, sent)) or not new):
             found.append(Gain(text=_changed(name, was, is_), word=word))
     order = (OWNERS, ADDRESSES, PROGRAMS, RIGHTS, "")
     return sorted(found, key=lambda gain: order.index(gain.word))
+
+
+def _people(before: Authority, after: Authority, again: str) -> list[Gain]:
+    """Who may more. `again` is typed for a right that is no owner's."""
+    found: list[Gain] = []
+    for who, role in sorted(after.roles.items()):
+        if LEVELS[role] <= LEVELS.get(before.roles.get(who, ""), 0):
+            continue
+        if role == "owner":
+            found.append(Gain(text=f"{who} becomes an owner", word=OWNERS, owner=who))
+        else:
+            found.append(Gain(text=f"{who} becomes a {role}", word=again))
+    for who, identity in sorted(after.together.items()):
+        apart = before.together.get(who, who) != before.together.get(identity, identity)
+        if who != identity and apart:
+            found.append(Gain(text=f"{who} and {identity} are one person", word=again))
+    found += [Gain(text=text, word=again) for text in sorted(after.more - before.more)]
+    owners = {gain.owner for gain in found if gain.owner}
+    for who in sorted(after.sharers - before.sharers):
+        owns = who in owners or who.removeprefix(f"{WEB}:") in owners  # that is agreed to by then
+        text = f"private chats of {who} train what others talk to"
+        found.append(Gain(text=text, word="" if owns else again))
+    return found
 
 
 def _word(name: str, was: object, is_: object, sent: Callable[[str], bool]) -> str:

@@ -99,29 +99,23 @@ def _checked(
             draft.identity, found = asyncio.run(_ask(place, draft, setup, values))
         except (RetriableError, TimeoutError) as error:
             dialogue.say(f"{str(error) or f'{setup.title} does not answer'}.")
-            answer = _again(dialogue)
-            if answer == "again":
-                continue
-            if answer == "new":
-                return False
-            break
+            missing = {"token": "the token was not checked; `goodbot doctor` does it later"}
         except GoodbotError as error:
             for number in range(1, len(values) + 1):
                 dialogue.forget(_flag(number))
             dialogue.trouble(str(error))
             return False
-        dialogue.say(f"It belongs to {draft.identity.name}.")
-        for check in found:
-            dialogue.say(f"{check.text[:1].upper()}{check.text[1:]}. {_fix(check)}".rstrip())
-        if all(check.state is not CheckState.FAIL for check in found):
-            return True
-        answer = _again(dialogue)
-        if answer == "again":
-            continue
-        draft.missing["account"] = "; ".join(c.text for c in found if c.state is CheckState.FAIL)
-        return answer == "unchecked"
-    draft.missing["token"] = "the token was not checked; `goodbot doctor` does it later"  # noqa: S105
-    return True
+        else:
+            dialogue.say(f"It belongs to {draft.identity.name}.")
+            for check in found:
+                dialogue.say(f"{check.text[:1].upper()}{check.text[1:]}. {_fix(check)}".rstrip())
+            failed = [check.text for check in found if check.state is CheckState.FAIL]
+            if not failed:
+                return True
+            missing = {"account": "; ".join(failed)}
+        if (answer := _again(dialogue)) != "again":
+            draft.missing.update(missing)
+            return answer == "unchecked"
 
 
 async def _ask(
