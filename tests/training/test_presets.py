@@ -104,11 +104,11 @@ def test_the_config_file_s_preset_goes_by_the_model_s_config(tmp_path: Path) -> 
     (tmp_path / "config.json").write_text(json.dumps(MIXTURE))
     spec = register_backend()
     config = parse('[training.settings]\npreset = "careful"\nsteps = 5\n', home=tmp_path)
-    found, why = training_settings(config, spec, tmp_path)
+    found, why = training_settings(config, spec, {}, tmp_path)
     assert (found.preset, found.steps, found.rank) == ("careful", 5, 2 * D.rank)
     assert why.startswith("careful, ")
     (tmp_path / "config.json").write_text("{}")  # its shape is not known: it counts as dense
-    assert training_settings(config, spec, tmp_path)[0].rank == D.rank
+    assert training_settings(config, spec, {}, tmp_path)[0].rank == D.rank
     wrong = parse('[training.settings]\npreset = "bold"\n', home=tmp_path)
     with pytest.raises(ConfigError, match=f"have: {', '.join(PRESETS)}"):
-        training_settings(wrong, spec, tmp_path)
+        training_settings(wrong, spec, {}, tmp_path)

@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from goodbot.api.connector import REPLACED, ConnectorHost, ReplyStream
+from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import ChannelRef, MessageRef, Reply
+from goodbot.api.reply_stream import REPLACED, ReplyStream
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
 
 from goodbot_connectors.kit.backoff import FloodError, jittered

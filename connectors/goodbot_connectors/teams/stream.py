@@ -14,8 +14,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from goodbot.api.connector import REPLACED, ConnectorHost, ReplyStream
+from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Reply
+from goodbot.api.reply_stream import REPLACED, ReplyStream
 from goodbot.base.clock import woken
 from goodbot.base.errors import ConnectorError, RetriableError
 

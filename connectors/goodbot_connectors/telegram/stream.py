@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from goodbot.api.connector import EMPTY, REPLACED, ConnectorHost, ReplyStream
+from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Reply
+from goodbot.api.reply_stream import EMPTY, REPLACED, ReplyStream
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
 
 from goodbot_connectors.kit.backoff import jittered

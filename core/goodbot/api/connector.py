@@ -7,21 +7,31 @@ class named by `ConnectorSpec.factory` is imported only when its config section 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Flag, auto
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from goodbot.api.events import ChannelRef, Event, MessageRef, Receipt, Reply
+from goodbot.api.events import (
+    ChannelKind,
+    ChannelRef,
+    CommandEvent,
+    Event,
+    MessageEvent,
+    MessageRef,
+    OrderKey,
+    Receipt,
+    Reply,
+    UserRef,
+)
 from goodbot.api.host import ConnectorHost
-from goodbot.base.text import split
+from goodbot.api.reply_stream import CollectedStream, ReplyStream
 
 if TYPE_CHECKING:
     from aiohttp.web import AbstractRouteDef
 
 __all__ = [
     "API_VERSION",
-    "REPLACED",
     "Capability",
     "Connector",
     "ConnectorHost",
@@ -67,7 +77,7 @@ class ConnectorSpec:
     """Where platforms are offered to somebody new, higher ones come first: the less work, the higher."""
     factory: str
     """`package.module:Class`, a `Connector`; imported when the connector is configured."""
-    capabilities: Capability
+    capabilities: Capability = Capability.NONE
     settings: type[Any]
     """A frozen dataclass; the config section `[connectors.NAME]` is parsed into it."""
     message_limit: int = 4000
@@ -109,42 +119,6 @@ class OpenTurn:
     """The reactions that we know of: message id, user id and `RatingEvent.source` of each."""
 
 
-class ReplyStream(ABC):
-    """One answer on its way out. Exactly one of `finish` and `cancel` ends it."""
-
-    messages: tuple[MessageRef, ...] = ()
-    """Those that `created` was told of."""
-    keep: Callable[[Sequence[MessageRef]], Awaitable[None]] | None = None
-    """Set by the core once the answer is stored: stores which messages carry it."""
-
-    async def created(self, message: MessageRef) -> None:
-        """Must be told of each new message of the answer as soon as its id is known.
-
-        After a crash the answer is sent again; reactions to the first copy are known by this.
-        """
-        self.messages = (*self.messages, message)
-        if self.keep is not None:
-            await self.keep(self.messages)
-
-    @abstractmethod
-    async def append(self, text: str) -> None:
-        """More text; the connector throttles to what the platform bears."""
-
-    async def note(self, text: str) -> None:  # noqa: B027
-        """Say why the answer is late, in a sentence that its first words take the place of.
-
-        Before any `append`. By default nothing is shown.
-        """
-
-    @abstractmethod
-    async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
-        """The whole answer; returns the messages that now carry it."""
-
-    @abstractmethod
-    async def cancel(self, reason: str) -> None:
-        """No answer will come. `reason` is a sentence for the person who asked."""
-
-
 class Connector(ABC):
     """One account on one platform: events in, replies out.
 
@@ -179,6 +153,29 @@ class Connector(ABC):
     async def stop(self) -> None:
         """Disconnect; idempotent; no event is submitted after it returns."""
 
+    async def heard(self, text: str, *, user: str, message: str, at: float) -> Receipt:
+        """Submit what a person wrote to the bot alone: `/rl good` or `/good` is a command, else a message.
+
+        For platforms where the chat with a person has that person's id. `message` is the platform's id of
+        what was written, `at` the platform's time of it in seconds since the epoch. Raises StoreError:
+        acknowledge nothing then, and try again.
+        """
+        name, account = self.spec.name, self.account
+        common: dict[str, Any] = {
+            "event_id": message,
+            "message_id": message,
+            "order": OrderKey(int(at * 1000), message),
+            "user": UserRef(connector=name, account=account, id=user),
+            "channel": ChannelRef(connector=name, account=account, id=user, kind=ChannelKind.PRIVATE),
+        }
+        if text.startswith("/"):
+            word, _, args = text[1:].removeprefix("rl ").strip().partition(" ")
+            event: Event = CommandEvent(**common, name=word, args=args.strip())
+        else:
+            event = MessageEvent(**common, text=text, addressed=True)
+        (receipt,) = await self.host.submit([event])
+        return receipt
+
     @property
     def group_buttons(self) -> bool:
         """Whether answers in shared channels have buttons, too; by the setting of that name."""
@@ -194,7 +191,7 @@ class Connector(ABC):
 
     def stream(self, channel: ChannelRef, reply_to: str = "") -> ReplyStream:
         """Open a streamed answer; by default it sends at `finish`, in parts that fit."""
-        return _Collected(self, channel)
+        return CollectedStream(self, channel, edits=Capability.EDITS in self.spec.capabilities)
 
     def replace(self, messages: Sequence[MessageRef], channel: ChannelRef) -> ReplyStream:
         """Open a stream whose answer takes the place of an earlier one, in its own messages.
@@ -204,15 +201,20 @@ class Connector(ABC):
         was replaced), then what did not fit. When no new answer comes, `finish` gets the old one back.
         By default they are edited at `finish` where EDITS is declared; else it is a new answer.
         """
-        return _Collected(self, channel, messages if Capability.EDITS in self.spec.capabilities else ())
+        return CollectedStream(self, channel, messages, edits=Capability.EDITS in self.spec.capabilities)
 
-    async def acknowledge(self, event: Event, receipt: Receipt) -> None:  # noqa: B027
-        """Tell one person what became of their event, privately; by default nothing is shown.
+    async def acknowledge(self, event: Event, receipt: Receipt) -> None:
+        """Tell one person what became of their event, privately.
+
+        By default a command in a private chat is answered there, and nothing else is shown.
 
         `receipt.offer` goes with the text where only that person sees it and can press it, and
         nowhere else. A press (`PressEvent`) is acknowledged at once, mostly without a text, so that
         the platform stops waiting; what it came to may follow as a second receipt with one.
         """
+        private = event.channel.kind is ChannelKind.PRIVATE
+        if receipt.text and private and isinstance(event, CommandEvent):
+            await self.send(event.channel, Reply(text=receipt.text))
 
     async def private(self, user: str) -> ChannelRef | None:
         """The private chat with a person, opened if need be; None where there can be none.
@@ -238,59 +240,3 @@ class Connector(ABC):
     async def members(self, group: str) -> frozenset[str]:
         """User ids in one of the platform's own groups. Needs GROUPS."""
         raise NotImplementedError(f"{self.spec.name} declares no GROUPS")
-
-
-REPLACED = "(This part was replaced: see above.)"
-"""What a message says whose answer was replaced by one that is shorter."""
-EMPTY = "(The model gave an empty answer.)"
-"""What stands in for an answer without a word, which no platform takes."""
-
-
-class _Collected(ReplyStream):
-    """A stream for platforms without streaming: it sends at the end, in parts that fit.
-
-    The messages that it `replaces` are edited first. `finish` called again, after an error, goes on
-    with the part that was not sent.
-    """
-
-    def __init__(
-        self, connector: Connector, channel: ChannelRef, replaces: Sequence[MessageRef] = ()
-    ) -> None:
-        self._connector = connector
-        self._channel = channel
-        self._replaces = replaces
-        self._sent: list[tuple[MessageRef, ...]] = []
-
-    async def append(self, text: str) -> None:
-        pass
-
-    async def note(self, text: str) -> None:
-        if self._replaces:
-            return await self._connector.edit(self._replaces[0], Reply(text=text))
-        sent = await self._connector.send(self._channel, Reply(text=text, silent=True))
-        if Capability.EDITS in self._connector.spec.capabilities:
-            self._replaces = sent
-
-    async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
-        parts = split(reply.text, self._connector.spec.message_limit) or (reply.text,)
-        for number in range(len(self._sent), len(parts)):
-            part = replace(
-                reply,
-                text=parts[number],
-                reply_to="" if number else reply.reply_to,
-                buttons=reply.buttons if number == len(parts) - 1 else (),
-            )
-            if number < len(self._replaces):
-                await self._connector.edit(self._replaces[number], part)
-                self._sent.append((self._replaces[number],))
-            else:
-                self._sent.append(await self._connector.send(self._channel, part))
-                for message in self._sent[-1]:
-                    await self.created(message)
-        for message in self._replaces[len(self._sent) :]:
-            await self._connector.edit(message, Reply(text=REPLACED, turn=reply.turn))
-            self._sent.append((message,))
-        return tuple(ref for refs in self._sent for ref in refs)
-
-    async def cancel(self, reason: str) -> None:
-        await self._connector.send(self._channel, Reply(text=reason))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from goodbot.api.connector import ConnectorSpec
     from goodbot.api.events import RatingEvent, Receipt
     from goodbot.api.model import ModelSpec
+    from goodbot.api.objective import ObjectiveSpec
     from goodbot.api.rewards import RewardPolicy
     from goodbot.api.server import ServerSpec
     from goodbot.api.setup import Probe
@@ -47,6 +48,11 @@ def register_server() -> ServerSpec:  # pyright: ignore[reportReturnType]
 @hookspec
 def register_reward_policy() -> RewardPolicy:  # pyright: ignore[reportReturnType]
     """Offer a function that turns the labels of a turn into its reward."""
+
+
+@hookspec
+def register_objective() -> ObjectiveSpec:  # pyright: ignore[reportReturnType]
+    """Offer an objective: the loss of a training, and its rule for advantages."""
 
 
 @hookspec

@@ -18,6 +18,7 @@ from goodbot.api.backend import BackendSpec
 from goodbot.api.connector import API_VERSION, ConnectorSpec
 from goodbot.api.events import RatingEvent, Receipt
 from goodbot.api.model import ModelSpec
+from goodbot.api.objective import ObjectiveSpec
 from goodbot.api.rewards import RewardPolicy
 from goodbot.api.server import ServerSpec
 from goodbot.api.tracker import TrackerSpec
@@ -32,7 +33,9 @@ logger = logging.getLogger(__name__)
 GROUP = "goodbot"
 """The entry-point group that plugins are found in."""
 
-_Spec = TypeVar("_Spec", ConnectorSpec, BackendSpec, ServerSpec, RewardPolicy, ModelSpec, TrackerSpec)
+_Spec = TypeVar(
+    "_Spec", ConnectorSpec, BackendSpec, ServerSpec, RewardPolicy, ObjectiveSpec, ModelSpec, TrackerSpec
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +141,10 @@ class PluginHost:
     def reward_policies(self) -> dict[str, RewardPolicy]:
         """Reward policies by name."""
         return self._collect("register_reward_policy", RewardPolicy)
+
+    def objectives(self) -> dict[str, ObjectiveSpec]:
+        """Objectives of plugins by name; a backend has others of its own."""
+        return self._collect("register_objective", ObjectiveSpec)
 
     def models(self) -> dict[str, ModelSpec]:
         """Models that plugins ship, by name."""

@@ -14,7 +14,7 @@ Commands = argparse._SubParsersAction  # noqa: SLF001  it has no public name
 Parser = argparse.ArgumentParser
 
 _CALL = "goodbot.cli.client:main"
-_PACKAGES = ("backup", "doctor", "service", "uninstall")
+_PACKAGES = ("backup", "doctor", "plugin", "service", "uninstall")
 """Commands that are more than a module."""
 _FORMATS = ("peft", "mlx", "gguf", "gguf-model", "fused")
 
@@ -235,6 +235,16 @@ def _keeping(commands: Commands[Any]) -> None:
     uninstall.add_argument("--yes", action="store_true", help="do not ask")
     _call(commands, "export", "the rated answers, reasons and better answers as a file")
     _call(commands, "plugins", "what is plugged in")
+    plugin = _own(commands, "plugin", "write a plugin of your own, to begin with")
+    plugin.add_argument("action", choices=("new",))
+    plugin.add_argument("name", metavar="NAME", help="small letters, digits and _")
+    plugin.add_argument(
+        "--kind",
+        choices=("connector", "server", "reward", "objective", "tracker"),
+        default="connector",
+        help="what it adds; a connector, if not said",
+    )
+    plugin.add_argument("--out", type=Path, metavar="DIR", help="where: goodbot-NAME, if not said")
 
 
 def _own(commands: Commands[Any], name: str, text: str, *, json: bool = True) -> Parser:

@@ -78,7 +78,9 @@ class App:
         self.clock = clock or SystemClock()
         self.model = resolve(config.model.path, plugins.models(), demo=demo_model)
         self.backend = choose_backend(plugins.backends(), config.training.backend, config.where("training"))
-        self.settings, self.learning = training_settings(config, self.backend, self.model.path)
+        self.settings, self.learning = training_settings(
+            config, self.backend, plugins.objectives(), self.model.path
+        )
         about = {"model": self.model.name, "backend": self.backend.name}
         about |= dataclasses.asdict(self.settings)
         self._tracking = Tracking(config, plugins.trackers(), about)

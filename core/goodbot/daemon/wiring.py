@@ -104,7 +104,9 @@ class Assembly:
     ) -> Trainer:
         """What trains a model; `limits` win over its settings, `ask` as in `[serving]`."""
         config = self._config
-        settings, _ = training_settings(config, self._backend, model.path)  # by its own shape
+        settings, _ = training_settings(
+            config, self._backend, self._plugins.objectives(), model.path
+        )  # by its own shape
         return Trainer(
             store=self.store,
             registry=registry,

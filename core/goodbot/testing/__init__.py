@@ -1,7 +1,8 @@
 """Contracts and fakes for plugin authors. Imports pytest; the host never imports this.
 
-`ConnectorContract`, `BackendContract` and `ServingContract` are suites to subclass, `RecordingHost`
-is a core that only takes notes, `Pilot` is a whole goodbot that is driven by what people do.
+`ConnectorContract`, `BackendContract`, `ServingContract` and `ObjectiveContract` are suites to subclass,
+`Driver` is the ground of the far side that the first is given, `RecordingHost` is a core that only
+takes notes, `Pilot` is a whole goodbot that is driven by what people do.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 pytest.register_assert_rewrite(
-    "goodbot.testing.backend", "goodbot.testing.backend_base", "goodbot.testing.backend_checkpoints"
+    "goodbot.testing.backend",
+    "goodbot.testing.backend_base",
+    "goodbot.testing.backend_checkpoints",
+    "goodbot.testing.objective",
 )
 pytest.register_assert_rewrite(
     "goodbot.testing.connector",
@@ -30,24 +34,30 @@ pytest.register_assert_rewrite(
 )
 
 if TYPE_CHECKING:
+    from goodbot.config import ServingConfig, TrainingConfig
     from goodbot.daemon.loopback import Answer
     from goodbot.testing.backend import BackendContract
     from goodbot.testing.clock import VirtualClock
     from goodbot.testing.connector import ConnectorContract
     from goodbot.testing.host import RecordingHost
+    from goodbot.testing.objective import ObjectiveContract
     from goodbot.testing.pilot import Pilot
-    from goodbot.testing.platform import PlatformDriver, Post
+    from goodbot.testing.platform import Driver, PlatformDriver, Post
     from goodbot.testing.serving import ServingContract
 
 __all__ = [
     "Answer",
     "BackendContract",
     "ConnectorContract",
+    "Driver",
+    "ObjectiveContract",
     "Pilot",
     "PlatformDriver",
     "Post",
     "RecordingHost",
+    "ServingConfig",
     "ServingContract",
+    "TrainingConfig",
     "VirtualClock",
 ]
 
@@ -55,11 +65,15 @@ _HOMES = {
     "Answer": "goodbot.daemon.loopback",
     "BackendContract": "goodbot.testing.backend",
     "ConnectorContract": "goodbot.testing.connector",
+    "Driver": "goodbot.testing.platform",
+    "ObjectiveContract": "goodbot.testing.objective",
     "Pilot": "goodbot.testing.pilot",
     "PlatformDriver": "goodbot.testing.platform",
     "Post": "goodbot.testing.platform",
     "RecordingHost": "goodbot.testing.host",
+    "ServingConfig": "goodbot.config",
     "ServingContract": "goodbot.testing.serving",
+    "TrainingConfig": "goodbot.config",
     "VirtualClock": "goodbot.testing.clock",
 }
 

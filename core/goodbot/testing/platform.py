@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from goodbot.api.events import ChannelKind, MessageRef
 
@@ -107,3 +107,47 @@ class PlatformDriver(Protocol):
     async def unacknowledged(self) -> int:
         """Events that the platform would deliver again."""
         ...
+
+
+class Driver(PlatformDriver):
+    """A driver of a platform with private chats alone; override what the connector's spec declares.
+
+    `say` and `posts` are all that every platform needs, and `settings` that lead there.
+    """
+
+    environ: Mapping[str, str] = {}
+    wrong_environ: Mapping[str, str] = {}
+    rooms = frozenset({ChannelKind.PRIVATE})
+    good, bad = "👍", "👎"
+
+    async def say_as_bot(self, text: str, *, room: ChannelKind = ChannelKind.SHARED) -> None:
+        """Nobody: there are no bots."""
+
+    async def react(self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada") -> None:
+        """Needed with REACTIONS."""
+        self._lacks("react", "REACTIONS")
+
+    async def press(self, message: MessageRef, action: str, *, user: str = "ada") -> None:
+        """Needed with BUTTONS."""
+        self._lacks("press", "BUTTONS")
+
+    async def offers(self, user: str = "ada") -> Sequence[str]:
+        """Needed with BUTTONS."""
+        self._lacks("offers", "BUTTONS")
+
+    async def comment(
+        self, message: MessageRef, text: str, *, better: bool = False, user: str = "ada"
+    ) -> None:
+        """Needed with COMMENTS."""
+        self._lacks("comment", "COMMENTS")
+
+    async def notices(self, user: str = "ada") -> Sequence[str]:
+        """None are shown."""
+        return ()
+
+    async def unacknowledged(self) -> int:
+        """Override it where the platform delivers again."""
+        return 0
+
+    def _lacks(self, name: str, capability: str) -> NoReturn:
+        raise NotImplementedError(f"{type(self).__name__}.{name} is needed: the spec declares {capability}")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from goodbot.access.authorization import Grant
 from goodbot.api.actions import THUMBS
-from goodbot.api.connector import REPLACED
 from goodbot.api.events import ChannelKind, ChannelRef, MessageEvent, MessageRef, RatingEvent, Reply
+from goodbot.api.reply_stream import REPLACED
 from goodbot.base.errors import RetriableError
 from goodbot.commands import TABLE
 from goodbot.testing.connector_base import build, eventually

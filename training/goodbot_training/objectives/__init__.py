@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
+
+from goodbot.base.errors import unexpected
 
 from goodbot_training.objectives.base import Objective
 from goodbot_training.objectives.mispo import VARIANTS, MisPo
 from goodbot_training.objectives.preference import Bco, Kto, goods_only, signed
-from goodbot_training.process.types import TrainingSettings
+from goodbot_training.process.types import TrainingSettings, data_error
 from goodbot_training.round.advantages import compute_advantages
 
 _MAKERS: dict[str, Callable[[TrainingSettings], Objective]] = {
@@ -30,8 +33,25 @@ NAMES: tuple[str, ...] = tuple(_MAKERS)
 
 
 def make_objective(settings: TrainingSettings) -> Objective:
-    """The objective that `settings.objective` names."""
-    return _MAKERS[settings.objective](settings)
+    """The objective that `settings.objective` names.
+
+    Raises TrainingError(kind="data") for a plugin's that fails.
+    """
+    maker = _MAKERS.get(settings.objective)
+    return maker(settings) if maker else _of_plugin(settings)
+
+
+def _of_plugin(settings: TrainingSettings) -> Objective:
+    module, _, function = settings.objective.partition(":")
+    try:
+        made = getattr(import_module(module), function)(settings)
+    except Exception as error:
+        raise data_error(
+            f"The objective {settings.objective} cannot be made: {unexpected(error)}."
+        ) from error
+    if not isinstance(made, Objective):
+        raise data_error(f"The objective {settings.objective} gives {type(made).__name__}, not an Objective.")
+    return made
 
 
 def _against_baseline(settings: TrainingSettings) -> Any:

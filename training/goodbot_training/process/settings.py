@@ -45,7 +45,7 @@ class TrainingSettings:
     preset: str = "balanced"
     """One of `PRESETS`: it decides what the owner leaves out, before anything else sees these values."""
     objective: str = "tapered"
-    """One of `OBJECTIVES`."""
+    """One of `OBJECTIVES`, or a plugin's `package.module:function` (`goodbot.api.objective`)."""
     learning_rate: Annotated[float | None, Range(above=0)] = None
     """None: by the model's size; see `learning_rate_for`."""
     learning_rate_scale: _Positive = 1.0
@@ -146,7 +146,7 @@ class TrainingSettings:
         return min(1 / self.strength, 3.0)
 
     def __post_init__(self) -> None:
-        if self.objective not in OBJECTIVES:
+        if self.objective not in OBJECTIVES and ":" not in self.objective:
             raise ValueError(f"There is no objective {self.objective}; have: {', '.join(OBJECTIVES)}")
         if self.preset not in PRESETS:
             raise ValueError(f"There is no preset {self.preset}; have: {', '.join(PRESETS)}")

@@ -11,6 +11,7 @@ from goodbot.base.suggest import instead
 from goodbot.cli.doctor.checks import fail, failed, ok, short, warn
 from goodbot.inference.servers import choice
 from goodbot.learning.training import anchors
+from goodbot.learning.training.settings import with_objective
 
 
 async def config(examined: Examined) -> Sequence[Check]:
@@ -27,7 +28,8 @@ def _training(examined: Examined) -> Check | None:
     try:
         wanted = settings.training.backend
         spec = choose_backend(examined.plugins.backends(), wanted, where)
-        settings.training_settings(spec.settings)
+        own = with_objective(settings, examined.plugins.objectives())
+        own.training_settings(spec.settings)
     except MissingExtraError:
         return None  # the backend's line says it
     except GoodbotError as error:

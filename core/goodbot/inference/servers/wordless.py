@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from goodbot.api.connector import EMPTY
+from goodbot.api.reply_stream import EMPTY
 from goodbot.api.server import Generated
 from goodbot.api.turns import Turn
 

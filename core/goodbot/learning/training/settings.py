@@ -3,28 +3,55 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from goodbot.api import model_shape
 from goodbot.api.backend import BackendSpec
 from goodbot.api.model_shape import Architecture
+from goodbot.api.objective import ObjectiveSpec
+from goodbot.api.plugins import missing_modules
 from goodbot.api.projections import Sizes
-from goodbot.base.errors import ConfigError
+from goodbot.base.errors import ConfigError, MissingExtraError
+from goodbot.base.suggest import instead
 from goodbot.config import Config
 from goodbot.inference.models.directory import read_config
 
 
-def training_settings(config: Config, backend: BackendSpec, model: Path) -> tuple[Any, str]:
+def training_settings(
+    config: Config, backend: BackendSpec, objectives: Mapping[str, ObjectiveSpec], model: Path
+) -> tuple[Any, str]:
     """`[training.settings]` as the backend's own dataclass, complete, and what decided it in one line.
 
-    The line is empty for a backend without presets. Raises ConfigError, which names file and line.
+    `objectives` are those of plugins. The line is empty for a backend without presets. Raises ConfigError,
+    which names file and line, and MissingExtraError.
     """
+    config = with_objective(config, objectives)
     own = config.training_settings(backend.settings)
     if backend.presets is None:
         return own, ""
     resolved = backend.presets(config.training.settings, shape(model))
     return dataclasses.replace(own, **resolved.values), resolved.why
+
+
+def with_objective(config: Config, objectives: Mapping[str, ObjectiveSpec]) -> Config:
+    """`config` with the factory of a plugin's objective where it names that.
+
+    The trainer's process imports no plugin but this one. Raises ConfigError for a factory that no plugin
+    has registered, and MissingExtraError.
+    """
+    word = config.training.settings.get("objective", "")
+    spec = objectives.get(word) if isinstance(word, str) else None
+    if spec is None:
+        if ":" in str(word):
+            where = config.where("training.settings")
+            raise where.error("objective", f"no objective is named {word!r}; {instead(word, objectives)}")
+        return config
+    if missing_modules(spec.requires):
+        raise MissingExtraError(f"the objective {word}", spec.extra)
+    settings = {**config.training.settings, "objective": spec.factory}
+    return dataclasses.replace(config, training=dataclasses.replace(config.training, settings=settings))
 
 
 def shape(model: Path) -> Architecture | None:

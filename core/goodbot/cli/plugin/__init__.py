@@ -1,0 +1,1 @@
+"""`goodbot plugin`: writes the package of a plugin to begin with; `templates/` has one for each kind."""
