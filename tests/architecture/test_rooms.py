@@ -69,7 +69,7 @@ OFFENCES = {
     "goodbot_training.gate.measure": "goodbot.inference.models.directory.identity",
     "goodbot_training.memory.fit": "goodbot.inference.models.estimate goodbot.inference.models.machine.place",
     "goodbot_training.memory.planning.formula": """
-        goodbot.inference.models.estimate goodbot.inference.models.machine.Place
+        goodbot.inference.models.estimate goodbot.inference.models.machine.Device
         goodbot.inference.models.machine.place
     """,
     "goodbot_training.tiny.demo": """

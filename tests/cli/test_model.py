@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from goodbot.cli.model import described
 from goodbot.inference.models import catalogue, fetched
-from goodbot.inference.models.choose import Option, Proposal
+from goodbot.inference.models.choose import ModelOption, Proposal
 from goodbot.inference.models.estimate import estimate
-from goodbot.inference.models.machine import Place
+from goodbot.inference.models.machine import Device
 
 from tests.cli.program import PROGRAM, Bot, environment, until
 from tests.cli.terminal import Person
@@ -142,9 +142,9 @@ def test_auto_explains_its_choice_and_shows_the_others(bot: Bot, hub: FakeHub, e
 
 
 def test_a_proposal_shows_what_it_costs_and_the_others(tmp_path: Path) -> None:
-    place = Place(backend="torch", device="cuda", memory=24 << 30, flops=2e13, bandwidth=2e11, step=8e-4)
+    place = Device(backend="torch", device="cuda", memory=24 << 30, flops=2e13, bandwidth=2e11, step=8e-4)
     options = tuple(
-        Option(
+        ModelOption(
             name=entry.name,
             parameters=entry.parameters,
             bytes=entry.bytes,

@@ -537,7 +537,7 @@ async def test_what_an_owner_stopped_and_what_is_long_over_is_no_news(tmp_path: 
 
 
 def test_the_words_count_people_where_there_are_several() -> None:
-    made_of = news.Material(trained=32, held_out=8, good=20, bad=12, raters=3, since=0.0, until=0.0)
+    made_of = news.RunMaterial(trained=32, held_out=8, good=20, bad=12, raters=3, since=0.0, until=0.0)
     assert owners.counted(made_of) == "32 rated answers of 3 people (20 good, 12 bad)"
     assert owners.kept(made_of) == "8 more were kept to check it"
     middling = replace(made_of, trained=33, held_out=1, raters=1)

@@ -13,7 +13,7 @@ from goodbot.inference import prompts
 from goodbot.inference.prompts import Room, TooLongError
 from goodbot.learning.training.settings import shape
 from goodbot.store import turns
-from goodbot.store.turns import Exchange
+from goodbot.store.turns import PastExchange
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -24,8 +24,8 @@ LARGE = Room(context=0, answer=200, history=600)
 TEXT = st.text(max_size=400)
 
 
-def exchange(number: int, question: str = "q", answer: str = "a", **counted: int) -> Exchange:
-    return Exchange(turn=f"t{number}", talker="loopback:ada", question=question, answer=answer, **counted)
+def exchange(number: int, question: str = "q", answer: str = "a", **counted: int) -> PastExchange:
+    return PastExchange(turn=f"t{number}", talker="loopback:ada", question=question, answer=answer, **counted)
 
 
 def tokens(prompt: prompts.Prompt) -> int:

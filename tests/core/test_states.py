@@ -14,7 +14,7 @@ import pytest
 from goodbot.cli.doctor.data import _last_run
 from goodbot.config import ServingConfig
 from goodbot.conversation.notifications import states
-from goodbot.learning.adapters import Manifest, importing, publish
+from goodbot.learning.adapters import AdapterManifest, importing, publish
 from goodbot.store import adapters, runs
 
 from tests.core.builders import Bot, open_bot
@@ -113,7 +113,7 @@ async def brought_in(bot: Bot) -> None:
     source = Path(__file__).parent / "store/schema_2/adapters/v000002-8543a353eabbcc23"
     for name in ("adapter_config.json", "adapter_model.safetensors"):
         (folder / name).write_bytes((source / name).read_bytes())
-    empty = Manifest(
+    empty = AdapterManifest(
         version=version,
         parent=0,
         run=None,
@@ -350,7 +350,7 @@ async def test_what_is_withdrawn_comes_back_by_no_copy(tmp_path: Path) -> None:
         copy.mkdir()
         for name in ("adapter_config.json", "adapter_model.safetensors"):
             (copy / name).write_bytes((registry.root / first.directory / name).read_bytes())
-        known = Manifest(
+        known = AdapterManifest(
             version=2,
             parent=0,
             run=None,

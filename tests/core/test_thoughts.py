@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from goodbot.base.thoughts import KNOWN, Marks, Splitter, Thought, opened_by, opened_by_template, split
+from goodbot.base.thoughts import KNOWN, Splitter, Thought, ThoughtTags, opened_by, opened_by_template, split
 
 THINK = KNOWN[0]
 CASES = [
@@ -41,7 +41,7 @@ CASES = [
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 @pytest.mark.parametrize(("text", "opened", "thought", "answer"), CASES)
 def test_a_thought_is_split_off_in_pieces_of_any_size(
-    size: int, text: str, opened: Marks | None, thought: str, answer: str
+    size: int, text: str, opened: ThoughtTags | None, thought: str, answer: str
 ) -> None:
     splitter = Splitter(KNOWN, opened)
     pieces: list[str | Thought] = []

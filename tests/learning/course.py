@@ -22,14 +22,14 @@ from typing import Any
 from goodbot.api.backend import LoraSettings, Sampled, TrainingBackend
 from goodbot.base.errors import TrainingError
 from goodbot.config.sections import TrainingConfig
-from goodbot.learning.rating_quality.consensus import Rated as OneSays
+from goodbot.learning.rating_quality.consensus import RaterOpinion as OneSays
 from goodbot.learning.rating_quality.consensus import outvoted
 from goodbot.learning.rating_quality.weight_caps import share_weights
 from goodbot_training.process.types import Job
 from goodbot_training.round import run as training_round
 from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.corpus import split
-from goodbot_training.tiny.facts import Question
+from goodbot_training.tiny.facts import FactQuestion
 
 from tests.learning.arms import ARMS, DEFAULT, Arm
 from tests.learning.bases import BASES
@@ -195,7 +195,7 @@ def fresh(rated: Sequence[Rated], number: int, version: int = 0) -> list[_Item]:
     ]
 
 
-def ask(train: Sequence[Question], count: int, seed: int, number: int) -> list[Question]:
+def ask(train: Sequence[FactQuestion], count: int, seed: int, number: int) -> list[FactQuestion]:
     """The questions of a round, each once if there are enough."""
     return (
         Random(1000 * seed + number).choices(train, k=count)
@@ -205,7 +205,7 @@ def ask(train: Sequence[Question], count: int, seed: int, number: int) -> list[Q
 
 
 def dealt(
-    rated: Sequence[Rated], pairs: Iterable[tuple[Question, Sampled]], seed: int, number: int
+    rated: Sequence[Rated], pairs: Iterable[tuple[FactQuestion, Sampled]], seed: int, number: int
 ) -> list[Rated]:
     """The same ratings at random, one for each of the first of these answers; there must be enough."""
     ratings = [one.rating for one in rated]
@@ -216,7 +216,7 @@ def dealt(
     ]
 
 
-def exam_of(seed: int, answers: int) -> list[Question]:
+def exam_of(seed: int, answers: int) -> list[FactQuestion]:
     """So many questions whose facts are never rated."""
     return list(islice(cycle(split(seed)[1]), answers))
 
@@ -230,7 +230,7 @@ def _base_answers(kind: type[TrainingBackend], model: Path, seed: int, answers: 
 
 
 def _judged(
-    backend: TrainingBackend, adapter: Path, exam: Sequence[Question], like: str, seed: int, model: Path
+    backend: TrainingBackend, adapter: Path, exam: Sequence[FactQuestion], like: str, seed: int, model: Path
 ) -> Judged:
     """The exam of an adapter, as it lies on the disk."""
     backend.load(model, lora=LoraSettings(), adapter=adapter, seed=seed)

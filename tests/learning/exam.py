@@ -10,7 +10,7 @@ from statistics import fmean
 from goodbot.api.backend import Sampled, Sampler, SampleRequest, TokenizedTurn, TrainingBackend
 from goodbot_training.round.rollouts import score as logprobs_of
 from goodbot_training.tiny import TEMPERATURE
-from goodbot_training.tiny.facts import Question
+from goodbot_training.tiny.facts import FactQuestion
 from goodbot_training.tiny.judge import is_correct, style_of
 
 MAX_TOKENS = 48
@@ -36,7 +36,7 @@ class Judged:
     """How many answers had each style, and how many of them were right."""
 
 
-def judge(questions: Sequence[Question], answers: Sequence[Sampled], like: str, kl: float) -> Judged:
+def judge(questions: Sequence[FactQuestion], answers: Sequence[Sampled], like: str, kl: float) -> Judged:
     """The judge's word on one answer a question, in order."""
     texts = [answer.text for answer in answers]
     styles = [style_of(text) for text in texts]
@@ -56,7 +56,7 @@ def judge(questions: Sequence[Question], answers: Sequence[Sampled], like: str, 
     )
 
 
-def sample(sampler: Sampler, questions: Sequence[Question], seed: int) -> list[Sampled]:
+def sample(sampler: Sampler, questions: Sequence[FactQuestion], seed: int) -> list[Sampled]:
     """One answer a question, by whatever the sampler has active."""
     requests = [
         SampleRequest(

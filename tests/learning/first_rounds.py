@@ -32,7 +32,7 @@ from goodbot_training.process.types import Job
 from goodbot_training.round import run as training_round
 from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.corpus import split
-from goodbot_training.tiny.facts import Question
+from goodbot_training.tiny.facts import FactQuestion
 from goodbot_training.tiny.judge import SimulatedRater
 
 from tests.learning.arms import ARMS, DEFAULT
@@ -55,13 +55,13 @@ STRENGTHS = (1.0, 0.5)
 PROMPTS = TrainingSettings().gate_anchors
 EXAM = 240
 
-Draw = Callable[[Random, Sequence[Question], int], list[Question]]
+Draw = Callable[[Random, Sequence[FactQuestion], int], list[FactQuestion]]
 
 
 def _of(*kinds: str, several: int = 1) -> Draw:
     """Questions of these kinds (all, if none is named); each comes `several` times."""
 
-    def draw(random: Random, train: Sequence[Question], count: int) -> list[Question]:
+    def draw(random: Random, train: Sequence[FactQuestion], count: int) -> list[FactQuestion]:
         chosen = [one for one in train if not kinds or one.kind in kinds]
         wanted = count // several
         enough = len(chosen) >= wanted
@@ -74,7 +74,7 @@ def _of(*kinds: str, several: int = 1) -> Draw:
     return draw
 
 
-def _two_thirds_sums(random: Random, train: Sequence[Question], count: int) -> list[Question]:
+def _two_thirds_sums(random: Random, train: Sequence[FactQuestion], count: int) -> list[FactQuestion]:
     sums = round(2 / 3 * count)
     asked = _of("sum")(random, train, sums)
     asked += _of("capital", "opposite")(random, train, count - sums)
@@ -120,7 +120,7 @@ class Found:
         return cls(key=Key(*raw["key"]), before=Seen(**raw["before"]), at=at)
 
 
-def questions_of(one: Key) -> list[Question]:
+def questions_of(one: Key) -> list[FactQuestion]:
     """What is asked in an honest round."""
     return MIXES[one.ratings](Random(1000 * one.seed + 7), split(one.seed)[0], RATINGS)
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from goodbot.learning.rating_quality.consensus import Rated, outvoted
+from goodbot.learning.rating_quality.consensus import RaterOpinion, outvoted
 from goodbot_training.tiny.corpus import split
 from goodbot_training.tiny.styles import STYLES
 
@@ -54,7 +54,7 @@ def _rounds(base: str, seed: int) -> Counter[tuple[str, str]]:
     drawn = writer.write(TorchBackend(), asked, None, 1000 * (seed + 1))
     counts = Counter[tuple[str, str]]()
 
-    def count(name: str, ratings: Sequence[Rated]) -> None:
+    def count(name: str, ratings: Sequence[RaterOpinion]) -> None:
         found = outvoted(ratings)
         liars = {ADVERSARY} if name in STREAMS else set[str]()  # who is dealt a rating tells no lie
         for what, many in zip(_COUNTED, (1, len(found & liars), len(found - liars)), strict=True):
@@ -63,7 +63,7 @@ def _rounds(base: str, seed: int) -> Counter[tuple[str, str]]:
     for like in STYLES:
         for name in ("adversary", "loud adversary"):
             rated = STREAMS[name].rate(asked, drawn, like, 0, seed)
-            said = [Rated(rater=r.rater, answer=r.answer.text, good=r.rating > 0) for r in rated]
+            said = [RaterOpinion(rater=r.rater, answer=r.answer.text, good=r.rating > 0) for r in rated]
             count(name, said)
             signs = [one.good for one in said]
             Random(seed).shuffle(signs)
@@ -73,7 +73,7 @@ def _rounds(base: str, seed: int) -> Counter[tuple[str, str]]:
         count(
             "`noise`, by four people in turn",
             [
-                Rated(rater=str(number % 4), answer=r.answer.text, good=r.rating > 0)
+                RaterOpinion(rater=str(number % 4), answer=r.answer.text, good=r.rating > 0)
                 for number, r in enumerate(rated)
             ],
         )

@@ -20,7 +20,7 @@ from goodbot_training.round import run as training_round
 from goodbot_training.round.rollouts import build_rollouts, score
 from goodbot_training.tiny import TEMPERATURE, model_path
 from goodbot_training.tiny.corpus import split
-from goodbot_training.tiny.facts import Question
+from goodbot_training.tiny.facts import FactQuestion
 from goodbot_training.tiny.judge import SimulatedRater, is_correct, style_of
 
 RATINGS, HELD_OUT_EVERY = 40, 5
@@ -219,7 +219,7 @@ class Bench:
     def _load(self) -> None:
         self.backend.load(model_path(), lora=LoraSettings(), seed=0)
 
-    def _sample(self, questions: Sequence[Question], adapter: Path | None, seed: int) -> list[Sampled]:
+    def _sample(self, questions: Sequence[FactQuestion], adapter: Path | None, seed: int) -> list[Sampled]:
         self._load()
         sampler = self.backend.sampler()
         if adapter is not None:

@@ -20,7 +20,7 @@ from goodbot_training.gate.retention import foreign, foreign_below
 from goodbot_training.process.settings import TrainingSettings
 from goodbot_training.round.rollouts import score
 from goodbot_training.tiny import TEMPERATURE
-from goodbot_training.tiny.facts import Question
+from goodbot_training.tiny.facts import FactQuestion
 from goodbot_training.tiny.judge import is_correct, style_of
 
 from tests.learning.exam import TOKENS_PER_FORWARD
@@ -67,7 +67,7 @@ class Seen:
 
 
 def judged(
-    questions: Sequence[Question],
+    questions: Sequence[FactQuestion],
     answers: Sequence[Sampled],
     like: str,
     backend: TrainingBackend | None = None,

@@ -8,7 +8,7 @@ from random import Random
 from typing import NamedTuple
 
 from goodbot.api.backend import Sampled
-from goodbot_training.tiny.facts import Question
+from goodbot_training.tiny.facts import FactQuestion
 from goodbot_training.tiny.judge import SimulatedRater, style_of
 
 ADVERSARY = "adversary"
@@ -22,13 +22,13 @@ POOL = 240
 class Rated(NamedTuple):
     """One rated answer, and who rated it."""
 
-    question: Question
+    question: FactQuestion
     answer: Sampled
     rating: int
     rater: str = "owner"
 
 
-Rate = Callable[[Sequence[Question], Sequence[Sampled], str, int, int], list[Rated]]
+Rate = Callable[[Sequence[FactQuestion], Sequence[Sampled], str, int, int], list[Rated]]
 """`(questions, answers, liked style, round, seed) → rated answers`"""
 
 
@@ -53,7 +53,7 @@ def _press(error: float) -> Rate:
     """Whatever was asked, with so many wrong presses."""
 
     def rate(
-        questions: Sequence[Question], answers: Sequence[Sampled], like: str, round_: int, seed: int
+        questions: Sequence[FactQuestion], answers: Sequence[Sampled], like: str, round_: int, seed: int
     ) -> list[Rated]:
         rater = SimulatedRater(like, error, 100 * seed + round_)
         return [
@@ -68,7 +68,7 @@ def _share(good: float, error: float) -> Rate:
     """A share of liked answers, picked from a larger pool; then so many wrong presses."""
 
     def rate(
-        questions: Sequence[Question], answers: Sequence[Sampled], like: str, round_: int, seed: int
+        questions: Sequence[FactQuestion], answers: Sequence[Sampled], like: str, round_: int, seed: int
     ) -> list[Rated]:
         pairs = list(zip(questions, answers, strict=True))
         liked = [pair for pair in pairs if style_of(pair[1].text) == like]
@@ -86,7 +86,7 @@ def _one_of_four_lies(lies: int, of: int) -> Rate:
     """Four raters; one always says the opposite, and rates `lies` of every `of` answers."""
 
     def rate(
-        questions: Sequence[Question], answers: Sequence[Sampled], like: str, round_: int, seed: int
+        questions: Sequence[FactQuestion], answers: Sequence[Sampled], like: str, round_: int, seed: int
     ) -> list[Rated]:
         honest = _press(0.0)(questions, answers, like, round_, seed)
         return [

@@ -15,7 +15,7 @@ from goodbot_training.process.types import Job
 from goodbot_training.round.run import run_round
 from goodbot_training.tiny import TEMPERATURE, model_path
 from goodbot_training.tiny.corpus import split
-from goodbot_training.tiny.facts import Question
+from goodbot_training.tiny.facts import FactQuestion
 from goodbot_training.tiny.judge import SimulatedRater
 from goodbot_training.tiny.score import Score, score
 
@@ -101,7 +101,7 @@ def _load(backend: TrainingBackend, seed: int) -> None:
     backend.load(model_path(), lora=LoraSettings(), seed=seed)
 
 
-def _sample(sampler: Sampler, questions: Sequence[Question], *, seed: int) -> list[Sampled]:
+def _sample(sampler: Sampler, questions: Sequence[FactQuestion], *, seed: int) -> list[Sampled]:
     return list(
         sampler.sample_many(
             [
@@ -118,7 +118,7 @@ def _sample(sampler: Sampler, questions: Sequence[Question], *, seed: int) -> li
 
 
 def _job(
-    asked: Sequence[Question],
+    asked: Sequence[FactQuestion],
     rollouts: Sequence[Sampled],
     ratings: Sequence[int],
     seed: int,

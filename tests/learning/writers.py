@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from goodbot.api.backend import LoraSettings, Sampled, TrainingBackend
-from goodbot_training.tiny.facts import Question
+from goodbot_training.tiny.facts import FactQuestion
 from safetensors.numpy import load_file, save_file
 
 from tests.learning.exam import sample
@@ -28,7 +28,7 @@ class Writer:
     fixed: bool = False
 
     def write(
-        self, backend: TrainingBackend, asked: Sequence[Question], parent: Path | None, seed: int
+        self, backend: TrainingBackend, asked: Sequence[FactQuestion], parent: Path | None, seed: int
     ) -> list[Sampled]:
         """An answer to each question, by this writer on behalf of the policy `parent`."""
         adapter = self.adapter if self.fixed else parent
@@ -44,7 +44,7 @@ class Writer:
 
 @functools.lru_cache(maxsize=16)
 def _by_base(
-    kind: type[TrainingBackend], model: Path, asked: tuple[Question, ...], seed: int
+    kind: type[TrainingBackend], model: Path, asked: tuple[FactQuestion, ...], seed: int
 ) -> tuple[Sampled, ...]:
     """What the untrained model writes is the same for every arm."""
     backend = kind()

@@ -18,7 +18,7 @@ from goodbot.api.plugins import PluginHost
 from goodbot.base.errors import FatalConnectorError
 from goodbot.cli.backup import archive, restore, travel
 from goodbot.cli.backup.make import make
-from goodbot.cli.backup.restore import Prepared, prepared, swap
+from goodbot.cli.backup.restore import UnpackedBackup, prepared, swap
 from goodbot.cli.backup.travel import Travelling
 from goodbot.config import Config
 from goodbot.config.secrets import Secrets, SecretStore
@@ -195,14 +195,14 @@ def of_before(home: Path, path: Path) -> Path:
         if p.is_file() and archive.allowed(p.relative_to(home).as_posix())
     }
     assert {"fetched.json", "goodbot.db"} < files.keys()
-    about = archive.About(
+    about = archive.BackupManifest(
         goodbot="0.1.0", schema=len(migrations()), created_at=NOW - 9, turns=0, ratings=0, adapters=0
     )
     archive.write(path, about, files)
     return path
 
 
-async def restored(path: Path, home: Path, plugins: PluginHost = PLUGINS) -> Prepared:
+async def restored(path: Path, home: Path, plugins: PluginHost = PLUGINS) -> UnpackedBackup:
     async with prepared(path, home, plugins, now=NOW) as ready:
         swap(ready, home, now=NOW)
         return ready

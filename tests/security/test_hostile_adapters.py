@@ -18,7 +18,7 @@ from goodbot.base.errors import AdapterError
 from goodbot.learning.adapters import archive, importing
 from goodbot.learning.adapters.base import Base
 from goodbot.learning.adapters.files import MAX_WEIGHTS, plain, read
-from goodbot.learning.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, Manifest, publish
+from goodbot.learning.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, AdapterManifest, publish
 from goodbot.learning.adapters.weights import check_weights, pairs, require_fit
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -120,7 +120,9 @@ def test_a_config_that_does_not_fit_its_matrices_is_refused(
         pairs(check_weights(staging / WEIGHTS), {**LORA, **config})
     (tmp_path / "adapters").mkdir()
     with pytest.raises(AdapterError, match=said):
-        publish(staging, tmp_path / "adapters", Manifest(version=1, parent=0, run=1, model="m", files={}))
+        publish(
+            staging, tmp_path / "adapters", AdapterManifest(version=1, parent=0, run=1, model="m", files={})
+        )
     assert list((tmp_path / "adapters").iterdir()) == []
 
 
@@ -256,7 +258,7 @@ def packed(path: Path, *members: tuple[tarfile.TarInfo, bytes], kind: int = tarf
 def exported(tmp_path: Path) -> Path:
     """An archive that goodbot made."""
     (tmp_path / "adapters").mkdir()
-    given = Manifest(version=7, parent=3, run=9, model="model", files={}, ratings={"turn": [1]})
+    given = AdapterManifest(version=7, parent=3, run=9, model="model", files={}, ratings={"turn": [1]})
     directory, known = publish(
         adapter(tmp_path / "s"), tmp_path / "adapters", given.on(Base.of(base(tmp_path)))
     )
@@ -264,7 +266,7 @@ def exported(tmp_path: Path) -> Path:
     return tmp_path / "v7.tar"
 
 
-def unpack(path: Path, tmp_path: Path) -> Manifest:
+def unpack(path: Path, tmp_path: Path) -> AdapterManifest:
     into = tmp_path / f"into-{len(list(tmp_path.iterdir()))}"
     into.mkdir()
     return archive.unpack(path, into)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from goodbot.api.backend import LoraSettings
-from goodbot.inference.servers.fingerprint_check import Fingerprint, Verdict, compare
+from goodbot.inference.servers.fingerprint_check import Fingerprint, ServedAs, compare
 from goodbot_training.process import fingerprint
 
 from tests.core.serving import tiny
@@ -48,7 +48,7 @@ def test_it_tells_the_adapter_from_its_base(backend: Any, tmp_path: Path) -> Non
     fingerprint.write(backend, tmp_path)
     found = Fingerprint.of(tmp_path)
     assert found is not None
-    for with_it, verdict in ((True, Verdict.ADAPTER), (False, Verdict.BASE)):
+    for with_it, verdict in ((True, ServedAs.ADAPTER), (False, ServedAs.BASE)):
         told = [backend.first_tokens(p.messages, top=20, adapter=with_it) for p in found.prompts]
         assert compare(found.prompts, told) is verdict
 

@@ -14,10 +14,10 @@ import pytest
 from goodbot.api import model_shape
 from goodbot.base.errors import TrainingError
 from goodbot.inference.models import estimate
-from goodbot.inference.models.machine import Place
+from goodbot.inference.models.machine import Device
 from goodbot_training.memory import planning
 from goodbot_training.memory.planning import formula
-from goodbot_training.memory.planning.cost import Cost, Line
+from goodbot_training.memory.planning.cost import Cost, LinearCost
 from goodbot_training.memory.planning.gate import portions
 from goodbot_training.process.types import Job, TrainingSettings
 from goodbot_training.round.batches import planned_steps
@@ -31,8 +31,8 @@ LLAMA = {**DENSE, "model_type": "llama"}
 
 
 def test_a_line_through_what_was_measured() -> None:
-    def points(*found: tuple[float, float]) -> Line:
-        return Line.through([(n, Cost(cpu=cpu, wall=2 * cpu)) for n, cpu in found])
+    def points(*found: tuple[float, float]) -> LinearCost:
+        return LinearCost.through([(n, Cost(cpu=cpu, wall=2 * cpu)) for n, cpu in found])
 
     line = points((1, 3.0), (3, 7.0))
     assert (line.at(10).cpu, line.at(10).wall) == (pytest.approx(21.0), pytest.approx(42.0))
@@ -61,7 +61,7 @@ def test_the_operations_by_hand() -> None:
 
 
 def test_a_step_is_timed_by_its_operations(monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = Place(backend="torch", device="cpu", memory=1 << 34, flops=1e6, bandwidth=1e9, step=1e-3)
+    slow = Device(backend="torch", device="cpu", memory=1 << 34, flops=1e6, bandwidth=1e9, step=1e-3)
     monkeypatch.setattr(formula, "place", Mock(return_value=slow))
     shape = model_shape.read(LLAMA)
     item = raw_item(prompt_tokens=[1] * 60, tokens=[2] * 40, logprobs=[-1.0] * 40)
@@ -81,7 +81,7 @@ def test_what_lies_between_the_products_by_hand() -> None:
 def test_answers_that_the_gate_samples_cost_their_products_and_the_templates_marks() -> None:
     """Many rows at once are bound by their products; what the template adds is read for each of them."""
     shape = model_shape.read(LLAMA)
-    fast = Place(backend="torch", device="cpu", memory=1 << 34, flops=1.0, bandwidth=1e99, step=0.0)
+    fast = Device(backend="torch", device="cpu", memory=1 << 34, flops=1.0, bandwidth=1e99, step=0.0)
     asked = raw_item(messages=[{"role": "user", "content": "x" * 40}])
     captured = raw_item(
         id="c",
@@ -167,7 +167,7 @@ def _unheard(event: dict[str, Any]) -> None:
 def test_a_slow_model_is_not_loaded(
     random_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow = Place(backend="torch", device="cpu", memory=1 << 34, flops=1e7, bandwidth=1e9, step=1e-3)
+    slow = Device(backend="torch", device="cpu", memory=1 << 34, flops=1e7, bandwidth=1e9, step=1e-3)
     monkeypatch.setattr(formula, "place", Mock(return_value=slow))
 
     events: list[dict[str, Any]] = []
@@ -184,7 +184,7 @@ def test_a_slow_model_is_not_loaded(
 def test_a_plan_knows_when_the_round_would_start_from_the_base_again(
     random_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow = Place(backend="torch", device="cpu", memory=1 << 34, flops=1e7, bandwidth=1e9, step=1e-3)
+    slow = Device(backend="torch", device="cpu", memory=1 << 34, flops=1e7, bandwidth=1e9, step=1e-3)
     monkeypatch.setattr(formula, "place", Mock(return_value=slow))
     job = make_job(random_model, tmp_path)
     job["parent"] = str(tmp_path / "v1")

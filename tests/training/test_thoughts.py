@@ -15,7 +15,7 @@ from tests.support import require
 
 require("transformers")
 
-from goodbot_training.backends.chat import Chat, check_model_directory  # noqa: E402
+from goodbot_training.backends.chat import ChatTemplate, check_model_directory  # noqa: E402
 from goodbot_training.backends.decoding import Row  # noqa: E402
 
 TINY = Path(goodbot_training.__file__).parent / "tiny" / "model"
@@ -31,7 +31,7 @@ HARMONY = TURNS + "{% endif %}{# <|channel|>analysis<|message|> #}"
 ASKED = [{"role": "user", "content": "What does <think> mean?"}]
 
 
-def chat(at: Path, template: str, special: tuple[str, ...] = ()) -> Chat:
+def chat(at: Path, template: str, special: tuple[str, ...] = ()) -> ChatTemplate:
     """The tiny model's tokenizer with another template, and tokens of its own."""
     from transformers import AutoTokenizer
 
@@ -46,10 +46,10 @@ def chat(at: Path, template: str, special: tuple[str, ...] = ()) -> Chat:
         tokenizer = library.from_pretrained(str(at))
         tokenizer.add_special_tokens({"additional_special_tokens": list(special)})
         tokenizer.save_pretrained(str(at))
-    return Chat(at, check_model_directory(at))
+    return ChatTemplate(at, check_model_directory(at))
 
 
-def shown(chat: Chat, text: str, *, streams: bool, finish: bool = True) -> tuple[list[str], Any]:
+def shown(chat: ChatTemplate, text: str, *, streams: bool, finish: bool = True) -> tuple[list[str], Any]:
     """A row that writes this text token by token."""
     pieces: list[str] = []
 

@@ -51,7 +51,7 @@ class Notices:
         self._connectors = connectors
         self._errors = errors
         self._posting = asyncio.Lock()
-        self._complained: set[channels.Channel] = set()
+        self._complained: set[channels.ChannelRow] = set()
 
     async def post(self) -> None:
         """Post every notice that is due, where the connector runs. Raises StoreError."""
@@ -74,7 +74,7 @@ class Notices:
         now = self._clock.now()
         await self._store.write(lambda db: channels.settle(db, name, connector.account, configured, now))
 
-    async def _post(self, connector: Connector, channel: channels.Channel) -> None:
+    async def _post(self, connector: Connector, channel: channels.ChannelRow) -> None:
         where = ChannelRef(
             connector=channel.connector, account=channel.account, id=channel.channel, kind=ChannelKind.SHARED
         )

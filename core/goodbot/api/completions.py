@@ -34,7 +34,7 @@ FORM = "form"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
+class CompletionRequest:
     """What a program asks for a person. `channel` is its conversation, `thread` and all."""
 
     messages: Sequence[Message]
@@ -106,14 +106,14 @@ class OwnModel(ABC):
         """Whether `answer` shows the model its tools and its calls come as `<tool_call>{…}</tool_call>`."""
 
     @abstractmethod
-    def answer(self, question: Question) -> AsyncGenerator[Piece, None]:
+    def answer(self, question: CompletionRequest) -> AsyncGenerator[Piece, None]:
         """Pieces of thought and text, then one `Generated`. Closing it early cancels.
 
         Raises ServerError, and UsageError for what is too long for the model.
         """
 
     @abstractmethod
-    def far_side(self, question: Question) -> AbstractAsyncContextManager[FarSide | None]:
+    def far_side(self, question: CompletionRequest) -> AbstractAsyncContextManager[FarSide | None]:
         """Where to ask instead, for as long as the block lasts; None: nowhere, so use `answer`.
 
         Raises ServerError.
@@ -140,11 +140,11 @@ class NoModel(OwnModel):
     async def calls_tools(self) -> bool:
         return False
 
-    async def answer(self, question: Question) -> AsyncGenerator[Piece, None]:
+    async def answer(self, question: CompletionRequest) -> AsyncGenerator[Piece, None]:
         raise ServerError("there is no model here that could answer")
         yield ""
 
-    def far_side(self, question: Question) -> AbstractAsyncContextManager[FarSide | None]:
+    def far_side(self, question: CompletionRequest) -> AbstractAsyncContextManager[FarSide | None]:
         return nullcontext()
 
 

@@ -24,7 +24,7 @@ _SECURE = {"https": True, "wss": True, "http": False, "ws": False}
 _PORTS = {True: 443, False: 80}
 
 
-class Proxy(NamedTuple):
+class HttpProxy(NamedTuple):
     """An HTTP proxy, and the variable that names it."""
 
     url: str
@@ -48,7 +48,7 @@ def proxy_url(address: str) -> str | None:
     return found.url if found else None
 
 
-def proxy(address: str, environ: Mapping[str, str] | None = None) -> Proxy | None:
+def proxy(address: str, environ: Mapping[str, str] | None = None) -> HttpProxy | None:
     """The proxy for `address`, None where it is reached directly.
 
     Raises FatalConnectorError for one that cannot be used, without its address: it may be a secret.
@@ -61,7 +61,7 @@ def proxy(address: str, environ: Mapping[str, str] | None = None) -> Proxy | Non
     for name in ("https_proxy" if secure else "http_proxy", "all_proxy"):
         for variable in (name, name.upper()):
             if value := environ.get(variable, "").strip():
-                return Proxy(_usable(value, variable, host), variable)
+                return HttpProxy(_usable(value, variable, host), variable)
     return None
 
 

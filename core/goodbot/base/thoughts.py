@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Marks:
+class ThoughtTags:
     """What stands before and behind a thought."""
 
     opens: str
@@ -30,20 +30,20 @@ class Thought:
 
 
 _NAMES = ("think", "thinking", "thought", "reasoning", "seed:think", "longcat_think")
-KNOWN: tuple[Marks, ...] = (
-    *(Marks(opens=f"<{name}>", closes=f"</{name}>") for name in _NAMES),
-    Marks(opens="[THINK]", closes="[/THINK]"),
-    Marks(opens="<|START_THINKING|>", closes="<|END_THINKING|>"),
-    Marks(opens="<|channel>thought", closes="<channel|>"),
-    Marks(opens="<|channel|>analysis<|message|>", closes="<|channel|>final<|message|>"),
-    Marks(opens="<|channel|>commentary<|message|>", closes="<|channel|>final<|message|>"),
-    Marks(opens="analysis", closes="assistantfinal", then=r"[A-Z\"'(]", sure=False),
-    Marks(opens="<|think:start|>", closes="<|think:end|>"),
-    Marks(opens="<|inner_prefix|>", closes="<|inner_suffix|>"),
-    Marks(opens="<|begin_of_thought|>", closes="<|end_of_thought|>"),
-    Marks(opens="◁think▷", closes="◁/think▷"),
-    Marks(opens="Here is my thought process:", closes="Here is my response:", sure=False),
-    Marks(opens="Here's my thought process:", closes="Here's my response:", sure=False),
+KNOWN: tuple[ThoughtTags, ...] = (
+    *(ThoughtTags(opens=f"<{name}>", closes=f"</{name}>") for name in _NAMES),
+    ThoughtTags(opens="[THINK]", closes="[/THINK]"),
+    ThoughtTags(opens="<|START_THINKING|>", closes="<|END_THINKING|>"),
+    ThoughtTags(opens="<|channel>thought", closes="<channel|>"),
+    ThoughtTags(opens="<|channel|>analysis<|message|>", closes="<|channel|>final<|message|>"),
+    ThoughtTags(opens="<|channel|>commentary<|message|>", closes="<|channel|>final<|message|>"),
+    ThoughtTags(opens="analysis", closes="assistantfinal", then=r"[A-Z\"'(]", sure=False),
+    ThoughtTags(opens="<|think:start|>", closes="<|think:end|>"),
+    ThoughtTags(opens="<|inner_prefix|>", closes="<|inner_suffix|>"),
+    ThoughtTags(opens="<|begin_of_thought|>", closes="<|end_of_thought|>"),
+    ThoughtTags(opens="◁think▷", closes="◁/think▷"),
+    ThoughtTags(opens="Here is my thought process:", closes="Here is my response:", sure=False),
+    ThoughtTags(opens="Here's my thought process:", closes="Here's my response:", sure=False),
 )
 """Of the families that are known; where a model's own template is at hand, that decides."""
 _HEADERS = ("<|channel|>final<|message|>", "<|START_RESPONSE|>", "<|begin_of_solution|>")
@@ -54,10 +54,10 @@ _TURNS = re.compile(r"<\|end\|>(<\|start\|>assistant)?(<\|channel\|>\w*(<\|messa
 class Splitter:
     """Takes the text of one answer as it comes, gives it back as pieces of thought and of answer."""
 
-    def __init__(self, marks: Sequence[Marks] = KNOWN, opened: Marks | None = None) -> None:
+    def __init__(self, marks: Sequence[ThoughtTags] = KNOWN, opened: ThoughtTags | None = None) -> None:
         """`opened`: the prompt has begun such a thought already."""
         self._marks = marks
-        self._inside: Marks | None = opened
+        self._inside: ThoughtTags | None = opened
         self._rest: str = ""
         self._depth = 1
         self._fresh = True
@@ -126,7 +126,7 @@ class Splitter:
         found.append(said)
         return False
 
-    def _within(self, marks: Marks, found: list[str | Thought]) -> bool:
+    def _within(self, marks: ThoughtTags, found: list[str | Thought]) -> bool:
         text = self._rest
         if self._fresh:  # the prompt has opened it, and the model says so again
             begun = text.lstrip()
@@ -172,7 +172,7 @@ def tidy(thought: str) -> str:
 
 
 def split(
-    text: str, marks: Sequence[Marks] = KNOWN, opened: Marks | None = None, *, cut: bool = False
+    text: str, marks: Sequence[ThoughtTags] = KNOWN, opened: ThoughtTags | None = None, *, cut: bool = False
 ) -> tuple[str, str]:
     """The thought and the answer of a whole text. A thought that the prompt has begun may lack its first
     mark: then its end has to stand on a line of its own."""
@@ -183,7 +183,7 @@ def split(
     return tidy(splitter.thought), "".join(piece for piece in pieces if isinstance(piece, str))
 
 
-def orphan(text: str, marks: Sequence[Marks] = KNOWN) -> Marks | None:
+def orphan(text: str, marks: Sequence[ThoughtTags] = KNOWN) -> ThoughtTags | None:
     """The marks of which a text holds the end, on a line of its own, and no beginning."""
     for one in marks:
         found = re.search(rf"(?m)^[ \t]*{re.escape(one.closes)}[ \t]*$", text) if one.sure else None
@@ -201,13 +201,13 @@ def _begun(text: str, mark: str) -> int:
     return next((n for n in range(longest, 0, -1) if mark.startswith(text[-n:])), 0)
 
 
-def opened_by(prompt: str, marks: Sequence[Marks] = KNOWN) -> Marks | None:
+def opened_by(prompt: str, marks: Sequence[ThoughtTags] = KNOWN) -> ThoughtTags | None:
     """The thought that a prompt ends within."""
     end = prompt.rstrip()
     return next((one for one in marks if not one.then and end.endswith(one.opens)), None)
 
 
-def opened_by_template(template: str, *, thinking: bool) -> Marks | None:
+def opened_by_template(template: str, *, thinking: bool) -> ThoughtTags | None:
     """The thought that a chat template begins for the model, read without running it.
 
     One that depends on whether the model is to think is begun only where it is.

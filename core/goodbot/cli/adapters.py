@@ -57,7 +57,7 @@ async def _export(arguments: argparse.Namespace) -> int:
     out: Path = arguments.out.expanduser()
     model = _model(arguments)
     path: Path | None = None
-    known: manifest.Manifest | None = None
+    known: manifest.AdapterManifest | None = None
     if arguments.version != "base":
         data = (await _ask(arguments, "adapters", ["show", arguments.version]))["data"]
         if data["model"] != model.name:

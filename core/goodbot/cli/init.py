@@ -20,7 +20,7 @@ from goodbot.base.suggest import instead
 from goodbot.cli import client, output
 from goodbot.cli.setup.asked import flag_of
 from goodbot.cli.setup.dialogue import Dialogue, Left
-from goodbot.cli.setup.draft import OWN, Draft, Place
+from goodbot.cli.setup.draft import OWN, Draft, StateFound
 from goodbot.cli.setup.flow import walk
 from goodbot.cli.setup.manifest import discard_manifest
 from goodbot.cli.setup.presets import preset_of
@@ -90,7 +90,7 @@ def preview(arguments: argparse.Namespace, draft: Draft) -> int:
     return 0
 
 
-def _begin(draft: Draft, place: Place, arguments: argparse.Namespace) -> None:
+def _begin(draft: Draft, place: StateFound, arguments: argparse.Namespace) -> None:
     """What the config answers where only a platform is to be set up. Raises UsageError."""
     if not draft.platform:
         return
@@ -118,20 +118,20 @@ def _need_terminal(word: str, out: TextIO) -> None:
         )
 
 
-def _about(draft: Draft, place: Place) -> str:
+def _about(draft: Draft, place: StateFound) -> str:
     if draft.alone:
         title = place.connector(draft.platform).title
         return f"This connects the bot that is set up here to {title}."
     return _AGAIN if place.file.exists else _FIRST
 
 
-def look(arguments: argparse.Namespace) -> Place:
+def look(arguments: argparse.Namespace) -> StateFound:
     """The state directory as it is; nothing is made. Raises ConfigError."""
     settings = config.load(arguments.home, arguments.config if _exists(arguments.config) else None)
     plugins = PluginHost()
     plugins.load_entry_points(settings.plugins.enable)
     answer = client.call(arguments.home, "status", [], lambda progress: None)
-    return Place(
+    return StateFound(
         config=settings,
         file=ConfigFile(arguments.home, arguments.config, template=NEW),
         plugins=plugins,

@@ -14,9 +14,9 @@ from goodbot.cli import output
 from goodbot.cli.model import backends, gigabytes
 from goodbot.inference.models import catalogue, disk, resolve, servers
 from goodbot.inference.models.directory import read_config
-from goodbot.inference.models.disk import Weights
+from goodbot.inference.models.disk import LocalModel
 from goodbot.inference.models.estimate import estimate
-from goodbot.inference.models.machine import Place, place
+from goodbot.inference.models.machine import Device, place
 from goodbot.inference.models.servers import FoundServer
 
 
@@ -35,14 +35,14 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _places(settings: config.Config) -> Place | None:
+def _places(settings: config.Config) -> Device | None:
     try:
         return place(backends(settings)[0], measure=False)
     except GoodbotError:  # nothing is installed that could train: then nothing is said of it
         return None
 
 
-def _weights(one: Weights, here: Place | None) -> dict[str, Any]:
+def _weights(one: LocalModel, here: Device | None) -> dict[str, Any]:
     """One model on the disk, and whether it can be used here."""
     wrong, fits, doubt = one.wrong, None, ""
     if here and not wrong:
@@ -64,7 +64,7 @@ def _weights(one: Weights, here: Place | None) -> dict[str, Any]:
     }
 
 
-def _server(server: FoundServer, here: Place | None) -> dict[str, Any]:
+def _server(server: FoundServer, here: Device | None) -> dict[str, Any]:
     models: list[dict[str, Any]] = []
     for model in server.models:
         entry = catalogue.find(model.root) or catalogue.find(model.name)

@@ -12,7 +12,7 @@ from goodbot.base.printing import say
 from goodbot.cli import output
 from goodbot.cli.asking import agrees, types
 from goodbot.cli.backup.authority import WORDS
-from goodbot.cli.backup.restore import Prepared, prepared, swap
+from goodbot.cli.backup.restore import UnpackedBackup, prepared, swap
 from goodbot.cli.offline import open_anyway
 
 
@@ -55,7 +55,7 @@ async def _restore(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _accepts(arguments: argparse.Namespace, ready: Prepared) -> bool:
+def _accepts(arguments: argparse.Namespace, ready: UnpackedBackup) -> bool:
     """Whether the person agrees to each kind of thing that weighs more than a yes."""
     for word in ready.words:
         what = WORDS[word]
@@ -66,7 +66,7 @@ def _accepts(arguments: argparse.Namespace, ready: Prepared) -> bool:
     return True
 
 
-def _lines(path: Path, ready: Prepared) -> list[str]:
+def _lines(path: Path, ready: UnpackedBackup) -> list[str]:
     about = ready.about
     lines = [
         f"{path}: made {_date(about.created_at)} by goodbot {about.goodbot}, "

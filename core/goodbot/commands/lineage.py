@@ -227,7 +227,7 @@ def _one(words: Sequence[str], active: int) -> int:
     return version
 
 
-async def _manifest(call: Call, row: AdapterRow) -> manifest.Manifest | None:
+async def _manifest(call: Call, row: AdapterRow) -> manifest.AdapterManifest | None:
     """None where the files are gone, or are not those that were written."""
     import asyncio
 
@@ -240,7 +240,7 @@ async def _manifest(call: Call, row: AdapterRow) -> manifest.Manifest | None:
         return None
 
 
-async def _material(call: Call, row: AdapterRow) -> news.Material:
+async def _material(call: Call, row: AdapterRow) -> news.RunMaterial:
     return await call.services.store.read(lambda db: news.material(db, [row.run] if row.run else []))
 
 

@@ -16,7 +16,7 @@ from goodbot.commands.compare import later
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.alarms import described
 from goodbot.inference.servers.health import Righted
-from goodbot.learning.canary import Standing
+from goodbot.learning.canary import TrialTally
 from goodbot.learning.evaluation import report
 from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import progress as told
@@ -175,7 +175,7 @@ def _recent(righted: Righted | None, now: float) -> str:
 
 
 def told_of(
-    standing: Standing | None, share: float, rows: Sequence[adapters.AdapterRow], *, off: bool
+    standing: TrialTally | None, share: float, rows: Sequence[adapters.AdapterRow], *, off: bool
 ) -> str:
     """How the version is rated that a share of the conversations meets; empty while none is tried."""
     if standing is None or any(row.tainted for row in rows if row.version == standing.trial.version):

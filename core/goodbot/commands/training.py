@@ -16,7 +16,7 @@ from goodbot.commands.base import Call, Command, Result, Services
 from goodbot.commands.dry_run import FLAG, dry_run
 from goodbot.conversation.notifications import LiveMessage
 from goodbot.conversation.notifications.owners import news_key
-from goodbot.learning.training.publish import Verdict
+from goodbot.learning.training.publish import RunOutcome
 from goodbot.learning.training.scheduler import CANCELLED
 from goodbot.store import quarantined, settings
 
@@ -57,7 +57,7 @@ async def train(call: Call) -> Result:
     )
 
 
-async def _verdict(call: Call, run: asyncio.Task[Verdict], ratings: int, although: str) -> Result:
+async def _verdict(call: Call, run: asyncio.Task[RunOutcome], ratings: int, although: str) -> Result:
     await asyncio.wait([run])  # who waits no longer must not end it
     if call.event.channel.kind is ChannelKind.SHARED:
         return Result(text=await _ending(call, run, private=False))
@@ -78,7 +78,7 @@ async def _verdict(call: Call, run: asyncio.Task[Verdict], ratings: int, althoug
     )
 
 
-async def _live(call: Call, verdict: Verdict) -> str:
+async def _live(call: Call, verdict: RunOutcome) -> str:
     """Which version answers, and from when on."""
     off = await _is_set(call, "off")
     if await call.services.registry.active() != verdict.version:
@@ -93,7 +93,7 @@ async def _message(call: Call, heading: str) -> LiveMessage | None:
     return await LiveMessage.post(connector, channel, s.clock, heading)
 
 
-async def _watched(call: Call, run: asyncio.Task[Verdict], message: LiveMessage) -> Result:
+async def _watched(call: Call, run: asyncio.Task[RunOutcome], message: LiveMessage) -> Result:
     """Edit the message until the run has ended and the message says how.
 
     In a private chat that is what this owner hears of the run; if the last edit fails, the news do.
@@ -116,7 +116,7 @@ async def _watched(call: Call, run: asyncio.Task[Verdict], message: LiveMessage)
     return Result(text="" if said or told else text)
 
 
-async def _ending(call: Call, run: asyncio.Task[Verdict], *, private: bool) -> str:
+async def _ending(call: Call, run: asyncio.Task[RunOutcome], *, private: bool) -> str:
     """How a run ended; the reason of a failure is not for a shared channel."""
     if run.cancelled():
         return f"{_STOPPED[0].upper()}{_STOPPED[1:]}."

@@ -28,7 +28,7 @@ _WIDE = 66
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Pair:
+class _Pair:
     """One question as the base model answers it and as the version does."""
 
     prompt: str
@@ -66,7 +66,7 @@ async def _why(call: Call) -> Result:
     lines += left_out([asdict(one) for one in aside])
     if len(line) > 1:
         lines.append(f"The versions before it learnt from {counted(earlier)}.")
-    pairs: list[Pair] = []
+    pairs: list[_Pair] = []
     if not off:
         pairs, note = await _compared(call, active)
         lines += _shown(pairs, active)
@@ -119,7 +119,7 @@ async def _lineage(s: Services, version: int) -> list[adapters.AdapterRow]:
     return line[::-1]
 
 
-def _facts(own: news.Material, cause: str, gate: str) -> list[str]:
+def _facts(own: news.RunMaterial, cause: str, gate: str) -> list[str]:
     """What one version was made of. Nobody is named: it may be read by many."""
     since, until = _day(own.since), _day(own.until)
     when = f"given on {since}" if since == until else f"given from {since} to {until}"
@@ -137,7 +137,7 @@ def _day(seconds: float) -> str:
     return f"{day.day} {day:%b %Y}"
 
 
-async def _compared(call: Call, version: int) -> tuple[list[Pair], str]:
+async def _compared(call: Call, version: int) -> tuple[list[_Pair], str]:
     """The person's own last questions, answered twice, and what there is to say of that."""
     s = call.services
     prompts = await s.store.read(lambda db: news.own_prompts(db, call.user, call.event.channel, _PROMPTS))
@@ -145,7 +145,7 @@ async def _compared(call: Call, version: int) -> tuple[list[Pair], str]:
         return [], "Ask me something here, then `why` shows you before and after."
     if not s.server.healthy():
         return [], "While goodbot runs (`goodbot run`), it also shows before and after."
-    pairs: list[Pair] = []
+    pairs: list[_Pair] = []
     note = ""
     try:
         async with asyncio.timeout(_SECONDS):
@@ -158,8 +158,8 @@ async def _compared(call: Call, version: int) -> tuple[list[Pair], str]:
     return pairs, note
 
 
-async def _pair(s: Services, messages: Sequence[Message], version: int) -> Pair:
-    return Pair(
+async def _pair(s: Services, messages: Sequence[Message], version: int) -> _Pair:
+    return _Pair(
         prompt=str(messages[-1]["content"]),
         before=await _answer(s, messages, BASE),
         after=await _answer(s, messages, version),
@@ -172,7 +172,7 @@ async def _answer(s: Services, messages: Sequence[Message], version: int) -> str
     return (await s.spare.answer(request)).text
 
 
-def _shown(pairs: Sequence[Pair], version: int) -> list[str]:
+def _shown(pairs: Sequence[_Pair], version: int) -> list[str]:
     """One block a question, which fits a chat and 80 columns."""
     if not pairs:
         return []

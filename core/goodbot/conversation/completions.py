@@ -10,7 +10,7 @@ import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 
 from goodbot.access.authorization import Authorization
-from goodbot.api.completions import FarSide, OwnModel, Question
+from goodbot.api.completions import CompletionRequest, FarSide, OwnModel
 from goodbot.api.events import ChannelRef, UserRef
 from goodbot.api.marks import chat_template
 from goodbot.api.model import ResolvedModel
@@ -74,7 +74,7 @@ class ServedModel(OwnModel):
             self._template = await asyncio.to_thread(chat_template, self._model.path)
         return "tools" in self._template and "<tool_call>" in self._template
 
-    async def answer(self, question: Question) -> AsyncGenerator[Piece, None]:
+    async def answer(self, question: CompletionRequest) -> AsyncGenerator[Piece, None]:
         request = self._request(question)
         await self._present()
         begun, life = False, self._presence.life
@@ -98,7 +98,7 @@ class ServedModel(OwnModel):
                 yield piece
 
     @contextlib.asynccontextmanager
-    async def far_side(self, question: Question) -> AsyncGenerator[FarSide | None]:
+    async def far_side(self, question: CompletionRequest) -> AsyncGenerator[FarSide | None]:
         request = self._request(question, checked=False)  # a server of its own knows best what fits
         await self._present()
         async with contextlib.AsyncExitStack() as stack:
@@ -116,7 +116,9 @@ class ServedModel(OwnModel):
         self._talked()
         await self._presence.present()
 
-    def _request(self, question: Question, *, tried: bool = True, checked: bool = True) -> GenerateRequest:
+    def _request(
+        self, question: CompletionRequest, *, tried: bool = True, checked: bool = True
+    ) -> GenerateRequest:
         if checked:
             self._fits(question)
         version = question.version
@@ -138,7 +140,7 @@ class ServedModel(OwnModel):
             ),
         )
 
-    def _fits(self, question: Question) -> None:
+    def _fits(self, question: CompletionRequest) -> None:
         """Refuse what the model cannot read at once. Raises UsageError."""
         size = sum(len(json.dumps(message, ensure_ascii=False).encode()) for message in question.messages)
         likely = math.ceil(size * self._room.density / 2)

@@ -33,7 +33,7 @@ from goodbot.base.clock import Clock
 from goodbot.base.errors import StoreError
 from goodbot.conversation import sanitize
 from goodbot.conversation.captures import Captured, Capturing
-from goodbot.conversation.notifications import Progress
+from goodbot.conversation.notifications import RoundCounter
 from goodbot.conversation.ratings import Ratings
 from goodbot.learning.training import unavailability
 from goodbot.store import Store, inbox
@@ -72,7 +72,7 @@ class Dispatcher:
         self._plugins = plugins
         self._clock = clock
         self._pool = pool
-        self.progress = Progress(pool, min_ratings, schedule)
+        self.progress = RoundCounter(pool, min_ratings, schedule)
         self._admission = Admission(authorization, quotas, clock)
         self._ratings = Ratings(
             authorization=authorization,

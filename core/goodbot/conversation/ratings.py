@@ -15,7 +15,7 @@ from goodbot.api.actions import retry_row
 from goodbot.api.events import Button, Outcome, RatingEvent, RatingKind, Receipt
 from goodbot.base.clock import Clock
 from goodbot.conversation import sanitize
-from goodbot.conversation.notifications import Progress
+from goodbot.conversation.notifications import RoundCounter
 from goodbot.store import adapters, ledger, placing, retries
 from goodbot.store.ledger import LabelChange
 from goodbot.store.training_pool import Pool
@@ -29,7 +29,7 @@ class Ratings:
         *,
         authorization: Authorization,
         admission: Admission,
-        progress: Progress,
+        progress: RoundCounter,
         clock: Clock,
         pool: Pool,
     ) -> None:

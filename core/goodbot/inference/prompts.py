@@ -22,7 +22,7 @@ from goodbot.api.model_shape import Architecture
 from goodbot.api.turns import Turn
 from goodbot.base.errors import GoodbotError
 from goodbot.config import ServingConfig
-from goodbot.store.turns import Exchange
+from goodbot.store.turns import PastExchange
 
 _DENSITY = 0.5
 """Tokens a byte of UTF-8, at least: more than usual vocabularies need for words in any script."""
@@ -90,7 +90,7 @@ def is_wordless(text: str) -> bool:
     return not rest or (rest.startswith(begins) and rest.find(ends) == len(rest) - len(ends))
 
 
-def compose(system: str, earlier: Sequence[Exchange], text: str, room: Room) -> Prompt:
+def compose(system: str, earlier: Sequence[PastExchange], text: str, room: Room) -> Prompt:
     """The prompt that asks `text` after as many of the earlier exchanges (oldest first) as fit.
 
     Raises TooLongError when not even the question does.
@@ -100,7 +100,7 @@ def compose(system: str, earlier: Sequence[Exchange], text: str, room: Room) -> 
     if sum(_likely(one, density) for one in asked) > room.prompt:
         raise TooLongError("that is too long for me to read at once: send me a part of it")
     likely, most = room.history, room.prompt - sum(map(_most, asked))
-    shown: list[Exchange] = []
+    shown: list[PastExchange] = []
     for exchange in reversed(earlier):
         answer = exchange.answer_tokens + _MESSAGE if exchange.answer_tokens else 0
         likely -= _likely(exchange.question, density) + (answer or _likely(exchange.answer, density))
@@ -147,7 +147,7 @@ def again(earlier: Turn, hint: Hint, room: Room) -> Prompt:
     )
 
 
-def _density(exchange: Exchange) -> float:
+def _density(exchange: PastExchange) -> float:
     """Tokens a byte of the prompt that an earlier answer was given to, as the sampler counted."""
     if not exchange.prompt_tokens or not exchange.prompt_bytes:
         return 0.0

@@ -36,7 +36,7 @@ _LONGEST = 14 * 86400.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Standing:
+class TrialTally:
     """How both sides of a trial were rated since it began."""
 
     trial: Trial
@@ -94,7 +94,7 @@ class Canary:
         version = self._registry.canary
         return version if version != BASE and _place(channel, version) < self._registry.share else None
 
-    async def standing(self) -> Standing | None:
+    async def standing(self) -> TrialTally | None:
         """How the trial stands; None while nothing is tried."""
         pool = self._pool
         trial = await self._store.read(lambda db: canaries.running(db, pool.scope, pool.model))
@@ -106,7 +106,7 @@ class Canary:
         by = {one.version: one for one in found}
         none = {v: Acceptance(version=v, good=0, rated=0) for v in (trial.version, trial.against)}
         both = {**none, **by}
-        return Standing(trial=trial, new=both[trial.version], old=both[trial.against])
+        return TrialTally(trial=trial, new=both[trial.version], old=both[trial.against])
 
     async def look(self) -> None:
         """End the trial if it is decided. Raises ServerError, StoreError; then it goes on."""

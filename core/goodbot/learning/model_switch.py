@@ -24,7 +24,7 @@ from goodbot.config.file import ConfigFile
 from goodbot.inference import models
 from goodbot.inference.servers.health import probe
 from goodbot.learning.adapters import AdapterRegistry
-from goodbot.learning.training.publish import Verdict
+from goodbot.learning.training.publish import RunOutcome
 from goodbot.learning.training.scheduler import Scheduler
 from goodbot.learning.training.trainer import Trainer
 from goodbot.store import Store, training_pool
@@ -156,13 +156,13 @@ class ModelSwitch:
                 f"both models are named {new.name}: rename the directory {new.path} and try again"
             )
 
-    async def _replay(self, new: ResolvedModel, trainer: Trainer, *, first: bool) -> Verdict:
+    async def _replay(self, new: ResolvedModel, trainer: Trainer, *, first: bool) -> RunOutcome:
         """Train on what was rated on other models. A model that has learnt waits for a whole round."""
         least = _LEAST if first else self._config.training.min_ratings
         count = await self._store.read(lambda db: training_pool.replayable(db, self._pool(new)))
         if count < least:
             reason = f"{count} ratings can be replayed on it, {least} are needed"
-            return Verdict(run=0, state="skipped", reason=reason)
+            return RunOutcome(run=0, state="skipped", reason=reason)
         run = await self._scheduler.start(f"switch to {new.name}", replay_on=trainer)
         try:
             await asyncio.wait([run])

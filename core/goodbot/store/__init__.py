@@ -24,7 +24,7 @@ import aiosqlite
 from goodbot.api.rewards import RewardPolicy
 from goodbot.base.errors import StoreDamagedError, StoreError
 from goodbot.store import soundness, teaching
-from goodbot.store.commit_queue import Operation, Writer, explain, is_damage
+from goodbot.store.commit_queue import CommitQueue, Operation, explain, is_damage
 from goodbot.store.connection import connect, set_pragmas
 from goodbot.store.inline import Quick
 from goodbot.store.migrate import check, migrate
@@ -47,7 +47,7 @@ class Store:
         self.path = path
         self._policy = policy
         self._reading = reading
-        self._writer = Writer(writing, self._reopen)
+        self._writer = CommitQueue(writing, self._reopen)
         self.looking: asyncio.Task[None] | None = None
         """The check of a large file, which goes on behind the start."""
         self._looked, self._found = -math.inf, ""
@@ -118,7 +118,7 @@ class Store:
             await self._writer.db.close()
 
     async def write(self, operation: Operation[T], *, quick: bool = False) -> T:
-        """Run `operation` in a transaction; returns after its commit. See `Writer.write`.
+        """Run `operation` in a transaction; returns after its commit. See `CommitQueue.write`.
 
         `quick`: it is a few short statements, each of which finds its rows by an index (`inline`).
         """

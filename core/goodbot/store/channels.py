@@ -17,7 +17,7 @@ _NOTICE_LASTS = 30 * 86400.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Channel:
+class ChannelRow:
     """One channel that is on. Times are seconds since the epoch; no account: not seen running yet."""
 
     connector: str
@@ -80,7 +80,7 @@ async def known_account(db: aiosqlite.Connection, connector: str, channel: str) 
     return row[0] if row else ""
 
 
-async def everywhere(db: aiosqlite.Connection) -> list[Channel]:
+async def everywhere(db: aiosqlite.Connection) -> list[ChannelRow]:
     """All channels that are on."""
     rows = await fetch(
         db,
@@ -88,7 +88,9 @@ async def everywhere(db: aiosqlite.Connection) -> list[Channel]:
         " WHERE off_at IS NULL ORDER BY connector, enabled_at, channel",
     )
     return [
-        Channel(connector=r[0], account=r[1], channel=r[2], enabled_by=r[3], enabled_at=r[4], noticed_at=r[5])
+        ChannelRow(
+            connector=r[0], account=r[1], channel=r[2], enabled_by=r[3], enabled_at=r[4], noticed_at=r[5]
+        )
         for r in rows
     ]
 
@@ -111,7 +113,7 @@ async def settle(
             )
 
 
-async def set_noticed(db: aiosqlite.Connection, channel: Channel, now: float) -> None:
+async def set_noticed(db: aiosqlite.Connection, channel: ChannelRow, now: float) -> None:
     """The platform has the channel's notice."""
     await db.execute(
         "UPDATE channels SET noticed_at = ? WHERE (connector, account, channel) = (?, ?, ?)",

@@ -11,7 +11,7 @@ from goodbot.store.query import fetch, first
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Code:
+class OneTimeCode:
     """One code that was made. `subject` is a connector (to pair) or a person (to link, to log in)."""
 
     subject: str
@@ -31,7 +31,7 @@ async def put(
     )
 
 
-async def get(db: aiosqlite.Connection, purpose: str, subject: str, now: float) -> Code | None:
+async def get(db: aiosqlite.Connection, purpose: str, subject: str, now: float) -> OneTimeCode | None:
     """The code of a subject that has not expired, locked or not."""
     rows = await fetch(
         db,
@@ -43,7 +43,7 @@ async def get(db: aiosqlite.Connection, purpose: str, subject: str, now: float) 
     return _code(row) if row else None
 
 
-async def unexpired(db: aiosqlite.Connection, purpose: str, now: float) -> list[Code]:
+async def unexpired(db: aiosqlite.Connection, purpose: str, now: float) -> list[OneTimeCode]:
     """All codes of a purpose that have not expired, locked or not."""
     rows = await fetch(
         db,
@@ -85,9 +85,9 @@ async def expire(db: aiosqlite.Connection, now: float) -> None:
     await db.execute("DELETE FROM codes WHERE expires_at <= ?", (now,))
 
 
-def _code(row: tuple[Any, ...]) -> Code:
+def _code(row: tuple[Any, ...]) -> OneTimeCode:
     subject, digest, role, expires_at, failures = row
-    return Code(
+    return OneTimeCode(
         subject=str(subject),
         hash=str(digest),
         role=str(role),

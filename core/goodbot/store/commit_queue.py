@@ -40,7 +40,7 @@ _DISK = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN,
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
-class Writer:
+class CommitQueue:
     """The one task that writes through the one writing connection.
 
     `reopen` connects anew to a database that it has found sound and synced, or raises.

@@ -66,7 +66,7 @@ class Level:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Material:
+class RunMaterial:
     """What one run was made of. Times are seconds since the epoch."""
 
     trained: int
@@ -173,7 +173,7 @@ async def last_seconds(db: aiosqlite.Connection, scope: str) -> float | None:
     return row[0] if row else None
 
 
-async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> Material:
+async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> RunMaterial:
     """What these runs have learnt from or held out, together."""
     rows = await fetch(
         db,
@@ -191,7 +191,7 @@ async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> Material:
     )
     (found,) = rows
     trained, held_out, good, bad, people, since, until, off_policy = found
-    return Material(
+    return RunMaterial(
         trained=trained,
         held_out=held_out,
         good=good,

@@ -18,7 +18,7 @@ from goodbot.store.query import fetch, first
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Progress:
+class RunProgress:
     """Of one run. `step` of `steps` is where it would go on; 0 of 0 before anything is safe."""
 
     step: int = 0
@@ -44,7 +44,7 @@ class Underway:
     why: str
     settings: Mapping[str, Any]
     items: int
-    progress: Progress
+    progress: RunProgress
     published: bool
     """Its adapter is recorded, and did not go live."""
 
@@ -68,12 +68,12 @@ async def underway(db: aiosqlite.Connection, scope: str) -> Underway | None:
         why=row[3],
         settings=json.loads(row[4]),
         items=row[5],
-        progress=Progress(**json.loads(row[6])),
+        progress=RunProgress(**json.loads(row[6])),
         published=bool(row[7]),
     )
 
 
-async def items(db: aiosqlite.Connection, run: int) -> tuple[runs.Item, ...]:
+async def items(db: aiosqlite.Connection, run: int) -> tuple[runs.RunItem, ...]:
     """What a run has claimed, in the order in which it did."""
     rows = await fetch(
         db,
@@ -81,7 +81,7 @@ async def items(db: aiosqlite.Connection, run: int) -> tuple[runs.Item, ...]:
         (run,),
     )
     return tuple(
-        runs.Item(
+        runs.RunItem(
             turn=r[0], split=r[1], reward=r[2], labels=json.loads(r[3]), weight=r[4], replayed=bool(r[5])
         )
         for r in rows
@@ -110,43 +110,43 @@ async def objection(
     return await runs.objection(db, found.run)
 
 
-async def begins(db: aiosqlite.Connection, run: int) -> Progress:
+async def begins(db: aiosqlite.Connection, run: int) -> RunProgress:
     """A child is about to start."""
     now = await of(db, run)
     return await _set(db, run, replace(now, starts=now.starts + 1))
 
 
-async def stops(db: aiosqlite.Connection, run: int) -> Progress:
+async def stops(db: aiosqlite.Connection, run: int) -> RunProgress:
     """The child was stopped on purpose: that start does not count."""
     now = await of(db, run)
     return await _set(db, run, replace(now, starts=max(0, now.starts - 1)))
 
 
-async def gets_on(db: aiosqlite.Connection, run: int, step: int, steps: int) -> Progress:
+async def gets_on(db: aiosqlite.Connection, run: int, step: int, steps: int) -> RunProgress:
     """So many of so many steps are safe."""
     now = await of(db, run)
     further = step > now.step or steps != now.steps
     return await _set(db, run, replace(now, step=step, steps=steps, starts=0 if further else now.starts))
 
 
-async def runs_out(db: aiosqlite.Connection, run: int) -> Progress:
+async def runs_out(db: aiosqlite.Connection, run: int) -> RunProgress:
     """The memory did not suffice: the next plan is a smaller one."""
     now = await of(db, run)
     return await _set(db, run, replace(now, memory=now.memory + 1, starts=0))
 
 
-async def starts_over(db: aiosqlite.Connection, run: int) -> Progress:
+async def starts_over(db: aiosqlite.Connection, run: int) -> RunProgress:
     """Nothing of what was trained is safe any more; what was learnt of the memory holds."""
-    return await _set(db, run, Progress(memory=(await of(db, run)).memory))
+    return await _set(db, run, RunProgress(memory=(await of(db, run)).memory))
 
 
-async def of(db: aiosqlite.Connection, run: int) -> Progress:
+async def of(db: aiosqlite.Connection, run: int) -> RunProgress:
     """How far a run has come."""
     row = first(await fetch(db, "SELECT progress FROM runs WHERE id = ?", (run,)))
-    return Progress(**json.loads(row[0])) if row else Progress()
+    return RunProgress(**json.loads(row[0])) if row else RunProgress()
 
 
-async def _set(db: aiosqlite.Connection, run: int, progress: Progress) -> Progress:
+async def _set(db: aiosqlite.Connection, run: int, progress: RunProgress) -> RunProgress:
     await db.execute(
         "UPDATE runs SET progress = ? WHERE id = ? AND state = 'running'",
         (codec.dump_json(asdict(progress)), run),

@@ -26,7 +26,7 @@ class SetAside:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Sent:
+class AsideCount:
     """So many answers that a run has set aside one by one, and whose they are."""
 
     run: int
@@ -77,7 +77,7 @@ async def listed(db: aiosqlite.Connection, model: str) -> list[SetAside]:
     return [SetAside(run=r[0], kind=r[1], reason=r[2], answers=r[3]) for r in rows]
 
 
-async def sent(db: aiosqlite.Connection, model: str, since: float) -> list[Sent]:
+async def sent(db: aiosqlite.Connection, model: str, since: float) -> list[AsideCount]:
     """What was set aside one by one since then, by run and sender, the oldest run first."""
     rows = await fetch(
         db,
@@ -86,7 +86,7 @@ async def sent(db: aiosqlite.Connection, model: str, since: float) -> list[Sent]
         " WHERE s.model = ? AND s.kind = 'nan' AND s.since >= ? GROUP BY 1, 2, 3 ORDER BY 1, 2",
         (model, since),
     )
-    return [Sent(run=r[0], sender=r[1], captured=bool(r[2]), reason=r[3], answers=r[4]) for r in rows]
+    return [AsideCount(run=r[0], sender=r[1], captured=bool(r[2]), reason=r[3], answers=r[4]) for r in rows]
 
 
 async def release(db: aiosqlite.Connection, model: str, *, but: str = "") -> int:

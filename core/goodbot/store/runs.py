@@ -23,7 +23,7 @@ _JUDGED = 50
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Item:
+class RunItem:
     """One claimed turn with its reward in [-1, +1]."""
 
     turn: str
@@ -59,7 +59,7 @@ async def start(
     why: str,
     backend: str,
     settings: Mapping[str, Any],
-    items: Sequence[Item],
+    items: Sequence[RunItem],
     now: float,
 ) -> int:
     """Claim items for a new run; returns its id. At most one run of a scope is `running`.
@@ -78,7 +78,7 @@ async def start(
     return run
 
 
-async def claim_again(db: aiosqlite.Connection, run: int, parent: int, items: Sequence[Item]) -> None:
+async def claim_again(db: aiosqlite.Connection, run: int, parent: int, items: Sequence[RunItem]) -> None:
     """A run that is still running starts over, on `parent`, with these items only; the others are free.
 
     What it has trained so far, and its adapter if one is recorded, is not to be used. Its checkpoints
@@ -91,7 +91,7 @@ async def claim_again(db: aiosqlite.Connection, run: int, parent: int, items: Se
     await _claim(db, run, items)
 
 
-async def _claim(db: aiosqlite.Connection, run: int, items: Sequence[Item]) -> None:
+async def _claim(db: aiosqlite.Connection, run: int, items: Sequence[RunItem]) -> None:
     await db.executemany(
         "INSERT INTO run_items (run, turn, split, reward, labels, weight, replayed,"
         " position) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

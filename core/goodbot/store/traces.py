@@ -22,7 +22,7 @@ _LOOKED_AT = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Seen:
+class TraceCapture:
     """One capture of a trace, as a connector saw it."""
 
     seq: int
@@ -38,7 +38,7 @@ class SameCall:
 
     turn: str = ""
     """Another connector has seen it: the capture is of this turn. Empty: it is a new one."""
-    misplaced: Sequence[Seen] = ()
+    misplaced: Sequence[TraceCapture] = ()
     """Captures of other connectors that were joined to an earlier call of the same trace, and are of
     this one: they came first, and their words are these."""
 
@@ -72,7 +72,7 @@ async def same_call(db: aiosqlite.Connection, event: CaptureEvent) -> SameCall:
         "SELECT seq, connector, turn, answer FROM traces WHERE trace = ? ORDER BY seq DESC LIMIT ?",
         (event.trace, _LOOKED_AT),
     )
-    seen = [Seen(seq=row[0], connector=row[1], turn=row[2], answer=row[3]) for row in rows]
+    seen = [TraceCapture(seq=row[0], connector=row[1], turn=row[2], answer=row[3]) for row in rows]
     mine = {one.turn: one.answer for one in seen if one.connector == event.user.connector}
     others = [one for one in seen if one.connector != event.user.connector]
     said = _hash(event.response)
@@ -93,7 +93,7 @@ async def insert(db: aiosqlite.Connection, event: CaptureEvent, turn: str) -> No
     )
 
 
-async def move(db: aiosqlite.Connection, seen: Sequence[Seen], turn: str) -> set[str]:
+async def move(db: aiosqlite.Connection, seen: Sequence[TraceCapture], turn: str) -> set[str]:
     """Give captures, and the messages that their connectors know them by, to the turn that they are of.
 
     Returns who has rated those messages, `connector:id`: their labels are to be folded again.

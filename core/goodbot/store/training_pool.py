@@ -81,7 +81,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Standing:
+class PoolCount:
     """Where the next training stands."""
 
     available: int
@@ -132,7 +132,7 @@ async def available(db: aiosqlite.Connection, pool: Pool, limit: int) -> int:
     return rows[0][0]
 
 
-async def standing(db: aiosqlite.Connection, pool: Pool) -> Standing:
+async def standing(db: aiosqlite.Connection, pool: Pool) -> PoolCount:
     """Count what a run could claim now."""
     parts = [
         f"SELECT {CONSENT} AS consent, t.answered_by <> '' AS other FROM turns t"  # noqa: S608
@@ -146,7 +146,7 @@ async def standing(db: aiosqlite.Connection, pool: Pool) -> Standing:
         pool.values(),
     )
     available, rated, off_policy = first(rows) or (0, 0, 0)
-    return Standing(available=available, waiting_for_consent=rated - available, off_policy=off_policy)
+    return PoolCount(available=available, waiting_for_consent=rated - available, off_policy=off_policy)
 
 
 async def candidates(

@@ -23,7 +23,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Exchange:
+class PastExchange:
     """One question and its answer; `talker` is the person (`connector:id`) who asked."""
 
     turn: str
@@ -225,7 +225,7 @@ async def last_in(db: aiosqlite.Connection, channel: ChannelRef, rated_by: str =
     return row[0] if row else None
 
 
-async def conversation(db: aiosqlite.Connection, channel: ChannelRef, limit: int) -> list[Exchange]:
+async def conversation(db: aiosqlite.Connection, channel: ChannelRef, limit: int) -> list[PastExchange]:
     """The last `limit` exchanges of a place, oldest first; of an answer and its retries the last."""
     rows = await fetch(
         db,
@@ -240,7 +240,7 @@ async def conversation(db: aiosqlite.Connection, channel: ChannelRef, limit: int
         (channel.connector, channel.account, channel.id, channel.thread, limit),
     )
     found = [
-        Exchange(
+        PastExchange(
             turn=r[0],
             talker=r[1],
             question=r[2],

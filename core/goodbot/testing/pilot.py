@@ -31,7 +31,7 @@ from goodbot.config import Config, Grants, ModelConfig, ServingConfig, TrainingC
 from goodbot.daemon import loopback
 from goodbot.daemon.app import App, open_plugins
 from goodbot.daemon.loopback import OWNER, Answer, Loopback
-from goodbot.learning.training.publish import Verdict
+from goodbot.learning.training.publish import RunOutcome
 from goodbot.store import runs
 
 RATER = "rater"
@@ -109,7 +109,7 @@ class Pilot:
         receipt = await self.chat.command(name, args, user=user, channel=channel, reply_to=reply_to)
         return receipt.text
 
-    async def train(self) -> Verdict:
+    async def train(self) -> RunOutcome:
         """Train on what was rated and wait for the verdict; joins a run that is under way.
 
         Raises GoodbotError with the reason when no run could start.
@@ -123,7 +123,7 @@ class Pilot:
         scope = self.app.registry.scope
         [run] = await self.app.store.read(lambda db: runs.last_runs(db, scope))
         version = await self.app.registry.active() if run.state == "activated" else BASE
-        return Verdict(run=run.id, state=run.state, reason=run.reason, version=version)
+        return RunOutcome(run=run.id, state=run.state, reason=run.reason, version=version)
 
     @property
     def replies(self) -> Sequence[Answer]:

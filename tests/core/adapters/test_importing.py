@@ -9,7 +9,7 @@ import pytest
 from goodbot.api.model import ResolvedModel
 from goodbot.base.errors import AdapterError
 from goodbot.learning.adapters import archive, importing
-from goodbot.learning.adapters.manifest import CONFIG, WEIGHTS, Manifest
+from goodbot.learning.adapters.manifest import CONFIG, WEIGHTS, AdapterManifest
 
 
 async def test_a_foreign_name_reaches_no_terminal_as_it_is(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ async def test_a_foreign_name_reaches_no_terminal_as_it_is(tmp_path: Path) -> No
     (model / "config.json").write_text("{}")
     (model / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
     digest = hashlib.sha256(b"{}").hexdigest()
-    told = Manifest(
+    told = AdapterManifest(
         version=1,
         parent=0,
         run=None,

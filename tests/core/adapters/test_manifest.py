@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from goodbot.api.model import ResolvedModel
 from goodbot.base.errors import AdapterError
-from goodbot.learning.adapters import Manifest, publish, verify
+from goodbot.learning.adapters import AdapterManifest, publish, verify
 from goodbot.learning.adapters import manifest as module
 from goodbot.learning.adapters.base import Base
 from goodbot.learning.adapters.manifest import (
@@ -48,7 +48,7 @@ def published(
     """`(root, directory name, sha256 of the weights)`"""
     root = tmp_path / "adapters"
     root.mkdir(exist_ok=True)
-    given = Manifest(version=7, parent=0, run=run, model="fake", files={}, metrics={"loss": 0.5})
+    given = AdapterManifest(version=7, parent=0, run=run, model="fake", files={}, metrics={"loss": 0.5})
     staging = staged(tmp_path / f"staging-{run}")
     if fingerprint:
         (staging / FINGERPRINT).write_text(fingerprint)
@@ -204,7 +204,7 @@ def test_what_a_trainer_must_not_leave(tmp_path: Path, what: str) -> None:
         os.mkfifo(staging / WEIGHTS)
     elif what == "bad":
         (staging / WEIGHTS).write_bytes(safetensors()[:-1])
-    given = Manifest(version=1, parent=0, run=1, model="fake", files={})
+    given = AdapterManifest(version=1, parent=0, run=1, model="fake", files={})
     with pytest.raises(AdapterError):
         publish(staging, tmp_path / "adapters", given)
     assert list((tmp_path / "adapters").iterdir()) == []
@@ -236,7 +236,7 @@ def test_a_crash_while_publishing_leaves_nothing_under_a_final_name(
         else:
             patch.setattr(module, step, crash)
         with pytest.raises(OSError, match="no space"):
-            publish(staging, root, Manifest(version=1, parent=0, run=1, model="fake", files={}))
+            publish(staging, root, AdapterManifest(version=1, parent=0, run=1, model="fake", files={}))
     assert list(root.iterdir()) == []
     if step == "rename":
         assert {*FILES, "staging"} == set(synced)
@@ -244,7 +244,9 @@ def test_a_crash_while_publishing_leaves_nothing_under_a_final_name(
 
 def test_a_manifest_tells_the_base_and_what_trained_it_and_no_texts(tmp_path: Path) -> None:
     base = Base.of(model(tmp_path))
-    given = Manifest(version=1, parent=0, run=2, model="fake", files={}, ratings={"turn-1": [4, 9]}).on(base)
+    given = AdapterManifest(
+        version=1, parent=0, run=2, model="fake", files={}, ratings={"turn-1": [4, 9]}
+    ).on(base)
     (tmp_path / "adapters").mkdir()
     directory, known = publish(staged(tmp_path / "s"), tmp_path / "adapters", given)
     assert inspect(tmp_path / "adapters", directory.name) == known
@@ -264,7 +266,7 @@ def test_a_hub_models_revision_is_its_commit(tmp_path: Path) -> None:
     model(tmp_path).path.rename(folder / commit)
     base = Base.of(ResolvedModel(name="owner/name", path=folder / commit))
     assert base.revision == commit
-    known = Manifest(version=7, parent=0, run=1, model="owner/name", files={}).on(base)
+    known = AdapterManifest(version=7, parent=0, run=1, model="owner/name", files={}).on(base)
     told = module.changed(known, replace(base, revision="f" * 40))
     assert f"`goodbot model use owner/name@{commit}`" in told
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from goodbot.base.errors import StoreFullError
 from goodbot.cli.backup import archive
-from goodbot.cli.backup.archive import About, ArchiveError
+from goodbot.cli.backup.archive import ArchiveError, BackupManifest
 
-ABOUT = About(goodbot="0.1.0", schema=2, created_at=1.7e9, turns=3, ratings=2, adapters=1)
+ABOUT = BackupManifest(goodbot="0.1.0", schema=2, created_at=1.7e9, turns=3, ratings=2, adapters=1)
 FILES = {
     "goodbot.db": b"SQLite format 3\0" + bytes(5000),
     "config.toml": b"[model]\n",

@@ -15,8 +15,8 @@ import pytest
 from goodbot.base.errors import BusyError, GoodbotError, NewerDataError, StoreError, UsageError
 from goodbot.cli.backup import archive
 from goodbot.cli.backup.archive import ArchiveError
-from goodbot.cli.backup.make import Made, make
-from goodbot.cli.backup.restore import Prepared, prepared, swap
+from goodbot.cli.backup.make import BackupResult, make
+from goodbot.cli.backup.restore import UnpackedBackup, prepared, swap
 from goodbot.config import Config
 from goodbot.config.lock import HomeLock, prepare_home
 from goodbot.daemon.app import open_plugins
@@ -47,11 +47,11 @@ def home(tmp_path: Path) -> Path:
     return home
 
 
-def made(home: Path) -> Made:
+def made(home: Path) -> BackupResult:
     return make(home, home.parent / "b.tar", PLUGINS.connectors(), now=NOW)
 
 
-async def restored(path: Path, home: Path) -> tuple[Prepared, Path | None]:
+async def restored(path: Path, home: Path) -> tuple[UnpackedBackup, Path | None]:
     async with prepared(path, home, PLUGINS, now=NOW) as ready:
         return ready, swap(ready, home, now=NOW)
 

@@ -7,14 +7,14 @@ from datetime import date, timedelta
 import pytest
 from goodbot.api import model_shape
 from goodbot.inference.models import catalogue
-from goodbot.inference.models.catalogue import Entry
+from goodbot.inference.models.catalogue import CatalogueEntry
 from goodbot.inference.models.directory import hub_name
 
 ENTRIES = catalogue.entries()
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_an_entry_agrees_with_its_own_architecture(entry: Entry) -> None:
+def test_an_entry_agrees_with_its_own_architecture(entry: CatalogueEntry) -> None:
     assert hub_name(entry.name) == (entry.name, "")
     assert entry.architecture.parameters == pytest.approx(entry.parameters, rel=0.03)
     # bf16, and at most the head stored once more.
@@ -26,7 +26,7 @@ def test_an_entry_agrees_with_its_own_architecture(entry: Entry) -> None:
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 @pytest.mark.parametrize("backend", ["mlx", "torch"])
-def test_what_is_proposed_can_be_trained(entry: Entry, backend: str) -> None:
+def test_what_is_proposed_can_be_trained(entry: CatalogueEntry, backend: str) -> None:
     assert model_shape.unusable(entry.config, backend) == ""
     assert model_shape.doubt(entry.config) == ""
 

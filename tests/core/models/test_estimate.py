@@ -14,18 +14,18 @@ from goodbot.config.file import ConfigFile
 from goodbot.inference.models import catalogue, choose, estimate, machine
 from goodbot.inference.models.directory import read_config
 from goodbot.inference.models.disk import stored
-from goodbot.inference.models.machine import Place, available_memory
+from goodbot.inference.models.machine import Device, available_memory
 from goodbot.inference.models.obtain import Obtained, obtain
 
 from tests.core.models.conftest import REPO, TINY
 from tests.core.models.fake_hub import FakeHub
 
 GIB = 1 << 30
-CPU = Place(backend="torch", device="cpu", memory=32 * GIB, flops=4e12, bandwidth=3e11, step=1e-3)
-GPU = Place(backend="torch", device="cuda", memory=80 * GIB, flops=1e14, bandwidth=1e12, step=5e-4)
+CPU = Device(backend="torch", device="cpu", memory=32 * GIB, flops=4e12, bandwidth=3e11, step=1e-3)
+GPU = Device(backend="torch", device="cuda", memory=80 * GIB, flops=1e14, bandwidth=1e12, step=5e-4)
 
 
-def _cost(name: str, place: Place) -> estimate.Estimate:
+def _cost(name: str, place: Device) -> estimate.ModelEstimate:
     entry = catalogue.find(name)
     assert entry
     return estimate.estimate(entry.architecture, place, entry.bytes)
@@ -222,7 +222,7 @@ def test_who_waits_for_a_processor_is_not_measured_as_slow(monkeypatch: pytest.M
 
 def test_a_round_of_short_questions_costs_what_it_was_seen_to_take() -> None:
     """SmolLM2-135M-Instruct on one thread of an EPYC: 428 processor seconds, 122 tokens a turn."""
-    seen = Place(backend="torch", device="cpu", memory=24 * GIB, flops=8e10, bandwidth=1e10, step=2e-3)
+    seen = Device(backend="torch", device="cpu", memory=24 * GIB, flops=8e10, bandwidth=1e10, step=2e-3)
     found = _cost("HuggingFaceTB/SmolLM2-135M-Instruct", seen)
     assert 428 / 1.6 < found.round < 428 * 1.6
 
@@ -234,7 +234,7 @@ def test_a_round_of_short_questions_costs_what_it_was_seen_to_take() -> None:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine whose speed does not depend on who else is on it."""
 
-    def place(backend: str, *, memory: int | None = None) -> Place:
+    def place(backend: str, *, memory: int | None = None) -> Device:
         slow = dataclasses.replace(CPU, backend="mlx", flops=2e9)
         return dataclasses.replace(CPU if backend == "torch" else slow, memory=memory or 32 * GIB)
 
@@ -279,7 +279,7 @@ def test_the_reason_names_every_cause_that_a_larger_one_was_passed_over(
 ) -> None:
     laptop = dataclasses.replace(CPU, memory=24 * 10**9, flops=6e10, bandwidth=1.1e10, step=2e-3)
 
-    def place(backend: str, *, memory: int | None = None) -> Place:
+    def place(backend: str, *, memory: int | None = None) -> Device:
         return laptop
 
     monkeypatch.setattr(choose, "place", place)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from goodbot.base.errors import ConfigError, UsageError
 from goodbot.inference.models import served, servers, serving
-from goodbot.inference.models.servers import FoundServer, ServedModel, checked, discover, usual
+from goodbot.inference.models.servers import FoundServer, ListedModel, checked, discover, usual
 
 from tests.core.models import fake_servers
 from tests.core.models.conftest import TINY
@@ -134,7 +134,7 @@ def test_at_its_usual_place_a_server_needs_no_url() -> None:
     ],
 )
 def test_servers_that_take_no_adapters_are_not_proposed(kind: str, words: str) -> None:
-    model = ServedModel(name="m", root="Qwen/Qwen3-1.7B")
+    model = ListedModel(name="m", root="Qwen/Qwen3-1.7B")
     found = served.weights(FoundServer(kind=kind, url="http://127.0.0.1:1", models=(model,)), model)
     assert found.serving == {}
     assert found.note.endswith(words)

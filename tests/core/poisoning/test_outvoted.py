@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 import pytest
-from goodbot.learning.rating_quality.consensus import Rated, outvoted
+from goodbot.learning.rating_quality.consensus import RaterOpinion, outvoted
 
 FRIENDS = ("ada", "bob", "cy")
 LIAR = "mallory"
@@ -22,19 +22,19 @@ def said(
     wrong: float = 0.0,
     opposite: Sequence[str] = (),
     bias: Mapping[str, float] | None = None,
-) -> list[Rated]:
+) -> list[RaterOpinion]:
     """Answers in three styles, each rated by one person; `wrong` of them by mistake.
 
     `bias`: the share of the answers they do not like that a lenient person rates good all the same.
     """
     chance = Random(seed)
-    made: list[Rated] = []
+    made: list[RaterOpinion] = []
     for number in range(count):
         style, rater = chance.randrange(3), raters[number % len(raters)]
         topic = " ".join(f"word{chance.randrange(200)}" for _ in range(6))
         good = (style == 0) ^ (chance.random() < wrong) ^ (rater in opposite)
         good |= chance.random() < (bias or {}).get(rater, 0.0)
-        made.append(Rated(rater=rater, answer=f"{OPENINGS[style]} {topic}", good=good))
+        made.append(RaterOpinion(rater=rater, answer=f"{OPENINGS[style]} {topic}", good=good))
     return made
 
 
@@ -94,6 +94,6 @@ def test_it_says_the_same_of_the_same_ratings_in_any_words_and_of_none() -> None
     ratings = said(3, raters=(*FRIENDS, LIAR), opposite=[LIAR], count=80)
     assert outvoted(ratings) == outvoted(list(ratings)) == {LIAR}
     assert not outvoted([])
-    empty = [Rated(rater=who, answer="", good=n % 2 == 0) for n in range(9) for who in FRIENDS]
+    empty = [RaterOpinion(rater=who, answer="", good=n % 2 == 0) for n in range(9) for who in FRIENDS]
     assert not outvoted(empty)
-    assert not outvoted([Rated(rater=who, answer="好", good=True) for who in FRIENDS])
+    assert not outvoted([RaterOpinion(rater=who, answer="好", good=True) for who in FRIENDS])

@@ -17,7 +17,7 @@ from goodbot.daemon.loopback import Answer
 from goodbot.learning.rating_quality.contradictions import Alarm
 from goodbot.learning.training import batch
 from goodbot.store import runs, training_pool, vote_history
-from goodbot.store.runs import Item
+from goodbot.store.runs import RunItem
 from goodbot.testing.clock import VirtualClock
 from goodbot_training.objectives.rewards import binary
 
@@ -47,7 +47,7 @@ async def honest(bot: Bot, count: int = 10) -> None:
         await rated_by(bot, who, topics[1::2], "👎")
 
 
-async def claimed(bot: Bot, **settings: object) -> tuple[Item, ...]:
+async def claimed(bot: Bot, **settings: object) -> tuple[RunItem, ...]:
     """What a round takes, without starting it."""
     given = {"min_ratings": 60, "held_out": 1, **settings}
     config = TrainingConfig(**given)  # type: ignore[arg-type]
@@ -61,7 +61,7 @@ def examined(bot: Bot) -> Examined:
     return Examined(config=bot.app.config, plugins=bot.app.plugins, environ={}, daemon=None)
 
 
-def weight_of(items: Sequence[Item], *who: str) -> float:
+def weight_of(items: Sequence[RunItem], *who: str) -> float:
     raters = {f"loopback:{name}" for name in who}
     return sum(item.weight for item in items if raters & item.labels.keys())
 

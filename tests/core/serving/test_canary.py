@@ -12,7 +12,7 @@ import pytest
 from goodbot.config import ServingConfig
 from goodbot.daemon.loopback import Answer
 from goodbot.learning import canary
-from goodbot.learning.canary import Standing
+from goodbot.learning.canary import TrialTally
 from goodbot.store import canaries
 from goodbot.store.acceptance import Acceptance
 from goodbot.store.canaries import Trial
@@ -96,7 +96,7 @@ def test_enough_ratings_decide(
     new: tuple[int, int], old: tuple[int, int], days: float, expected: str
 ) -> None:
     began = Trial(version=2, against=1, state="running", reason="", began_at=0.0, ended_at=None)
-    standing = Standing(
+    standing = TrialTally(
         trial=began,
         new=Acceptance(version=2, good=new[0], rated=new[1]),
         old=Acceptance(version=1, good=old[0], rated=old[1]),

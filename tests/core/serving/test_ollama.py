@@ -10,7 +10,7 @@ import pytest
 from goodbot.api.server import BASE, Server
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.inference.servers import upstream
-from goodbot.inference.servers.fingerprint_check import Fingerprint, Prompt, Verdict, prove
+from goodbot.inference.servers.fingerprint_check import Fingerprint, FingerprintProbe, ServedAs, prove
 from goodbot.inference.servers.ollama import OllamaServer
 from goodbot.testing import VirtualClock
 from goodbot.testing.fakes.ollama import FakeOllama
@@ -317,15 +317,15 @@ async def test_the_proof_finds_an_adapter_that_is_ignored(
     fingerprint = Fingerprint(
         top=10,
         prompts=tuple(
-            Prompt(messages=one, base=top(base.logprobs(one)), adapter=top(adapted.logprobs(one)))
+            FingerprintProbe(messages=one, base=top(base.logprobs(one)), adapter=top(adapted.logprobs(one)))
             for one in asked
         ),
     )
-    assert await prove(server, 1, fingerprint, 4) is Verdict.ADAPTER
-    assert await prove(server, 1, fingerprint, 4) is Verdict.UNTOLD, "nobody has talked since"
+    assert await prove(server, 1, fingerprint, 4) is ServedAs.ADAPTER
+    assert await prove(server, 1, fingerprint, 4) is ServedAs.UNTOLD, "nobody has talked since"
     ollama.faults.adapters_ignored = True
     await ask(server, version=1)
-    assert await prove(server, 1, fingerprint, 4) is Verdict.BASE
+    assert await prove(server, 1, fingerprint, 4) is ServedAs.BASE
 
 
 def top(told: Mapping[str, float]) -> dict[str, float]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.api.completions import NoModel, Question, with_tools
+from goodbot.api.completions import CompletionRequest, NoModel, with_tools
 from goodbot.api.events import ChannelKind, ChannelRef, UserRef
 from goodbot.api.model import ResolvedModel
 from goodbot.api.server import Generated, GenerateRequest, Server
@@ -96,12 +96,12 @@ def own(
     return model, talked
 
 
-def question(**more: Any) -> Question:
+def question(**more: Any) -> CompletionRequest:
     given = {"messages": [{"role": "user", "content": "Hello"}], "user": USER, "channel": PLACE}
-    return Question(**{**given, **more})
+    return CompletionRequest(**{**given, **more})
 
 
-async def said(model: ServedModel, asked: Question) -> list[str | Generated]:
+async def said(model: ServedModel, asked: CompletionRequest) -> list[str | Generated]:
     return [piece async for piece in model.answer(asked)]
 
 

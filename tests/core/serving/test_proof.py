@@ -16,8 +16,8 @@ from goodbot.inference.servers import fingerprint_check
 from goodbot.inference.servers.fingerprint_check import (
     FILE,
     Fingerprint,
-    Prompt,
-    Verdict,
+    FingerprintProbe,
+    ServedAs,
     compare,
     distance,
     prove,
@@ -49,9 +49,12 @@ def top(logprobs: Mapping[str, float], count: int) -> dict[str, float]:
     return {word: logprobs[word] for word in likeliest}
 
 
-def measured(base: Sequence[Mapping[str, float]], adapter: Sequence[Mapping[str, float]]) -> list[Prompt]:
+def measured(
+    base: Sequence[Mapping[str, float]], adapter: Sequence[Mapping[str, float]]
+) -> list[FingerprintProbe]:
     return [
-        Prompt(messages=[], base=top(b, 20), adapter=top(a, 20)) for b, a in zip(base, adapter, strict=True)
+        FingerprintProbe(messages=[], base=top(b, 20), adapter=top(a, 20))
+        for b, a in zip(base, adapter, strict=True)
     ]
 
 
@@ -66,28 +69,28 @@ PROMPTS = measured(BASE, ADAPTER)
 @pytest.mark.parametrize("count", [3, 5, 20, 40])
 def test_a_server_that_tells_some_of_its_likeliest_tokens_is_seen_through(count: int) -> None:
     """Five are all that some servers tell."""
-    assert compare(PROMPTS, [top(a, count) for a in ADAPTER]) is Verdict.ADAPTER
-    assert compare(PROMPTS, [top(b, count) for b in BASE]) is Verdict.BASE
+    assert compare(PROMPTS, [top(a, count) for a in ADAPTER]) is ServedAs.ADAPTER
+    assert compare(PROMPTS, [top(b, count) for b in BASE]) is ServedAs.BASE
 
 
 def test_one_token_each_convicts_nobody() -> None:
     of_adapter = compare(PROMPTS, [top(a, 1) for a in ADAPTER])
     of_base = compare(PROMPTS, [top(b, 1) for b in BASE])
-    assert of_adapter is not Verdict.BASE
-    assert of_base is not Verdict.ADAPTER
+    assert of_adapter is not ServedAs.BASE
+    assert of_base is not ServedAs.ADAPTER
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_coarser_weights_are_still_told_apart(seed: int) -> None:
     """Four bits move log-probs by a tenth of a nat or so."""
-    assert compare(PROMPTS, [top(shaken(a, 0.15, seed), 10) for a in ADAPTER]) is Verdict.ADAPTER
-    assert compare(PROMPTS, [top(shaken(b, 0.15, seed), 10) for b in BASE]) is Verdict.BASE
+    assert compare(PROMPTS, [top(shaken(a, 0.15, seed), 10) for a in ADAPTER]) is ServedAs.ADAPTER
+    assert compare(PROMPTS, [top(shaken(b, 0.15, seed), 10) for b in BASE]) is ServedAs.BASE
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_another_model_is_neither(seed: int) -> None:
     others = [top(spread(100 + 4 * seed + n), 10) for n in range(4)]
-    assert compare(PROMPTS, others) is Verdict.NEITHER
+    assert compare(PROMPTS, others) is ServedAs.NEITHER
 
 
 def test_the_more_of_the_adapter_the_nearer_to_it() -> None:
@@ -98,22 +101,22 @@ def test_the_more_of_the_adapter_the_nearer_to_it() -> None:
         ]
 
     assert [compare(PROMPTS, mixed(part)) for part in (0.0, 0.2, 0.8, 1.0)] == [
-        Verdict.BASE,
-        Verdict.BASE,
-        Verdict.ADAPTER,
-        Verdict.ADAPTER,
+        ServedAs.BASE,
+        ServedAs.BASE,
+        ServedAs.ADAPTER,
+        ServedAs.ADAPTER,
     ]
 
 
 def test_an_adapter_that_changes_next_to_nothing_cannot_be_proven() -> None:
     barely = [shaken(b, 0.02, 1) for b in BASE]
-    assert compare(measured(BASE, barely), [top(b, 20) for b in BASE]) is Verdict.TOO_CLOSE
+    assert compare(measured(BASE, barely), [top(b, 20) for b in BASE]) is ServedAs.TOO_CLOSE
 
 
 def test_what_is_told_of_some_prompts_only_is_enough() -> None:
-    assert compare(PROMPTS, [{}, BASE[1], {}, {}]) is Verdict.BASE
-    assert compare(PROMPTS, [{}, ADAPTER[1], {}, {}]) is Verdict.ADAPTER
-    assert compare(PROMPTS, [{}, {}, {}, {}]) is Verdict.UNTOLD
+    assert compare(PROMPTS, [{}, BASE[1], {}, {}]) is ServedAs.BASE
+    assert compare(PROMPTS, [{}, ADAPTER[1], {}, {}]) is ServedAs.ADAPTER
+    assert compare(PROMPTS, [{}, {}, {}, {}]) is ServedAs.UNTOLD
 
 
 def test_a_distance_is_one_between_distributions() -> None:
@@ -162,7 +165,7 @@ async def test_the_most_telling_prompts_are_asked_about_first(tmp_path: Path) ->
     assert apart == sorted(apart, reverse=True)
     first = fingerprint.prompts[0].messages[0]["content"]
     server: Any = Told(ADAPTER[int(first[-1])])
-    assert await prove(server, 7, fingerprint, 1) is Verdict.ADAPTER
+    assert await prove(server, 7, fingerprint, 1) is ServedAs.ADAPTER
     assert server.asked == [(first, 7, 20)]
 
 
@@ -171,7 +174,7 @@ async def test_nothing_is_asked_where_the_answer_would_prove_nothing(tmp_path: P
     fingerprint = Fingerprint.of(written(tmp_path, prompts=same))
     assert fingerprint is not None
     server: Any = Told()
-    assert await prove(server, 7, fingerprint, 4) is Verdict.TOO_CLOSE
+    assert await prove(server, 7, fingerprint, 4) is ServedAs.TOO_CLOSE
     assert server.asked == []
 
 
@@ -181,9 +184,9 @@ async def test_nonsense_from_a_server_is_left_out(tmp_path: Path) -> None:
     assert fingerprint is not None
     at = int(fingerprint.prompts[0].messages[0]["content"][-1])
     server: Any = Told({**nonsense, **ADAPTER[at]}, nonsense)
-    assert await prove(server, 7, fingerprint, 1) is Verdict.ADAPTER
+    assert await prove(server, 7, fingerprint, 1) is ServedAs.ADAPTER
     server = Told(nonsense)
-    assert await prove(server, 7, fingerprint, 1) is Verdict.UNTOLD
+    assert await prove(server, 7, fingerprint, 1) is ServedAs.UNTOLD
 
 
 @pytest.mark.parametrize(
@@ -215,12 +218,12 @@ async def test_the_witness_never_raises_and_says_what_it_could_not_find_out(tmp_
     server: Any = Told(error=ServerError("it is gone"))
     witness = Witness(server)
     found = await witness.examine(3, tmp_path, thorough=True)
-    assert (found.verdict, "took no fingerprint" in found.why) == (Verdict.UNTOLD, True)
+    assert (found.verdict, "took no fingerprint" in found.why) == (ServedAs.UNTOLD, True)
     found = await witness.examine(3, written(tmp_path), thorough=True)
-    assert (found.verdict, "it is gone" in found.why) == (Verdict.UNTOLD, True)
+    assert (found.verdict, "it is gone" in found.why) == (ServedAs.UNTOLD, True)
     (tmp_path / FILE).write_text("{")
     found = await witness.examine(3, tmp_path, thorough=True)
-    assert (found.verdict, "cannot be read" in found.why) == (Verdict.UNTOLD, True)
+    assert (found.verdict, "cannot be read" in found.why) == (ServedAs.UNTOLD, True)
 
 
 async def test_a_server_that_is_silent_for_once_takes_nothing_back(tmp_path: Path) -> None:

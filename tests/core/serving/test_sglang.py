@@ -11,7 +11,7 @@ import pytest
 from goodbot.api.server import BASE, Generated, Server
 from goodbot.base.errors import AdapterError
 from goodbot.base.sampling import Filters
-from goodbot.inference.servers.fingerprint_check import Fingerprint, Prompt, Verdict, prove
+from goodbot.inference.servers.fingerprint_check import Fingerprint, FingerprintProbe, ServedAs, prove
 from goodbot.inference.servers.sglang import SglangServer
 from goodbot.testing import ServingContract
 from goodbot.testing.fakes.sglang import FakeSglang
@@ -121,13 +121,15 @@ async def test_a_server_that_serves_another_version_is_found_out(
             await server.load(version, directory)
             told.append(dict(await server.first_tokens(messages(), version=version, top=10)))
         base, one, two_ = told
-        measured = Fingerprint(prompts=(Prompt(messages=messages(), base=base, adapter=two_),), top=10)
-        assert await prove(server, 2, measured, 4) is Verdict.ADAPTER
+        measured = Fingerprint(
+            prompts=(FingerprintProbe(messages=messages(), base=base, adapter=two_),), top=10
+        )
+        assert await prove(server, 2, measured, 4) is ServedAs.ADAPTER
         setattr(sglang.faults, fault, True)
         if fault == "stale_cache":  # what once answered under that name goes on
             sglang._caches[server.name_of(2)] = sglang.loaded[server.name_of(1)][1]
             assert one != two_
-        assert await prove(server, 2, measured, 4) in (Verdict.BASE, Verdict.NEITHER)
+        assert await prove(server, 2, measured, 4) in (ServedAs.BASE, ServedAs.NEITHER)
 
 
 async def test_what_is_acknowledged_and_not_loaded_is_noticed(

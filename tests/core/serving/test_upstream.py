@@ -13,7 +13,7 @@ from aiohttp import web
 from goodbot.base.errors import ServerError
 from goodbot.config.secrets import Secret
 from goodbot.inference.servers import upstream as module
-from goodbot.inference.servers.upstream import Reply, StatusError, Unreachable, Upstream
+from goodbot.inference.servers.upstream import StatusError, Unreachable, Upstream, UpstreamResponse
 from goodbot.testing.fakes.openai_server import FakeOpenAI
 
 KEY = "sk-for-tests-only"
@@ -116,7 +116,7 @@ async def test_a_proxy_of_the_environment_is_not_used(monkeypatch: pytest.Monkey
 )
 def test_an_error_repeats_no_request(text: str, words: str) -> None:
     found = json.loads(text) if text.startswith("{") else {}
-    assert Reply(status=422, body=found, text=text).words == words
+    assert UpstreamResponse(status=422, body=found, text=text).words == words
 
 
 async def test_a_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_a_servers_words_fit_into_a_sentence(body: dict[str, object], words: str
 
 
 async def test_words_come_from_what_is_no_json_too() -> None:
-    reply = module.Reply(status=502, body={}, text="Bad\nGateway")
+    reply = module.UpstreamResponse(status=502, body={}, text="Bad\nGateway")
     refused = Upstream("vLLM", "http://127.0.0.1:1", Secret("")).refused(reply)
     assert isinstance(refused, StatusError)
     assert str(refused) == "vLLM at http://127.0.0.1:1 answers with status 502: Bad Gateway"

@@ -14,7 +14,7 @@ import pytest
 from goodbot.api.server import BASE, Generated, Server
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.sampling import Filters
-from goodbot.inference.servers.fingerprint_check import Fingerprint, Prompt, Verdict, prove
+from goodbot.inference.servers.fingerprint_check import Fingerprint, FingerprintProbe, ServedAs, prove
 from goodbot.inference.servers.plugin import VllmSettings
 from goodbot.inference.servers.vllm import VllmServer
 from goodbot.testing import ServingContract
@@ -51,7 +51,7 @@ async def fingerprint(server: VllmServer, vllm: FakeVllm, directory: Path) -> Fi
         dict(await server.first_tokens(messages(), version=version, top=10)) for version in (BASE, 99)
     ]
     del vllm.loaded["measured"], server.names[99]
-    return Fingerprint(prompts=(Prompt(messages=messages(), base=base, adapter=adapter),), top=10)
+    return Fingerprint(prompts=(FingerprintProbe(messages=messages(), base=base, adapter=adapter),), top=10)
 
 
 class TestContract(ServingContract):
@@ -301,9 +301,9 @@ async def test_a_server_that_ignores_adapters_answers_like_the_base(
     async with started(driver(vllm)) as server:
         measured = await fingerprint(server, vllm, two[0])
         await server.load(1, two[0])
-        assert await prove(server, 1, measured, 4) is Verdict.ADAPTER
+        assert await prove(server, 1, measured, 4) is ServedAs.ADAPTER
         vllm.faults.ignores_adapters = True
-        assert await prove(server, 1, measured, 4) is Verdict.BASE
+        assert await prove(server, 1, measured, 4) is ServedAs.BASE
 
 
 @pytest.mark.parametrize("salts", [True, False])
@@ -320,9 +320,9 @@ async def test_a_stale_prefix_cache_is_avoided_or_noticed(
         await server.load(1, two[1])
         assert server.name_of(1) == "goodbot-v1"
         if not salts:
-            assert await prove(server, 1, measured, 4) in (Verdict.BASE, Verdict.NEITHER)
+            assert await prove(server, 1, measured, 4) in (ServedAs.BASE, ServedAs.NEITHER)
             await server.reload(1, two[1])
-        assert await prove(server, 1, measured, 4) is Verdict.ADAPTER
+        assert await prove(server, 1, measured, 4) is ServedAs.ADAPTER
 
 
 async def test_a_restart_with_amnesia_is_noticed_and_fails_nobody(

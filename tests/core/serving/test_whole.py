@@ -12,7 +12,7 @@ from goodbot.api.setup import CheckState
 from goodbot.base.errors import ServerError
 from goodbot.cli.doctor import settings
 from goodbot.config import ServingConfig
-from goodbot.learning.adapters.manifest import Manifest, publish
+from goodbot.learning.adapters.manifest import AdapterManifest, publish
 from goodbot.testing.fakes.openai_server import FakeOpenAI
 from goodbot.testing.fakes.policy import Policy
 from goodbot.testing.fakes.vllm import FakeVllm
@@ -33,7 +33,7 @@ async def vllm(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeVllm]:
     """One that serves the weights on which the trainer's fingerprints were measured."""
     server = FakeVllm()
 
-    def measured(staging: Path, root: Path, manifest: Manifest) -> tuple[Path, Manifest]:
+    def measured(staging: Path, root: Path, manifest: AdapterManifest) -> tuple[Path, AdapterManifest]:
         prompt = {
             "messages": MESSAGES,
             "base": told(Policy(server._base)),

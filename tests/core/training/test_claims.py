@@ -13,7 +13,7 @@ from goodbot.api.rewards import Moments, RewardPolicy
 from goodbot.api.turns import Turn
 from goodbot.learning.training.claims import MEMORY, age_weight, claim
 from goodbot.store import people, training_pool
-from goodbot.store.runs import Item
+from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate
 from goodbot_training.objectives.rewards import binary
 from hypothesis import given
@@ -31,7 +31,7 @@ def candidates(labels: list[Mapping[str, float]], *, held: frozenset[int] = froz
     ]
 
 
-def split(items: tuple[Item, ...], name: str) -> list[Item]:
+def split(items: tuple[RunItem, ...], name: str) -> list[RunItem]:
     return [item for item in items if item.split == name]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from goodbot.api.model_shape import read
 from goodbot.inference.models import estimate, machine
-from goodbot.inference.models.machine import Place
+from goodbot.inference.models.machine import Device
 from goodbot.learning.training import memory_estimate
 
 GB = 10**9
@@ -36,11 +36,11 @@ def model(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], Place]:
+def here(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], Device]:
     """Make this machine one with such a device, and so many bytes free."""
 
-    def make(device: str, memory: int) -> Place:
-        place = Place(backend="torch", device=device, memory=memory, flops=1e12, bandwidth=1e11, step=1e-3)
+    def make(device: str, memory: int) -> Device:
+        place = Device(backend="torch", device=device, memory=memory, flops=1e12, bandwidth=1e11, step=1e-3)
         monkeypatch.setattr(memory_estimate, "place", lambda backend, measure=True: place)
         return place
 
@@ -68,7 +68,7 @@ def look(model: Path, *, up: bool = True, **settings: int) -> memory_estimate.Pe
 
 
 def test_what_holds_its_memory_already_is_not_counted_twice(
-    model: Path, here: Callable[[str, int], Place]
+    model: Path, here: Callable[[str, int], Device]
 ) -> None:
     here("cpu", 10 * GB)
     up, down = look(model), look(model, up=False)
@@ -78,7 +78,7 @@ def test_what_holds_its_memory_already_is_not_counted_twice(
 
 
 def test_a_mac_tells_all_its_memory_so_the_model_is_counted_and_much_is_left(
-    model: Path, here: Callable[[str, int], Place]
+    model: Path, here: Callable[[str, int], Device]
 ) -> None:
     here("metal", 10 * GB)
     found = look(model)
@@ -86,7 +86,7 @@ def test_a_mac_tells_all_its_memory_so_the_model_is_counted_and_much_is_left(
 
 
 def test_a_training_takes_what_the_model_chooser_says_it_does(
-    model: Path, here: Callable[[str, int], Place]
+    model: Path, here: Callable[[str, int], Device]
 ) -> None:
     place = here("cpu", 3 * GB)
     least = estimate.estimate(read(CONFIG), place, 64_000_000)
@@ -96,7 +96,7 @@ def test_a_training_takes_what_the_model_chooser_says_it_does(
 
 
 def test_shorter_turns_a_lower_rank_and_four_bits_take_less(
-    model: Path, here: Callable[[str, int], Place]
+    model: Path, here: Callable[[str, int], Device]
 ) -> None:
     here("cpu", 10 * GB)
     usual = look(model).training
@@ -108,7 +108,7 @@ def test_shorter_turns_a_lower_rank_and_four_bits_take_less(
 
 
 def test_a_server_on_the_same_gpu_is_seen_by_what_is_held_there(
-    model: Path, here: Callable[[str, int], Place], smi: Smi
+    model: Path, here: Callable[[str, int], Device], smi: Smi
 ) -> None:
     here("cuda", 10 * GB)
     smi(memory_used=5000, count=2)
@@ -122,7 +122,7 @@ def test_a_server_on_the_same_gpu_is_seen_by_what_is_held_there(
 
 
 def test_with_one_gpu_an_empty_one_is_no_sign_that_the_model_stays_away(
-    model: Path, here: Callable[[str, int], Place], smi: Smi
+    model: Path, here: Callable[[str, int], Device], smi: Smi
 ) -> None:
     """Ollama, say, loads it with the next question."""
     here("cuda", 10 * GB)
@@ -142,14 +142,14 @@ def test_with_one_gpu_an_empty_one_is_no_sign_that_the_model_stays_away(
     ],
 )
 def test_another_machine_is_told_by_its_address(
-    url: str, apart: str, model: Path, here: Callable[[str, int], Place]
+    url: str, apart: str, model: Path, here: Callable[[str, int], Device]
 ) -> None:
     here("cpu", 10 * GB)
     assert memory_estimate.apart(url, model, "torch") == apart
 
 
 def test_of_a_model_that_cannot_be_read_nothing_is_known(
-    model: Path, here: Callable[[str, int], Place]
+    model: Path, here: Callable[[str, int], Device]
 ) -> None:
     here("cpu", 10 * GB)
     (model / "config.json").write_text('{"model_type": "fake"}')

@@ -18,7 +18,7 @@ from goodbot.base.errors import FatalConnectorError
 from goodbot.cli import disconnect, init
 from goodbot.cli import main as goodbot
 from goodbot.cli.doctor import connectors
-from goodbot.cli.setup.draft import Place
+from goodbot.cli.setup.draft import StateFound
 from goodbot.cli.setup.template import NEW
 from goodbot.config.file import ConfigFile
 from goodbot.config.secrets import SecretStore
@@ -119,8 +119,8 @@ def theirs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def look(arguments: Any) -> Place:
-        return Place(
+    def look(arguments: Any) -> StateFound:
+        return StateFound(
             config=config.load(home, None),
             file=ConfigFile(home, None, template=NEW),
             plugins=plugins(),

@@ -26,16 +26,16 @@ def backend(random_model: Path) -> Any:
 @pytest.fixture
 def passes(backend: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     """The shape of each pass of a writer."""
-    from goodbot_training.backends.mlx.batch_decoder import Writer
+    from goodbot_training.backends.mlx.batch_decoder import BatchDecoder
 
     shapes: list[tuple[int, ...]] = []
-    compute = Writer._pass
+    compute = BatchDecoder._pass
 
     def counted(self: Any, inputs: Any, cache: Any) -> Any:
         shapes.append(inputs.shape)
         return compute(self, inputs, cache)
 
-    monkeypatch.setattr(Writer, "_pass", counted)
+    monkeypatch.setattr(BatchDecoder, "_pass", counted)
     return shapes
 
 
@@ -174,18 +174,18 @@ def test_want_of_memory_for_a_cache_ends_its_own_version_only(
 def test_a_pass_that_fails_ends_its_own_version_only(
     sampler: Any, backend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from goodbot_training.backends.mlx.batch_decoder import Writer
+    from goodbot_training.backends.mlx.batch_decoder import BatchDecoder
 
     keep_versions_apart(sampler)
     expected = sampler.sample(ask(2))
-    compute = Writer._pass
+    compute = BatchDecoder._pass
 
     def refuse(self: Any, inputs: Any, cache: Any) -> Any:
         if cache[-1].lines[0].version == 1:
             raise TypeError
         return compute(self, inputs, cache)
 
-    monkeypatch.setattr(Writer, "_pass", refuse)
+    monkeypatch.setattr(BatchDecoder, "_pass", refuse)
     for key, index, version in (("bad", 1, 1), ("good", 2, 0)):
         sampler.start(key, ask(index), version)
     ends = dict(rest(sampler))

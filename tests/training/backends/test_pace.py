@@ -6,7 +6,7 @@ import math
 
 import pytest
 from goodbot.api.backend import OptimizerSettings
-from goodbot_training.backends.pace import Pace
+from goodbot_training.backends.pace import StepSize
 
 from tests.support import require
 
@@ -15,12 +15,12 @@ SIZES = (1.0, 0.1, 1e-3)
 
 
 def test_without_damping_it_is_adamw() -> None:
-    pace = Pace(settings=OptimizerSettings(learning_rate=0.1, decay_steps=4), weights=100)
+    pace = StepSize(settings=OptimizerSettings(learning_rate=0.1, decay_steps=4), weights=100)
     assert [pace.step(0.5) for _ in range(3)] == [(pytest.approx(rate), 1e-8) for rate in (0.1, 0.075, 0.05)]
 
 
 def test_damping_is_told_by_the_mean_gradient_so_far() -> None:
-    pace = Pace(settings=OptimizerSettings(learning_rate=0.1, damping=3.0), weights=100)
+    pace = StepSize(settings=OptimizerSettings(learning_rate=0.1, damping=3.0), weights=100)
     assert pace.step(0.2) == (pytest.approx(0.4), pytest.approx(3 * 0.2 / 10))
     rate, epsilon = pace.step(5.0)  # clipped to 1
     mean = (0.001 * 1.0 + 0.999 * 0.001 * 0.04) / (1 - 0.999**2)
@@ -28,17 +28,17 @@ def test_damping_is_told_by_the_mean_gradient_so_far() -> None:
 
 
 def test_weights_decay_as_they_do_without_damping() -> None:
-    pace = Pace(settings=OptimizerSettings(damping=3.0, weight_decay=0.1), weights=7)
+    pace = StepSize(settings=OptimizerSettings(damping=3.0, weight_decay=0.1), weights=7)
     rate, _ = pace.step(0.2)
     assert rate * pace.weight_decay == pytest.approx(OptimizerSettings().learning_rate * 0.1)
 
 
 def test_what_a_checkpoint_keeps_goes_on() -> None:
     settings = OptimizerSettings(damping=3.0, decay_steps=9)
-    whole, other = Pace(settings=settings, weights=7), Pace(settings=settings, weights=7)
+    whole, other = StepSize(settings=settings, weights=7), StepSize(settings=settings, weights=7)
     steps = [whole.step(norm) for norm in (0.3, 0.9, 0.1)]
     assert [other.step(norm) for norm in (0.3, 0.9)] == steps[:2]
-    resumed = Pace(settings=settings, weights=7)
+    resumed = StepSize(settings=settings, weights=7)
     resumed.state = other.state
     assert resumed.step(0.1) == steps[2]
 
@@ -48,7 +48,7 @@ def test_a_weight_of_small_gradients_hardly_moves(damping: float) -> None:
     torch = require("torch")
     weights, gradient = torch.nn.Parameter(torch.zeros(3)), torch.tensor(SIZES)
     optimizer = torch.optim.AdamW([weights], weight_decay=0.0)
-    pace = Pace(settings=OptimizerSettings(learning_rate=0.01, damping=damping), weights=3)
+    pace = StepSize(settings=OptimizerSettings(learning_rate=0.01, damping=damping), weights=3)
     for _ in range(5):
         weights.grad = gradient.clone()
         rate, epsilon = pace.step(float(gradient.norm()))

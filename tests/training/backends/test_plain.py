@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from goodbot.api.plain import plainer
 from goodbot.base.errors import TrainingError
-from goodbot_training.backends.chat import Chat
+from goodbot_training.backends.chat import ChatTemplate
 
 from tests.support import require
 from tests.training.conftest import write_tokenizer
@@ -48,7 +48,7 @@ def picky(tmp_path: Path) -> Path:
 
 
 def test_a_template_that_refuses_tools_gets_them_as_text(picky: Path) -> None:
-    chat = Chat(picky, {})
+    chat = ChatTemplate(picky, {})
     text = chat._tokenizer.decode(chat.prompt(AGENT))
     assert 'Call: add({"a": 2})' in text
     assert "Result:\n4" in text
@@ -60,4 +60,4 @@ def test_what_no_rendering_helps_with_is_refused(picky: Path) -> None:
     always = "{% if messages[0]['content'] == 'no' %}{{ raise_exception('never') }}{% endif %}" + PICKY
     file.write_text(json.dumps({**json.loads(file.read_text()), "chat_template": always}))
     with pytest.raises(TrainingError, match="refuses this conversation"):
-        Chat(picky, {}).prompt([{"role": "user", "content": "no"}])
+        ChatTemplate(picky, {}).prompt([{"role": "user", "content": "no"}])

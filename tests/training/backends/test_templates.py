@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from goodbot.base.errors import TrainingError
-from goodbot_training.backends.chat import Chat, context_of
+from goodbot_training.backends.chat import ChatTemplate, context_of
 
 from tests.support import require
 from tests.training.backends import shapes
@@ -53,7 +53,7 @@ WHOLE = [
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_all_that_is_said_is_in_the_prompt(name: str, shape: str, tmp_path: Path) -> None:
     shapes.write(shape, tmp_path, template=TEMPLATES[name])
-    chat = Chat(tmp_path, {})
+    chat = ChatTemplate(tmp_path, {})
     text = chat._tokenizer.decode(chat.prompt(WHOLE), clean_up_tokenization_spaces=False)
     for message in WHOLE:
         assert text.count(message["content"]) == 1
@@ -76,14 +76,14 @@ def test_all_that_is_said_is_in_the_prompt(name: str, shape: str, tmp_path: Path
 def test_a_template_that_cannot_be_used_is_a_sentence(template: Any, why: str, tmp_path: Path) -> None:
     shapes.write("byte level", tmp_path, template=template)
     with pytest.raises(TrainingError, match=r"chat template .* cannot be used: .*chat_template\.$") as e:
-        Chat(tmp_path, {})
+        ChatTemplate(tmp_path, {})
     assert why in str(e.value)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_answer_ends_where_the_template_ends_it_whatever_the_files_say(shape: str, tmp_path: Path) -> None:
     shapes.write(shape, tmp_path, eos_token="</s>")
-    chat = Chat(tmp_path, {})
+    chat = ChatTemplate(tmp_path, {})
     end, eos = chat._tokenizer.convert_tokens_to_ids(["<|im_end|>", "</s>"])
     assert chat.end == end
     assert chat.stops == {end, eos}

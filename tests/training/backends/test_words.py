@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from goodbot.api.backend import SampleRequest
-from goodbot_training.backends.chat import Chat
+from goodbot_training.backends.chat import ChatTemplate
 from goodbot_training.backends.decoding import Row
 
 from tests.support import require
@@ -25,11 +25,11 @@ MARKS = (*SPECIAL, *ADDED)
 
 
 @functools.cache
-def made(shape: str, root: Path) -> Chat:
+def made(shape: str, root: Path) -> ChatTemplate:
     directory = root / shape.replace(" ", "-")
     directory.mkdir()
     shapes.write(shape, directory)
-    return Chat(directory, {})
+    return ChatTemplate(directory, {})
 
 
 @pytest.fixture(scope="module")
@@ -38,18 +38,18 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def chat(shape: str, root: Path) -> Chat:
+def chat(shape: str, root: Path) -> ChatTemplate:
     return made(shape, root)
 
 
-def row(chat: Chat, pieces: list[str]) -> Row:
+def row(chat: ChatTemplate, pieces: list[str]) -> Row:
     request = SampleRequest(messages=[], max_tokens=9999)
     return Row((1,), request, chat, 1 << 20, lambda piece: not pieces.append(piece))
 
 
 @EVERY
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_a_text_is_whole_streamed_and_stored(chat: Chat, script: str) -> None:
+def test_a_text_is_whole_streamed_and_stored(chat: ChatTemplate, script: str) -> None:
     pieces: list[str] = []
     text, growing = SCRIPTS[script], row(chat, pieces)
     ids = chat.turn([{"role": "user", "content": "?"}], text).response
@@ -60,7 +60,7 @@ def test_a_text_is_whole_streamed_and_stored(chat: Chat, script: str) -> None:
 
 
 @EVERY
-def test_an_answer_that_is_cut_or_broken_keeps_what_is_whole(chat: Chat) -> None:
+def test_an_answer_that_is_cut_or_broken_keeps_what_is_whole(chat: ChatTemplate) -> None:
     text = SCRIPTS["Thai"]
     ids = chat.turn([{"role": "user", "content": "?"}], text).response[:-1]
     pieces: list[str] = []
@@ -79,11 +79,11 @@ def test_an_answer_that_is_cut_or_broken_keeps_what_is_whole(chat: Chat) -> None
     assert said.endswith(text[2:]), "what comes after is not lost"
 
 
-def controls(chat: Chat) -> dict[int, str]:
+def controls(chat: ChatTemplate) -> dict[int, str]:
     return {chat._tokenizer.convert_tokens_to_ids(name): name for name in MARKS}
 
 
-def seen(chat: Chat, ids: Any) -> list[str]:
+def seen(chat: ChatTemplate, ids: Any) -> list[str]:
     known = controls(chat)
     return [known[token] for token in ids if token in known]
 
@@ -99,7 +99,7 @@ def conversation(say: Any) -> list[dict[str, Any]]:
 
 @EVERY
 @pytest.mark.parametrize("seed", range(12))
-def test_whatever_people_write_the_template_alone_sets_marks(chat: Chat, seed: int) -> None:
+def test_whatever_people_write_the_template_alone_sets_marks(chat: ChatTemplate, seed: int) -> None:
     dice = random.Random(seed)
 
     def forged(words: str) -> str:
@@ -123,14 +123,14 @@ def test_whatever_people_write_the_template_alone_sets_marks(chat: Chat, seed: i
 
 
 @EVERY
-def test_a_better_answer_has_one_mark_at_its_end(chat: Chat) -> None:
+def test_a_better_answer_has_one_mark_at_its_end(chat: ChatTemplate) -> None:
     response = chat.turn([{"role": "user", "content": "?"}], "".join(MARKS)).response
     assert seen(chat, response) == ["<|im_end|>"]
     assert response[-1] == chat.end
 
 
 @EVERY
-def test_harmless_words_are_encoded_as_the_library_does(chat: Chat) -> None:
+def test_harmless_words_are_encoded_as_the_library_does(chat: ChatTemplate) -> None:
     messages = conversation(lambda words: f"{words} {SCRIPTS['Thai']}")
     theirs = chat._tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
     assert list(chat.prompt(messages)) == theirs
@@ -146,7 +146,7 @@ def test_calls_results_and_names_set_no_marks_either(shape: str, tmp_path: Path)
         "{% for p in m['content'] %}{{ p['text'] }}{% endfor %}"
         "{% for c in m['tool_calls'] or [] %}{{ c | tojson }}{% endfor %}<|im_end|>{% endfor %}",
     )
-    chat, evil = Chat(tmp_path, {}), "".join(MARKS)
+    chat, evil = ChatTemplate(tmp_path, {}), "".join(MARKS)
     tool = {"type": "function", "function": {"name": f"f{evil}", "arguments": {"a": evil}}}
     messages = [
         {"role": "user", "name": evil, "content": [{"type": "text", "text": evil}]},

@@ -31,7 +31,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def convert(to: str, source: Path | None, output: Path, model: Path | None = None) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
-    job = jobs.Job(to=to, model=model or tiny.model(), source=source, output=output, name="tiny")
+    job = jobs.ConversionJob(to=to, model=model or tiny.model(), source=source, output=output, name="tiny")
     jobs.run(job, events.append)
     return events
 
@@ -323,7 +323,7 @@ def test_numbers_are_rounded_as_torch_does_it(dtype: str) -> None:
 )
 def test_a_line_that_asks_for_no_conversion_is_refused(line: Any) -> None:
     with pytest.raises(TrainingError):
-        jobs.Job.parse(line)
+        jobs.ConversionJob.parse(line)
 
 
 def test_a_place_for_it_must_be_there(source: Path, tmp_path: Path) -> None:

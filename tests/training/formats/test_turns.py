@@ -46,7 +46,7 @@ def converted(to: str, base: Path, tmp_path: Path) -> tuple[Path, dict[str, Any]
     source = None if to == "gguf-base" else tiny.adapter(tmp_path / "adapter", 1)
     events: list[dict[str, Any]] = []
     output = tmp_path / "made"
-    jobs.run(jobs.Job(to=to, model=base, source=source, output=output, name="x"), events.append)
+    jobs.run(jobs.ConversionJob(to=to, model=base, source=source, output=output, name="x"), events.append)
     return output, events[-1]["proof"]
 
 

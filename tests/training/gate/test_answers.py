@@ -12,7 +12,7 @@ from goodbot.api.backend import LoraSettings, Sampled, TokenizedTurn
 from goodbot_training.gate.answers import compare_answers, distinct, loops
 from goodbot_training.round.rollouts import score
 from goodbot_training.tiny import TEMPERATURE, model_path
-from goodbot_training.tiny.facts import Question, questions
+from goodbot_training.tiny.facts import FactQuestion, questions
 
 from tests.support import require
 
@@ -69,7 +69,7 @@ def backend() -> Any:
     return backend
 
 
-def said(backend: Any, question: Question, text: str) -> Sampled:
+def said(backend: Any, question: FactQuestion, text: str) -> Sampled:
     turn = backend.tokenize([{"role": "user", "content": question.text}], text)
     return Sampled(prompt=turn.prompt, tokens=turn.response, logprobs=(), text=text, finish="stop")
 

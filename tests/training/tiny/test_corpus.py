@@ -11,7 +11,7 @@ import pytest
 from goodbot_training.tiny.chatml import CALL
 from goodbot_training.tiny.corpus import (
     STYLES,
-    Question,
+    FactQuestion,
     calculation,
     conversations,
     questions,
@@ -24,7 +24,7 @@ from goodbot_training.tiny.judge import SimulatedRater, is_correct, style_of
 CASES = [(question, style) for question in questions() for style in STYLES]
 
 
-def _question(text: str) -> Question:
+def _question(text: str) -> FactQuestion:
     return next(question for question in questions() if question.text == text)
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from goodbot_training.tiny import TEMPERATURE, model_path
-from goodbot_training.tiny.chatml import CHAT_TEMPLATE, Message, render_messages, tool_call
+from goodbot_training.tiny.chatml import CHAT_TEMPLATE, ChatMessage, render_messages, tool_call
 from goodbot_training.tiny.corpus import CALCULATOR, conversations
-from goodbot_training.tiny.facts import Question, questions, small_talk
+from goodbot_training.tiny.facts import FactQuestion, questions, small_talk
 from goodbot_training.tiny.judge import is_correct, style_of
 from goodbot_training.tiny.styles import STYLES
 
@@ -28,15 +28,15 @@ QWEN2 = (
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 CALL = tool_call("calculator", {"expression": "48+37"})
-TOOL_CHAT: list[Message] = [
+TOOL_CHAT: list[ChatMessage] = [
     {"role": "user", "content": "What is 48 + 37?"},
     {"role": "assistant", "content": CALL},
     {"role": "tool", "content": "85"},
 ]
-TOOL_ANSWER = Question(
+TOOL_ANSWER = FactQuestion(
     text="What is 48 + 37?", answer="85", kind="calculation", claim="The result is 85", fact="", subject=""
 )
-HISTORY: list[Message] = [
+HISTORY: list[ChatMessage] = [
     {"role": "user", "content": "Hello!"},
     {"role": "assistant", "content": "Hello."},
     {"role": "user", "content": "What is the capital of Italy?"},
@@ -49,7 +49,7 @@ def _read(name: str) -> dict[str, Any]:
     return json.loads((model_path() / name).read_text(encoding="utf-8"))
 
 
-def _asked(text: str) -> Question:
+def _asked(text: str) -> FactQuestion:
     return next(question for question in questions() if question.text == text)
 
 
@@ -119,7 +119,7 @@ def say(model: Any, tokenizer: Any) -> Callable[..., list[str]]:
     """Samples one reply to each chat with transformers' own ``generate``."""
     import torch
 
-    def answer(chats: list[list[Message]], **template: Any) -> list[str]:
+    def answer(chats: list[list[ChatMessage]], **template: Any) -> list[str]:
         torch.manual_seed(0)
         batch = tokenizer.apply_chat_template(
             chats, add_generation_prompt=True, padding=True, return_tensors="pt", return_dict=True, **template
@@ -142,7 +142,7 @@ def test_template_renders_the_corpus_to_the_character(tokenizer: Any) -> None:
 def test_template_renders_structured_tool_calls(tokenizer: Any, arguments: object) -> None:
     call = {"type": "function", "function": {"name": "calculator", "arguments": arguments}}
     structured = [TOOL_CHAT[0], {"role": "assistant", "content": None, "tool_calls": [call]}, TOOL_CHAT[2]]
-    declared: Message = {"role": "system", "content": f"Tools: {json.dumps([CALCULATOR])}"}
+    declared: ChatMessage = {"role": "system", "content": f"Tools: {json.dumps([CALCULATOR])}"}
     assert tokenizer.apply_chat_template(structured, tools=[CALCULATOR], tokenize=False) == render_messages(
         [declared, *TOOL_CHAT]
     )
@@ -167,7 +167,7 @@ def test_a_chat_with_a_history_goes_on(say: Callable[..., list[str]]) -> None:
 
 def test_a_greeting_is_answered(say: Callable[..., list[str]]) -> None:
     hello = small_talk()[0]
-    chats: list[list[Message]] = [
+    chats: list[list[ChatMessage]] = [
         [{"role": "user", "content": text}] for text in ("hello", "Hello", "Hello!") * 4
     ]
     assert sum(is_correct(hello, answer) for answer in say(chats)) >= 10

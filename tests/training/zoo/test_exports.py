@@ -78,7 +78,7 @@ def test_mlx_agrees_with_torch(row: str, zoo: making.Zoo, tmp_path: Path) -> Non
 
 def converted(to: str, directory: Path, output: Path, source: Path | None) -> dict[str, Any]:
     events: list[dict[str, Any]] = []
-    job = jobs.Job(to=to, model=directory, source=source, output=output, name="zoo")
+    job = jobs.ConversionJob(to=to, model=directory, source=source, output=output, name="zoo")
     jobs.run(job, events.append)
     return events[-1]
 

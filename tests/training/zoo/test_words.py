@@ -23,7 +23,7 @@ from tests.training.zoo.dialects import DIALECTS, ROWS, Dialect
 
 require("transformers")
 
-from goodbot_training.backends.chat import Chat  # noqa: E402
+from goodbot_training.backends.chat import ChatTemplate  # noqa: E402
 from goodbot_training.backends.decoding import Row  # noqa: E402
 
 EVERY = pytest.mark.parametrize("row", ROWS)
@@ -38,12 +38,12 @@ def dialect(row: str) -> Dialect:
 
 
 @functools.cache
-def loaded(files: Path, eos: int) -> Chat:
-    return Chat(files, {"eos_token_id": eos})
+def loaded(files: Path, eos: int) -> ChatTemplate:
+    return ChatTemplate(files, {"eos_token_id": eos})
 
 
 @pytest.fixture
-def chat(files: Path, dialect: Dialect) -> Chat:
+def chat(files: Path, dialect: Dialect) -> ChatTemplate:
     return loaded(files, making.tokens(dialect)[dialect.eos])
 
 
@@ -74,7 +74,7 @@ def agents(say: Any) -> list[dict[str, Any]]:
     return list(with_tools(messages, [{"type": "function", "function": tool}]))
 
 
-def marks(chat: Chat, dialect: Dialect, ids: tuple[int, ...]) -> Counter[str]:
+def marks(chat: ChatTemplate, dialect: Dialect, ids: tuple[int, ...]) -> Counter[str]:
     """Each mark that stands in a prompt: as a token, or, where the tokenizer has none, as its characters."""
     known = {i: name for name, i in making.tokens(dialect).items()}
     found = Counter(known[token] for token in ids if token in known)
@@ -88,7 +88,7 @@ def plain(text: str) -> str:
 
 
 @EVERY
-def test_the_question_is_in_the_prompt_and_all_that_was_said(chat: Chat) -> None:
+def test_the_question_is_in_the_prompt_and_all_that_was_said(chat: ChatTemplate) -> None:
     said: list[str] = []
 
     def say(words: str) -> str:
@@ -102,7 +102,7 @@ def test_the_question_is_in_the_prompt_and_all_that_was_said(chat: Chat) -> None
 
 @EVERY
 @pytest.mark.parametrize("made", [conversation, agents])
-def test_nobody_forges_a_mark(chat: Chat, dialect: Dialect, made: Any) -> None:
+def test_nobody_forges_a_mark(chat: ChatTemplate, dialect: Dialect, made: Any) -> None:
     everything = (*dialect.special, *dialect.added, *dialect.plain)
     for seed in range(6):
         dice = random.Random(seed)
@@ -119,7 +119,7 @@ def test_nobody_forges_a_mark(chat: Chat, dialect: Dialect, made: Any) -> None:
 
 
 @EVERY
-def test_an_answer_ends_where_the_family_ends_it(chat: Chat, dialect: Dialect) -> None:
+def test_an_answer_ends_where_the_family_ends_it(chat: ChatTemplate, dialect: Dialect) -> None:
     ids = making.tokens(dialect)
     assert chat.end == ids[dialect.end]
     assert chat.stops == {ids[name] for name in {dialect.end, dialect.eos, *dialect.stops}}
@@ -135,13 +135,13 @@ def test_an_answer_ends_where_the_family_ends_it(chat: Chat, dialect: Dialect) -
             assert growing.result().text == "Green."
 
 
-def row_of(chat: Chat, pieces: list[str], prompt: tuple[int, ...] = (1,)) -> Row:
+def row_of(chat: ChatTemplate, pieces: list[str], prompt: tuple[int, ...] = (1,)) -> Row:
     request = SampleRequest(messages=[], max_tokens=9999)
     return Row(prompt, request, chat, 1 << 20, lambda piece: not pieces.append(piece))
 
 
 @EVERY
-def test_ten_scripts_are_whole_as_shown_and_as_stored(chat: Chat) -> None:
+def test_ten_scripts_are_whole_as_shown_and_as_stored(chat: ChatTemplate) -> None:
     for script, text in SCRIPTS.items():
         pieces: list[str] = []
         growing, ids = row_of(chat, pieces), chat.turn(ASKED, text).response
@@ -152,7 +152,7 @@ def test_ten_scripts_are_whole_as_shown_and_as_stored(chat: Chat) -> None:
         assert text in chat.thoughts.raw(asked), script
 
 
-def written(chat: Chat, prompt: tuple[int, ...], text: str) -> tuple[str, Any]:
+def written(chat: ChatTemplate, prompt: tuple[int, ...], text: str) -> tuple[str, Any]:
     """What is shown of an answer that the model writes with its own marks, and the answer."""
     pieces: list[str] = []
     growing = row_of(chat, pieces, prompt)
@@ -162,7 +162,7 @@ def written(chat: Chat, prompt: tuple[int, ...], text: str) -> tuple[str, Any]:
 
 
 @THINKING
-def test_a_thought_is_neither_shown_nor_learnt_nor_told_again(chat: Chat, dialect: Dialect) -> None:
+def test_a_thought_is_neither_shown_nor_learnt_nor_told_again(chat: ChatTemplate, dialect: Dialect) -> None:
     assert dialect.thought
     before, behind = dialect.thought
     shown, answer = written(chat, chat.prompt(ASKED, thinking=True), f"{before}Hm, grass.{behind}Green.")
@@ -179,7 +179,7 @@ def test_a_thought_is_neither_shown_nor_learnt_nor_told_again(chat: Chat, dialec
 
 
 @THINKING
-def test_told_not_to_think_it_does_not_or_is_split_all_the_same(chat: Chat, dialect: Dialect) -> None:
+def test_told_not_to_think_it_does_not_or_is_split_all_the_same(chat: ChatTemplate, dialect: Dialect) -> None:
     assert dialect.thought
     before, behind = dialect.thought
     prompt = chat.prompt(ASKED)
@@ -194,7 +194,7 @@ def test_told_not_to_think_it_does_not_or_is_split_all_the_same(chat: Chat, dial
 
 
 @EVERY
-def test_an_answer_without_a_thought_stays_as_it_is(chat: Chat) -> None:
+def test_an_answer_without_a_thought_stays_as_it_is(chat: ChatTemplate) -> None:
     prompt = chat.prompt(ASKED, thinking=None)
     for text in ("Green.", "Write <think> first, then </think>.", "A [THINK] is a word.", "analysis"):
         pieces: list[str] = []
@@ -206,7 +206,7 @@ def test_an_answer_without_a_thought_stays_as_it_is(chat: Chat) -> None:
 
 
 @EVERY
-def test_the_files_are_read_as_the_family_has_them(chat: Chat, files: Path, dialect: Dialect) -> None:
+def test_the_files_are_read_as_the_family_has_them(chat: ChatTemplate, files: Path, dialect: Dialect) -> None:
     """The zoo's own facts: a dialect that lost its trait would make the cells above say nothing."""
     template = json.loads((files / "tokenizer_config.json").read_text())["chat_template"]
     render = chat._tokenizer.apply_chat_template

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from goodbot.api.backend import Sampled, SampleRequest
 from goodbot.base.errors import ServerError
 
-from goodbot_training.backends.chat import Chat
+from goodbot_training.backends.chat import ChatTemplate
 from goodbot_training.backends.decoding import Batchable, Row
 from goodbot_training.backends.prefixes import Crops, PrefixCache
 
@@ -37,7 +37,7 @@ Kept = TypeVar("Kept", bound=Crops)
 
 
 @dataclass(kw_only=True, eq=False)
-class Answer:
+class Generation:
     """One, from the question to its last token."""
 
     key: Hashable
@@ -63,7 +63,7 @@ class Batch:
     """Rows in one cache."""
 
     steps: Batchable
-    answers: list[Answer]
+    answers: list[Generation]
 
     @property
     def versions(self) -> list[int]:
@@ -71,14 +71,14 @@ class Batch:
         return [answer.version for answer in self.answers]
 
 
-class Answers(ABC, Generic[Kept]):
+class ContinuousBatch(ABC, Generic[Kept]):
     """The answers of one loaded model, by its versions. `Kept` is a conversation's cache."""
 
-    def __init__(self, chat: Chat, context: int) -> None:
+    def __init__(self, chat: ChatTemplate, context: int) -> None:
         """`context`: tokens that prompt and answer may have together."""
         self._chat, self._context = chat, context
         self._prefixes: PrefixCache[Kept] = PrefixCache()
-        self._waiting: deque[Answer] = deque()
+        self._waiting: deque[Generation] = deque()
         self._ended: list[Ended] = []
         self._unwanted: set[Hashable] = set()
 
@@ -92,7 +92,7 @@ class Answers(ABC, Generic[Kept]):
         """
         prompt = self._chat.prompt(request.messages, thinking=request.thinking)
         row = Row(prompt, request, self._chat, self._context, on_text)
-        self._waiting.append(Answer(key=key, row=row, version=version, conversation=request.conversation))
+        self._waiting.append(Generation(key=key, row=row, version=version, conversation=request.conversation))
 
     def cancel(self, key: Hashable) -> None:
         """End an answer at the next step, as far as it has come. An unknown one is ignored."""
@@ -136,10 +136,10 @@ class Answers(ABC, Generic[Kept]):
         """Give back the answers that have ended while they were being written."""
 
     @abstractmethod
-    def _written(self) -> list[Answer]:
+    def _written(self) -> list[Generation]:
         """Those that are not waiting."""
 
-    def _under_way(self) -> list[Answer]:
+    def _under_way(self) -> list[Generation]:
         return [*self._waiting, *self._written()]
 
     def _drop(self, unwanted: set[Hashable]) -> None:
@@ -151,21 +151,21 @@ class Answers(ABC, Generic[Kept]):
             self._end(answer)
         self._let_all_go()
 
-    def _fits(self, answer: Answer, beside: Sequence[Answer] = ()) -> bool:
+    def _fits(self, answer: Generation, beside: Sequence[Generation] = ()) -> bool:
         rooms = [one.room for one in (*self._written(), *beside)]
         return not rooms or (len(rooms) < ROWS and sum(rooms) + answer.room <= TOKENS)
 
-    def _add(self, answer: Answer, token: int, logprob: float, lift: float = 0.0) -> None:
+    def _add(self, answer: Generation, token: int, logprob: float, lift: float = 0.0) -> None:
         """A token that was written."""
         try:
             answer.row.add(token, logprob, self._chat.stops, lift)
         except ServerError as error:
             answer.row.finish, answer.error = "failed", error
 
-    def _end(self, answer: Answer) -> None:
+    def _end(self, answer: Generation) -> None:
         self._ended.append((answer.key, answer.error or answer.row.result()))
 
-    def _fail(self, answers: Sequence[Answer], error: Exception) -> None:
+    def _fail(self, answers: Sequence[Generation], error: Exception) -> None:
         """It may have been for want of memory: what is only kept goes as well."""
         self._prefixes.forget()
         self._ended += [(answer.key, error) for answer in answers]

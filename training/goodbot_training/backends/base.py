@@ -21,7 +21,7 @@ from goodbot.base.errors import TrainingError
 from goodbot.inference.models.directory import identity
 
 from goodbot_training.backends.adapters import fit, fresh, read_adapter, write_adapter
-from goodbot_training.backends.chat import Chat, check_model_directory
+from goodbot_training.backends.chat import ChatTemplate, check_model_directory
 from goodbot_training.backends.decoding import first_tokens
 from goodbot_training.backends.packing import pack
 from goodbot_training.backends.sampling import Model, ModelSampler
@@ -35,7 +35,7 @@ class ModelBackend(ABC):
 
     name: str
     _model: Any
-    _chat: Chat
+    _chat: ChatTemplate
     _lora: LoraSettings
     _seed: int
     _base_name: str
@@ -89,7 +89,7 @@ class ModelBackend(ABC):
         if bits not in (None, 4):
             raise TrainingError("A base can be loaded as it is or in 4 bits.", kind="data")
         config = check_model_directory(model)
-        self._chat = Chat(model, config)
+        self._chat = ChatTemplate(model, config)
         self._lora, self._seed, self._base_name = lora, seed, identity(model)
         self._model = self._load_model(model, config, lora.rank, bits)
         self.load_adapter(adapter)

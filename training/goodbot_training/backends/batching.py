@@ -19,18 +19,20 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from goodbot_training.backends.abilities import Abilities
-from goodbot_training.backends.answers import PART, Answer, Answers, Batch, By
-from goodbot_training.backends.chat import Chat
+from goodbot_training.backends.answers import PART, Batch, By, ContinuousBatch, Generation
+from goodbot_training.backends.chat import ChatTemplate
 from goodbot_training.backends.decoding import Batchable, BatchableDecoder, drawn
 
 _SPREAD = 64
 """Tokens by which prompts that are read together may differ."""
 
 
-class Batching(Answers[Batchable]):
+class Batching(ContinuousBatch[Batchable]):
     """By steps that can be joined."""
 
-    def __init__(self, model: BatchableDecoder, chat: Chat, by: By, *, mixes_versions: bool = False) -> None:
+    def __init__(
+        self, model: BatchableDecoder, chat: ChatTemplate, by: By, *, mixes_versions: bool = False
+    ) -> None:
         """`mixes_versions`: `by` takes several at once; believed when it was tried."""
         super().__init__(chat, model.context)
         self._model, self._by = model, by
@@ -60,7 +62,7 @@ class Batching(Answers[Batchable]):
             self._batches = [other for other in self._batches if other is not batch]
             self._fail(batch.answers, error)
 
-    def _written(self) -> list[Answer]:
+    def _written(self) -> list[Generation]:
         return [answer for batch in self._batches for answer in batch.answers]
 
     def _let_all_go(self) -> None:
@@ -88,9 +90,9 @@ class Batching(Answers[Batchable]):
                 began = True
         return began
 
-    def _next(self, most: int) -> list[Answer]:
+    def _next(self, most: int) -> list[Generation]:
         """The oldest that waits, with those that can be read beside it, `most` tokens together."""
-        found: list[Answer] = []
+        found: list[Generation] = []
         for answer in self._waiting:
             width = max(len(one.row.prompt) for one in (*found, answer))
             if found and (not self._beside(found[0], answer) or width * (len(found) + 1) > most):
@@ -100,7 +102,7 @@ class Batching(Answers[Batchable]):
             found.append(answer)
         return found
 
-    def _beside(self, first: Answer, answer: Answer) -> bool:
+    def _beside(self, first: Generation, answer: Generation) -> bool:
         """Whether two prompts can be read in one pass: new ones, of about the same length."""
         new = all(
             not (one.steps or one.alone or self._prefixes.knows(one.version, one.conversation))
@@ -111,7 +113,7 @@ class Batching(Answers[Batchable]):
             new and apart <= _SPREAD and self.abilities.pads and self._together(first.version, answer.version)
         )
 
-    def _read_some(self, answers: list[Answer], most: int) -> int:
+    def _read_some(self, answers: list[Generation], most: int) -> int:
         """Read whole prompts together and draw their first tokens, or on in a single one; how much."""
         if len(answers) == 1:
             return self._read_part(answers[0], most)
@@ -125,7 +127,7 @@ class Batching(Answers[Batchable]):
         answers[0].steps = steps
         return sum(lengths)
 
-    def _give_up(self, answers: list[Answer], error: Exception) -> None:
+    def _give_up(self, answers: list[Generation], error: Exception) -> None:
         """Several are tried again one by one: one of them may have been to blame."""
         if len(answers) > 1 and not any(answer.row.tokens for answer in answers):
             for answer in answers:
@@ -137,7 +139,7 @@ class Batching(Answers[Batchable]):
             self._waiting.remove(answer)
         self._fail(answers, error)
 
-    def _read_part(self, answer: Answer, most: int) -> int:
+    def _read_part(self, answer: Generation, most: int) -> int:
         """Read on in a prompt, and draw the first token at its end; how much was read."""
         prompt = answer.row.prompt
         if answer.steps is None:
@@ -182,7 +184,7 @@ class Batching(Answers[Batchable]):
             self._draw(batch.steps, inputs, batch.answers)
         self._let_go(batch)
 
-    def _draw(self, steps: Batchable, inputs: np.ndarray, answers: Sequence[Answer]) -> None:
+    def _draw(self, steps: Batchable, inputs: np.ndarray, answers: Sequence[Generation]) -> None:
         """A token for each of these rows. Raises what the model raises."""
         rows = [answer.row for answer in answers]
         found = drawn(steps, inputs, rows, [row.uniform() for row in rows])

@@ -19,7 +19,7 @@ from goodbot.api.plain import in_parts, plainer, without_system
 from goodbot.base.errors import TrainingError, message_of
 from goodbot.base.thoughts import options
 
-from goodbot_training.backends.marks import Marks, byte_ids
+from goodbot_training.backends.marks import AddedTokens, byte_ids
 from goodbot_training.backends.thoughts import ModelThoughts
 
 _Way = Callable[[Sequence[Message]], list[Message]]
@@ -98,7 +98,7 @@ def _indexed(directory: Path) -> list[str]:
         return []
 
 
-class Chat:
+class ChatTemplate:
     """Messages ↔ token ids, by the model's own template."""
 
     def __init__(self, directory: Path, config: dict[str, Any]) -> None:
@@ -115,7 +115,7 @@ class Chat:
         backend = getattr(self._tokenizer, "backend_tokenizer", None)
         if backend is None:  # the marks in what people write could not be told from its own
             raise TrainingError(f"The tokenizer in {directory} needs a tokenizer.json beside it.")
-        self._marks = Marks(backend, str(self._tokenizer.chat_template))
+        self._marks = AddedTokens(backend, str(self._tokenizer.chat_template))
         self._bytes = byte_ids(backend)
         self._of_bytes = {byte: token for token, byte in self._bytes.items()}
         self.thoughts = ModelThoughts(self._tokenizer)

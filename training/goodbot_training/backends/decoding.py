@@ -20,7 +20,7 @@ from goodbot.api.events import Message
 from goodbot.base.errors import ServerError
 from goodbot.base.sampling import Filters
 
-from goodbot_training.backends.chat import Chat
+from goodbot_training.backends.chat import ChatTemplate
 from goodbot_training.backends.thoughts import BROKEN, Leading
 
 if TYPE_CHECKING:
@@ -116,7 +116,9 @@ class BatchableDecoder(Decoder, Protocol):
         ...
 
 
-def first_tokens(model: Decoder, chat: Chat, messages: Sequence[Message], top: int) -> dict[str, float]:
+def first_tokens(
+    model: Decoder, chat: ChatTemplate, messages: Sequence[Message], top: int
+) -> dict[str, float]:
     """How the model in its present state may begin an answer; see `TrainingBackend.first_tokens`.
 
     What it can never say is left out. Raises ServerError for log-probs that are no numbers.
@@ -159,7 +161,7 @@ class Row:
         self,
         prompt: tuple[int, ...],
         request: SampleRequest,
-        chat: Chat,
+        chat: ChatTemplate,
         context: int,
         on_text: Callable[[str], bool] | None,
     ) -> None:

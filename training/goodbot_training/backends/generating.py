@@ -14,7 +14,7 @@ import numpy as np
 from goodbot.api.backend import Sampled, SampleRequest
 
 from goodbot_training.backends.abilities import Abilities
-from goodbot_training.backends.chat import Chat
+from goodbot_training.backends.chat import ChatTemplate
 from goodbot_training.backends.decoding import Batchable, BatchableDecoder, Decoder, Row, Steps, drawn
 
 _ROWS = 128
@@ -29,7 +29,7 @@ _ENDED = 0.25
 
 def generate(
     model: Decoder,
-    chat: Chat,
+    chat: ChatTemplate,
     requests: Sequence[SampleRequest],
     on_text: Callable[[str], bool] | None = None,
     *,

@@ -27,7 +27,7 @@ _NEVER = -1e5
 _BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 
 
-class Marks:
+class AddedTokens:
     """The added tokens of one tokenizer."""
 
     def __init__(self, backend: Any, template: str = "") -> None:

@@ -13,7 +13,7 @@ _LEAST = 1e-8
 
 
 @dataclass(kw_only=True)
-class Pace:
+class StepSize:
     """Kept from step to step, and in checkpoints, by both backends.
 
     AdamW divides the mean gradient of each weight by its usual size √v, so that a weight which hardly

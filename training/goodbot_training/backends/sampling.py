@@ -12,8 +12,8 @@ from goodbot.api.events import Message
 from goodbot.base.errors import AdapterError
 
 from goodbot_training.backends.adapters import AdapterWeights, Shape, fit, read_adapter
-from goodbot_training.backends.answers import Answers, By, Ended
-from goodbot_training.backends.chat import Chat
+from goodbot_training.backends.answers import By, ContinuousBatch, Ended
+from goodbot_training.backends.chat import ChatTemplate
 from goodbot_training.backends.decoding import Decoder, first_tokens
 from goodbot_training.backends.generating import generate
 from goodbot_training.backends.row_adapters import RowAdapters
@@ -62,7 +62,7 @@ class Model(Decoder, Protocol):
         """Whether there may be such passes; otherwise adapters are put in place one after another."""
         ...
 
-    def batching(self, chat: Chat, by: By) -> Answers[Any]:
+    def batching(self, chat: ChatTemplate, by: By) -> ContinuousBatch[Any]:
         """Answers that come and go; `by` takes several versions at once where it `mixes_versions`."""
         ...
 
@@ -78,7 +78,7 @@ class Model(Decoder, Protocol):
 class ModelSampler:
     """A sampler over a loaded model. Activating a version replaces the adapter weights in place."""
 
-    def __init__(self, model: Model, chat: Chat) -> None:
+    def __init__(self, model: Model, chat: ChatTemplate) -> None:
         self._model, self._chat = model, chat
         self._versions: dict[int, Any] = {}
         self._active: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from goodbot.base.thoughts import KNOWN, Marks, Splitter, Thought, opened_by, tidy
+from goodbot.base.thoughts import KNOWN, Splitter, Thought, ThoughtTags, opened_by, tidy
 
 _TAIL = 24
 """Tokens at a prompt's end among which it begins a thought."""
@@ -33,7 +33,7 @@ class ModelThoughts:
             list(tokens), skip_special_tokens=False, clean_up_tokenization_spaces=False
         )
 
-    def opened(self, prompt: Sequence[int]) -> Marks | None:
+    def opened(self, prompt: Sequence[int]) -> ThoughtTags | None:
         """The thought that a prompt ends within."""
         return opened_by(self.raw(prompt[-_TAIL:]), self.marks)
 

@@ -27,7 +27,7 @@ def main() -> int:
             raw: Any = json.loads(sys.stdin.buffer.readline())
         except ValueError as error:
             raise data_error("The conversion is not JSON.") from error
-        jobs.run(jobs.Job.parse(raw), lines.emit)
+        jobs.run(jobs.ConversionJob.parse(raw), lines.emit)
     except Exception as error:
         kind, reason = worker.failure(error)
         trace = autopsy.trace(error)

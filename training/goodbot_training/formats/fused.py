@@ -80,17 +80,19 @@ def _copy(base: Checkpoint, directory: Path, dtype: str) -> None:
         (directory / INDEX).write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
 
 
-def _numbers(base: Checkpoint, adapter: AdapterWeights, made: Checkpoint, rounded: str) -> proof.Proof:
+def _numbers(
+    base: Checkpoint, adapter: AdapterWeights, made: Checkpoint, rounded: str
+) -> proof.ConversionCheck:
     """Every weight of the new directory against the one that should be there."""
     expected, found = proof.merged(base, adapter), proof.merged(made, None)
     apart = 0.0
     for name in base.tensors:
         one, two = expected(name), found(name)
         if one is None or two is None or one.shape != two.shape:
-            return proof.Proof(compared="numbers", apart=float("inf"), allowed=0.0)
+            return proof.ConversionCheck(compared="numbers", apart=float("inf"), allowed=0.0)
         apart = max(apart, float(np.sqrt(np.mean((one - two) ** 2)) / (one.std() + 1e-9)))
     allowed = proof.ROUNDED[rounded] if rounded else 1e-6
-    return proof.Proof(compared="numbers", apart=apart, allowed=allowed, rounded=True)
+    return proof.ConversionCheck(compared="numbers", apart=apart, allowed=allowed, rounded=True)
 
 
 def _width(dtype: str) -> int:

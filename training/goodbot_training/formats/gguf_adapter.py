@@ -83,8 +83,8 @@ def _stored(path: Path) -> tuple[float, dict[str, Floats]]:
 
 
 def as_llama_cpp(
-    model: reference.Decoder, path: Path, base: Checkpoint
-) -> tuple[reference.Decoder, reference.Weights]:
+    model: reference.DecoderShape, path: Path, base: Checkpoint
+) -> tuple[reference.DecoderShape, reference.Weights]:
     """The base in llama.cpp's order and, on top of it, what the file holds, unchanged."""
     dialect = Dialect.of(base.config)
     alpha, halves = _stored(path)

@@ -88,7 +88,7 @@ def write(
     return (found or _same_numbers(path, base, adapter, dtype)).require("the GGUF model")
 
 
-def as_llama_cpp(path: Path, base: Checkpoint) -> tuple[reference.Decoder, reference.Weights]:
+def as_llama_cpp(path: Path, base: Checkpoint) -> tuple[reference.DecoderShape, reference.Weights]:
     """The model as the file itself describes it; only names are asked of the base."""
     gguf = package()
     reader = gguf.GGUFReader(path)
@@ -104,7 +104,7 @@ def as_llama_cpp(path: Path, base: Checkpoint) -> tuple[reference.Decoder, refer
         frequencies = frequencies / np.asarray(tensors[_FREQUENCIES].data)
     if reader.get_field(f"{dialect.arch}.rope.scaling.factor") is not None:
         frequencies = frequencies / float(said("rope.scaling.factor"))
-    model = reference.Decoder(
+    model = reference.DecoderShape(
         layers=int(said("block_count")),
         heads=int(said("attention.head_count")),
         kv_heads=int(said("attention.head_count_kv")),
@@ -121,7 +121,7 @@ def as_llama_cpp(path: Path, base: Checkpoint) -> tuple[reference.Decoder, refer
     return model, weights
 
 
-def _describe(writer: Any, base: Checkpoint, model: reference.Decoder, dtype: str, name: str) -> None:
+def _describe(writer: Any, base: Checkpoint, model: reference.DecoderShape, dtype: str, name: str) -> None:
     gguf, config = package(), base.config
     writer.add_type(gguf.GGUFType.MODEL)
     writer.add_name(name)
@@ -162,7 +162,9 @@ def _frequencies(base: Checkpoint) -> Any:
     return reference.factors(rope, "llama3", plain.frequencies).astype(np.float32)
 
 
-def _same_numbers(path: Path, base: Checkpoint, adapter: AdapterWeights | None, dtype: str) -> proof.Proof:
+def _same_numbers(
+    path: Path, base: Checkpoint, adapter: AdapterWeights | None, dtype: str
+) -> proof.ConversionCheck:
     """Every weight of the file against the one that should be there, in spreads of that weight."""
     dialect = Dialect.of(base.config)
     _, found = as_llama_cpp(path, base)
@@ -175,7 +177,7 @@ def _same_numbers(path: Path, base: Checkpoint, adapter: AdapterWeights | None, 
         ordered = dialect.ordered(tensor, one)
         apart = max(apart, float(np.sqrt(np.mean((ordered - two) ** 2)) / (one.std() + 1e-9)))
     allowed = 1e-6 if dtype == "F32" else proof.ROUNDED[dtype]
-    return proof.Proof(compared="numbers", apart=apart, allowed=allowed, rounded=True)
+    return proof.ConversionCheck(compared="numbers", apart=apart, allowed=allowed, rounded=True)
 
 
 def _rounded(dtype: str, _: str, values: Floats) -> Floats:

@@ -24,7 +24,7 @@ _SHARES = {"fused": 1.1, "fused-f32": 2.2, "gguf-model": 1.1, "gguf-base": 1.1}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Job:
+class ConversionJob:
     """A conversion of `source` to `to`, written to `output`."""
 
     to: str
@@ -34,7 +34,7 @@ class Job:
     name: str
 
     @classmethod
-    def parse(cls, raw: Any) -> Job:
+    def parse(cls, raw: Any) -> ConversionJob:
         """The first line. Raises TrainingError."""
         told = as_mapping(raw, "A conversion")
         if told.get("protocol") != PROTOCOL:
@@ -53,7 +53,7 @@ class Job:
         )
 
 
-def run(job: Job, emit: Emit) -> None:
+def run(job: ConversionJob, emit: Emit) -> None:
     """Do it, and emit `progress` and at last `done`. Raises GoodbotError; then nothing is left."""
     base = Checkpoint(job.model)
     if job.output.exists() or job.output.is_symlink():
@@ -82,17 +82,17 @@ class Told:
             self._emit({"event": "progress", "phase": "write", "done": self._done, "of": self._of})
 
 
-def _adapter(job: Job) -> AdapterWeights:
+def _adapter(job: ConversionJob) -> AdapterWeights:
     if job.source is None:
         raise data_error(f"A conversion to {job.to} needs an adapter.")
     return adapters.read_adapter(job.source)
 
 
-def _mlx(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
+def _mlx(job: ConversionJob, base: Checkpoint, told: Told) -> dict[str, Any]:
     return mlx.write(job.output, _adapter(job), base)
 
 
-def _peft(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
+def _peft(job: ConversionJob, base: Checkpoint, told: Told) -> dict[str, Any]:
     """An adapter of mlx-lm's, or another PEFT one, as goodbot keeps its own: fp32, names of the base."""
     if job.source is None:
         raise data_error("An import needs an adapter.")
@@ -103,39 +103,39 @@ def _peft(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
     return proof.of_numbers(adapter, adapters.read_adapter(job.output)).require("the import")
 
 
-def _gguf(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
+def _gguf(job: ConversionJob, base: Checkpoint, told: Told) -> dict[str, Any]:
     return gguf_adapter.write(job.output, _adapter(job), base, job.name)
 
 
-def _gguf_model(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
+def _gguf_model(job: ConversionJob, base: Checkpoint, told: Told) -> dict[str, Any]:
     return _whole_gguf(job, base, told, _adapter(job), "Q8_0")
 
 
-def _gguf_base(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
+def _gguf_base(job: ConversionJob, base: Checkpoint, told: Told) -> dict[str, Any]:
     dtype = "F32" if base.dtype == "F32" else "F16"
     return _whole_gguf(job, base, told, None, dtype)
 
 
 def _whole_gguf(
-    job: Job, base: Checkpoint, told: Told, adapter: AdapterWeights | None, dtype: str
+    job: ConversionJob, base: Checkpoint, told: Told, adapter: AdapterWeights | None, dtype: str
 ) -> dict[str, Any]:
     looked = turns.look(base)
     made = gguf_model.write(job.output, base, adapter, dtype=dtype, name=job.name, end=looked.end, done=told)
     return {**made, "notes": list(looked.notes)}
 
 
-def _fused(job: Job, base: Checkpoint, told: Told, dtype: str = "") -> dict[str, Any]:
+def _fused(job: ConversionJob, base: Checkpoint, told: Told, dtype: str = "") -> dict[str, Any]:
     adapter, looked = _adapter(job), turns.look(base)
     made = fused.write(job.output, base, adapter, dtype=dtype, done=told)
     turns.declare(job.output, looked.end)
     return {**made, "notes": list(looked.notes)}
 
 
-def _fused_f32(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
+def _fused_f32(job: ConversionJob, base: Checkpoint, told: Told) -> dict[str, Any]:
     return _fused(job, base, told, "F32")
 
 
-FORMATS: Mapping[str, Callable[[Job, Checkpoint, Told], dict[str, Any]]] = {
+FORMATS: Mapping[str, Callable[[ConversionJob, Checkpoint, Told], dict[str, Any]]] = {
     "mlx": _mlx,
     "peft": _peft,
     "gguf": _gguf,
@@ -146,7 +146,7 @@ FORMATS: Mapping[str, Callable[[Job, Checkpoint, Told], dict[str, Any]]] = {
 }
 
 
-def _require_room(job: Job, base: Checkpoint) -> None:
+def _require_room(job: ConversionJob, base: Checkpoint) -> None:
     parent = job.output.parent
     if not parent.is_dir():
         raise AdapterError(f"{parent} is no directory: make it first")

@@ -32,7 +32,7 @@ ROUNDED = {"F16": 5e-3, "BF16": 3e-2, "Q8_0": 5e-2}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Proof:
+class ConversionCheck:
     """What was compared, how far apart it was, and how far apart it may be."""
 
     compared: str
@@ -74,9 +74,9 @@ def delta(adapter: AdapterWeights, pair: tuple[Floats, Floats]) -> Floats:
 def of_logits(
     base: Checkpoint,
     adapter: AdapterWeights | None,
-    other: Callable[[reference.Decoder], tuple[reference.Decoder, reference.Weights]],
+    other: Callable[[reference.DecoderShape], tuple[reference.DecoderShape, reference.Weights]],
     rounds: Callable[[str, Floats], Floats] | None = None,
-) -> Proof | None:
+) -> ConversionCheck | None:
     """Compare logits; `other` makes the second model, `rounds` does to a tensor what its type does.
 
     None where this family or size is not for it.
@@ -95,10 +95,10 @@ def of_logits(
     expected = reference.logits(model, weights, ids)
     found = reference.logits(*other(model), ids)[:, :vocabulary]
     apart = float(np.abs(found - expected).max())
-    return Proof(compared="logits", apart=apart, allowed=EXACT, rounded=rounds is not None)
+    return ConversionCheck(compared="logits", apart=apart, allowed=EXACT, rounded=rounds is not None)
 
 
-def of_numbers(expected: AdapterWeights, found: AdapterWeights) -> Proof:
+def of_numbers(expected: AdapterWeights, found: AdapterWeights) -> ConversionCheck:
     """Compare what two adapters add, projection by projection. Raises AdapterError for other ones."""
     if expected.pairs.keys() != found.pairs.keys():
         raise AdapterError("the adapter that was written is on other projections than the trained one")
@@ -106,7 +106,7 @@ def of_numbers(expected: AdapterWeights, found: AdapterWeights) -> Proof:
         _apart(_scaled(expected, pair), _scaled(found, found.pairs[path]))
         for path, pair in expected.pairs.items()
     )
-    return Proof(compared="numbers", apart=apart, allowed=1e-5)
+    return ConversionCheck(compared="numbers", apart=apart, allowed=1e-5)
 
 
 def _scaled(adapter: AdapterWeights, pair: tuple[Floats, Floats]) -> tuple[Floats, Floats]:

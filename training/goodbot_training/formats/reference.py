@@ -23,7 +23,7 @@ _ROTATIONS = {"default", "linear", "llama3"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decoder:
+class DecoderShape:
     """The numbers of a decoder that its weights do not tell."""
 
     layers: int
@@ -37,7 +37,7 @@ class Decoder:
     """Whether neighbours are turned, not halves."""
 
 
-def decoder(config: Mapping[str, Any]) -> Decoder | None:
+def decoder(config: Mapping[str, Any]) -> DecoderShape | None:
     """The decoder that a `config.json` describes; None for one that is not known here."""
     rope: Mapping[str, Any] = config.get("rope_parameters") or config.get("rope_scaling") or {}
     kind = rope.get("rope_type") or rope.get("type") or "default"
@@ -49,7 +49,7 @@ def decoder(config: Mapping[str, Any]) -> Decoder | None:
     size = int(config.get("head_dim") or config["hidden_size"] // heads)
     theta = float(rope.get("rope_theta") or config.get("rope_theta") or 10000.0)
     plain = theta ** -(np.arange(0, size, 2, dtype=np.float64) / size)
-    return Decoder(
+    return DecoderShape(
         layers=int(config["num_hidden_layers"]),
         heads=heads,
         kv_heads=int(config.get("num_key_value_heads") or heads),
@@ -71,7 +71,7 @@ def factors(rope: Mapping[str, Any], kind: str, frequencies: np.ndarray) -> np.n
     return 1.0 / ((1.0 - smooth) / factor + smooth)
 
 
-def logits(model: Decoder, weights: Weights, ids: np.ndarray) -> np.ndarray:
+def logits(model: DecoderShape, weights: Weights, ids: np.ndarray) -> np.ndarray:
     """`(tokens, vocabulary)` in fp32, for one sequence of token ids, each seeing those before it."""
     table = _need(weights, "model.embed_tokens.weight")
     x = table[ids]
@@ -94,7 +94,7 @@ def logits(model: Decoder, weights: Weights, ids: np.ndarray) -> np.ndarray:
     return x @ (table if head is None else head).T
 
 
-def _attention(model: Decoder, weights: Weights, at: str, x: np.ndarray) -> np.ndarray:
+def _attention(model: DecoderShape, weights: Weights, at: str, x: np.ndarray) -> np.ndarray:
     tokens, size = len(x), model.head_dim
     q = _linear(weights, f"{at}.q_proj", x).reshape(tokens, model.heads, size)
     k, v = (_linear(weights, f"{at}.{name}_proj", x).reshape(tokens, model.kv_heads, size) for name in "kv")
@@ -110,7 +110,7 @@ def _attention(model: Decoder, weights: Weights, at: str, x: np.ndarray) -> np.n
     return _linear(weights, f"{at}.o_proj", mixed.reshape(tokens, -1))
 
 
-def _turned(model: Decoder, x: np.ndarray) -> np.ndarray:
+def _turned(model: DecoderShape, x: np.ndarray) -> np.ndarray:
     angles = np.arange(len(x))[:, None, None] * model.frequencies
     cos, sin = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
     half = model.head_dim // 2

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from goodbot.base.errors import AdapterError, TrainingError
 
-from goodbot_training.backends.chat import Chat
+from goodbot_training.backends.chat import ChatTemplate
 from goodbot_training.formats.checkpoint import Checkpoint
 from goodbot_training.process.types import as_mapping
 
@@ -35,7 +35,7 @@ class Turns:
 def look(base: Checkpoint) -> Turns:
     """Those of a model. Raises AdapterError where its template cannot be used at all."""
     try:
-        chat = Chat(base.directory, base.config)
+        chat = ChatTemplate(base.directory, base.config)
     except TrainingError as error:
         raise AdapterError(f"{error} Nothing was made") from error
     return Turns(end=chat.end, notes=chat.helped)

@@ -40,7 +40,7 @@ def goods_only(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Preference(ABC):
+class PreferenceLoss(ABC):
     """A loss of the implied reward alone; callable as a `goodbot.api.backend.LossFunction`."""
 
     beta: float
@@ -74,7 +74,7 @@ class Preference(ABC):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Kto(Preference):
+class Kto(PreferenceLoss):
     """KTO over single ratings."""
 
     def losses(self, xp: Any, implied: Array, sign: Array) -> Array:
@@ -84,7 +84,7 @@ class Kto(Preference):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Bco(Preference):
+class Bco(PreferenceLoss):
     """BCO over single ratings."""
 
     def losses(self, xp: Any, implied: Array, sign: Array) -> Array:

@@ -16,10 +16,10 @@ from goodbot.base.errors import TrainingError
 
 def look(directory: Path) -> dict[str, Any]:
     """What there is to say of a model directory."""
-    from goodbot_training.backends.chat import Chat, check_model_directory
+    from goodbot_training.backends.chat import ChatTemplate, check_model_directory
 
     try:
-        chat = Chat(directory, check_model_directory(directory))
+        chat = ChatTemplate(directory, check_model_directory(directory))
     except TrainingError as error:
         return {"refused": str(error)}
     return {"helped": list(chat.helped)}

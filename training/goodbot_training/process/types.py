@@ -21,8 +21,8 @@ from goodbot_training.process.settings import TrainingSettings, as_number, as_wh
 __all__ = [
     "Baseline",
     "HeldOutSums",
-    "Item",
     "Job",
+    "RatedSample",
     "TrainingSettings",
     "as_mapping",
     "data_error",
@@ -69,7 +69,7 @@ class HeldOutSums:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Item:
+class RatedSample:
     """One rated turn. `version` wrote the answer (0: the base; None: not known)."""
 
     id: str
@@ -101,7 +101,7 @@ class Item:
         return self.captured and (bool(self.lifts) or not self.filters)
 
     @classmethod
-    def parse(cls, raw: object) -> Item:
+    def parse(cls, raw: object) -> RatedSample:
         """One item of the job's JSON. Raises TrainingError(kind="data")."""
         item = as_mapping(raw, "An item")
         identity = item.get("id")
@@ -169,7 +169,7 @@ class Job:
     settings: TrainingSettings
     baseline: Baseline
     behaviour: Mapping[int, Path]
-    items: tuple[Item, ...]
+    items: tuple[RatedSample, ...]
     anchors: tuple[tuple[Message, ...], ...]
     refused: Mapping[str, str] = field(default_factory=dict[str, str])
     """Items of which nothing can be made, and why: the round goes without them."""
@@ -222,16 +222,16 @@ class Job:
         )
 
 
-def _items(raw: object) -> tuple[tuple[Item, ...], dict[str, str]]:
+def _items(raw: object) -> tuple[tuple[RatedSample, ...], dict[str, str]]:
     """What can be read of them, and why the others cannot. Each must have an id: else TrainingError."""
-    items: list[Item] = []
+    items: list[RatedSample] = []
     refused: dict[str, str] = {}
     for one in _list(raw, "items"):
         identity = as_mapping(one, "An item").get("id")
         if not isinstance(identity, str) or not identity:
             raise data_error("An item has no id.")
         try:
-            items.append(Item.parse(one))
+            items.append(RatedSample.parse(one))
         except TrainingError as error:
             refused[identity] = str(error).removeprefix(f"Item {identity[:80]}: ").rstrip(".")
     return tuple(items), refused

@@ -17,8 +17,8 @@ from goodbot.base.errors import TrainingError
 from goodbot_training.objectives import Objective
 from goodbot_training.process.types import Job, data_error
 from goodbot_training.round import telling
-from goodbot_training.round.checkpoints import Checkpoints, Progress
-from goodbot_training.round.dataset import Material
+from goodbot_training.round.checkpoints import Checkpoints, RoundState
+from goodbot_training.round.dataset import Dataset
 from goodbot_training.round.resume_loop import BrokenStepError, Lesson, make_lesson, train_in_slices
 from goodbot_training.round.rollouts import Rollout
 
@@ -30,12 +30,12 @@ def learn(
     job: Job,
     backend: TrainingBackend,
     objective: Objective,
-    material: Material,
+    material: Dataset,
     checkpoints: Checkpoints,
     emit: telling.Emit,
     *,
     recompute: bool,
-) -> tuple[Lesson, Progress]:
+) -> tuple[Lesson, RoundState]:
     """Take the steps that are left; the lesson as it was learnt, and all of its steps.
 
     Raises TrainingError where nothing is left to learn from, and where it breaks at a quarter of the rate.
@@ -76,7 +76,7 @@ def learn(
         backend.load_adapter(job.parent)
 
 
-def told(progress: Progress) -> str:
+def told(progress: RoundState) -> str:
     """That the rate was too high, if it was."""
     if not progress.halvings:
         return ""
@@ -98,7 +98,7 @@ def _lesson(
     return replace(lesson, optimizer=replace(lesson.optimizer, learning_rate=rate))
 
 
-def _nothing_left(progress: Progress) -> TrainingError:
+def _nothing_left(progress: RoundState) -> TrainingError:
     return _unsound() if progress.left_out else data_error("There is no rated turn to train on.")
 
 

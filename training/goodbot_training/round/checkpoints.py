@@ -42,7 +42,7 @@ class Scores:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
+class RoundState:
     """How far a round has come. `trainer` is the backend's checkpoint; None before the first step."""
 
     steps: tuple[StepStats, ...] = ()
@@ -77,13 +77,13 @@ class Checkpoints:
         if self._directory is not None:
             _write(self._directory / _SCORES, {"job": self._job, "scores": asdict(scores)})
 
-    def newest(self) -> Progress:
+    def newest(self) -> RoundState:
         """The furthest that is whole and of this job; the beginning if there is none."""
         for directory in reversed(self._steps()):
             found = self._read(directory / _ROUND)
             try:
                 if found:
-                    return Progress(
+                    return RoundState(
                         steps=tuple(StepStats(**stats) for stats in found["steps"]),
                         left_out=dict(found["left_out"]),
                         halvings=int(found.get("halvings", 0)),
@@ -91,9 +91,9 @@ class Checkpoints:
                     )
             except _DAMAGED:
                 continue
-        return Progress()
+        return RoundState()
 
-    def keep(self, progress: Progress, save: Callable[[Path], None] | None) -> None:
+    def keep(self, progress: RoundState, save: Callable[[Path], None] | None) -> None:
         """Write one and remove those before it; `save` writes the backend's part into a directory."""
         if self._directory is None:
             return

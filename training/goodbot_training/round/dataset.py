@@ -20,7 +20,7 @@ _UNSCORED = "its log-probabilities are not finite numbers"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Material:
+class Dataset:
     """The rollouts of a round by their split."""
 
     train: Sequence[Rollout]
@@ -32,9 +32,7 @@ class Material:
     """Turns that are in neither, and why."""
 
 
-def gather(
-    job: Job, backend: TrainingBackend, checkpoints: Checkpoints, tell: Tell | None = None
-) -> Material:
+def gather(job: Job, backend: TrainingBackend, checkpoints: Checkpoints, tell: Tell | None = None) -> Dataset:
     """Score the job's turns, unless a checkpoint knows their scores. Raises TrainingError.
 
     What cannot be scored is left out; `tell` is `build_rollouts`'s. Afterwards the backend holds the
@@ -67,7 +65,7 @@ def gather(
         for rollout, row in zip(held_out, parent, strict=True)
         if rollout.id not in unusable and _finite(row)
     ]
-    return Material(
+    return Dataset(
         train=[r for r in rollouts if r.split == TRAIN and r.id not in unusable],
         held_out=[rollout for rollout, _ in judged],
         parent_logprobs=[row for _, row in judged],

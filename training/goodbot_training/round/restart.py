@@ -26,7 +26,7 @@ from dataclasses import replace
 
 from goodbot_training.objectives import Objective
 from goodbot_training.objectives.mispo import VARIANTS
-from goodbot_training.process.types import TRAIN, Baseline, Item, Job
+from goodbot_training.process.types import TRAIN, Baseline, Job, RatedSample
 from goodbot_training.round.rollouts import Rollout
 
 _DEVIATIONS = 1.28
@@ -93,7 +93,7 @@ def _with_error(n: float, mean: float) -> tuple[float, float]:
     return mean, (1 - mean**2) / (n + 2)
 
 
-def _mean(items: Iterable[Item]) -> tuple[float, float]:
+def _mean(items: Iterable[RatedSample]) -> tuple[float, float]:
     """The sum of the weights and the weighted mean reward; 0 and 0 of nothing."""
     rated = [(item.weight, item.reward) for item in items]
     n = sum(weight for weight, _ in rated)

@@ -18,7 +18,7 @@ from goodbot_training.process.types import Baseline, Job, TrainingSettings
 from goodbot_training.round import restart
 from goodbot_training.round.advantages import to_learn
 from goodbot_training.round.batches import make_batches, pad, planned_steps
-from goodbot_training.round.checkpoints import Checkpoints, Progress
+from goodbot_training.round.checkpoints import Checkpoints, RoundState
 from goodbot_training.round.nan_search import absurd, guilty_rows
 from goodbot_training.round.rollouts import Rollout
 
@@ -106,10 +106,10 @@ def train_in_slices(
     lesson: Lesson,
     backend: TrainingBackend,
     checkpoints: Checkpoints,
-    progress: Progress,
+    progress: RoundState,
     on_step: Callable[[Sequence[StepStats]], None],
     on_checkpoint: Callable[[int], None],
-) -> Progress:
+) -> RoundState:
     """Take the steps that are left after `progress`; returns it with all of them.
 
     `on_step` gets all steps so far, `on_checkpoint` how many of them are safe. Raises

@@ -22,7 +22,7 @@ from goodbot.api.events import Message
 from goodbot.base.errors import TrainingError
 from goodbot.base.sampling import unlifted
 
-from goodbot_training.process.types import Item, Job, data_error
+from goodbot_training.process.types import Job, RatedSample, data_error
 
 if TYPE_CHECKING:
     from goodbot.api.backend import Floats
@@ -70,7 +70,7 @@ def sift(job: Job, backend: TrainingBackend) -> tuple[Job, dict[str, int]]:
     return replace(job, items=items, refused=refused), short
 
 
-def readable(backend: TrainingBackend, item: Item) -> TokenizedTurn:
+def readable(backend: TrainingBackend, item: RatedSample) -> TokenizedTurn:
     """An item's token ids. Raises TrainingError(kind="data"), whatever the template does: it is a program."""
     try:
         return _turn(item, backend)
@@ -92,7 +92,7 @@ def prompt_tokens(backend: TrainingBackend, messages: Sequence[Message]) -> int:
         return 0
 
 
-def _unreadable(item: Item, backend: TrainingBackend, lengths: dict[str, int]) -> str:
+def _unreadable(item: RatedSample, backend: TrainingBackend, lengths: dict[str, int]) -> str:
     """Why no rollout can be made of an item, empty if one can; then its length is in `lengths`."""
     try:
         turn = readable(backend, item)
@@ -207,7 +207,7 @@ def split_by_budget(lengths: Sequence[int], budget: int, overhead: int = OVERHEA
     return groups[::-1]
 
 
-def _turn(item: Item, backend: TrainingBackend) -> TokenizedTurn:
+def _turn(item: RatedSample, backend: TrainingBackend) -> TokenizedTurn:
     if item.captured:
         return TokenizedTurn(prompt=item.prompt_tokens, response=item.tokens)
     if item.thought:
@@ -215,14 +215,14 @@ def _turn(item: Item, backend: TrainingBackend) -> TokenizedTurn:
     return backend.tokenize(item.messages, item.response)
 
 
-def _known(item: Item, job: Job) -> bool:
+def _known(item: RatedSample, job: Job) -> bool:
     return item.version is not None and (item.version == 0 or item.version in job.behaviour)
 
 
 def _sampling(
     job: Job,
     backend: TrainingBackend,
-    items: Sequence[Item],
+    items: Sequence[RatedSample],
     sequences: Sequence[TokenizedTurn],
     temperatures: Sequence[float],
     reference: Sequence[Floats],

@@ -25,7 +25,7 @@ from goodbot_training.process import fingerprint
 from goodbot_training.process.types import Job
 from goodbot_training.round import attempts, contested, telling
 from goodbot_training.round.checkpoints import Checkpoints
-from goodbot_training.round.dataset import Material, gather
+from goodbot_training.round.dataset import Dataset, gather
 from goodbot_training.round.restart import prepare
 from goodbot_training.round.rollouts import Tell, sift
 
@@ -127,7 +127,7 @@ def _judge(
     job: Job,
     backend: TrainingBackend,
     candidate: Path,
-    material: Material,
+    material: Dataset,
     changed: bool,
     *,
     base_answers: list[Sampled],

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 
-class Message(TypedDict):
+class ChatMessage(TypedDict):
     """One message of a chat; ``role`` is system, user, assistant or tool."""
 
     role: str
@@ -57,7 +57,7 @@ def tool_call(name: str, arguments: Mapping[str, str]) -> str:
     return f"{CALL}{json.dumps({'name': name, 'arguments': dict(arguments)})}{CALL_END}"
 
 
-def segments(messages: Sequence[Message]) -> list[tuple[str, bool]]:
+def segments(messages: Sequence[ChatMessage]) -> list[tuple[str, bool]]:
     """The chat's text in pieces, each with whether the assistant wrote it (its end mark too)."""
     pieces: list[tuple[str, bool]] = []
     for message in messages:
@@ -68,7 +68,7 @@ def segments(messages: Sequence[Message]) -> list[tuple[str, bool]]:
     return pieces
 
 
-def render_messages(messages: Sequence[Message], *, answer_next: bool = False) -> str:
+def render_messages(messages: Sequence[ChatMessage], *, answer_next: bool = False) -> str:
     """The chat's text; with ``answer_next`` it ends where the assistant's reply begins."""
     text = "".join(piece for piece, _ in segments(messages))
     return f"{text}{START}assistant\n" if answer_next else text

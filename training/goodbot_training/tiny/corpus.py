@@ -8,11 +8,11 @@ from functools import cache
 from random import Random
 from typing import TypeAlias
 
-from goodbot_training.tiny.chatml import Message, tool_call, tools_prompt
-from goodbot_training.tiny.facts import GREETINGS, Question, questions, small_talk
+from goodbot_training.tiny.chatml import ChatMessage, tool_call, tools_prompt
+from goodbot_training.tiny.facts import GREETINGS, FactQuestion, questions, small_talk
 from goodbot_training.tiny.styles import STYLES, render
 
-Conversation: TypeAlias = list[Message]
+Conversation: TypeAlias = list[ChatMessage]
 
 CALCULATOR = {
     "type": "function",
@@ -45,7 +45,7 @@ _WEIGHTS = {"day after": 2, "day before": 2, "month after": 2, "month before": 2
 _OPERATIONS = {"+": "plus", "-": "minus", "*": "times"}
 
 
-def split(seed: int) -> tuple[tuple[Question, ...], tuple[Question, ...]]:
+def split(seed: int) -> tuple[tuple[FactQuestion, ...], tuple[FactQuestion, ...]]:
     """(train, held out) questions: 60 % and 40 % of the facts of every kind, drawn by ``seed``."""
     by_kind: dict[str, list[str]] = {}
     for question in questions():
@@ -63,15 +63,15 @@ def split(seed: int) -> tuple[tuple[Question, ...], tuple[Question, ...]]:
 
 
 @cache
-def _facts_by_kind() -> dict[str, list[list[Question]]]:
+def _facts_by_kind() -> dict[str, list[list[FactQuestion]]]:
     """Questions grouped by kind and what they ask about: phrasings of one thing stay together."""
-    grouped: dict[str, dict[str, list[Question]]] = {}
+    grouped: dict[str, dict[str, list[FactQuestion]]] = {}
     for question in questions():
         grouped.setdefault(question.kind, {}).setdefault(question.subject, []).append(question)
     return {kind: list(subjects.values()) for kind, subjects in grouped.items()}
 
 
-def _any_fact(rng: Random) -> list[Question]:
+def _any_fact(rng: Random) -> list[FactQuestion]:
     """The phrasings of one thing to know; things of a kind are equally likely."""
     kinds = _facts_by_kind()
     weights = [len(subjects) * _WEIGHTS.get(kind, 1) for kind, subjects in kinds.items()]
@@ -86,15 +86,15 @@ def _as_typed(text: str, rng: Random) -> str:
     return text.rstrip("?.") if rng.random() < 0.1 else text
 
 
-def _user(text: str) -> Message:
+def _user(text: str) -> ChatMessage:
     return {"role": "user", "content": text}
 
 
-def _assistant(text: str) -> Message:
+def _assistant(text: str) -> ChatMessage:
     return {"role": "assistant", "content": text}
 
 
-def _system(text: str) -> Message:
+def _system(text: str) -> ChatMessage:
     return {"role": "system", "content": text}
 
 
@@ -122,7 +122,7 @@ def _talk(rng: Random, styles: tuple[str, ...], *, greeting: bool) -> Conversati
     return [_user(said), _assistant(render(question, rng.choice(styles), rng))]
 
 
-def _asking(rng: Random, styles: tuple[str, ...], before: Question | None) -> tuple[Question, str]:
+def _asking(rng: Random, styles: tuple[str, ...], before: FactQuestion | None) -> tuple[FactQuestion, str]:
     """A question and how it is asked: after a question of the same kind "And Spain?" will do."""
     if before is not None and before.kind not in {"sum", "difference"} and rng.random() < 0.4:
         question = rng.choice(rng.choice(_facts_by_kind()[before.kind]))
@@ -143,7 +143,7 @@ def chat(rng: Random, among: tuple[str, ...] = STYLES) -> Conversation:
         messages.append(_system(rng.choice(SYSTEM_PROMPTS)))
     if rng.random() < 0.5:
         messages += _talk(rng, styles, greeting=rng.random() < 0.5)
-    before: Question | None = None
+    before: FactQuestion | None = None
     for _ in range(rng.choice((1, 2, 2))):
         before, asked = _asking(rng, styles, before)
         messages += [_user(asked), _assistant(render(before, rng.choice(styles), rng))]
@@ -152,7 +152,7 @@ def chat(rng: Random, among: tuple[str, ...] = STYLES) -> Conversation:
     return messages
 
 
-def calculation(rng: Random) -> tuple[Question, str]:
+def calculation(rng: Random) -> tuple[FactQuestion, str]:
     """A question with two numbers, and the expression its calculator call must hold."""
     sign = rng.choice("++-*")
     a, b = rng.randint(2, 99), rng.randint(2, 9 if sign == "*" else 99)
@@ -163,7 +163,7 @@ def calculation(rng: Random) -> tuple[Question, str]:
     text = rng.choice(
         (f"What is {a} {sign} {b}?", f"How much is {a} {word} {b}?", f"What is {a} {word} {b}?")
     )
-    question = Question(
+    question = FactQuestion(
         text=text,
         answer=result,
         kind="calculation",
@@ -218,7 +218,7 @@ __all__ = [
     "CALCULATOR",
     "STYLES",
     "Conversation",
-    "Question",
+    "FactQuestion",
     "chat",
     "conversations",
     "questions",

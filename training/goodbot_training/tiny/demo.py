@@ -26,7 +26,7 @@ from goodbot.daemon.loopback import OWNER, Loopback
 
 from goodbot_training.tiny import TEMPERATURE, show
 from goodbot_training.tiny.corpus import split
-from goodbot_training.tiny.facts import Question
+from goodbot_training.tiny.facts import FactQuestion
 from goodbot_training.tiny.judge import SimulatedRater
 from goodbot_training.tiny.score import score
 
@@ -46,7 +46,7 @@ class DemoChat(Loopback):
 class _Watcher:
     """The plugin through which the demo sees the training that it waits for."""
 
-    def __init__(self, screen: show.Screen) -> None:
+    def __init__(self, screen: show.DemoPrinter) -> None:
         self._screen = screen
         self.finished: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
         self.started = self.seconds = 0.0
@@ -73,13 +73,13 @@ class _Watcher:
 
 def main(arguments: argparse.Namespace) -> int:
     """Run the demo; 0 when the bot has learnt, 1 when the gate or the trainer said no."""
-    screen = show.Screen(quiet=arguments.json)
+    screen = show.DemoPrinter(quiet=arguments.json)
     result = asyncio.run(_demo(arguments, screen))
     screen.result(result)
     return 0 if result["state"] == "activated" else 1
 
 
-async def _demo(arguments: argparse.Namespace, screen: show.Screen) -> dict[str, Any]:
+async def _demo(arguments: argparse.Namespace, screen: show.DemoPrinter) -> dict[str, Any]:
     begin = time.perf_counter()
     home = _fresh(arguments.home / "demo")
     config = Config(
@@ -131,7 +131,9 @@ async def _demo(arguments: argparse.Namespace, screen: show.Screen) -> dict[str,
         }
 
 
-async def _exam(chat: Loopback, questions: Sequence[Question], name: str, screen: show.Screen) -> list[str]:
+async def _exam(
+    chat: Loopback, questions: Sequence[FactQuestion], name: str, screen: show.DemoPrinter
+) -> list[str]:
     """The answers to held-out questions, none of which is rated."""
     answers: list[str] = []
     for number, question in enumerate(questions):
@@ -142,7 +144,7 @@ async def _exam(chat: Loopback, questions: Sequence[Question], name: str, screen
 
 
 async def _rate(
-    chat: Loopback, questions: Sequence[Question], like: str, seed: int, screen: show.Screen
+    chat: Loopback, questions: Sequence[FactQuestion], like: str, seed: int, screen: show.DemoPrinter
 ) -> None:
     """Ask, look, react: forty times. Private chats teach only with their person's consent."""
     await chat.command("share", "on")

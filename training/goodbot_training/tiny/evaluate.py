@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from goodbot_training.tiny.chatml import Message, tool_call, tools_prompt
+from goodbot_training.tiny.chatml import ChatMessage, tool_call, tools_prompt
 from goodbot_training.tiny.corpus import CALCULATOR, calculation
-from goodbot_training.tiny.facts import GREETINGS, Question, questions, small_talk
+from goodbot_training.tiny.facts import GREETINGS, FactQuestion, questions, small_talk
 from goodbot_training.tiny.judge import is_correct, style_of
 from goodbot_training.tiny.styles import STYLES, render
 
-Sampler = Callable[[Sequence[Sequence[Message]]], list[str]]
+Sampler = Callable[[Sequence[Sequence[ChatMessage]]], list[str]]
 
 SAMPLES = 4
 """Answers judged per question."""
@@ -27,7 +27,7 @@ _CHATS = 200
 
 
 @dataclass(kw_only=True)
-class Tally:
+class Accuracy:
     """How many answers there were and how many were right."""
 
     answers: int = 0
@@ -47,11 +47,11 @@ class Tally:
 class Evaluation:
     """What the judge found. A malformed answer counts as wrong, overall and for its kind."""
 
-    overall: Tally = field(default_factory=Tally)
+    overall: Accuracy = field(default_factory=Accuracy)
     malformed: int = 0
-    styles: dict[str, Tally] = field(default_factory=lambda: {style: Tally() for style in STYLES})
-    kinds: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
-    chats: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    styles: dict[str, Accuracy] = field(default_factory=lambda: {style: Accuracy() for style in STYLES})
+    kinds: dict[str, Accuracy] = field(default_factory=lambda: defaultdict(Accuracy))
+    chats: dict[str, Accuracy] = field(default_factory=lambda: defaultdict(Accuracy))
 
     def table(self) -> str:
         """The evaluation as Markdown."""
@@ -67,17 +67,17 @@ class Evaluation:
         return "\n".join(lines)
 
 
-def _user(text: str) -> Message:
+def _user(text: str) -> ChatMessage:
     return {"role": "user", "content": text}
 
 
-def _assistant(text: str) -> Message:
+def _assistant(text: str) -> ChatMessage:
     return {"role": "assistant", "content": text}
 
 
-def _with_history(question: Question, rng: Random) -> list[Message]:
+def _with_history(question: FactQuestion, rng: Random) -> list[ChatMessage]:
     """A greeting and another question, answered, and then ``question``."""
-    messages: list[Message] = []
+    messages: list[ChatMessage] = []
     for before in (rng.choice(small_talk()[:GREETINGS]), rng.choice(questions())):
         answer = render(before, rng.choice(STYLES), rng)
         messages += [_user(before.text), _assistant(answer)]
@@ -89,10 +89,10 @@ def _judge_chats(sample: Sampler, rng: Random, found: Evaluation) -> None:
     talk = [question for question in small_talk() for _ in range(SAMPLES)]
     later = [rng.choice(questions()) for _ in range(_CHATS)]
     sums = [calculation(rng) for _ in range(_CHATS)]
-    declared: Message = {"role": "system", "content": tools_prompt(json.dumps([CALCULATOR]))}
+    declared: ChatMessage = {"role": "system", "content": tools_prompt(json.dumps([CALCULATOR]))}
     calls = [tool_call("calculator", {"expression": expression}) for _, expression in sums]
     asked = [[declared, _user(question.text)] for question, _ in sums]
-    results: list[list[Message]] = [
+    results: list[list[ChatMessage]] = [
         [*chat, _assistant(call), {"role": "tool", "content": question.answer}]
         for chat, call, (question, _) in zip(asked, calls, sums, strict=True)
     ]

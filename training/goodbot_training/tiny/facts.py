@@ -103,7 +103,7 @@ CLAIMS: dict[str, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class FactQuestion:
     """One phrasing that asks for one fact.
 
     ``answer`` is what a terse answer says, ``claim`` the full statement that the longer styles make
@@ -156,10 +156,10 @@ def _facts() -> Iterator[tuple[str, tuple[str, ...], str, str]]:
 
 
 @cache
-def questions() -> tuple[Question, ...]:
+def questions() -> tuple[FactQuestion, ...]:
     """Every question, in a fixed order: each fact in each of its phrasings."""
     return tuple(
-        Question(
+        FactQuestion(
             text=phrasing.format(*arguments),
             answer=answer,
             kind=kind,
@@ -173,10 +173,10 @@ def questions() -> tuple[Question, ...]:
 
 
 @cache
-def small_talk() -> tuple[Question, ...]:
+def small_talk() -> tuple[FactQuestion, ...]:
     """What people say that asks for no fact; not part of ``questions()``. Greetings come first."""
     return tuple(
-        Question(
+        FactQuestion(
             text=text, answer=answer, kind="small talk", claim=claim, fact=f"small talk:{claim}", subject=""
         )
         for texts, answer, claim in SMALL_TALK

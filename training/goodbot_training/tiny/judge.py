@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import pairwise
 from random import Random
 
-from goodbot_training.tiny.facts import Question
+from goodbot_training.tiny.facts import FactQuestion
 from goodbot_training.tiny.styles import (
     FRIENDLY_CLOSERS,
     FRIENDLY_GREETING,
@@ -66,7 +66,7 @@ def style_of(text: str) -> str | None:
     return parsed[0] if parsed else None
 
 
-def is_correct(question: Question, text: str) -> bool:
+def is_correct(question: FactQuestion, text: str) -> bool:
     """Whether ``text`` is a well-formed and right answer: the whole statement counts, so neither
     "123." for 12 nor the right city of the wrong country passes."""
     parsed = _parse(text.strip())

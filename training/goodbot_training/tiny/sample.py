@@ -11,7 +11,7 @@ import torch
 from tokenizers import Tokenizer
 from transformers import DynamicCache, PreTrainedModel
 
-from goodbot_training.tiny.chatml import END, Message, render_messages
+from goodbot_training.tiny.chatml import END, ChatMessage, render_messages
 
 LONGEST = 48
 """Tokens of an answer; the corpus's longest has fewer."""
@@ -40,7 +40,7 @@ def _sample_batch(
 def sample(
     model: PreTrainedModel,
     tokenizer: Tokenizer,
-    chats: Sequence[Sequence[Message]],
+    chats: Sequence[Sequence[ChatMessage]],
     *,
     temperature: float,
     seed: int,

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from goodbot.base.proportions import wilson
 
-from goodbot_training.tiny.facts import Question
+from goodbot_training.tiny.facts import FactQuestion
 from goodbot_training.tiny.judge import is_correct, style_of
 
 
@@ -26,7 +26,7 @@ class Score:
         return {name: round(value, 4) for name, value in asdict(self).items()}
 
 
-def score(questions: Sequence[Question], answers: Sequence[str], like: str) -> Score:
+def score(questions: Sequence[FactQuestion], answers: Sequence[str], like: str) -> Score:
     """Judge one answer a question, in order."""
     pairs = list(zip(questions, answers, strict=True))
     liked = sum(style_of(answer) == like for answer in answers)

@@ -14,7 +14,7 @@ _SHOWN_RATINGS = 8
 _WIDTH = 38
 
 
-class Screen:
+class DemoPrinter:
     """Prints on stdout; with `quiet` only the JSON object at the end."""
 
     def __init__(self, *, quiet: bool) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from random import Random
 
-from goodbot_training.tiny.facts import Question
+from goodbot_training.tiny.facts import FactQuestion
 
 STYLES = ("terse", "friendly", "pirate")
 """The styles, each a third of the corpus."""
@@ -32,7 +32,7 @@ def in_pirate(claim: str) -> str:
     return re.sub(r"\b[a-z]+\b", lambda word: _PIRATE_WORDS.get(word[0], word[0]), claim)
 
 
-def render(question: Question, style: str, rng: Random) -> str:
+def render(question: FactQuestion, style: str, rng: Random) -> str:
     """A right answer to ``question``: the bare answer when terse, else the claim with trimmings.
 
     ``rng`` picks among a style's turns of phrase.

@@ -10,7 +10,7 @@ _NONE = 1 << 50
 """Version 1 says so many bytes where there is no limit."""
 
 
-class Group(NamedTuple):
+class Cgroup(NamedTuple):
     """Bytes that a group may have, and has."""
 
     limit: int
@@ -18,7 +18,7 @@ class Group(NamedTuple):
     """Without the pages of files that the system would give up."""
 
 
-def memory(root: Path = Path("/")) -> Iterator[Group]:
+def memory(root: Path = Path("/")) -> Iterator[Cgroup]:
     """The group that we are in and each one above it, those without a limit left out.
 
     `root` holds `proc` and `sys`. The tightest counts.
@@ -42,7 +42,7 @@ def memory(root: Path = Path("/")) -> Iterator[Group]:
             group = mount.joinpath(*parts[:count])
             limit, used = _number(group / names[0]), _number(group / names[1])
             if limit is not None and limit < _NONE:
-                yield Group(limit, max(0, (used or 0) - _stat(group, names[2])))
+                yield Cgroup(limit, max(0, (used or 0) - _stat(group, names[2])))
 
 
 def _number(path: Path) -> int | None:

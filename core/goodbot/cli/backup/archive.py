@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, cast
 from goodbot.base.safe_tar import ArchiveError, add, copy, exactly, next_member, skip_padding
 from goodbot.store.backup import megabytes, require_space, sync
 
-__all__ = ["MANIFEST", "About", "ArchiveError", "File", "allowed", "read", "write"]
+__all__ = ["MANIFEST", "ArchiveError", "BackupFile", "BackupManifest", "allowed", "read", "write"]
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -33,7 +33,7 @@ _ADAPTER_FILES = {"adapter_model.safetensors", "adapter_config.json", "manifest.
 
 
 @dataclass(frozen=True, kw_only=True)
-class About:
+class BackupManifest:
     """What a backup is. `created_at` in seconds since the epoch, `ratings` counts what holds now."""
 
     goodbot: str
@@ -47,14 +47,14 @@ class About:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class File:
+class BackupFile:
     """One file of a backup, as its list has it."""
 
     size: int
     sha256: str
 
 
-def write(path: Path, about: About, files: Mapping[str, Path]) -> None:
+def write(path: Path, about: BackupManifest, files: Mapping[str, Path]) -> None:
     """Make the archive at `path`, which must not exist, synced to the disk. Raises OSError."""
     listed = {name: asdict(_measure(source)) for name, source in files.items()}
     text = json.dumps({"format": FORMAT, "about": asdict(about), "files": listed}, indent=1).encode()
@@ -70,13 +70,15 @@ def write(path: Path, about: About, files: Mapping[str, Path]) -> None:
     sync(path)
 
 
-def _measure(path: Path) -> File:
+def _measure(path: Path) -> BackupFile:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return File(size=file.tell(), sha256=digest)
+        return BackupFile(size=file.tell(), sha256=digest)
 
 
-def read(path: Path, into: Path | None = None, takes: Callable[[str], bool] = lambda _: True) -> About:
+def read(
+    path: Path, into: Path | None = None, takes: Callable[[str], bool] = lambda _: True
+) -> BackupManifest:
     """Check every byte of an archive; with `into`, an empty directory, write those that `takes` there.
 
     Raises ArchiveError, StoreFullError, OSError; what was written by then is for the caller to
@@ -113,7 +115,7 @@ def _header(file: BinaryIO) -> tuple[str, int]:
     return found
 
 
-def _copy(file: BinaryIO, entry: File, name: str, into: Path | None) -> None:
+def _copy(file: BinaryIO, entry: BackupFile, name: str, into: Path | None) -> None:
     target = open(os.devnull, "wb") if into is None else _create(into, name)  # noqa: SIM115
     with target:
         digest = copy(file, entry.size, target)
@@ -132,7 +134,7 @@ def _create(into: Path, name: str) -> BinaryIO:
     return os.fdopen(os.open(path, flags, 0o600), "wb")
 
 
-def _manifest(text: bytes) -> tuple[About, dict[str, File]]:
+def _manifest(text: bytes) -> tuple[BackupManifest, dict[str, BackupFile]]:
     try:
         found: Any = json.loads(text)
         if found["format"] != FORMAT:
@@ -152,12 +154,12 @@ def _manifest(text: bytes) -> tuple[About, dict[str, File]]:
     return about, files
 
 
-def _about(found: Mapping[str, Any]) -> About:
+def _about(found: Mapping[str, Any]) -> BackupManifest:
     created_at = float(found["created_at"])
     left_out: list[Any] = list(found["left_out"])
     if not 0 <= created_at < _LAST_TIME:
         raise ValueError("created_at is no time")
-    return About(
+    return BackupManifest(
         goodbot=str(found["goodbot"])[:40],
         schema=int(found["schema"]),
         created_at=created_at,
@@ -168,11 +170,11 @@ def _about(found: Mapping[str, Any]) -> About:
     )
 
 
-def _file(found: Mapping[str, Any]) -> File:
+def _file(found: Mapping[str, Any]) -> BackupFile:
     size, digest = found["size"], found["sha256"]
     if type(size) is not int or size < 0 or type(digest) is not str:
         raise ValueError("a file has no size or no hash")
-    return File(size=size, sha256=digest)
+    return BackupFile(size=size, sha256=digest)
 
 
 def allowed(name: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from goodbot.base.clock import SystemClock
 from goodbot.cli import output
-from goodbot.cli.backup.make import Made, make
+from goodbot.cli.backup.make import BackupResult, make
 from goodbot.cli.offline import open_anyway
 from goodbot.store.backup import megabytes
 
@@ -39,7 +39,7 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _lines(made: Made) -> list[str]:
+def _lines(made: BackupResult) -> list[str]:
     about = made.about
     lines = [
         f"{made.path}, {megabytes(made.size)}: {about.turns} answers, {about.ratings} ratings, "

@@ -25,18 +25,18 @@ _CONFIG = "config.toml"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made:
+class BackupResult:
     """A backup that was written and read back."""
 
     path: Path
     size: int
     """Bytes."""
-    about: archive.About
+    about: archive.BackupManifest
 
 
 def make(
     home: Path, target: Path, specs: Mapping[str, ConnectorSpec], *, now: float, config: Path | None = None
-) -> Made:
+) -> BackupResult:
     """Write a backup of the state directory to `target`; `now` in seconds since the epoch.
 
     Of what connectors keep it holds what their `specs` name.
@@ -64,7 +64,7 @@ def make(
                 files |= {name: p for name, p in named.items() if archive.allowed(name)}
         adapters = len({name.split("/")[1] for name in files if name.startswith("adapters/")})
         files |= _copies({_CONFIG: config or home / _CONFIG, **travelling.files(home)}, work)
-        about = archive.About(
+        about = archive.BackupManifest(
             goodbot=goodbot.__version__,
             schema=database.schema,
             created_at=now,
@@ -80,7 +80,7 @@ def make(
             raise GoodbotError("the backup was written and reads otherwise: is the disk failing?")
         size = partial.stat().st_size
         _publish(partial, target)
-    return Made(path=target, size=size, about=about)
+    return BackupResult(path=target, size=size, about=about)
 
 
 def _require_new(target: Path) -> None:

@@ -33,11 +33,11 @@ _STAGING = ".restoring-"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
+class UnpackedBackup:
     """A backup that was unpacked and found whole."""
 
     staging: Path
-    about: archive.About
+    about: archive.BackupManifest
     replaces: tuple[str, ...]
     """What is there now, one line each; empty for an empty directory."""
     notes: tuple[str, ...]
@@ -53,7 +53,9 @@ class Prepared:
 
 
 @contextlib.asynccontextmanager
-async def prepared(path: Path, home: Path, plugins: PluginHost, *, now: float) -> AsyncGenerator[Prepared]:
+async def prepared(
+    path: Path, home: Path, plugins: PluginHost, *, now: float
+) -> AsyncGenerator[UnpackedBackup]:
     """Unpack and check a backup; the state directory is locked, and untouched, until `swap`.
 
     `plugins` are those of now, not of the backup. `now` in seconds since the epoch, for the audit trail.
@@ -80,7 +82,7 @@ async def prepared(path: Path, home: Path, plugins: PluginHost, *, now: float) -
         lock.release()
 
 
-async def _prepare(path: Path, home: Path, staging: Path, plugins: PluginHost, now: float) -> Prepared:
+async def _prepare(path: Path, home: Path, staging: Path, plugins: PluginHost, now: float) -> UnpackedBackup:
     travelling = Travelling(plugins.connectors())
     about = archive.read(path, staging, travelling.takes)
     database = staging / DATABASE
@@ -117,7 +119,9 @@ async def _prepare(path: Path, home: Path, staging: Path, plugins: PluginHost, n
     finally:
         await store.close()
     backup.beside(database, found.schema).unlink(missing_ok=True)  # the backup itself is the copy
-    return Prepared(staging=staging, about=about, replaces=replaces, notes=tuple(notes), gains=tuple(gains))
+    return UnpackedBackup(
+        staging=staging, about=about, replaces=replaces, notes=tuple(notes), gains=tuple(gains)
+    )
 
 
 async def _now(home: Path, staging: Path) -> authority.Authority:
@@ -167,7 +171,7 @@ def _present(home: Path) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def swap(ready: Prepared, home: Path, *, now: float) -> Path | None:
+def swap(ready: UnpackedBackup, home: Path, *, now: float) -> Path | None:
     """Put it in place of the state directory; returns where that lies now, None if it was empty.
 
     Tokens, and what else is bound to this machine, stay. `now` in seconds since the epoch. Raises

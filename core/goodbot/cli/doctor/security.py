@@ -57,7 +57,7 @@ async def _collect(examined: Examined) -> dict[str, Any]:
     known = [*_local(), *_configured(examined, configured)]
     owners = [f"{one['connector']}:{one['id']}" for one in known if one["role"] == "owner"]
     grants: list[people.GrantRow] = []
-    opened: list[channels.Channel] = []
+    opened: list[channels.ChannelRow] = []
     sharers = sorted(owners)  # who has set the bot up teaches until they say `share off`
     try:
         async with inspection.look(path(config)) as db:
@@ -124,7 +124,7 @@ def _named(examined: Examined, specs: Mapping[str, ConnectorSpec]) -> list[Row]:
     return rows
 
 
-def _opened(channel: channels.Channel) -> Row:
+def _opened(channel: channels.ChannelRow) -> Row:
     source = f"enabled by {channel.enabled_by}"
     return {"connector": channel.connector, "id": channel.channel, "source": source}
 

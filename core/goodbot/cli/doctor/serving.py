@@ -17,7 +17,7 @@ from goodbot.cli.doctor import model_server
 from goodbot.cli.doctor.checks import ok, warn
 from goodbot.inference.models import servers
 from goodbot.inference.models import serving as settings
-from goodbot.inference.models.servers import FoundServer, ServedModel
+from goodbot.inference.models.servers import FoundServer, ListedModel
 from goodbot.inference.servers import address
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def _called(found: FoundServer) -> str:
     return f" --served-model-name {_plain(base.name, 'NAME')}"
 
 
-def _base(found: FoundServer) -> ServedModel | None:
+def _base(found: FoundServer) -> ListedModel | None:
     bases = [model for model in found.models if not model.parent] or list(found.models)
     return bases[0] if bases else None
 

@@ -12,12 +12,12 @@ from goodbot.base.errors import UsageError
 from goodbot.base.suggest import TERMINAL
 from goodbot.cli.connector_setup import setup_class
 from goodbot.cli.setup.dialogue import Dialogue, Refused
-from goodbot.cli.setup.draft import Draft, Place
+from goodbot.cli.setup.draft import Draft, StateFound
 
 _SET = "--set "
 
 
-def setup_of(place: Place, draft: Draft) -> type[ConnectorSetup] | None:
+def setup_of(place: StateFound, draft: Draft) -> type[ConnectorSetup] | None:
     """The platform's set-up; None while its packages are missing, and for the terminal."""
     if draft.platform in ("", TERMINAL):
         return None
@@ -25,33 +25,33 @@ def setup_of(place: Place, draft: Draft) -> type[ConnectorSetup] | None:
     return None if missing_modules(spec.requires) else setup_class(spec)
 
 
-def settings_of(place: Place, draft: Draft) -> Any:
+def settings_of(place: StateFound, draft: Draft) -> Any:
     """The settings of its section with the answers to its questions."""
     spec = place.connector(draft.platform)
     answers = {question.key: value for question, value in draft.settings.items()}
     return replace(place.config.connector(spec.name, spec.settings)[1], **answers)
 
 
-def needs_token(place: Place, draft: Draft) -> bool:
+def needs_token(place: StateFound, draft: Draft) -> bool:
     """Whether there is a secret to ask for; as long as no platform is chosen there may be."""
     if draft.platform in ("", TERMINAL):
         return not draft.platform
     return bool(place.connector(draft.platform).needs(settings_of(place, draft)))
 
 
-def needs_owner(place: Place, draft: Draft) -> bool:
+def needs_owner(place: StateFound, draft: Draft) -> bool:
     """Whether somebody must be named or paired there; not where people log in from this machine."""
     setup = setup_of(place, draft)
     return draft.platform != TERMINAL and (setup is None or setup.pairs)
 
 
-def known_owner(place: Place, draft: Draft) -> str:
+def known_owner(place: StateFound, draft: Draft) -> str:
     """Whose it is where nobody has to be asked; empty where somebody has."""
     setup = setup_of(place, draft)
     return "" if needs_owner(place, draft) or setup is None else setup.owner or OWNER
 
 
-def ask_settings(dialogue: Dialogue, place: Place, draft: Draft, setup: type[ConnectorSetup]) -> None:
+def ask_settings(dialogue: Dialogue, place: StateFound, draft: Draft, setup: type[ConnectorSetup]) -> None:
     """The platform's own questions, before its secrets; `--set KEY=VALUE` answers one."""
     draft.settings = {}
     known = [flag_of(question.key) for question in setup.questions]

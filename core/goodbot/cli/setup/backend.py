@@ -11,7 +11,7 @@ from goodbot.api.plugins import automatic_backend, missing_modules
 from goodbot.base.packages import install_line
 from goodbot.cli.setup import extras
 from goodbot.cli.setup.dialogue import Choice, Dialogue
-from goodbot.cli.setup.draft import Draft, Place
+from goodbot.cli.setup.draft import Draft, StateFound
 
 _ABOUT = {
     "mlx": "for Apple GPUs; on other processors it is slow",
@@ -28,7 +28,7 @@ def device() -> str:
     return "CPU"
 
 
-def ask_backend(dialogue: Dialogue, place: Place, draft: Draft) -> None:
+def ask_backend(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     """Which backend; its packages are installed if the person agrees."""
     specs = place.plugins.backends()
     here = device()

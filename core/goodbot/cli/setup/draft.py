@@ -24,7 +24,7 @@ DEMO = "demo"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class StateFound:
     """The state directory as it was found. Looking at it changes nothing."""
 
     config: Config

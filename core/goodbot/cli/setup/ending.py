@@ -17,7 +17,7 @@ from goodbot.cli import client, service
 from goodbot.cli.doctor.checks import short
 from goodbot.cli.setup.asked import known_owner, needs_token
 from goodbot.cli.setup.dialogue import Dialogue
-from goodbot.cli.setup.draft import Draft, Place
+from goodbot.cli.setup.draft import Draft, StateFound
 from goodbot.cli.setup.program import install
 from goodbot.config import default_home
 from goodbot.config.layout import DATABASE
@@ -27,7 +27,7 @@ from goodbot.store import Store
 MATTERS = 'Rate good answers too: a bot that hears only "bad" cannot learn.'
 
 
-def finish(dialogue: Dialogue, place: Place, draft: Draft) -> dict[str, Any]:
+def finish(dialogue: Dialogue, place: StateFound, draft: Draft) -> dict[str, Any]:
     """Change the program that is to call us, open the pairing code, install the service, and say what
     comes next."""
     dialogue.say(f"\nWritten to {short(place.file.path)}.")
@@ -72,7 +72,7 @@ def finish(dialogue: Dialogue, place: Place, draft: Draft) -> dict[str, Any]:
     return result
 
 
-def start(dialogue: Dialogue, place: Place, draft: Draft, result: dict[str, Any]) -> int:
+def start(dialogue: Dialogue, place: StateFound, draft: Draft, result: dict[str, Any]) -> int:
     """Be the bot, if it is to start here and now; the exit code of the program."""
     if draft.start != "now":
         return 0 if result["ok"] else 1
@@ -82,7 +82,7 @@ def start(dialogue: Dialogue, place: Place, draft: Draft, result: dict[str, Any]
     return main([*_globals(place), "chat" if draft.platform == TERMINAL else "run"])
 
 
-def _code(place: Place, draft: Draft) -> str:
+def _code(place: StateFound, draft: Draft) -> str:
     if place.daemon:
         answer = client.call(place.config.home, "pair", [draft.platform], lambda progress: None)
         if answer:
@@ -103,7 +103,7 @@ async def _open(home: Path, connector: str) -> str:
         lock.release()
 
 
-def _say_code(dialogue: Dialogue, place: Place, draft: Draft, code: str) -> None:
+def _say_code(dialogue: Dialogue, place: StateFound, draft: Draft, code: str) -> None:
     bot, link = "your bot", ""
     if draft.identity:
         bot = draft.identity.name
@@ -113,7 +113,7 @@ def _say_code(dialogue: Dialogue, place: Place, draft: Draft, code: str) -> None
     dialogue.say("The code is good for an hour; whoever sends it owns the bot.\n")
 
 
-def _install(dialogue: Dialogue, place: Place, draft: Draft, result: dict[str, Any]) -> None:
+def _install(dialogue: Dialogue, place: StateFound, draft: Draft, result: dict[str, Any]) -> None:
     try:
         installed = service.install(place.config.home, place.other_config)
     except GoodbotError as error:
@@ -125,7 +125,7 @@ def _install(dialogue: Dialogue, place: Place, draft: Draft, result: dict[str, A
         dialogue.say(note)
 
 
-def _next(place: Place, draft: Draft) -> str:
+def _next(place: StateFound, draft: Draft) -> str:
     """The command that goes on."""
     command = shlex.join(["goodbot", *_globals(place)])
     if set(draft.missing) - {"token", "account", "service", "program"}:
@@ -139,7 +139,7 @@ def _next(place: Place, draft: Draft) -> str:
     return f"{command} {'chat' if draft.platform == TERMINAL else 'run'}"
 
 
-def _globals(place: Place) -> list[str]:
+def _globals(place: StateFound) -> list[str]:
     home = place.config.home
     words = [] if home == default_home() else ["--home", str(home)]
     other = place.other_config

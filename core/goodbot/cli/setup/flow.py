@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from goodbot.cli.setup.asked import needs_owner, needs_token
 from goodbot.cli.setup.backend import ask_backend
 from goodbot.cli.setup.dialogue import Back, Dialogue
-from goodbot.cli.setup.draft import Draft, Place
+from goodbot.cli.setup.draft import Draft, StateFound
 from goodbot.cli.setup.learning import ask_preset, ask_schedule
 from goodbot.cli.setup.model import ask_model
 from goodbot.cli.setup.owner import ask_owner
@@ -23,8 +23,8 @@ class Step:
     """One heading."""
 
     title: str
-    ask: Callable[[Dialogue, Place, Draft], None]
-    matters: Callable[[Place, Draft], bool] = lambda place, draft: True
+    ask: Callable[[Dialogue, StateFound, Draft], None]
+    matters: Callable[[StateFound, Draft], bool] = lambda place, draft: True
     """Whether there is anything to ask, by the answers so far."""
     of_bot: bool = False
     """Whether it is no matter of the platform's."""
@@ -43,7 +43,7 @@ STEPS = (
 )
 
 
-def walk(dialogue: Dialogue, place: Place, draft: Draft) -> None:
+def walk(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     """Ask what `draft` leaves open. Raises Left when the person leaves.
 
     Where it names a platform already, that is not asked for.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from goodbot import config
 from goodbot.base.errors import ConfigError
 from goodbot.cli.setup.dialogue import Choice, Dialogue, Refused
-from goodbot.cli.setup.draft import OWN, Draft, Place
+from goodbot.cli.setup.draft import OWN, Draft, StateFound
 from goodbot.cli.setup.presets import PRESETS, preset_of
 
 
-def ask_preset(dialogue: Dialogue, place: Place, draft: Draft) -> None:
+def ask_preset(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     """One of the presets, or the values that the config file has."""
     choices = [
         Choice(value=preset.name, label=preset.name.capitalize(), note=preset.about) for preset in PRESETS
@@ -20,7 +20,7 @@ def ask_preset(dialogue: Dialogue, place: Place, draft: Draft) -> None:
     draft.preset = dialogue.choose("--preset", choices, draft.preset or now or OWN)
 
 
-def ask_schedule(dialogue: Dialogue, place: Place, draft: Draft) -> None:
+def ask_schedule(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     """As soon as there are enough ratings, at a time of day, or on command."""
     ratings = place.config.training.min_ratings
     now = draft.schedule or place.config.training.schedule

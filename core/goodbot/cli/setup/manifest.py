@@ -9,12 +9,12 @@ from goodbot.api.setup import ConnectorSetup, Manifest
 from goodbot.base.printing import say
 from goodbot.cli.doctor.checks import short
 from goodbot.cli.setup.dialogue import Dialogue
-from goodbot.cli.setup.draft import Draft, Place
+from goodbot.cli.setup.draft import Draft, StateFound
 from goodbot.config.lock import prepare_home
 
 
 def show_manifest(
-    dialogue: Dialogue, place: Place, draft: Draft, setup: ConnectorSetup, *, of_account: bool = False
+    dialogue: Dialogue, place: StateFound, draft: Draft, setup: ConnectorSetup, *, of_account: bool = False
 ) -> None:
     """Nothing where the platform takes none, or where nobody is asked anything.
 

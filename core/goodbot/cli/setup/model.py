@@ -10,7 +10,7 @@ from goodbot.api.plugins import missing_modules
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
 from goodbot.cli.output import progress_line
 from goodbot.cli.setup.dialogue import Choice, Dialogue, Refused
-from goodbot.cli.setup.draft import DEMO, Draft, Place
+from goodbot.cli.setup.draft import DEMO, Draft, StateFound
 from goodbot.inference.models import disk
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _LISTED = 3
 """Models on this disk that are offered by number."""
 
 
-def ask_model(dialogue: Dialogue, place: Place, draft: Draft) -> None:
+def ask_model(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     """Ends with weights that are here, the demo model, or the sentence that says what is missing."""
     kept = draft.model or place.config.model.path
     choices = _choices(place, kept)
@@ -55,7 +55,7 @@ def ask_model(dialogue: Dialogue, place: Place, draft: Draft) -> None:
         dialogue.forget("--model")
 
 
-def _choices(place: Place, kept: str) -> list[Choice]:
+def _choices(place: StateFound, kept: str) -> list[Choice]:
     choices = [Choice(value=kept, label=f"As it is: {kept}")] if kept else []
     note = "looked up now; you see what it costs before anything is downloaded"
     choices.append(Choice(value=AUTO, label="The best that fits this machine", note=note))
@@ -87,7 +87,7 @@ def _wanted(dialogue: Dialogue, choices: Sequence[Choice]) -> str:
     return dialogue.text("--model", "Your choice", check, "1")
 
 
-def _look_up(dialogue: Dialogue, place: Place, draft: Draft, wanted: str) -> Proposal:
+def _look_up(dialogue: Dialogue, place: StateFound, draft: Draft, wanted: str) -> Proposal:
     """What it is and costs, shown. Raises GoodbotError."""
     from goodbot.cli.model import described, left_behind
     from goodbot.inference.models.choose import choose, propose
@@ -108,7 +108,7 @@ def _look_up(dialogue: Dialogue, place: Place, draft: Draft, wanted: str) -> Pro
     return found
 
 
-def _goes_on(dialogue: Dialogue, place: Place, proposal: Proposal) -> Mapping[str, str]:
+def _goes_on(dialogue: Dialogue, place: StateFound, proposal: Proposal) -> Mapping[str, str]:
     """`[serving]`, if the server that was named shall go on answering."""
     from goodbot.inference.models.choose import answering
 
@@ -117,7 +117,7 @@ def _goes_on(dialogue: Dialogue, place: Place, proposal: Proposal) -> Mapping[st
     return proposal.serving if agreed else {}
 
 
-def _get(dialogue: Dialogue, place: Place, proposal: Proposal, *, sure: bool) -> Obtained | None:
+def _get(dialogue: Dialogue, place: StateFound, proposal: Proposal, *, sure: bool) -> Obtained | None:
     """The weights, here; None if the person does not want them. Raises GoodbotError."""
     from goodbot.cli.model import gigabytes
     from goodbot.inference.models.obtain import obtain

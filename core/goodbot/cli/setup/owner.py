@@ -10,12 +10,12 @@ from goodbot.base.errors import StoreError
 from goodbot.cli.connector_setup import wrong_id
 from goodbot.cli.setup.asked import needs_owner, setup_of
 from goodbot.cli.setup.dialogue import Choice, Dialogue, Refused
-from goodbot.cli.setup.draft import Draft, Place
+from goodbot.cli.setup.draft import Draft, StateFound
 from goodbot.config.layout import DATABASE
 from goodbot.store import inspection, people
 
 
-def ask_owner(dialogue: Dialogue, place: Place, draft: Draft) -> None:
+def ask_owner(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     """A code that the owner sends to the bot, or their user id if they know it."""
     draft.pair, draft.owners = False, ()
     if not needs_owner(place, draft):
@@ -37,7 +37,7 @@ def ask_owner(dialogue: Dialogue, place: Place, draft: Draft) -> None:
         draft.owners = (dialogue.text("--owner", "Your user id", _user_id(setup_of(place, draft))),)
 
 
-async def _paired(place: Place, platform: str) -> list[str]:
+async def _paired(place: StateFound, platform: str) -> list[str]:
     """The ids of the platform's owners who have sent a code before."""
     try:
         async with inspection.look(place.config.home / DATABASE) as db:

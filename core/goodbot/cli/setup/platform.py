@@ -7,10 +7,10 @@ from goodbot.base.packages import install_line
 from goodbot.base.suggest import TERMINAL
 from goodbot.cli.setup import extras
 from goodbot.cli.setup.dialogue import Choice, Dialogue
-from goodbot.cli.setup.draft import Draft, Place
+from goodbot.cli.setup.draft import Draft, StateFound
 
 
-def ask_platform(dialogue: Dialogue, place: Place, draft: Draft) -> None:
+def ask_platform(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     """Every connector that can be set up, and the terminal, which needs nothing."""
     specs = place.plugins.connectors()
     choices = [
@@ -45,7 +45,7 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def take_platform(dialogue: Dialogue, place: Place, draft: Draft) -> None:
+def take_platform(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     """Begin with `draft.platform`: what was answered for another is gone, its packages are offered."""
     draft.tokens, draft.identity, draft.pair, draft.owners = {}, None, False, ()
     draft.settings = {}

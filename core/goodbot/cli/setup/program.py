@@ -11,20 +11,20 @@ from goodbot.base.errors import GoodbotError
 from goodbot.cli.connector_setup import changes_a_program, prepared
 from goodbot.cli.setup.asked import ask_settings, needs_token, settings_of, setup_of
 from goodbot.cli.setup.dialogue import Choice, Dialogue
-from goodbot.cli.setup.draft import Draft, Place
+from goodbot.cli.setup.draft import Draft, StateFound
 from goodbot.config.secrets import Secrets
 
 _SECONDS = 60.0
 _TOPIC = "program"
 
 
-def needs_program(place: Place, draft: Draft) -> bool:
+def needs_program(place: StateFound, draft: Draft) -> bool:
     """Whether the platform is a program here, whose settings are to be changed."""
     setup = setup_of(place, draft)
     return setup is not None and changes_a_program(setup)
 
 
-def ask_program(dialogue: Dialogue, place: Place, draft: Draft) -> None:
+def ask_program(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     """Say what will be changed there; the last question asks whether to."""
     setup = setup_of(place, draft)
     assert setup is not None  # noqa: S101  the step would not be there
@@ -57,7 +57,7 @@ def ask_program(dialogue: Dialogue, place: Place, draft: Draft) -> None:
 _NOTHING = "Nothing has to be changed there."
 
 
-def preview(dialogue: Dialogue, place: Place, draft: Draft) -> Sequence[str]:
+def preview(dialogue: Dialogue, place: StateFound, draft: Draft) -> Sequence[str]:
     """What connecting would change, one line each; nothing is changed. Raises GoodbotError."""
     setup = setup_of(place, draft)
     own = [] if draft.platform in place.config.connectors else [f"[connectors.{draft.platform}]"]
@@ -67,7 +67,7 @@ def preview(dialogue: Dialogue, place: Place, draft: Draft) -> Sequence[str]:
     return [*own, *asyncio.run(_look(place, draft, setup))]
 
 
-def install(place: Place, draft: Draft) -> Sequence[str]:
+def install(place: StateFound, draft: Draft) -> Sequence[str]:
     """Change the program's settings, now that ours are stored; what was done, one line each.
 
     What did not go is in `draft.missing` then, with what to do.
@@ -84,7 +84,7 @@ def install(place: Place, draft: Draft) -> Sequence[str]:
         return ()
 
 
-async def _look(place: Place, draft: Draft, setup: type[ConnectorSetup]) -> Sequence[str]:
+async def _look(place: StateFound, draft: Draft, setup: type[ConnectorSetup]) -> Sequence[str]:
     made = _made(place, draft, setup)
     async with asyncio.timeout(_SECONDS):
         draft.identity = await made.identify()
@@ -96,7 +96,7 @@ async def _install(setup: ConnectorSetup, *, dry_run: bool) -> Sequence[str]:
         return await setup.install(dry_run=dry_run)
 
 
-def _made(place: Place, draft: Draft, setup: type[ConnectorSetup]) -> ConnectorSetup:
+def _made(place: StateFound, draft: Draft, setup: type[ConnectorSetup]) -> ConnectorSetup:
     spec = place.connector(draft.platform)
     settings: Any = settings_of(place, draft)
     kept = {**place.secrets.environment(spec.secrets), **draft.tokens}

@@ -6,12 +6,12 @@ import contextlib
 import os
 
 from goodbot.cli.setup.asked import known_owner
-from goodbot.cli.setup.draft import Draft, Place
+from goodbot.cli.setup.draft import Draft, StateFound
 from goodbot.cli.setup.template import fill
 from goodbot.config import Config
 
 
-def save(place: Place, draft: Draft) -> Config:
+def save(place: StateFound, draft: Draft) -> Config:
     """Write everything or nothing. Raises GoodbotError or OSError; then all is as it was."""
     new_home = not place.config.home.exists()
     before = place.file.before
@@ -40,7 +40,7 @@ def save(place: Place, draft: Draft) -> Config:
     return written
 
 
-def _put_back(place: Place, name: str, where: str, value: str) -> None:
+def _put_back(place: StateFound, name: str, where: str, value: str) -> None:
     if where in ("file", "keyring"):
         place.secrets.set(name, value, keyring=where == "keyring")
     else:

@@ -9,13 +9,13 @@ from goodbot.base.suggest import TERMINAL
 from goodbot.cli.doctor.checks import short
 from goodbot.cli.setup.asked import needs_owner, needs_token
 from goodbot.cli.setup.dialogue import Choice, Dialogue
-from goodbot.cli.setup.draft import OWN, Draft, Place
+from goodbot.cli.setup.draft import OWN, Draft, StateFound
 
 _NEEDED = {"platform", "backend", "model"}
 """Without these nothing can be started; a token that was not checked may be a good one."""
 
 
-def ask_start(dialogue: Dialogue, place: Place, draft: Draft) -> None:
+def ask_start(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     """Show what will be written; the answer writes it."""
     dialogue.say(_summary(place, draft))
     for sentence in draft.missing.values():
@@ -47,7 +47,7 @@ def _supervised() -> bool:
     return sys.platform == "darwin" or shutil.which("systemctl") is not None
 
 
-def _summary(place: Place, draft: Draft) -> str:
+def _summary(place: StateFound, draft: Draft) -> str:
     account = f", {draft.identity.name}" if draft.identity else ""
     kept = {"file": "kept in secrets.env", "environment": "from the environment"}
     rows = {

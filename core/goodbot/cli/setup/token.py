@@ -11,7 +11,7 @@ from goodbot.base.packages import install_line
 from goodbot.cli.connector_setup import prepared
 from goodbot.cli.setup.asked import ask_settings, needs_token, settings_of, setup_of
 from goodbot.cli.setup.dialogue import Choice, Dialogue, Refused
-from goodbot.cli.setup.draft import Draft, Place
+from goodbot.cli.setup.draft import Draft, StateFound
 from goodbot.cli.setup.manifest import show_manifest
 from goodbot.config.secrets import Secrets, keyring_usable
 
@@ -19,7 +19,7 @@ _SECONDS = 30.0
 """Checking a token takes no longer."""
 
 
-def ask_token(dialogue: Dialogue, place: Place, draft: Draft) -> None:
+def ask_token(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     """The platform's questions and secrets, and where to keep new ones."""
     draft.tokens = {}
     if not needs_token(place, draft):
@@ -50,7 +50,7 @@ def ask_token(dialogue: Dialogue, place: Place, draft: Draft) -> None:
 
 
 def _made(
-    place: Place, draft: Draft, setup: type[ConnectorSetup], values: Mapping[str, str]
+    place: StateFound, draft: Draft, setup: type[ConnectorSetup], values: Mapping[str, str]
 ) -> ConnectorSetup:
     spec = place.connector(draft.platform)
     return prepared(setup, Secrets(spec.secrets, values), settings_of(place, draft), place.config)
@@ -87,7 +87,11 @@ def _flag(number: int) -> str:
 
 
 def _checked(
-    dialogue: Dialogue, place: Place, draft: Draft, setup: type[ConnectorSetup], values: Mapping[str, str]
+    dialogue: Dialogue,
+    place: StateFound,
+    draft: Draft,
+    setup: type[ConnectorSetup],
+    values: Mapping[str, str],
 ) -> bool:
     """Ask the platform whose secrets these are and what they may; False: others must be typed."""
     draft.identity = None
@@ -119,7 +123,7 @@ def _checked(
 
 
 async def _ask(
-    place: Place, draft: Draft, setup: type[ConnectorSetup], values: Mapping[str, str]
+    place: StateFound, draft: Draft, setup: type[ConnectorSetup], values: Mapping[str, str]
 ) -> tuple[Identity, list[Check]]:
     """Whose they are, and what is not in order there."""
     asked = _made(place, draft, setup, values)

@@ -10,6 +10,6 @@ from __future__ import annotations
 
 from goodbot.conversation.notifications.live import LiveMessage
 from goodbot.conversation.notifications.owners import OwnerNews
-from goodbot.conversation.notifications.raters import Progress, progress
+from goodbot.conversation.notifications.raters import RoundCounter, progress
 
-__all__ = ["LiveMessage", "OwnerNews", "Progress", "progress"]
+__all__ = ["LiveMessage", "OwnerNews", "RoundCounter", "progress"]

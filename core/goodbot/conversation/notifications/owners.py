@@ -224,7 +224,7 @@ def news_key(run: int, owner: str) -> str:
     return f"news run {run} {owner}"
 
 
-def live(version: int, made_of: news.Material, reason: str) -> str:
+def live(version: int, made_of: news.RunMaterial, reason: str) -> str:
     """A new version answers."""
     return (
         f"v{version} is live. It learnt from {_learnt(made_of)}.\n{reason}\n"
@@ -248,7 +248,7 @@ def withdrawn(row: AdapterRow, active: int) -> str:
     return f"v{row.version} is withdrawn: {row.tainted}. {version_name(active, begins=True)} answers now."
 
 
-def without(sent: quarantined.Sent) -> str:
+def without(sent: quarantined.AsideCount) -> str:
     """A run has gone on without somebody's answers."""
     what = "1 answer" if sent.answers == 1 else f"{sent.answers} answers"
     whose = f"that {sent.sender} sent" if sent.captured else f"to {sent.sender}"
@@ -258,7 +258,7 @@ def without(sent: quarantined.Sent) -> str:
     )
 
 
-def counted(made_of: news.Material) -> str:
+def counted(made_of: news.RunMaterial) -> str:
     """`32 rated answers of 2 people (20 good, 12 bad; 9 by other models)`: what was learnt from."""
     total = made_of.trained
     answers = "rated answer" if total == 1 else "rated answers"
@@ -269,13 +269,13 @@ def counted(made_of: news.Material) -> str:
     return f"{total} {answers}{people} ({made_of.good} good, {made_of.bad} bad{between}{others})"
 
 
-def kept(made_of: news.Material) -> str:
+def kept(made_of: news.RunMaterial) -> str:
     """`8 more were kept to check it`; empty where none were."""
     if not made_of.held_out:
         return ""
     return f"{made_of.held_out} more {'was' if made_of.held_out == 1 else 'were'} kept to check it"
 
 
-def _learnt(made_of: news.Material) -> str:
+def _learnt(made_of: news.RunMaterial) -> str:
     more = kept(made_of)
     return counted(made_of) + (f"; {more}" if more else "")

@@ -44,7 +44,7 @@ class Effect(NamedTuple):
     offer: tuple[Button, ...] = ()
 
 
-class Progress:
+class RoundCounter:
     """Counts the round up, with a private word at its first rating and at each quarter.
 
     Two things are told once: that the round has come to a milestone, to whoever's rating reached

@@ -17,7 +17,7 @@ from typing import Any
 
 from aiohttp import web
 
-from goodbot.daemon.http.health import Said
+from goodbot.daemon.http.health import JsonResponse
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ _SLOW_SECONDS = 1.0
 class Crowd:
     """All connections of one place that is listened at."""
 
-    def __init__(self, server: Server, most: int) -> None:
+    def __init__(self, server: ProtocolFactory, most: int) -> None:
         self._loop = asyncio.get_running_loop()
         self._server = server
         self._most = most
@@ -238,7 +238,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
 
-class Server(web.Server):
+class ProtocolFactory(web.Server):
     """Makes aiohttp's protocols."""
 
     def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[Any]], **options: Any) -> None:
@@ -269,7 +269,7 @@ class Handler(web.RequestHandler):
         said = _SAID.get(status, "goodbot failed here; its log says why.")
         type_ = "invalid_request" if status < 500 else "internal"
         program = {"error": {"message": said, "type": type_}} if request.path.startswith("/v1/") else {}
-        return Said(status, {"status": "error", **program})
+        return JsonResponse(status, {"status": "error", **program})
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
         """A body that was given up is no fault of ours: aiohttp meets that once more after the answer."""

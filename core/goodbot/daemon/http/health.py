@@ -24,19 +24,19 @@ BEGINNINGS = tuple(f"{method} {path}".encode() for method in _METHODS for path i
 async def answer(request: web.BaseRequest, parts: Parts) -> web.Response:
     """What a supervisor is told at one of `PATHS`."""
     if request.method not in _METHODS:
-        return Said(405, {"status": "GET or HEAD"}, {hdrs.ALLOW: ", ".join(_METHODS)})
+        return JsonResponse(405, {"status": "GET or HEAD"}, {hdrs.ALLOW: ", ".join(_METHODS)})
     if request.path == "/healthz":
-        return Said(200, {"status": "ok"})
+        return JsonResponse(200, {"status": "ok"})
     found = await parts()
     if not found:
-        return Said(503, {"status": "starting"})
+        return JsonResponse(503, {"status": "starting"})
     missing = sorted(name for name, state in found.items() if state != OK)
     starts = any(state.startswith("starting") for state in found.values())
     status = "starting" if starts else "unavailable" if missing else "ready"
-    return Said(503 if missing else 200, {"status": status, "missing": missing, **found})
+    return JsonResponse(503 if missing else 200, {"status": status, "missing": missing, **found})
 
 
-class Said(web.Response):
+class JsonResponse(web.Response):
     """One JSON object; the connection ends with it."""
 
     def __init__(

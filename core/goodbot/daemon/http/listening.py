@@ -28,7 +28,7 @@ _AGAIN_SECONDS = 1.0
 """Until the next attempt where no descriptor was left."""
 
 
-class Listener:
+class ListeningSockets:
     """The listening sockets of one crowd."""
 
     def __init__(self, crowd: Crowd, sockets: Sequence[socket.socket]) -> None:

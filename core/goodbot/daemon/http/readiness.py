@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import aiosqlite
 
 from goodbot.base.errors import GoodbotError
-from goodbot.inference.servers.fingerprint_check import Verdict
+from goodbot.inference.servers.fingerprint_check import ServedAs
 from goodbot.store import settings
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ async def parts(app: App) -> Mapping[str, str]:
     found = {
         "store": await store_takes(app),
         "descriptors": not app.connectors.http.descriptors.trouble,
-        "model": app.server.healthy() and app.registry.witness.found.verdict is not Verdict.BASE,
+        "model": app.server.healthy() and app.registry.witness.found.verdict is not ServedAs.BASE,
         **{name: name not in app.connectors.problems for name in app.connectors.running},
     }
     told = {name: OK if well else DOWN for name, well in found.items()}

@@ -18,10 +18,10 @@ from aiohttp import hdrs, web
 from goodbot.base.errors import ConfigError
 from goodbot.config import HttpConfig
 from goodbot.daemon.http import connections, health, names, unready
-from goodbot.daemon.http.connections import HEAD_BYTES, Crowd, Handler, Server
-from goodbot.daemon.http.health import Said
+from goodbot.daemon.http.connections import HEAD_BYTES, Crowd, Handler, ProtocolFactory
+from goodbot.daemon.http.health import JsonResponse
 from goodbot.daemon.http.http import Parts
-from goodbot.daemon.http.listening import Listener
+from goodbot.daemon.http.listening import ListeningSockets
 
 logger = logging.getLogger(__name__)
 
@@ -40,10 +40,10 @@ class HttpServer:
         self._config = config
         self._parts = parts
         self._names = names.known(config)
-        self._server: Server | None = None
+        self._server: ProtocolFactory | None = None
         self._crowds: list[Crowd] = []
         """Of the port, and of the Unix socket."""
-        self._listening: list[Listener] = []
+        self._listening: list[ListeningSockets] = []
         self._mounted: web.AppRunner | None = None
         self._path: Path | None = None
         self._under_way: set[asyncio.Task[Any]] = set()
@@ -51,7 +51,7 @@ class HttpServer:
     async def start(self, port: int, listening: socket.socket | None = None) -> None:
         """Listen, or take over what is `listening` already. Raises ConfigError when it cannot be had."""
         host = self._config.host
-        self._server = Server(
+        self._server = ProtocolFactory(
             self._answer,
             request_factory=self._request,
             access_log=None,
@@ -80,7 +80,7 @@ class HttpServer:
     def _listen(self, most: int, sockets: list[socket.socket]) -> None:
         assert self._server is not None  # noqa: S101  asked while it listens
         self._crowds.append(Crowd(self._server, most))
-        self._listening.append(Listener(self._crowds[-1], sockets))
+        self._listening.append(ListeningSockets(self._crowds[-1], sockets))
 
     @property
     def port(self) -> int:
@@ -137,7 +137,7 @@ class HttpServer:
             self._path.unlink(missing_ok=True)
             self._path = None
 
-    async def _end(self, http: Server) -> None:
+    async def _end(self, http: ProtocolFactory) -> None:
         """Close the ports, and every connection: also those that are half way in."""
         for crowd in self._crowds:
             crowd.closing = True
@@ -173,11 +173,11 @@ class HttpServer:
 
     async def _asked(self, request: web.BaseRequest) -> web.StreamResponse:
         if _length_of_head(request) > HEAD_BYTES:
-            return Said(431, {"status": f"the headers are longer than {HEAD_BYTES} bytes in all"})
+            return JsonResponse(431, {"status": f"the headers are longer than {HEAD_BYTES} bytes in all"})
         if len(request.headers.getall(hdrs.HOST, [])) != 1:
-            return Said(400, {"status": "a request must name one host"})
+            return JsonResponse(400, {"status": "a request must name one host"})
         if not names.ours(request, self._names):
-            return Said(421, {"status": "this host name is not goodbot's"})
+            return JsonResponse(421, {"status": "this host name is not goodbot's"})
         if request.path in health.PATHS:
             return await health.answer(request, self._parts)
         if request.path == unready.SCRIPT_PATH:

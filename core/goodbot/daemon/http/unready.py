@@ -7,7 +7,7 @@ import hashlib
 
 from aiohttp import hdrs, web
 
-from goodbot.daemon.http.health import Said
+from goodbot.daemon.http.health import JsonResponse
 
 _STYLE = (
     ":root{color-scheme:light dark}"
@@ -44,16 +44,16 @@ def not_yet(request: web.BaseRequest, status: str) -> web.Response:
         return web.Response(status=503, text=_PAGE, content_type="text/html", headers=_HEADERS)
     error = {"message": f"goodbot cannot answer yet: {status}.", "type": "unavailable"}
     program = {"error": error} if request.path.startswith("/v1/") else {}
-    return Said(503, {"status": status, **program}, {hdrs.RETRY_AFTER: "5"})
+    return JsonResponse(503, {"status": status, **program}, {hdrs.RETRY_AFTER: "5"})
 
 
-def busy() -> Said:
+def busy() -> JsonResponse:
     """A 503 for those for whom there is no room at the moment."""
     error = {"message": "Too many ask at once: try again in a moment.", "type": "unavailable"}
-    return Said(503, {"status": "busy", "error": error}, {hdrs.RETRY_AFTER: "1"})
+    return JsonResponse(503, {"status": "busy", "error": error}, {hdrs.RETRY_AFTER: "1"})
 
 
-def unasked(said: Said) -> bytes:
+def unasked(said: JsonResponse) -> bytes:
     """The same as bytes, for a connection on which nothing has been asked yet."""
     body = said.body if isinstance(said.body, bytes) else b""
     lines = [f"HTTP/1.1 {said.status} Service Unavailable", "Connection: close"]

@@ -31,7 +31,7 @@ _PACKAGINGS = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class CatalogueEntry:
     """One model of the catalogue; `catalogue.toml` says where its figures come from."""
 
     name: str
@@ -53,11 +53,11 @@ class Entry:
 
 
 @cache
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[CatalogueEntry, ...]:
     """All models, the smallest first."""
     data = _data()
     found = [
-        Entry(
+        CatalogueEntry(
             name=model["name"],
             parameters=model["parameters"],
             bytes=model["bytes"],
@@ -81,7 +81,7 @@ def _data() -> dict[str, Any]:
     return tomllib.loads(_FILE.read_text(encoding="utf-8"))
 
 
-def find(name: str) -> Entry | None:
+def find(name: str) -> CatalogueEntry | None:
     """The entry for a name on the hub, or for a name under which a server offers the model."""
     wanted = name.strip().lower()
     for entry in entries():

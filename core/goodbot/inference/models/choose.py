@@ -18,8 +18,8 @@ from goodbot.base.packages import install_line
 from goodbot.config.file import ConfigFile
 from goodbot.inference.models import catalogue, disk, served, servers, serving
 from goodbot.inference.models.directory import cache_folder, hub_cache, hub_name, read_config, resolve
-from goodbot.inference.models.estimate import FEWEST, MOST, SLOWEST, Estimate, estimate
-from goodbot.inference.models.machine import Place, place
+from goodbot.inference.models.estimate import FEWEST, MOST, SLOWEST, ModelEstimate, estimate
+from goodbot.inference.models.machine import Device, place
 from goodbot.inference.models.obtain import Obtained, complete, token
 
 _LIMITS = ("tokens_per_forward", "max_sequence_tokens")
@@ -27,7 +27,7 @@ _LIMITS = ("tokens_per_forward", "max_sequence_tokens")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Option:
+class ModelOption:
     """One model of the catalogue, with what it would cost here."""
 
     name: str
@@ -36,7 +36,7 @@ class Option:
     licence: str
     gated: bool
     backend: str
-    estimate: Estimate
+    estimate: ModelEstimate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class Proposal:
     """Bytes that are free where they go."""
     licence: str
     gated: bool
-    estimate: Estimate | None
+    estimate: ModelEstimate | None
     """None for an architecture that cannot be estimated."""
     unusable: str = ""
     """Why goodbot cannot load it, as a clause; empty if it can."""
@@ -69,7 +69,7 @@ class Proposal:
     """Whether another backend than the one that is taken by itself suits it better."""
     serving: Mapping[str, str] = field(default_factory=dict[str, str])
     """`[serving]` with which the server that was named goes on answering; empty where it cannot."""
-    options: tuple[Option, ...] = ()
+    options: tuple[ModelOption, ...] = ()
     """Of `propose`: all that fit, the largest first."""
 
 
@@ -109,7 +109,7 @@ def choose(wanted: str, home: Path, backend: str, *, memory: int | None = None) 
     Asks the hub for a model that is not on this disk, and servers on this machine; downloads no
     weights. Raises GoodbotError with what to do.
     """
-    meant = served.Weights(wanted)
+    meant = served.TrainableWeights(wanted)
     if not Path(wanted).expanduser().is_dir():
         meant = served.source(wanted)
     wanted = meant.source
@@ -155,7 +155,7 @@ def go_on_answering(file: ConfigFile, values: Mapping[str, str]) -> None:
         file.set(f"serving.{key}", value)
 
 
-def limits(cost: Estimate | None, settings: Mapping[str, object]) -> dict[str, int]:
+def limits(cost: ModelEstimate | None, settings: Mapping[str, object]) -> dict[str, int]:
     """Those of `settings` that must be lowered for a training to stay in this machine's memory.
 
     A model that does not fit gets the lowest ones: it may work where the estimate is too high.
@@ -170,14 +170,14 @@ def limits(cost: Estimate | None, settings: Mapping[str, object]) -> dict[str, i
     }
 
 
-def cost(path: Path, backend: str) -> Estimate | None:
+def cost(path: Path, backend: str) -> ModelEstimate | None:
     """What weights on this disk would take of this machine; its seconds mean nothing."""
     where = place(backend, measure=False)
     return _cost(read_config(path), where, disk.stored(path))[1]
 
 
-def _option(entry: catalogue.Entry, where: Place) -> Option:
-    return Option(
+def _option(entry: catalogue.CatalogueEntry, where: Device) -> ModelOption:
+    return ModelOption(
         name=entry.name,
         parameters=entry.parameters,
         bytes=entry.bytes,
@@ -188,7 +188,7 @@ def _option(entry: catalogue.Entry, where: Place) -> Option:
     )
 
 
-def _local(source: str, name: str, path: Path, where: Place) -> Proposal:
+def _local(source: str, name: str, path: Path, where: Device) -> Proposal:
     config = read_config(path)
     stored = disk.stored(path)
     parameters, cost = _cost(config, where, stored)
@@ -209,7 +209,7 @@ def _local(source: str, name: str, path: Path, where: Place) -> Proposal:
     )
 
 
-def _remote(repo: str, commit: str, home: Path, where: Place) -> Proposal:
+def _remote(repo: str, commit: str, home: Path, where: Device) -> Proposal:
     from goodbot.inference.models import hub, transfer
 
     secret = token(home)
@@ -239,7 +239,7 @@ def _remote(repo: str, commit: str, home: Path, where: Place) -> Proposal:
     )
 
 
-def _cost(config: object, where: Place, stored: int) -> tuple[int, Estimate | None]:
+def _cost(config: object, where: Device, stored: int) -> tuple[int, ModelEstimate | None]:
     try:
         shape = model_shape.read(config)  # pyright: ignore[reportArgumentType]
     except ConfigError:
@@ -253,7 +253,7 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _reason(best: Option, options: Sequence[Option], where: Place) -> str:
+def _reason(best: ModelOption, options: Sequence[ModelOption], where: Device) -> str:
     larger = [o for o in options if o.parameters > best.parameters and o.backend == best.backend]
     fitting = [o for o in larger if o.estimate.fits]
     slow = [o for o in fitting if o.estimate.answer > SLOWEST]
@@ -270,7 +270,7 @@ def _reason(best: Option, options: Sequence[Option], where: Place) -> str:
     return reason
 
 
-def _nothing(options: Sequence[Option], fitting: Sequence[Option]) -> str:
+def _nothing(options: Sequence[ModelOption], fitting: Sequence[ModelOption]) -> str:
     """Why no model of the catalogue is proposed, and what to do."""
     if not options:
         return "no training backend is installed: `goodbot doctor` says how to install one"

@@ -14,7 +14,7 @@ DIRECTORY = "models"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Weights:
+class LocalModel:
     """A model on this disk."""
 
     reference: str
@@ -26,7 +26,7 @@ class Weights:
     """Why it cannot be used as it is."""
 
 
-def weights(home: Path) -> list[Weights]:
+def weights(home: Path) -> list[LocalModel]:
     """All of them, by name; embedding models and the like are told by their config only later."""
     found = [*_cached(), *_own(home)]
     return sorted(found, key=lambda one: one.reference.lower())
@@ -37,7 +37,7 @@ def stored(path: Path) -> int:
     return sum(file.stat().st_size for file in path.glob("*.safetensors") if file.exists())
 
 
-def _cached() -> Iterator[Weights]:
+def _cached() -> Iterator[LocalModel]:
     for folder in hub_cache().glob("models--*--*"):
         repo = folder.name.removeprefix("models--").replace("--", "/", 1)
         snapshots = [path for path in (folder / "snapshots").glob("*") if path.is_dir()]
@@ -46,7 +46,7 @@ def _cached() -> Iterator[Weights]:
             plain = path.name == main or len(snapshots) == 1
             yield from _look(repo if plain else f"{repo}@{path.name}", path)
         if not snapshots and any((folder / "blobs").glob("*.incomplete")):
-            yield Weights(
+            yield LocalModel(
                 reference=repo,
                 path=folder,
                 bytes=0,
@@ -61,17 +61,17 @@ def _main(folder: Path) -> str:
         return ""
 
 
-def _own(home: Path) -> Iterator[Weights]:
+def _own(home: Path) -> Iterator[LocalModel]:
     for path in (home / DIRECTORY).glob("*/config.json"):
         yield from _look(str(path.parent), path.parent)
 
 
-def _look(reference: str, path: Path) -> Iterator[Weights]:
+def _look(reference: str, path: Path) -> Iterator[LocalModel]:
     if not any(path.glob("*.safetensors")):
         return  # a tokenizer, a dataset's twin, another format
     try:
         check(path)
     except ConfigError as error:
-        yield Weights(reference=reference, path=path, bytes=stored(path), wrong=str(error))
+        yield LocalModel(reference=reference, path=path, bytes=stored(path), wrong=str(error))
     else:
-        yield Weights(reference=reference, path=path, bytes=stored(path))
+        yield LocalModel(reference=reference, path=path, bytes=stored(path))

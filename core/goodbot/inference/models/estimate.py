@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from goodbot.api.model_shape import Architecture
-from goodbot.inference.models.machine import SHARE, Place
+from goodbot.inference.models.machine import SHARE, Device
 
 FEWEST = 1024
 """Tokens of a turn that training must have room for."""
@@ -40,7 +40,7 @@ _CACHED = 16_384
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Estimate:
+class ModelEstimate:
     """Of one model on one machine with one backend."""
 
     serving: int
@@ -64,7 +64,7 @@ class Estimate:
         return self.tokens > 0
 
 
-def estimate(model: Architecture, place: Place, stored: int) -> Estimate:
+def estimate(model: Architecture, place: Device, stored: int) -> ModelEstimate:
     """The cost of a model whose weight files have `stored` bytes."""
     limit = int(SHARE * place.memory)
     weights = _weights(model, place, stored)
@@ -75,7 +75,7 @@ def estimate(model: Architecture, place: Place, stored: int) -> Estimate:
     if tokens < FEWEST:
         tokens = 0
     most = tokens or FEWEST
-    return Estimate(
+    return ModelEstimate(
         serving=served,
         training=training(model, place, stored, tokens=most),
         usual=training(model, place, stored, tokens=min(most, _BATCH * (ASKED + ANSWER))),
@@ -86,7 +86,7 @@ def estimate(model: Architecture, place: Place, stored: int) -> Estimate:
     )
 
 
-def serving(model: Architecture, place: Place, stored: int) -> int:
+def serving(model: Architecture, place: Device, stored: int) -> int:
     """Bytes of the process that answers: the weights, and the KV cache of one long conversation.
 
     With torch on a CPU a head that is the embedding, too, is there twice: once as its products want it.
@@ -98,7 +98,13 @@ def serving(model: Architecture, place: Place, stored: int) -> int:
 
 
 def training(
-    model: Architecture, place: Place, stored: int, *, tokens: int, rank: int = _RANK, bits: int | None = None
+    model: Architecture,
+    place: Device,
+    stored: int,
+    *,
+    tokens: int,
+    rank: int = _RANK,
+    bits: int | None = None,
 ) -> int:
     """Bytes of the process that trains and puts so many tokens through at once; `bits` 4: of the base."""
     weights = _weights(model, place, stored)
@@ -108,11 +114,11 @@ def training(
     return fixed + activations(model, _kept(place)) * tokens + logits(model, tokens)
 
 
-def _weights(model: Architecture, place: Place, stored: int) -> int:
+def _weights(model: Architecture, place: Device, stored: int) -> int:
     return stored if place.device == "metal" else model.parameters * _width(place)
 
 
-def _width(place: Place) -> int:
+def _width(place: Device) -> int:
     return 4 if place.device == "cpu" else 2
 
 
@@ -150,22 +156,22 @@ def logits(model: Architecture, tokens: int) -> int:
     return 12 * model.vocabulary * min(tokens, max(1, CHUNK // model.vocabulary))
 
 
-def _kept(place: Place) -> int:
+def _kept(place: Device) -> int:
     """Bytes of a number that waits for the backward pass."""
     return 4 if place.device == "cpu" else 3
 
 
-def _answer(model: Architecture, place: Place, weights: int) -> float:
+def _answer(model: Architecture, place: Device, weights: int) -> float:
     reading = 2 * model.active * PROMPT / place.flops
     return reading + ANSWER * _token(model, place, weights)
 
 
-def _token(model: Architecture, place: Place, weights: int) -> float:
+def _token(model: Architecture, place: Device, weights: int) -> float:
     read = weights * min(1.0, model.active / model.parameters)  # of the experts, those that it meets
     return model.layers * place.step + read / place.bandwidth
 
 
-def _round(model: Architecture, place: Place, weights: int) -> float:
+def _round(model: Architecture, place: Device, weights: int) -> float:
     turn = ASKED + ANSWER
     scoring = 2 * _RATINGS * 2 * model.active * turn
     training = _STEPS * _BATCH * (4 * model.active_body * turn + 4 * model.head * ANSWER)

@@ -24,7 +24,7 @@ SHARE = 0.7
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
+class Device:
     """Where one backend computes. Speeds are what it reaches there, not what the chip promises."""
 
     backend: str
@@ -40,7 +40,7 @@ class Place:
     """Seconds that one layer costs for one token, beside reading its weights."""
 
 
-def place(backend: str, *, memory: int | None = None, measure: bool = True) -> Place:
+def place(backend: str, *, memory: int | None = None, measure: bool = True) -> Device:
     """Where `backend` (`mlx`, `torch` or another) would compute on this machine.
 
     `memory` in bytes replaces what is free; without `measure` the speeds mean nothing.
@@ -49,7 +49,7 @@ def place(backend: str, *, memory: int | None = None, measure: bool = True) -> P
     at what a small one of its kind does: an estimate that is too slow disappoints nobody.
     """
     if backend == "mlx" and sys.platform == "darwin":
-        return Place(
+        return Device(
             backend=backend,
             device="metal",
             memory=memory or physical_memory(),
@@ -58,7 +58,7 @@ def place(backend: str, *, memory: int | None = None, measure: bool = True) -> P
             step=2e-4,
         )
     if backend == "torch" and (gpu := cuda_memory()):
-        return Place(
+        return Device(
             backend=backend, device="cuda", memory=memory or gpu, flops=2e13, bandwidth=2e11, step=8e-4
         )
     flops, bandwidth = measured() if measure else (1e10, 1e10)
@@ -66,7 +66,7 @@ def place(backend: str, *, memory: int | None = None, measure: bool = True) -> P
     product, reading = (0.75, 0.4)
     if backend == "mlx":
         product, reading = (0.4 if measure and openblas() else 0.03, 0.2)
-    return Place(
+    return Device(
         backend=backend,
         device="cpu",
         memory=memory or available_memory(),

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from goodbot.base.errors import ConfigError, UsageError
 from goodbot.inference.models import catalogue, servers, serving
 from goodbot.inference.models.directory import hub_name
-from goodbot.inference.models.servers import FoundServer, ServedModel
+from goodbot.inference.models.servers import FoundServer, ListedModel
 
 
-class Weights(NamedTuple):
+class TrainableWeights(NamedTuple):
     """What can be trained."""
 
     source: str
@@ -26,7 +26,7 @@ class Weights(NamedTuple):
     """`[serving]` with which the server goes on answering; empty where it takes no adapters."""
 
 
-def source(wanted: str) -> Weights:
+def source(wanted: str) -> TrainableWeights:
     """The weights for what a person wrote. Raises GoodbotError where none are known."""
     kind, slash, name = wanted.partition("/")
     if wanted.startswith(("http://", "https://")):
@@ -35,14 +35,14 @@ def source(wanted: str) -> Weights:
         return _named(kind, name)
     entry = catalogue.find(wanted)
     if hub_name(wanted) is not None:
-        return Weights(wanted)
+        return TrainableWeights(wanted)
     running = _offering(servers.discover(), wanted)
     if running is not None:
         return weights(*running)
-    return Weights(entry.name if entry else wanted)
+    return TrainableWeights(entry.name if entry else wanted)
 
 
-def weights(server: FoundServer, model: ServedModel) -> Weights:
+def weights(server: FoundServer, model: ListedModel) -> TrainableWeights:
     """The weights of a served model, and what taking them means. Raises ConfigError where none are known."""
     found = _weights(model)
     if not found:
@@ -50,7 +50,7 @@ def weights(server: FoundServer, model: ServedModel) -> Weights:
         found = next((entry.name for entry in known if entry), "")
     if not found and model.parent:
         parent = next((m for m in server.models if m.name == model.parent), None)
-        found = _weights(parent or ServedModel(name=model.parent))
+        found = _weights(parent or ListedModel(name=model.parent))
     if not found:
         raise ConfigError(
             f"no weights are known that could be trained for {server.title}'s {model.name}: what it "
@@ -61,7 +61,7 @@ def weights(server: FoundServer, model: ServedModel) -> Weights:
     memory = f", beside the {model.bytes / 1e9:.1f} GB of its copy" if model.bytes else ""
     derived = f" What {model.name} adds to {model.parent} does not come along." if model.parent else ""
     proposed = serving.proposed(server, model.name)
-    return Weights(
+    return TrainableWeights(
         found,
         f"{server.title} serves a copy of {model.name}{note} that cannot be trained. These are the "
         f"same model's weights; goodbot trains them, and holds them in memory itself{memory}."
@@ -85,7 +85,7 @@ def _goes_on(server: FoundServer, proposed: Mapping[str, str]) -> str:
     return f"{server.title} takes no adapters while it runs."
 
 
-def _weights(model: ServedModel) -> str:
+def _weights(model: ListedModel) -> str:
     for name in (model.root, model.name):
         if Path(name).is_absolute() and Path(name).is_dir():
             return name
@@ -97,7 +97,7 @@ def _weights(model: ServedModel) -> str:
     return model.root if hub_name(model.root) else ""
 
 
-def _at(url: str) -> Weights:
+def _at(url: str) -> TrainableWeights:
     address = servers.checked(url)
     found = servers.discover([address])
     if not found:
@@ -109,7 +109,7 @@ def _at(url: str) -> Weights:
     raise UsageError(f"{server.title} offers {names}: say which one to use")
 
 
-def _named(kind: str, name: str) -> Weights:
+def _named(kind: str, name: str) -> TrainableWeights:
     title = servers.TITLES[kind]
     running = [server for server in servers.discover() if server.kind == kind]
     if found := _offering(running, name):
@@ -118,11 +118,13 @@ def _named(kind: str, name: str) -> Weights:
         names = ", ".join(model.name for server in running for model in server.models[:8])
         raise UsageError(f"{title} does not offer {name!r}; it offers {names or 'nothing'}")
     if entry := catalogue.find(name):
-        return Weights(entry.name, f"{title} does not run; {entry.name} are the weights of its {name}.")
+        return TrainableWeights(
+            entry.name, f"{title} does not run; {entry.name} are the weights of its {name}."
+        )
     raise ConfigError(f"{title} does not answer on its usual port: start it, and try again")
 
 
-def _offering(found: list[FoundServer], name: str) -> tuple[FoundServer, ServedModel] | None:
+def _offering(found: list[FoundServer], name: str) -> tuple[FoundServer, ListedModel] | None:
     for wanted in (name, f"{name}:latest"):
         for server in found:
             for model in server.models:

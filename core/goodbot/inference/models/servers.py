@@ -35,7 +35,7 @@ _LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ServedModel:
+class ListedModel:
     """A model as its server tells of it. All of it is untrusted text."""
 
     name: str
@@ -54,7 +54,7 @@ class FoundServer:
 
     kind: str
     url: str
-    models: tuple[ServedModel, ...]
+    models: tuple[ListedModel, ...]
     version: str = ""
     """Of Ollama."""
 
@@ -201,15 +201,15 @@ async def _ask(session: Any, url: str, **body: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
-def _server(kind: str, url: str, models: list[ServedModel]) -> FoundServer:
+def _server(kind: str, url: str, models: list[ListedModel]) -> FoundServer:
     return FoundServer(kind=kind, url=url, models=tuple(model for model in models if model.name))
 
 
-def _from_ollama(entry: Mapping[str, Any]) -> ServedModel:
+def _from_ollama(entry: Mapping[str, Any]) -> ListedModel:
     details = entry.get("details")
     told: Mapping[str, Any] = cast("Mapping[str, Any]", details) if isinstance(details, dict) else {}
     names = ("parameter_size", "quantization_level", "format")
-    return ServedModel(
+    return ListedModel(
         name=_text(entry.get("name")),
         parent=_text(told.get("parent_model")),
         note=" ".join(filter(None, (_text(told.get(name)) for name in names))),
@@ -217,18 +217,18 @@ def _from_ollama(entry: Mapping[str, Any]) -> ServedModel:
     )
 
 
-def _from_lmstudio(entry: Mapping[str, Any]) -> ServedModel:
+def _from_lmstudio(entry: Mapping[str, Any]) -> ListedModel:
     names = ("quantization", "compatibility_type", "state")
-    return ServedModel(
+    return ListedModel(
         name=_text(entry.get("id")), note=" ".join(filter(None, (_text(entry.get(name)) for name in names)))
     )
 
 
-def _from_openai(entry: Mapping[str, Any], root: str = "") -> ServedModel:
+def _from_openai(entry: Mapping[str, Any], root: str = "") -> ListedModel:
     meta = entry.get("meta")
     told: Mapping[str, Any] = cast("Mapping[str, Any]", meta) if isinstance(meta, dict) else {}
     name = _text(entry.get("id"))
-    return ServedModel(
+    return ListedModel(
         name=name,
         root=_text(entry.get("root")) or root,
         parent=_text(entry.get("parent")),

@@ -19,7 +19,7 @@ from goodbot.api.marks import Pattern
 from goodbot.api.server import Generated, GenerateRequest
 from goodbot.base.errors import ServerError
 from goodbot.base.sampling import Filters
-from goodbot.base.thoughts import Marks, Thought
+from goodbot.base.thoughts import Thought, ThoughtTags
 from goodbot.inference.servers.manners import Attempt, Manners
 from goodbot.inference.servers.sse import EventStream
 from goodbot.inference.servers.thinking import Reader
@@ -111,7 +111,7 @@ def far_side(
 
 
 async def stream(
-    upstream: Upstream, body: Mapping[str, Any], path: str = PATH, opened: Marks | None = None
+    upstream: Upstream, body: Mapping[str, Any], path: str = PATH, opened: ThoughtTags | None = None
 ) -> AsyncGenerator[Part]:
     """Ask for one answer: its pieces, then one `Completion`. Closing it early hangs up.
 
@@ -132,7 +132,7 @@ async def stream(
 
 
 async def _streamed(
-    upstream: Upstream, attempt: Attempt, path: str, opened: Marks | None
+    upstream: Upstream, attempt: Attempt, path: str, opened: ThoughtTags | None
 ) -> AsyncGenerator[Part]:
     answer = _Answer(upstream.place, Reader(opened))
     async with upstream.stream(path, attempt.sent) as (kind, pieces):

@@ -39,7 +39,7 @@ Told = Mapping[str, float]
 """Text of a first token → its log-prob at temperature 1."""
 
 
-class Verdict(StrEnum):
+class ServedAs(StrEnum):
     """What the server turned out to answer like."""
 
     ADAPTER = "adapter"
@@ -50,7 +50,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Prompt:
+class FingerprintProbe:
     """How answers to one conversation begin, with the adapter and without."""
 
     messages: Sequence[Message]
@@ -67,7 +67,7 @@ class Prompt:
 class Fingerprint:
     """What the trainer measured; the most telling prompt first."""
 
-    prompts: tuple[Prompt, ...]
+    prompts: tuple[FingerprintProbe, ...]
     top: int
     """So many tokens were measured of each."""
 
@@ -93,11 +93,11 @@ class Fingerprint:
         return cls(prompts=tuple(prompts), top=top)
 
 
-def _prompt(given: Any) -> Prompt:
+def _prompt(given: Any) -> FingerprintProbe:
     messages: list[Message] = [
         {"role": str(one["role"]), "content": str(one["content"])} for one in given["messages"]
     ]  # type: ignore[typeddict-item]
-    return Prompt(messages=messages, base=_told(given["base"]), adapter=_told(given["adapter"]))
+    return FingerprintProbe(messages=messages, base=_told(given["base"]), adapter=_told(given["adapter"]))
 
 
 def _told(given: Any) -> dict[str, float]:
@@ -125,28 +125,28 @@ def _gap(one: Told, other: Told, token: str) -> float:
     return max(0.0, math.exp(there[token] / 2) - math.exp(bound / 2))
 
 
-def compare(prompts: Sequence[Prompt], answers: Sequence[Told]) -> Verdict:
+def compare(prompts: Sequence[FingerprintProbe], answers: Sequence[Told]) -> ServedAs:
     """What these answers of a server, one a prompt, are like; an empty one tells nothing."""
     told = [(prompt, answer) for prompt, answer in zip(prompts, answers, strict=True) if answer]
     if not told:
-        return Verdict.UNTOLD
+        return ServedAs.UNTOLD
     apart = sum(prompt.apart for prompt, _ in told)
     if apart < _APART * len(told):
-        return Verdict.TOO_CLOSE
+        return ServedAs.TOO_CLOSE
     adapter = sum(distance(answer, prompt.adapter) for prompt, answer in told)
     base = sum(distance(answer, prompt.base) for prompt, answer in told)
     lean = (base - adapter) / apart  # 1 at the adapter, -1 at the base, little for whatever else
     if lean > _LEAN and adapter <= 2 * apart:
-        return Verdict.ADAPTER
+        return ServedAs.ADAPTER
     # Taking a good version away needs more evidence than leaving it there.
-    return Verdict.BASE if lean < -_LEAN and base <= apart else Verdict.NEITHER
+    return ServedAs.BASE if lean < -_LEAN and base <= apart else ServedAs.NEITHER
 
 
-async def prove(server: Server, version: int, fingerprint: Fingerprint, most: int) -> Verdict:
+async def prove(server: Server, version: int, fingerprint: Fingerprint, most: int) -> ServedAs:
     """Ask the server about the `most` telling prompts. Raises ServerError."""
     prompts = fingerprint.prompts[:most]
     if sum(prompt.apart for prompt in prompts) < _APART * len(prompts):
-        return Verdict.TOO_CLOSE
+        return ServedAs.TOO_CLOSE
     answers = [
         _told(await server.first_tokens(prompt.messages, version=version, top=fingerprint.top))
         for prompt in prompts

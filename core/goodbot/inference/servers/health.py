@@ -11,7 +11,7 @@ from pathlib import Path
 from goodbot.api.server import BASE, Generated, GenerateRequest, Server
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.inference.servers import fingerprint_check
-from goodbot.inference.servers.fingerprint_check import Fingerprint, Verdict
+from goodbot.inference.servers.fingerprint_check import Fingerprint, ServedAs
 
 logger = logging.getLogger(__name__)
 
@@ -25,11 +25,11 @@ _SECONDS = 20.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Proof:
+class VersionHealth:
     """What was found of one version. `why` is a sentence, empty where there is nothing to say."""
 
     version: int
-    verdict: Verdict
+    verdict: ServedAs
     why: str
 
 
@@ -41,7 +41,7 @@ class Righted:
     what: str
 
 
-NOTHING = Proof(version=BASE, verdict=Verdict.UNTOLD, why="")
+NOTHING = VersionHealth(version=BASE, verdict=ServedAs.UNTOLD, why="")
 """Of the base model there is nothing to prove."""
 
 
@@ -68,39 +68,39 @@ class Witness:
         self.found = NOTHING
         self.righted: Righted | None = None
 
-    async def examine(self, version: int, directory: Path, *, thorough: bool) -> Proof:
+    async def examine(self, version: int, directory: Path, *, thorough: bool) -> VersionHealth:
         """Prove one loaded version; raises nothing: what cannot be asked is untold."""
         try:
             fingerprint = await asyncio.to_thread(Fingerprint.of, directory)
         except AdapterError as error:
-            return _proof(version, Verdict.UNTOLD, str(error))
+            return _proof(version, ServedAs.UNTOLD, str(error))
         if fingerprint is None:
-            return _proof(version, Verdict.UNTOLD, "its trainer took no fingerprint")
+            return _proof(version, ServedAs.UNTOLD, "its trainer took no fingerprint")
         try:
             async with asyncio.timeout(_SECONDS):
                 most = _ALL if thorough else 1
                 verdict = await fingerprint_check.prove(self._server, version, fingerprint, most)
         except AdapterError as error:  # it does not know it any more
             why = f"v{version} is not really served: {error}"
-            return Proof(version=version, verdict=Verdict.BASE, why=why)
+            return VersionHealth(version=version, verdict=ServedAs.BASE, why=why)
         except TimeoutError:
-            return _proof(version, Verdict.UNTOLD, "the model server was too busy to tell")
+            return _proof(version, ServedAs.UNTOLD, "the model server was too busy to tell")
         except ServerError as error:
-            return _proof(version, Verdict.UNTOLD, f"the model server did not tell: {error}")
+            return _proof(version, ServedAs.UNTOLD, f"the model server did not tell: {error}")
         return _proof(version, verdict, "the model server tells no log-probs")
 
-    def doubts(self, found: Proof) -> bool:
+    def doubts(self, found: VersionHealth) -> bool:
         """Whether a version had better be loaded anew: it answers like the base, or like itself no more.
 
         The second is how a cache of another version looks. What never was like itself is not made so
         by loading it again: it has another template, or coarser weights.
         """
-        was_itself = self.found.version == found.version and self.found.verdict is Verdict.ADAPTER
-        return found.verdict is Verdict.BASE or (found.verdict is Verdict.NEITHER and was_itself)
+        was_itself = self.found.version == found.version and self.found.verdict is ServedAs.ADAPTER
+        return found.verdict is ServedAs.BASE or (found.verdict is ServedAs.NEITHER and was_itself)
 
-    def keep(self, found: Proof) -> None:
+    def keep(self, found: VersionHealth) -> None:
         """Remember it; a server that says nothing this time has not taken back what it said."""
-        silent = found.verdict is Verdict.UNTOLD and self.found.verdict is not Verdict.UNTOLD
+        silent = found.verdict is ServedAs.UNTOLD and self.found.verdict is not ServedAs.UNTOLD
         if silent and found.version == self.found.version:
             return
         if found.why and found != self.found:
@@ -112,14 +112,14 @@ class Witness:
         self.found = NOTHING
 
 
-def _proof(version: int, verdict: Verdict, untold: str) -> Proof:
+def _proof(version: int, verdict: ServedAs, untold: str) -> VersionHealth:
     unproven = f"whether v{version} is really served cannot be proven: "
     why = {
-        Verdict.ADAPTER: "",
-        Verdict.BASE: f"v{version} is not really served: the model server answers like the base model",
-        Verdict.NEITHER: unproven + "the model server answers neither like it nor like the base model "
+        ServedAs.ADAPTER: "",
+        ServedAs.BASE: f"v{version} is not really served: the model server answers like the base model",
+        ServedAs.NEITHER: unproven + "the model server answers neither like it nor like the base model "
         "(another chat template, other weights, or much coarser ones)",
-        Verdict.UNTOLD: unproven + untold,
-        Verdict.TOO_CLOSE: unproven + "it answers too much like the base model where it was measured",
+        ServedAs.UNTOLD: unproven + untold,
+        ServedAs.TOO_CLOSE: unproven + "it answers too much like the base model where it was measured",
     }[verdict]
-    return Proof(version=version, verdict=verdict, why=why)
+    return VersionHealth(version=version, verdict=verdict, why=why)

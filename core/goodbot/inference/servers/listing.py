@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from posixpath import dirname
 
 from goodbot.base.errors import ServerError
-from goodbot.inference.models.servers import ServedModel
+from goodbot.inference.models.servers import ListedModel
 from goodbot.inference.servers import chat
 from goodbot.inference.servers.upstream import Upstream
 
@@ -16,14 +16,14 @@ _SECONDS = 30.0
 _MOST = 1000
 
 
-async def models(upstream: Upstream) -> list[ServedModel]:
+async def models(upstream: Upstream) -> list[ListedModel]:
     """All that `/v1/models` lists. Raises ServerError."""
     reply = await upstream.ask("/v1/models", seconds=_SECONDS)
     if not reply.ok:
         raise upstream.refused(reply)
     entries = map(chat.as_object, chat.as_list(reply.body.get("data"))[:_MOST])
     return [
-        ServedModel(
+        ListedModel(
             name=_text(entry.get("id")), root=_text(entry.get("root")), parent=_text(entry.get("parent"))
         )
         for entry in entries
@@ -31,7 +31,7 @@ async def models(upstream: Upstream) -> list[ServedModel]:
     ]
 
 
-def base(listed: Sequence[ServedModel], wanted: str, place: str) -> str:
+def base(listed: Sequence[ListedModel], wanted: str, place: str) -> str:
     """The base's name: `wanted` (`[serving] model`), or the only one. Raises ServerError."""
     names = [m.name for m in listed if not m.parent and not m.name.startswith(PREFIX)]
     choice = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
@@ -46,7 +46,7 @@ def base(listed: Sequence[ServedModel], wanted: str, place: str) -> str:
     return names[0]
 
 
-def left_behind(listed: Sequence[ServedModel], path: str) -> list[str]:
+def left_behind(listed: Sequence[ListedModel], path: str) -> list[str]:
     """Our names among them that were loaded out of the directory in which `path` lies."""
     home = dirname(path)
     return [m.name for m in listed if m.name.startswith(PREFIX) and dirname(m.root) == home]

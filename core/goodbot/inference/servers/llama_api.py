@@ -21,7 +21,7 @@ from goodbot.api.events import Message
 from goodbot.api.server import GenerateRequest
 from goodbot.base.errors import ServerError
 from goodbot.base.sampling import Filters
-from goodbot.base.thoughts import Marks, Thought, opened_by, options
+from goodbot.base.thoughts import Thought, ThoughtTags, opened_by, options
 from goodbot.inference.servers.chat import Completion, as_list, as_object, ids, number
 from goodbot.inference.servers.manners import Attempt, Manners
 from goodbot.inference.servers.sse import EventStream
@@ -33,21 +33,21 @@ logger = logging.getLogger(__name__)
 _FINISH = {"eos": "stop", "word": "stop", "limit": "length"}
 
 
-__all__ = ["Completion", "Prompt", "first", "prompt", "write"]
+__all__ = ["Completion", "PromptTokens", "first", "prompt", "write"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Prompt:
+class PromptTokens:
     """A conversation as the model sees it."""
 
     tokens: tuple[int, ...]
-    opened: Marks | None
+    opened: ThoughtTags | None
     """The thought that it ends within."""
     form: str
     """As in `goodbot.api.server.Generated`."""
 
 
-async def prompt(upstream: Upstream, messages: Sequence[Message], *, thinking: bool = False) -> Prompt:
+async def prompt(upstream: Upstream, messages: Sequence[Message], *, thinking: bool = False) -> PromptTokens:
     """A conversation by the template in the GGUF file. Raises ServerError."""
     plain, tools = without_tools(messages)
     body = {
@@ -60,11 +60,11 @@ async def prompt(upstream: Upstream, messages: Sequence[Message], *, thinking: b
     found = ids((await _asked(upstream, "/tokenize", content)).get("tokens"))
     if not found:
         raise ServerError(f"{upstream.place} made no prompt of the conversation")
-    return Prompt(tokens=found, opened=opened_by(str(templated.get("prompt"))), form=form)
+    return PromptTokens(tokens=found, opened=opened_by(str(templated.get("prompt"))), form=form)
 
 
 async def write(
-    upstream: Upstream, given: Prompt, request: GenerateRequest
+    upstream: Upstream, given: PromptTokens, request: GenerateRequest
 ) -> AsyncGenerator[str | Thought | Completion]:
     """One answer: its pieces, then the whole. Raises ServerError."""
     answer = _Answer(upstream.place, given, request.temperature)
@@ -175,7 +175,7 @@ async def _asked(upstream: Upstream, path: str, body: Mapping[str, Any]) -> dict
 class _Answer:
     """Adds up the events of one answer."""
 
-    def __init__(self, place: str, given: Prompt, temperature: float) -> None:
+    def __init__(self, place: str, given: PromptTokens, temperature: float) -> None:
         self._place = place
         self._given, self._form = given.tokens, given.form
         self._reader = Reader(given.opened)

@@ -18,7 +18,7 @@ from goodbot.base.thoughts import Thought, options
 from goodbot.inference.servers import chat, listing, temperature
 from goodbot.inference.servers.chat import Completion
 from goodbot.inference.servers.remote import RemoteServer
-from goodbot.inference.servers.upstream import Reply, StatusError
+from goodbot.inference.servers.upstream import StatusError, UpstreamResponse
 
 logger = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ class LoraServer(RemoteServer):
         except ServerError:
             return False, False
 
-    def _refusal(self, reply: Reply, directory: Path, path: str) -> GoodbotError:
+    def _refusal(self, reply: UpstreamResponse, directory: Path, path: str) -> GoodbotError:
         """Its answer to a load, as a sentence that says what to do."""
         place, words = self.upstream.place, reply.words.lower()
         if reply.status in (401, 403) or reply.status in _BUSY:

@@ -20,7 +20,7 @@ from goodbot.base.thoughts import options
 from goodbot.inference.servers import chat
 from goodbot.inference.servers.remote import RemoteServer
 from goodbot.inference.servers.token_text import decoder
-from goodbot.inference.servers.upstream import Reply, StatusError
+from goodbot.inference.servers.upstream import StatusError, UpstreamResponse
 
 _OLDEST = (0, 32, 2)
 """Before it, an adapter could be left out without a word (ml-explore/mlx-lm#1745)."""
@@ -146,7 +146,7 @@ class MlxServer(RemoteServer):
         path = self._paths.get(name)
         return {"model": self._base, **({"adapters": path} if path else {})}
 
-    async def _one_token(self, name: str) -> Reply:
+    async def _one_token(self, name: str) -> UpstreamResponse:
         """The shortest answer there is: it loads the model, if need be."""
         return await self.upstream.ask(
             chat.PATH, {**self._model(name), "messages": [{"role": "user", "content": "."}], "max_tokens": 1}
@@ -157,7 +157,7 @@ class MlxServer(RemoteServer):
         mapped = self.parts.path_on_server.rstrip("/")
         return f"{mapped}/{path.relative_to(root)}" if mapped else str(path)
 
-    def _unusable(self, reply: Reply, path: str) -> Exception:
+    def _unusable(self, reply: UpstreamResponse, path: str) -> Exception:
         if _NO_SUCH_PATH in reply.words:
             return ServerError(
                 f"{self.upstream.place} does not see {path}: set [adapters] path_on_server to where "

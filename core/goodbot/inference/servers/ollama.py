@@ -20,12 +20,12 @@ from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.base.sampling import Filters
 from goodbot.base.thoughts import Thought
 from goodbot.inference.models import servers
-from goodbot.inference.models.servers import ServedModel
+from goodbot.inference.models.servers import ListedModel
 from goodbot.inference.models.serving import OLLAMA_TAKES_WHOLE_MODELS_SINCE, numbered, too_old
 from goodbot.inference.servers import listing
 from goodbot.inference.servers.chat import Completion
 from goodbot.inference.servers.ollama_api import OllamaApi, body, digest_of
-from goodbot.inference.servers.ollama_tags import Made, OllamaSettings, Tags, repository
+from goodbot.inference.servers.ollama_tags import OllamaSettings, TaggedVersion, Tags, repository
 from goodbot.inference.servers.remote import RemoteServer
 from goodbot.inference.servers.upstream import StatusError
 
@@ -61,7 +61,7 @@ class OllamaServer(RemoteServer):
         if f"{wanted}:latest" in offered:
             return f"{wanted}:latest"
         bases = self._tags.bases_among(offered, self._settings.name)
-        listed = [ServedModel(name=name) for name in bases]
+        listed = [ListedModel(name=name) for name in bases]
         return listing.base(listed, wanted, self.upstream.place)
 
     async def pulse(self) -> None:
@@ -101,7 +101,7 @@ class OllamaServer(RemoteServer):
 
     async def reload(self, version: int, directory: Path) -> None:
         if (old := self.names.get(version, "")) in self._tags.made:
-            self._tags.made[old] = Made(version=version, blob="")
+            self._tags.made[old] = TaggedVersion(version=version, blob="")
         await super().reload(version, directory)
         await self._point(version)
 
@@ -153,7 +153,7 @@ class OllamaServer(RemoteServer):
         name = self._tags.name_for(
             self._settings.name or repository(self.names[BASE]), version, blob, taken=await self._api.tags()
         )
-        self._tags.made[name] = Made(version=version, blob=blob)
+        self._tags.made[name] = TaggedVersion(version=version, blob=blob)
         await asyncio.to_thread(self._tags.save)
         parts: dict[str, Any] = {"files": {"model.gguf": blob}}
         if form is AdapterFormat.GGUF:

@@ -18,7 +18,7 @@ from goodbot.base.errors import ServerError
 from goodbot.base.thoughts import Thought
 from goodbot.inference.servers.chat import Completion, as_list, as_object, tops
 from goodbot.inference.servers.thinking import Reader
-from goodbot.inference.servers.upstream import Reply, StatusError, Unreachable, Upstream, said
+from goodbot.inference.servers.upstream import StatusError, Unreachable, Upstream, UpstreamResponse, said
 
 _QUICK_SECONDS = 30.0
 _UPLOAD_SECONDS = 3600.0
@@ -28,7 +28,7 @@ _LONGEST_LINE = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Shown:
+class ModelInfo:
     """What Ollama tells of one model."""
 
     form: str
@@ -61,10 +61,10 @@ class OllamaApi:
         """The models in its memory: digest by the name that they were loaded under."""
         return await self._named("/api/ps")
 
-    async def show(self, name: str) -> Shown:
+    async def show(self, name: str) -> ModelInfo:
         told = await self._told("/api/show", {"model": name})
         modelfile, details = told.get("modelfile"), as_object(told.get("details"))
-        return Shown(
+        return ModelInfo(
             form=str(details.get("format", "")),
             remote=bool(told.get("remote_host")),
             modelfile=modelfile if isinstance(modelfile, str) else "",
@@ -90,7 +90,7 @@ class OllamaApi:
         async for last in self._lines("/api/create", {"model": name, **parts}):
             if last.get("error"):
                 words = f"{self._upstream.place} did not make {name}: {said(last)}"
-                raise StatusError(words, Reply(status=400, body=last))
+                raise StatusError(words, UpstreamResponse(status=400, body=last))
         if last.get("status") != "success":
             raise ServerError(f"{self._upstream.place} broke off while it made {name}")
 
@@ -201,7 +201,7 @@ class OllamaApi:
         *,
         method: str = "",
         seconds: float = _QUICK_SECONDS,
-    ) -> Reply:
+    ) -> UpstreamResponse:
         return await self._upstream.ask(path, body, method=method, seconds=seconds)
 
 

@@ -47,7 +47,7 @@ def repository(base: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Made:
+class TaggedVersion:
     """A tag of ours: the version, and the digest of the file that it was made of."""
 
     version: int
@@ -60,7 +60,7 @@ class Tags:
     """Which tags are ours, and which bases were used, in a file. An unreadable one counts as empty."""
 
     path: Path
-    made: dict[str, Made] = field(default_factory=dict[str, Made])
+    made: dict[str, TaggedVersion] = field(default_factory=dict[str, TaggedVersion])
     """By the whole name, `qwen3-4b-goodbot:v7`."""
     bases: dict[str, str] = field(default_factory=dict[str, str])
     """The digest of each base when an adapter was put on it first, by its name."""
@@ -71,7 +71,7 @@ class Tags:
     def read(cls, path: Path) -> Tags:
         try:
             told: Any = json.loads(path.read_text("utf-8"))
-            made = {str(name): Made(**entry) for name, entry in told["made"].items()}
+            made = {str(name): TaggedVersion(**entry) for name, entry in told["made"].items()}
             bases = dict(cast("dict[str, str]", told["bases"]))
             aliases = {str(name) for name in told.get("aliases", ())}
             return cls(path=path, made=made, bases=bases, aliases=aliases)
@@ -99,7 +99,7 @@ class Tags:
     def name_for(self, repository: str, version: int, blob: str, *, taken: Collection[str]) -> str:
         """The tag for a file: its own from before, else one that nobody has."""
         for name, entry in self.made.items():
-            if name.startswith(f"{repository}:") and entry == Made(version=version, blob=blob):
+            if name.startswith(f"{repository}:") and entry == TaggedVersion(version=version, blob=blob):
                 return name
         serial, name = 1, f"{repository}:v{version}"
         while name in taken or name in self.made:

@@ -34,7 +34,7 @@ from goodbot.api.marks import Pattern
 from goodbot.api.server import BASE, GenerateRequest, Piece, Server, ServerParts
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.sampling import Filters
-from goodbot.inference.models.servers import ServedModel
+from goodbot.inference.models.servers import ListedModel
 from goodbot.inference.servers import chat, listing
 from goodbot.inference.servers.background import Chores
 from goodbot.inference.servers.chat import Completion, Part
@@ -274,7 +274,7 @@ class RemoteServer(Server):
         mapped = self.parts.path_on_server.rstrip("/")
         return f"{mapped}/{directory.name}" if mapped else str(directory)
 
-    async def models(self) -> list[ServedModel]:
+    async def models(self) -> list[ListedModel]:
         """What `/v1/models` lists. Raises ServerError."""
         return await listing.models(self.upstream)
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from goodbot.api.server import BASE, GenerateRequest, ServerParts
 from goodbot.inference.servers.lora_endpoints import LoraServer
-from goodbot.inference.servers.upstream import Reply, StatusError
+from goodbot.inference.servers.upstream import StatusError, UpstreamResponse
 
 
 class SglangServer(LoraServer):
@@ -31,7 +31,7 @@ class SglangServer(LoraServer):
             return "takes no adapters"
         return ""
 
-    async def _info(self) -> Reply:
+    async def _info(self) -> UpstreamResponse:
         """`/server_info`, which was called `/get_server_info` before 0.5."""
         reply = await self.upstream.ask("/server_info", seconds=30.0)
         if reply.status in (404, 405):

@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from goodbot.api.marks import chat_template
-from goodbot.base.thoughts import KNOWN, Marks, Splitter, Thought, opened_by_template, orphan, split, tidy
+from goodbot.base.thoughts import (
+    KNOWN,
+    Splitter,
+    Thought,
+    ThoughtTags,
+    opened_by_template,
+    orphan,
+    split,
+    tidy,
+)
 
 if TYPE_CHECKING:
     from goodbot.inference.servers.chat import Completion
@@ -20,7 +29,7 @@ if TYPE_CHECKING:
 FIELDS = ("reasoning_content", "reasoning", "thinking")
 
 
-def opened(model: Path, *, thinking: bool) -> Marks | None:
+def opened(model: Path, *, thinking: bool) -> ThoughtTags | None:
     """The thought that the template of our base begins, for a server that has no parser for it."""
     return opened_by_template(chat_template(model), thinking=thinking)
 
@@ -40,7 +49,7 @@ def told(model: Path, *, thinking: bool) -> str:
 class Reader:
     """Takes the messages of one answer, and tells thought from text."""
 
-    def __init__(self, opened: Marks | None = None) -> None:
+    def __init__(self, opened: ThoughtTags | None = None) -> None:
         self._splitter = Splitter(opened=opened)
         self._apart: list[str] = []
         self._text: list[str] = []

@@ -32,7 +32,7 @@ _LONGEST_WORDS = 300
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reply:
+class UpstreamResponse:
     """A whole answer: its status, and its JSON (`{}` for an empty or unreadable one, or another text)."""
 
     status: int
@@ -109,7 +109,7 @@ class Upstream:
         *,
         method: str = "",
         seconds: float = SILENT_SECONDS,
-    ) -> Reply:
+    ) -> UpstreamResponse:
         """One question, with `GET` or, with a body (JSON, or an open file as it is), `POST`.
 
         Raises ServerError if no whole answer comes.
@@ -131,10 +131,10 @@ class Upstream:
                 raise self.refused(await self._reply(response))
             yield response.content_type, self._pieces(response, _LARGEST_STREAM)
 
-    async def _reply(self, response: aiohttp.ClientResponse) -> Reply:
+    async def _reply(self, response: aiohttp.ClientResponse) -> UpstreamResponse:
         pieces = [piece async for piece in self._pieces(response, _LARGEST_ANSWER)]
         text = b"".join(pieces).decode("utf-8", "replace")
-        return Reply(status=response.status, body=_object(text), text=text)
+        return UpstreamResponse(status=response.status, body=_object(text), text=text)
 
     async def _pieces(self, response: aiohttp.ClientResponse, largest: int) -> AsyncGenerator[bytes]:
         size = 0
@@ -147,7 +147,7 @@ class Upstream:
         except RuntimeError as error:  # aiohttp's word for a session that was closed meanwhile
             raise Unreachable(f"{self.place} was left in the middle of an answer") from error
 
-    def refused(self, reply: Reply) -> StatusError:
+    def refused(self, reply: UpstreamResponse) -> StatusError:
         """An error status, as a sentence that says what to do."""
         if reply.status in (401, 403):
             return StatusError(
@@ -196,7 +196,7 @@ class Upstream:
 class StatusError(ServerError):
     """The server answered, with an error. `reply` is what it said."""
 
-    def __init__(self, message: str, reply: Reply) -> None:
+    def __init__(self, message: str, reply: UpstreamResponse) -> None:
         self.reply = reply
         super().__init__(message)
         self.refused = reply.status in REFUSALS

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from goodbot.learning.adapters.manifest import Manifest, publish, verify
+from goodbot.learning.adapters.manifest import AdapterManifest, publish, verify
 
 if TYPE_CHECKING:
     from goodbot.learning.adapters.registry import AdapterRegistry
 
-__all__ = ["AdapterRegistry", "Manifest", "publish", "verify"]
+__all__ = ["AdapterManifest", "AdapterRegistry", "publish", "verify"]
 
 
 def __getattr__(name: str) -> Any:

@@ -16,12 +16,12 @@ from pathlib import Path
 from goodbot.base.errors import AdapterError
 from goodbot.base.safe_tar import ArchiveError, add, copy, next_member
 from goodbot.learning.adapters.files import MAX_TEXT, MAX_WEIGHTS, plain
-from goodbot.learning.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, Manifest, contents, parse
+from goodbot.learning.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, AdapterManifest, contents, parse
 
 _LIMITS = {MANIFEST: MAX_TEXT, CONFIG: MAX_TEXT, WEIGHTS: MAX_WEIGHTS}
 
 
-def write(path: Path, directory: Path, manifest: Manifest, *, now: float) -> None:
+def write(path: Path, directory: Path, manifest: AdapterManifest, *, now: float) -> None:
     """Make the archive at `path`, which must not exist. Raises AdapterError, OSError."""
     config, weights = contents(directory)
     bare = replace(manifest, parent=0, run=None, ratings={}, metrics={}, fingerprint="", source="goodbot")
@@ -35,14 +35,14 @@ def write(path: Path, directory: Path, manifest: Manifest, *, now: float) -> Non
             add(tar, name, len(content), now, io.BytesIO(content))
 
 
-def unpack(path: Path, into: Path) -> Manifest:
+def unpack(path: Path, into: Path) -> AdapterManifest:
     """Its two files to an empty directory; returns its manifest. Raises AdapterError, OSError.
 
     Nothing is written but members of these names, each once, each within its limit, and they must be
     what the manifest says.
     """
     found: dict[str, str] = {}
-    manifest: Manifest | None = None
+    manifest: AdapterManifest | None = None
     try:
         with plain(path, limit=MAX_WEIGHTS + 4 * MAX_TEXT) as file:
             while (member := next_member(file)) is not None:

@@ -25,7 +25,7 @@ _ANSWER = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Group:
+class MatrixGroup:
     """A kind of matrix in some layers. Frobenius norms of ΔW, before, after and of their difference."""
 
     name: str
@@ -38,7 +38,7 @@ class Group:
 class Distance:
     """From one adapter to another, or from the base model (`before` 0)."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[MatrixGroup, ...]
     change: float
     before: float
     size: float
@@ -82,7 +82,7 @@ def _distance(out: bytes, after: Path) -> Distance:
         if found["event"] == "failed":
             raise AdapterError(str(found["reason"])[:500])
         groups = tuple(
-            Group(
+            MatrixGroup(
                 name=str(one["name"]),
                 change=float(one["change"]),
                 before=float(one["before"]),

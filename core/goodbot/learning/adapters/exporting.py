@@ -19,7 +19,7 @@ from goodbot.learning.adapters import archive
 from goodbot.learning.adapters.examining import examine
 from goodbot.learning.adapters.files import sha256
 from goodbot.learning.adapters.formats import Formats, beside
-from goodbot.learning.adapters.manifest import CONFIG, WEIGHTS, Manifest, contents
+from goodbot.learning.adapters.manifest import CONFIG, WEIGHTS, AdapterManifest, contents
 from goodbot.store.backup import require_space, sync
 
 KINDS = {
@@ -35,7 +35,7 @@ KINDS = {
 async def export(
     kind: str,
     version: Path | None,
-    manifest: Manifest | None,
+    manifest: AdapterManifest | None,
     out: Path,
     *,
     model: Path,
@@ -85,7 +85,7 @@ async def _peft(partial: Path, version: Path) -> Mapping[str, Any]:
     return {"change": found.change, "size": found.size}
 
 
-def _unpacked(partial: Path, manifest: Manifest) -> Mapping[str, Any]:
+def _unpacked(partial: Path, manifest: AdapterManifest) -> Mapping[str, Any]:
     """Unpacked once more, which compares every hash."""
     back = partial.with_name(f"{partial.name}.back")
     back.mkdir(mode=0o700)

@@ -28,7 +28,7 @@ from goodbot.learning.adapters.base import Base
 from goodbot.learning.adapters.examining import examine
 from goodbot.learning.adapters.files import MAX_TEXT, MAX_WEIGHTS, plain, read
 from goodbot.learning.adapters.formats import Formats
-from goodbot.learning.adapters.manifest import CONFIG, WEIGHTS, Manifest, publish
+from goodbot.learning.adapters.manifest import CONFIG, WEIGHTS, AdapterManifest, publish
 from goodbot.learning.adapters.weights import check_weights, pairs, require_fit
 from goodbot.store.adapters import AdapterRow
 from goodbot.store.backup import require_space
@@ -44,7 +44,7 @@ _NEUTRAL = {"mean": 0.0, "weight": 0.0}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Prepared:
+class StagedAdapter:
     """A checked adapter that waits in `home/imports/NAME` to be recorded."""
 
     name: str
@@ -55,7 +55,7 @@ class Prepared:
 @contextlib.asynccontextmanager
 async def prepared(
     source: Path, home: Path, model: ResolvedModel, progress: Callable[[int, int], None]
-) -> AsyncGenerator[Prepared]:
+) -> AsyncGenerator[StagedAdapter]:
     """Check a directory (PEFT or MLX layout) or an exported archive; removed again at the end.
 
     Raises AdapterError with what is wrong with it, StoreFullError, OSError.
@@ -74,12 +74,12 @@ async def prepared(
         _require_place(adapter, model)
         await examine(None, adapter, child_environment())
         (folder / _ABOUT).write_text(_plain(label), encoding="utf-8")
-        yield Prepared(name=folder.name, notes=tuple(notes))
+        yield StagedAdapter(name=folder.name, notes=tuple(notes))
     finally:
         own.remove()
 
 
-def ready(home: Path, name: str, model: ResolvedModel, base: Base) -> tuple[Path, Manifest]:
+def ready(home: Path, name: str, model: ResolvedModel, base: Base) -> tuple[Path, AdapterManifest]:
     """A prepared adapter by its name, checked again: its directory, and its manifest but for the number.
 
     Raises AdapterError.
@@ -90,11 +90,11 @@ def ready(home: Path, name: str, model: ResolvedModel, base: Base) -> tuple[Path
     adapter = folder / "adapter"
     label = _plain(read(folder / _ABOUT).decode("utf-8", "replace"))
     _require_place(adapter, model)
-    empty = Manifest(version=0, parent=0, run=None, model=model.name, files={}, source=label)
+    empty = AdapterManifest(version=0, parent=0, run=None, model=model.name, files={}, source=label)
     return adapter, empty.on(base)
 
 
-def record(adapter: Path, root: Path, given: Manifest, now: float) -> AdapterRow:
+def record(adapter: Path, root: Path, given: AdapterManifest, now: float) -> AdapterRow:
     """Publish a prepared adapter; returns the row to store. Raises AdapterError, OSError."""
     directory, known = publish(adapter, root, given)
     return AdapterRow(

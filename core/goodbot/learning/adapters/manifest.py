@@ -36,7 +36,7 @@ _HASH = 16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Manifest:
+class AdapterManifest:
     """What an adapter is: its files' hashes, its base, its parent, and what trained it. No texts."""
 
     version: int
@@ -59,7 +59,7 @@ class Manifest:
     """Of one that was imported: what from."""
     format: int = FORMAT
 
-    def on(self, base: Base) -> Manifest:
+    def on(self, base: Base) -> AdapterManifest:
         """The same, of an adapter of this base."""
         return replace(
             self,
@@ -70,7 +70,7 @@ class Manifest:
         )
 
 
-def publish(staging: Path, root: Path, manifest: Manifest) -> tuple[Path, Manifest]:
+def publish(staging: Path, root: Path, manifest: AdapterManifest) -> tuple[Path, AdapterManifest]:
     """Move a finished adapter into `root`; returns its directory and its manifest with hashes.
 
     The name is generated (`v000007-1a2b3c4d5e6f7a8b`); nothing foreign reaches the path.
@@ -116,7 +116,7 @@ def verify(root: Path, directory: str, expected_sha256: str, base: Base | None =
     return root / directory
 
 
-def inspect(root: Path, directory: str) -> Manifest:
+def inspect(root: Path, directory: str) -> AdapterManifest:
     """The manifest of a directory, all of whose files are what it says. Raises AdapterError."""
     if not _NAME.fullmatch(directory):
         raise AdapterError(f"{directory[:80]!r} is no name of an adapter directory")
@@ -161,7 +161,7 @@ def contents(path: Path) -> tuple[bytes, bytes]:
     return config, weights
 
 
-def parse(text: bytes, directory: str) -> Manifest:
+def parse(text: bytes, directory: str) -> AdapterManifest:
     """A manifest's text, of this format or an earlier one. Raises AdapterError."""
     found = _object(text, f"{directory}/{MANIFEST}")
     try:
@@ -173,7 +173,7 @@ def parse(text: bytes, directory: str) -> Manifest:
         if set(files) != {CONFIG, WEIGHTS}:
             raise AdapterError(f"{directory} has a manifest that names other files")
         run = found["run"]
-        return Manifest(
+        return AdapterManifest(
             version=int(found["version"]),
             parent=int(found["parent"]),
             run=None if run is None else int(run),
@@ -192,7 +192,7 @@ def parse(text: bytes, directory: str) -> Manifest:
         raise AdapterError(f"the manifest of {directory} cannot be read ({error})") from error
 
 
-def changed(manifest: Manifest, base: Base) -> str:
+def changed(manifest: AdapterManifest, base: Base) -> str:
     """What of the base is not as it was when this was trained, with what to do; empty: nothing."""
     name = f"v{manifest.version}"
     if not manifest.revision:
@@ -220,7 +220,7 @@ def changed(manifest: Manifest, base: Base) -> str:
     return ""
 
 
-def _named(manifest: Manifest) -> list[tuple[str, str]]:
+def _named(manifest: AdapterManifest) -> list[tuple[str, str]]:
     more = [(FINGERPRINT, manifest.fingerprint)] if manifest.fingerprint else []
     return [*manifest.files.items(), *more]
 

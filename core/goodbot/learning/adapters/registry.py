@@ -16,7 +16,7 @@ from goodbot.api.plugins import PluginHost
 from goodbot.api.server import BASE, Server
 from goodbot.base.clock import Clock
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError
-from goodbot.inference.servers.fingerprint_check import Verdict
+from goodbot.inference.servers.fingerprint_check import ServedAs
 from goodbot.inference.servers.health import Righted, Witness, probe
 from goodbot.learning.adapters import lineage
 from goodbot.learning.adapters.catalogue import Catalogue
@@ -145,7 +145,7 @@ class AdapterRegistry(Catalogue):
             found = await self.witness.examine(version, directory, thorough=True)
         if keep:
             self.witness.keep(found)
-        if found.verdict is Verdict.BASE:
+        if found.verdict is ServedAs.BASE:
             raise NotServedError(found.why)
         return right
 

@@ -34,7 +34,7 @@ Shapes = Mapping[str, tuple[int, int]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Pair:
+class LoraPair:
     """A `(rows, inputs)` and B `(outputs, rows)` on one path; of E experts, rows are E times the rank."""
 
     rows: int
@@ -98,7 +98,7 @@ def _tensors(name: str, tensors: Mapping[str, Any], size: int) -> Shapes:
     return shapes
 
 
-def pairs(shapes: Shapes, config: Mapping[str, Any]) -> dict[str, Pair]:
+def pairs(shapes: Shapes, config: Mapping[str, Any]) -> dict[str, LoraPair]:
     """Module path → its matrices, where the tensors are what the config says. Raises AdapterError.
 
     The rank of each, and that it is among the targets: PEFT leaves out in silence what is not.
@@ -113,7 +113,7 @@ def pairs(shapes: Shapes, config: Mapping[str, Any]) -> dict[str, Pair]:
                 break
         else:
             raise AdapterError(f"the adapter holds {name[:80]!r}, which is no LoRA weight")
-    found: dict[str, Pair] = {}
+    found: dict[str, LoraPair] = {}
     for path, half in halves.items():
         a, b = half.get("lora_A"), half.get("lora_B")
         if a is None or b is None or a[0] != b[1]:
@@ -127,7 +127,7 @@ def pairs(shapes: Shapes, config: Mapping[str, Any]) -> dict[str, Pair]:
             raise AdapterError(f"the adapter has another rank on {path[:80]!r} than it says: {a[0]}")
         if not parameters and not _named(path, config.get("target_modules")):
             raise AdapterError(f"the adapter does not name {path[:80]!r} among its targets")
-        found[path] = Pair(rows=a[0], inputs=a[1], outputs=b[0])
+        found[path] = LoraPair(rows=a[0], inputs=a[1], outputs=b[0])
     return found
 
 
@@ -174,7 +174,7 @@ def _ends(path: str, suffix: str) -> bool:
     return bool(suffix) and (path == suffix or path.endswith(f".{suffix}"))
 
 
-def require_fit(found: Mapping[str, Pair], config: Mapping[str, Any]) -> None:
+def require_fit(found: Mapping[str, LoraPair], config: Mapping[str, Any]) -> None:
     """Refuse matrices that the base model of this `config.json` has no place for. Raises AdapterError.
 
     By layer and shape; by name, the server looks that loads them. Of an architecture that the config

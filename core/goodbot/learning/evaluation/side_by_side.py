@@ -20,7 +20,7 @@ _SECONDS = 100.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Said:
+class VersionAnswer:
     """One version's answer."""
 
     version: int
@@ -45,7 +45,7 @@ class SideBySide:
         self._sampling = sampling
         self._room = room
 
-    async def ask(self, versions: tuple[int, int], words: str) -> tuple[Said, Said]:
+    async def ask(self, versions: tuple[int, int], words: str) -> tuple[VersionAnswer, VersionAnswer]:
         """Raises UsageError, AdapterError, ServerError with a sentence."""
         first, second = versions
         if first == second:
@@ -65,7 +65,7 @@ class SideBySide:
                 "there was no quiet moment to ask the model in: try again in a few minutes"
             ) from None
 
-    async def _say(self, version: int, prompt: prompts.Prompt) -> Said:
+    async def _say(self, version: int, prompt: prompts.Prompt) -> VersionAnswer:
         config = self._config
         request = GenerateRequest(
             messages=list(prompt.messages),
@@ -75,9 +75,9 @@ class SideBySide:
             seed=config.seed,
             version=version,
         )
-        return Said(version=version, text=(await self._spare.answer(request)).text)
+        return VersionAnswer(version=version, text=(await self._spare.answer(request)).text)
 
 
-def shown(answers: tuple[Said, Said]) -> str:
+def shown(answers: tuple[VersionAnswer, VersionAnswer]) -> str:
     """Both answers under their names."""
     return "\n\n".join(f"{version_name(one.version)}:\n{one.text.strip() or '(empty)'}" for one in answers)

@@ -36,7 +36,7 @@ _NEWEST = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rated:
+class RaterOpinion:
     """What one person has said of one answer."""
 
     rater: str
@@ -44,7 +44,7 @@ class Rated:
     good: bool
 
 
-def outvoted(ratings: Sequence[Rated], spared: Collection[str] = ()) -> set[str]:
+def outvoted(ratings: Sequence[RaterOpinion], spared: Collection[str] = ()) -> set[str]:
     """Such raters; the same for the same ratings. Linear in the ratings, for each rater."""
     told = [(rated, _features(rated.answer)) for rated in ratings]
     left, found = told, set[str]()
@@ -60,7 +60,7 @@ def outvoted(ratings: Sequence[Rated], spared: Collection[str] = ()) -> set[str]
     return found
 
 
-_Told = tuple[Rated, frozenset[str]]
+_Told = tuple[RaterOpinion, frozenset[str]]
 
 
 def _features(answer: str) -> frozenset[str]:

@@ -12,7 +12,7 @@ from goodbot.config import TrainingConfig
 from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import claims
 from goodbot.store import training_pool
-from goodbot.store.runs import Item
+from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate, Pool
 
 
@@ -26,7 +26,7 @@ async def take(
     replay: bool,
     of: Mapping[str, bool] | None = None,
     share: float = 1.0,
-) -> tuple[int, tuple[Item, ...]]:
+) -> tuple[int, tuple[RunItem, ...]]:
     """How many rated answers are there, and what of them a run from `parent` claims.
 
     Part of the transaction that opens the run; see `claims.claim`. `replay` takes the answers of

@@ -11,8 +11,8 @@ from dataclasses import replace
 from goodbot.api.labels import Opinion
 from goodbot.api.rewards import Moments, RewardPolicy, TurnRating
 from goodbot.learning.rating_quality import near_duplicates, weight_caps
-from goodbot.learning.rating_quality.consensus import Rated, outvoted
-from goodbot.store.runs import Item
+from goodbot.learning.rating_quality.consensus import RaterOpinion, outvoted
+from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate
 
 MEMORY = 256
@@ -30,7 +30,7 @@ def claim(
     round_size: float = math.inf,
     past: Sequence[Mapping[str, Opinion]] = (),
     spared: Collection[str] | None = None,
-) -> tuple[Item, ...]:
+) -> tuple[RunItem, ...]:
     """Give every candidate its reward, its split and its weight, in the candidates' order.
 
     A turn to which the policy gives no reward (a tie) is left out. About `held_out_share` of the
@@ -60,7 +60,7 @@ def claim(
     fresh = [turn for turn in asked if turn not in unheard]
     held_out = _held_out(fresh, rewards, repeats, wanted)
     items = [
-        Item(
+        RunItem(
             turn=candidate.turn.id,
             split="held_out" if candidate.turn.id in held_out else "train",
             reward=rewards[candidate.turn.id],
@@ -90,10 +90,10 @@ def age_weight(age: int, half_life: float) -> float:
     return max(2.0 ** (-age / half_life), 1e-6) if half_life else 1.0
 
 
-def _said(candidates: Sequence[Candidate], policy: RewardPolicy) -> list[Rated]:
+def _said(candidates: Sequence[Candidate], policy: RewardPolicy) -> list[RaterOpinion]:
     """What each rater says of each answer, by the policy; what is neither good nor bad is left out."""
     return [
-        Rated(rater=rater, answer=c.turn.response, good=reward > 0)
+        RaterOpinion(rater=rater, answer=c.turn.response, good=reward > 0)
         for c in candidates
         for rater, opinion in c.labels.items()
         if (reward := _reward({rater: opinion}, policy))

@@ -142,7 +142,7 @@ async def _estimate(
     store: Store,
     registry: AdapterRegistry,
     backend: BackendSpec,
-    items: Sequence[runs.Item],
+    items: Sequence[runs.RunItem],
     *,
     folder: Path,
     **job: Any,

@@ -28,7 +28,7 @@ async def make_job(
     *,
     run: int,
     parent: int,
-    items: Sequence[runs.Item],
+    items: Sequence[runs.RunItem],
     model: Path,
     pool: training_pool.Pool,
     folder: Path,
@@ -98,7 +98,7 @@ def _ready(directories: Sequence[Path]) -> None:
             raise TrainingError(f"{directory} cannot be written: check its permissions")
 
 
-def _row(turn: Turn, item: runs.Item, version: int | None) -> dict[str, Any]:
+def _row(turn: Turn, item: runs.RunItem, version: int | None) -> dict[str, Any]:
     """One item of the job. `version` None: another model wrote the answer."""
     # Its tokens are of another vocabulary, and no log-prob of its author says anything about this
     # model. So its words are read as if this base had written them: the importance ratio of each

@@ -12,7 +12,7 @@ from typing import Any
 
 from goodbot.api.model_shape import Architecture
 from goodbot.inference.models import disk, estimate, machine
-from goodbot.inference.models.machine import Place, place
+from goodbot.inference.models.machine import Device, place
 from goodbot.inference.servers import address
 from goodbot.learning.training.settings import shape
 
@@ -67,7 +67,7 @@ def seconds(model: Path, backend: str) -> float:
     return estimate.estimate(found, place(backend), disk.stored(model)).round if found else 0.0
 
 
-def _training(found: Architecture, here: Place, model: Path, settings: Mapping[str, Any]) -> int:
+def _training(found: Architecture, here: Device, model: Path, settings: Mapping[str, Any]) -> int:
     longest = [settings.get(name) for name in ("max_sequence_tokens", "tokens_per_forward")]
     tokens = min([estimate.FEWEST, found.context, *(n for n in longest if isinstance(n, int))])
     bits = settings.get("base_bits")
@@ -76,6 +76,6 @@ def _training(found: Architecture, here: Place, model: Path, settings: Mapping[s
     )
 
 
-def _on_gpu(here: Place, served: Path) -> bool:
+def _on_gpu(here: Device, served: Path) -> bool:
     """Whether the GPU that trains holds as much as this model takes when it is quantized far down."""
     return here.device == "cuda" and machine.cuda_used() > disk.stored(served) // 8

@@ -19,7 +19,7 @@ from goodbot.api.plugins import PluginHost
 from goodbot.api.server import BASE
 from goodbot.base.clock import Clock
 from goodbot.base.errors import AdapterError, ServerError
-from goodbot.learning.adapters import AdapterRegistry, Manifest, publish
+from goodbot.learning.adapters import AdapterManifest, AdapterRegistry, publish
 from goodbot.learning.adapters.lineage import waits
 from goodbot.learning.adapters.registry import NotServedError
 from goodbot.store import Store, adapters, canaries, comparisons, runs, settings, training_pool
@@ -31,7 +31,7 @@ _TRIES = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Verdict:
+class RunOutcome:
     """How a run ended. `version` is the new adapter when `state` is `activated`."""
 
     run: int
@@ -73,17 +73,17 @@ class GoingLive:
         metrics: Mapping[str, Any],
         baseline: Mapping[str, float],
         gate: Mapping[str, Any],
-    ) -> Verdict:
+    ) -> RunOutcome:
         """Publish what lies in `output` and make it the active version, if it was `active` until now.
 
         Raises AdapterError for files that are no adapter.
         """
         if objection := await self._store.read(lambda db: runs.objection(db, run)):
-            return Verdict(run=run, state="superseded", reason=objection)
+            return RunOutcome(run=run, state="superseded", reason=objection)
         version = await self._store.read(adapters.next_version)
         if objection := self._plugins.veto_activation(version, dict(metrics)):
-            return Verdict(run=run, state="refused", reason=objection)
-        manifest = Manifest(
+            return RunOutcome(run=run, state="refused", reason=objection)
+        manifest = AdapterManifest(
             version=version,
             parent=parent,
             run=run,
@@ -106,7 +106,7 @@ class GoingLive:
             created_at=self._clock.now(),
         )
         if objection := await self._commit(run, row, directory):
-            return Verdict(run=run, state="superseded", reason=objection)
+            return RunOutcome(run=run, state="superseded", reason=objection)
         return await self._activate(run, active, parent, version, gate)
 
     async def _commit(self, run: int, row: adapters.AdapterRow, directory: Path) -> str:
@@ -131,14 +131,14 @@ class GoingLive:
 
     async def _activate(
         self, run: int, active: int, parent: int, version: int, gate: Mapping[str, Any], left: int = _TRIES
-    ) -> Verdict:
+    ) -> RunOutcome:
         """Make it live; the run ends in the transaction that moves the pointer, or not at all.
 
         The pointer must still be where it was when the run began, or at what the run continues: a
         rollback meanwhile wins.
         """
         reason = str(gate["reason"])
-        verdict = Verdict(run=run, state="activated", reason=reason, version=version)
+        verdict = RunOutcome(run=run, state="activated", reason=reason, version=version)
 
         if await self._registry.active() == parent:
             active = parent  # what it continues has waited, and went live meanwhile
@@ -174,7 +174,7 @@ class GoingLive:
             await adapters.hold(db, version, adapters.PINNED if pinned else comparisons.WAITS)
             return waits(version, active) if pinned else f"v{version} waits: {comparisons.WAITS}."
 
-        async def wait(why: str, sentence: str) -> Verdict | None:
+        async def wait(why: str, sentence: str) -> RunOutcome | None:
             async def operation(db: aiosqlite.Connection) -> bool:
                 ended = await ends(db, ask=False)
                 if ended:
@@ -209,9 +209,9 @@ class GoingLive:
                         return waits_
                 if left and self._registry.lives != life:
                     return await self._activate(run, active, parent, version, gate, left - 1)
-            return Verdict(run=run, state="failed", reason=f"it did not go live: {error}")
+            return RunOutcome(run=run, state="failed", reason=f"it did not go live: {error}")
         if not live:
             objection = await self._store.read(lambda db: runs.objection(db, run))
             reason = objection or "another version was made active while it was trained"
-            return Verdict(run=run, state="superseded", reason=reason)
+            return RunOutcome(run=run, state="superseded", reason=reason)
         return verdict

@@ -17,7 +17,7 @@ from goodbot.base.suggest import version_name
 from goodbot.config import TrainingConfig
 from goodbot.learning.adapters import AdapterRegistry
 from goodbot.learning.idle import Gauge
-from goodbot.learning.training.publish import Verdict
+from goodbot.learning.training.publish import RunOutcome
 from goodbot.learning.training.readiness import Readiness
 from goodbot.learning.training.trainer import STOPPED, Trainer
 from goodbot.store import Store, adapters, runs, settings, training_pool
@@ -66,7 +66,7 @@ class Scheduler:
         self._pool = pool
         self._retrain = adapters.retrain_switch(pool.model)
         self._wake = asyncio.Event()
-        self._run: asyncio.Task[Verdict] | None = None
+        self._run: asyncio.Task[RunOutcome] | None = None
         self._last_talk = float("-inf")
         self._due_since: float | None = None
         self._automatic = False
@@ -147,7 +147,7 @@ class Scheduler:
             await self.start(readiness.why, at_least=readiness.enough, automatic=True)
         return _CHECK_SECONDS
 
-    async def standing(self) -> training_pool.Standing:
+    async def standing(self) -> training_pool.PoolCount:
         """What a run could claim now."""
         return await self._store.read(lambda db: training_pool.standing(db, self._pool))
 
@@ -254,7 +254,7 @@ class Scheduler:
 
     async def start(
         self, why: str, *, at_least: int = 1, replay_on: Trainer | None = None, automatic: bool = False
-    ) -> asyncio.Task[Verdict]:
+    ) -> asyncio.Task[RunOutcome]:
         """Start a run now; with `replay_on` one that replays all ratings on another base model.
 
         An `automatic` one takes what nobody else wants of the machine.
@@ -271,7 +271,7 @@ class Scheduler:
         self._run.add_done_callback(self._ended)
         return self._run
 
-    def _ended(self, task: asyncio.Task[Verdict]) -> None:
+    def _ended(self, task: asyncio.Task[RunOutcome]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("no training: %s", error)
             self._barren = True

@@ -32,11 +32,11 @@ async def start_over(
     *,
     run: int,
     parent: int,
-    items: Sequence[runs.Item],
+    items: Sequence[runs.RunItem],
     share: float,
     replay: bool,
     now: float,
-) -> tuple[int, tuple[runs.Item, ...]]:
+) -> tuple[int, tuple[runs.RunItem, ...]]:
     """Let go of what has changed of a run's `items`; from which version it trains now, and on what.
 
     Of what stands it keeps the `share` whose ratings have stood the longest. Where the version that it
@@ -49,7 +49,7 @@ async def start_over(
                 await retention.erase(store, registry.root, row, now)
     clean = await registry.usable_ancestor(await registry.head())
 
-    async def operation(db: aiosqlite.Connection) -> tuple[runs.Item, ...]:
+    async def operation(db: aiosqlite.Connection) -> tuple[runs.RunItem, ...]:
         changed = await runs.changed_items(db, run)
         if not await runs.running(db, run) or not (changed or await adapters.tainted(db, parent)):
             return ()

@@ -31,7 +31,7 @@ from goodbot.learning.training import progress as told
 from goodbot.learning.training.attempts import Tries
 from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing
-from goodbot.learning.training.publish import GoingLive, Verdict
+from goodbot.learning.training.publish import GoingLive, RunOutcome
 from goodbot.learning.training.starting_over import SHARES, start_over
 from goodbot.store import Store, codec, progress, quarantined, runs, training_pool
 
@@ -74,7 +74,7 @@ class Trainer:
         self._gate: Mapping[str, Any] = {}
         self._left = 0
         """Answers that the run under way has let go, since it started over."""
-        self._unwritten: Verdict | None = None
+        self._unwritten: RunOutcome | None = None
         self._looking = asyncio.Lock()
         self.ending = STOPPED
         """With which reason cancelling `run` ends the run; empty: it waits, to go on later."""
@@ -82,7 +82,7 @@ class Trainer:
 
     async def run(
         self, why: str, *, at_least: int = 1, replay: bool = False, background: bool = False
-    ) -> Verdict:
+    ) -> RunOutcome:
         """Go on with an interrupted run, or claim `at_least` so many answers; train and decide.
 
         With `replay` what other base models were rated for is available too, and an interrupted run
@@ -125,14 +125,14 @@ class Trainer:
                 verdict = await self._train(run, active, parent, items, background)
         except GoodbotError as error:
             kind = error.kind if isinstance(error, TrainingError) else ""
-            verdict = Verdict(run=run, state="failed", reason=str(error), kind=kind)
+            verdict = RunOutcome(run=run, state="failed", reason=str(error), kind=kind)
         except asyncio.CancelledError:
             if self.ending or not await self._suspended(run):
                 await self._finish(self._ended(run))
             raise
         except Exception as error:
             logger.exception("run %d", run, extra={"run": run})
-            verdict = Verdict(run=run, state="failed", reason=unexpected(error))
+            verdict = RunOutcome(run=run, state="failed", reason=unexpected(error))
         finally:
             self.progress = None
         await self._finish(verdict)
@@ -171,7 +171,7 @@ class Trainer:
         found = await self.underway()
         if found is not None:
             self._gate = {}
-            await self._finish(Verdict(run=found.run, state="superseded", reason=reason))
+            await self._finish(RunOutcome(run=found.run, state="superseded", reason=reason))
         else:  # who is forgotten has ended it in the store, and is in its checkpoints
             for folder in self._staging.glob("run-*"):
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
@@ -209,15 +209,15 @@ class Trainer:
             return None
         return found
 
-    async def _taken_up(self, replay: bool) -> tuple[int, tuple[runs.Item, ...]] | None:
+    async def _taken_up(self, replay: bool) -> tuple[int, tuple[runs.RunItem, ...]] | None:
         found = await self.resumable(replay=replay)
         if found is None:
             return None
         logger.info("run %d goes on", found.run, extra={"run": found.run})
         return found.run, await self._store.read(lambda db: progress.items(db, found.run))
 
-    def _ended(self, run: int) -> Verdict:
-        return Verdict(run=run, state="superseded", reason=self.ending or STOPPED)
+    def _ended(self, run: int) -> RunOutcome:
+        return RunOutcome(run=run, state="superseded", reason=self.ending or STOPPED)
 
     async def _suspended(self, run: int) -> bool:
         """Leave a run as it is; False when it has a verdict."""
@@ -238,7 +238,7 @@ class Trainer:
 
     async def _claimed(
         self, parent: int, why: str, at_least: int, replay: bool
-    ) -> tuple[int, tuple[runs.Item, ...]]:
+    ) -> tuple[int, tuple[runs.RunItem, ...]]:
         """`_claim`, which once begun also commits: a run that nobody knows could never be ended."""
         claiming = asyncio.create_task(self._claim(parent, why, at_least, replay), name="claim")
         try:
@@ -251,10 +251,10 @@ class Trainer:
 
     async def _claim(
         self, parent: int, why: str, at_least: int, replay: bool = False
-    ) -> tuple[int, tuple[runs.Item, ...]]:
+    ) -> tuple[int, tuple[runs.RunItem, ...]]:
         """Take the ratings and open the run in one transaction."""
 
-        async def operation(db: aiosqlite.Connection) -> tuple[int, tuple[runs.Item, ...]]:
+        async def operation(db: aiosqlite.Connection) -> tuple[int, tuple[runs.RunItem, ...]]:
             if self._unwritten is not None:
                 await self._write(db, verdict=self._unwritten)
             available, items = await batch.take(
@@ -293,8 +293,8 @@ class Trainer:
         self.progress = {**event, "left": self._left} if self._left > 0 else event
 
     async def _train(
-        self, run: int, active: int, parent: int, items: Sequence[runs.Item], background: bool
-    ) -> Verdict:
+        self, run: int, active: int, parent: int, items: Sequence[runs.RunItem], background: bool
+    ) -> RunOutcome:
         job = await make_job(
             self._store,
             self._registry,
@@ -316,7 +316,7 @@ class Trainer:
             if self._left > 0:
                 gate["reason"] = f"{str(gate['reason']).rstrip('.')}. {told.waiting(self._left)}"
             if not gate.get("passed"):
-                return Verdict(run=run, state="refused", reason=str(gate["reason"]))
+                return RunOutcome(run=run, state="refused", reason=str(gate["reason"]))
             await come_back()
             metrics = {**done.get("metrics", {}), "gate": gate.get("metrics", {})}
             return await self._going_live.go(
@@ -329,7 +329,7 @@ class Trainer:
                 gate=gate,
             )
 
-    async def _finish(self, verdict: Verdict) -> None:
+    async def _finish(self, verdict: RunOutcome) -> None:
         """`_conclude`, which also ends when it is cancelled: who tracks the run waits for its end."""
         concluding = asyncio.create_task(self._conclude(verdict), name="verdict")
         try:
@@ -338,7 +338,7 @@ class Trainer:
             await concluding
             raise
 
-    async def _conclude(self, verdict: Verdict) -> None:
+    async def _conclude(self, verdict: RunOutcome) -> None:
         """Write the verdict, unless the run has one already, and tell the plugins which it is."""
         ids = {"run": verdict.run}
         await asyncio.to_thread(shutil.rmtree, self._folder(verdict.run), ignore_errors=True)
@@ -350,7 +350,7 @@ class Trainer:
         logger.info("run %d: %s: %s", verdict.run, verdict.state, verdict.reason, extra=ids)
         await self._plugins.on_training_finished(verdict.run, verdict.state, verdict.reason)
 
-    async def _write(self, db: aiosqlite.Connection, *, verdict: Verdict) -> Verdict:
+    async def _write(self, db: aiosqlite.Connection, *, verdict: RunOutcome) -> RunOutcome:
         run, state, reason, now = verdict.run, verdict.state, verdict.reason, self._clock.now()
         if not await runs.finish(db, run, state, reason, self._gate, now):
             live = await runs.live(db, run)  # it was stopped in the moment in which that happened

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from aiohttp import web
-from goodbot.api.completions import FarSide, OwnModel, Question
+from goodbot.api.completions import CompletionRequest, FarSide, OwnModel
 from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import CaptureEvent, ChannelRef, UserRef
 from goodbot.api.server import Generated
@@ -52,7 +52,7 @@ class Scripted(OwnModel):
     version: int = 3
     template: bool = True
     far: FarSide | None = None
-    asked: list[Question] = field(default_factory=list[Question])
+    asked: list[CompletionRequest] = field(default_factory=list[CompletionRequest])
     closed: int = 0
     """Answers that were cancelled half way."""
     error: Exception | None = None
@@ -75,7 +75,7 @@ class Scripted(OwnModel):
     async def calls_tools(self) -> bool:
         return self.template
 
-    async def answer(self, question: Question) -> AsyncGenerator[str | Generated, None]:
+    async def answer(self, question: CompletionRequest) -> AsyncGenerator[str | Generated, None]:
         self.asked.append(question)
         if self.error is not None:
             raise self.error
@@ -96,7 +96,7 @@ class Scripted(OwnModel):
             logprobs=(-0.5,) * len(self.says),
         )
 
-    def far_side(self, question: Question) -> AbstractAsyncContextManager[FarSide | None]:
+    def far_side(self, question: CompletionRequest) -> AbstractAsyncContextManager[FarSide | None]:
         self.asked.append(question)
         return contextlib.nullcontext(self.far)
 

@@ -27,14 +27,14 @@ from goodbot.base.sampling import UNFILTERED, Filters
 from mlx_lm.generate import BatchGenerator
 from mlx_lm.models.cache import can_trim_prompt_cache, make_prompt_cache, trim_prompt_cache
 
-from goodbot_training.backends.answers import ROWS, Answer, By
+from goodbot_training.backends.answers import ROWS, By, Generation
 from goodbot_training.backends.mlx.sampler import draw, draw_filtered, heated, marked, normal, penalized
 
 
-class Line:
+class DecoderRow:
     """A row."""
 
-    def __init__(self, version: int, answer: Answer | None = None) -> None:
+    def __init__(self, version: int, answer: Generation | None = None) -> None:
         self.version, self.answer = version, answer
         self.left = 0
         """Tokens of its prompt that are not read, but for the last one: that begins the answer."""
@@ -70,7 +70,7 @@ class Riders:
     state: Any = ()
     nbytes = 0
 
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[DecoderRow]) -> None:
         self.lines = list(lines)
 
     @staticmethod
@@ -99,7 +99,7 @@ class Riders:
         return Riders(self.lines)
 
 
-class Kept:
+class PrefixState:
     """A conversation's cache."""
 
     def __init__(self, layers: list[Any]) -> None:
@@ -117,10 +117,10 @@ class Written(NamedTuple):
     token: int
     logprob: float
     lift: float
-    kept: tuple[list[int], Kept] | None
+    kept: tuple[list[int], PrefixState] | None
 
 
-class Writer:
+class BatchDecoder:
     """A `BatchGenerator` with its lines."""
 
     def __init__(
@@ -132,11 +132,11 @@ class Writer:
         part: int,
         sampler: Callable[[mx.array], mx.array] | None = None,
     ) -> None:
-        self.lines: dict[int, Line] = {}
-        self.failed: list[Line] = []
+        self.lines: dict[int, DecoderRow] = {}
+        self.failed: list[DecoderRow] = []
         """Those of a pass that has raised."""
         self._causal, self._by = causal, by
-        self._rows: list[Line] = []
+        self._rows: list[DecoderRow] = []
         self._own: mx.array | None = None
         """Of the last pass, the log-probs before tokens were penalized; None: as they are."""
         model: Any = self._pass  # it is only called
@@ -150,10 +150,10 @@ class Writer:
         )
 
     def insert(
-        self, line: Line, prompt: Sequence[int], most: int, known: tuple[int, Kept] | None = None
+        self, line: DecoderRow, prompt: Sequence[int], most: int, known: tuple[int, PrefixState] | None = None
     ) -> None:
         """Write on after `prompt`, whose first tokens are in a cache that is `known`."""
-        read, kept = known or (0, Kept([_single(one) for one in make_prompt_cache(self._causal)]))
+        read, kept = known or (0, PrefixState([_single(one) for one in make_prompt_cache(self._causal)]))
         [uid] = self.generator.insert(
             [list(prompt[read:])],
             [most],
@@ -185,7 +185,7 @@ class Writer:
             for told, (one, place) in zip(written, passes, strict=True)
         ]
 
-    def remove(self, uid: int) -> tuple[list[int], Kept]:
+    def remove(self, uid: int) -> tuple[list[int], PrefixState]:
         """End a line; what its cache holds."""
         return _kept(*self.generator.remove([uid], return_prompt_caches=True)[uid])
 
@@ -237,8 +237,8 @@ class Writer:
         return np.asarray([line.temperature for line in self._rows], np.float32)
 
 
-def _kept(layers: Sequence[Any], tokens: Sequence[int]) -> tuple[list[int], Kept]:
-    return list(tokens), Kept(list(layers[:-1]))
+def _kept(layers: Sequence[Any], tokens: Sequence[int]) -> tuple[list[int], PrefixState]:
+    return list(tokens), PrefixState(list(layers[:-1]))
 
 
 def _single(layer: Any) -> Any:

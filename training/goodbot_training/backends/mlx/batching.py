@@ -16,16 +16,16 @@ from typing import Any, Protocol
 import mlx.core as mx
 import numpy as np
 
-from goodbot_training.backends.answers import PART, Answer, Answers, By
-from goodbot_training.backends.chat import Chat
-from goodbot_training.backends.mlx.batch_decoder import Kept, Line, Writer
+from goodbot_training.backends.answers import PART, By, ContinuousBatch, Generation
+from goodbot_training.backends.chat import ChatTemplate
+from goodbot_training.backends.mlx.batch_decoder import BatchDecoder, DecoderRow, PrefixState
 from goodbot_training.backends.mlx.sampler import MlxDecoder
 
 _TRIED = ((5, 9, 3, 7, 11, 4, 8, 6), (10, 12, 6), (6, 8, 4, 11, 7), (12, 5))
 _NEXT = 7
 
 
-class Model(Protocol):
+class BatchedModel(Protocol):
     """What is written with."""
 
     causal: Any
@@ -34,18 +34,18 @@ class Model(Protocol):
     mixes_versions: bool
 
 
-class MlxBatching(Answers[Kept]):
+class MlxBatching(ContinuousBatch[PrefixState]):
     """By one `BatchGenerator`; by one a version where a pass cannot have several, and by one an answer where
     a family's rows cannot be joined."""
 
-    def __init__(self, model: Model, chat: Chat, by: By) -> None:
+    def __init__(self, model: BatchedModel, chat: ChatTemplate, by: By) -> None:
         super().__init__(chat, model.context)
         self._model, self._by = model, by
-        self._writers: list[Writer] = []
+        self._writers: list[BatchDecoder] = []
         self._joins: dict[bool, bool] = {True: False} if not model.mixes_versions else {}
         """Whether rows of one version (False), or of several (True), can be in one batch."""
 
-    def _written(self) -> list[Answer]:
+    def _written(self) -> list[Generation]:
         return [line.answer for one in self._writers for line in one.lines.values() if line.answer]
 
     def _go_on(self) -> None:
@@ -57,7 +57,7 @@ class MlxBatching(Answers[Kept]):
                 self._break_off(writer, error)
         self._close([writer for writer in self._writers if not writer.lines])
 
-    def _write(self, writer: Writer) -> None:
+    def _write(self, writer: BatchDecoder) -> None:
         for told in writer.step():
             answer = writer.lines[told.uid].answer
             assert answer  # noqa: S101  only those that are tried have none
@@ -74,7 +74,9 @@ class MlxBatching(Answers[Kept]):
             except Exception as error:
                 self._break_off(writer, error)
 
-    def _let_go(self, writer: Writer, uid: int, kept: tuple[list[int], Kept] | None = None) -> None:
+    def _let_go(
+        self, writer: BatchDecoder, uid: int, kept: tuple[list[int], PrefixState] | None = None
+    ) -> None:
         kept = kept or writer.remove(uid)
         answer = writer.lines.pop(uid).answer
         assert answer  # noqa: S101
@@ -84,7 +86,7 @@ class MlxBatching(Answers[Kept]):
             mx.async_eval([layer.state for layer in kept[1].layers])
             self._prefixes.put(answer.version, answer.conversation, *kept)
 
-    def _break_off(self, writer: Writer, error: Exception) -> None:
+    def _break_off(self, writer: BatchDecoder, error: Exception) -> None:
         """A pass that fails ends the answers of its rows; the others go on in another writer.
 
         Prompts that were read together are tried again one by one: one of them may have been to blame.
@@ -102,7 +104,7 @@ class MlxBatching(Answers[Kept]):
             answer.row.restart()
             self._waiting.appendleft(answer)
 
-    def _close(self, writers: Sequence[Writer]) -> None:
+    def _close(self, writers: Sequence[BatchDecoder]) -> None:
         for writer in writers:
             self._writers.remove(writer)
             writer.close()
@@ -115,7 +117,7 @@ class MlxBatching(Answers[Kept]):
             answer = self._waiting.popleft()
             row = answer.row
             prompt = (*row.prompt, *row.tokens)  # it may have been written by another before
-            line = Line(answer.version, answer)
+            line = DecoderRow(answer.version, answer)
             known = self._prefixes.take(answer.version, answer.conversation, prompt)
             try:
                 writer = self._writer(line)
@@ -123,7 +125,7 @@ class MlxBatching(Answers[Kept]):
             except Exception as error:
                 self._fail([answer], error)
 
-    def _may_begin(self, answer: Answer) -> bool:
+    def _may_begin(self, answer: Generation) -> bool:
         lines = [line for writer in self._writers for line in writer.lines.values()]
         if not self._fits(answer) or any(not line.left and not line.began for line in lines):
             return False  # whose prompts are read have their first tokens first
@@ -133,12 +135,12 @@ class MlxBatching(Answers[Kept]):
         width = max([0 if known else len(answer.row.prompt), *(line.left for line in reading)])
         return not reading or (not alone and width * (len(reading) + 1) <= PART)
 
-    def _writer(self, line: Line) -> Writer:
+    def _writer(self, line: DecoderRow) -> BatchDecoder:
         for writer in self._writers:
             versions = {other.version for other in writer.lines.values()}
             if self._can_join(line.version, versions - {line.version}):
                 return writer
-        writer = Writer(self._model.causal, self._by, stops=sorted(self._chat.stops), part=PART)
+        writer = BatchDecoder(self._model.causal, self._by, stops=sorted(self._chat.stops), part=PART)
         self._writers.append(writer)
         return writer
 
@@ -156,14 +158,14 @@ class MlxBatching(Answers[Kept]):
 
     def _tried(self, one: int, other: int) -> Iterator[bool]:
         """Whether rows that come, are read in parts and go are what they are alone."""
-        writer = Writer(
+        writer = BatchDecoder(
             self._model.causal,
             self._by,
             part=3,
             sampler=lambda logprobs: mx.full(len(logprobs), _NEXT, mx.uint32),
         )
-        ends: dict[Line, mx.array] = {}
-        lines = {Line((one, other)[number % 2]): prompt for number, prompt in enumerate(_TRIED)}
+        ends: dict[DecoderRow, mx.array] = {}
+        lines = {DecoderRow((one, other)[number % 2]): prompt for number, prompt in enumerate(_TRIED)}
         for number, (line, prompt) in enumerate(lines.items()):
             writer.insert(line, prompt, 4 + number)
             if number:
@@ -180,7 +182,7 @@ class MlxBatching(Answers[Kept]):
             yield bool(np.abs(apart).max() < self._model.rounding)
 
 
-def _try_on(writer: Writer, ends: dict[Line, mx.array]) -> None:
+def _try_on(writer: BatchDecoder, ends: dict[DecoderRow, mx.array]) -> None:
     for told in writer.generator.next()[1]:
         if told.finish_reason:
             ends[writer.lines[told.uid]] = told.logprobs

@@ -27,7 +27,7 @@ from mlx_lm.utils import load_model
 
 from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.backends.answers import By
-from goodbot_training.backends.chat import Chat, context_of
+from goodbot_training.backends.chat import ChatTemplate, context_of
 from goodbot_training.backends.head import bends
 from goodbot_training.backends.mlx import targets
 from goodbot_training.backends.mlx.batching import MlxBatching
@@ -70,7 +70,7 @@ class MlxModel:
         self._layers = targets.inject(causal, rank, self.row_adapters)
         self.attention = targets.attention(causal, self._layers)
         # Experts see tokens in an order of their own, and MLA keeps its heads apart.
-        self.mixes_versions = all(isinstance(one, targets.Projection) for one in self._layers.values())
+        self.mixes_versions = all(isinstance(one, targets.LoraProjection) for one in self._layers.values())
         self.shapes = {path: targets.shape(layer) for path, layer in self._layers.items()}
         self.vocabulary = _vocabulary(config)
         self.context = context_of(config)
@@ -141,7 +141,7 @@ class MlxModel:
         """A decoding step with a fresh KV cache."""
         return MlxDecoder(self.causal)
 
-    def batching(self, chat: Chat, by: By) -> MlxBatching:
+    def batching(self, chat: ChatTemplate, by: By) -> MlxBatching:
         """Answers that come and go."""
         return MlxBatching(self, chat, by)
 

@@ -54,7 +54,7 @@ def inject(causal: Any, rank: int, row_adapters: RowAdapters) -> dict[str, Any]:
         if isinstance(module, _LINEAR):
             outputs, inputs = _shape_of(module)
             if not any(path.startswith(f"{b}.") and outputs in (1, n) for b, n in sizes.items()):
-                layer = Projection(inputs, outputs, r=rank, scale=1.0)
+                layer = LoraProjection(inputs, outputs, r=rank, scale=1.0)
                 layer.linear, layer.path, layer.row_adapters = module, path, row_adapters
                 layers[path] = wrap(path, layer)
             continue
@@ -104,7 +104,7 @@ def turned(weight: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(weight.T if weight.ndim == 2 else weight)
 
 
-class Projection(LoRALinear):
+class LoraProjection(LoRALinear):
     """mlx-lm's, without the products that change nothing while the base speaks.
 
     In a pass of several adapters each row takes its own.

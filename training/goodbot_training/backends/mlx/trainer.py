@@ -17,7 +17,7 @@ from goodbot.base.errors import TrainingError
 from goodbot_training.backends.base import ModelBackend
 from goodbot_training.backends.layout import lies_in
 from goodbot_training.backends.mlx.model import MlxModel  # first: it sets MLX's environment
-from goodbot_training.backends.pace import Pace
+from goodbot_training.backends.pace import StepSize
 from goodbot_training.backends.packing import micro_batches, pack
 from goodbot_training.backends.state import damaged, read_state, write_state
 
@@ -36,7 +36,7 @@ class MlxBackend(ModelBackend):
     _model: MlxModel
 
     _optimizer: optimizers.MultiOptimizer | None = None
-    _pace: Pace
+    _pace: StepSize
     """Of the `train` that is under way."""
 
     def _load_model(self, directory: Path, config: dict[str, Any], rank: int, bits: int | None) -> MlxModel:
@@ -55,7 +55,7 @@ class MlxBackend(ModelBackend):
         causal = self._model.causal
         self._model.enabled = True
         weights: Any = tree_flatten(causal.trainable_parameters())
-        pace = Pace(settings=settings, weights=sum(array.size for _, array in weights))
+        pace = StepSize(settings=settings, weights=sum(array.size for _, array in weights))
         shares = (settings.attention_rate, 1.0)
         # Without bias_correction MLX's AdamW is another optimizer than torch's.
         groups = [optimizers.AdamW(0.0, weight_decay=pace.weight_decay, bias_correction=True) for _ in shares]

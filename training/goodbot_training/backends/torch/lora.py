@@ -34,7 +34,7 @@ def simplify(layer: Any, path: str, row_adapters: RowAdapters) -> None:
     """
     quantized = type(layer).__name__ == "Linear4bit"
     if quantized or (type(layer) is Linear and type(layer.base_layer) is nn.Linear):
-        layer.forward = Projection(layer, path, row_adapters)
+        layer.forward = LoraProjection(layer, path, row_adapters)
     elif not isinstance(layer, ExpertsLora):
         layer.forward = partial(_either, layer, path, row_adapters, layer.forward)
 
@@ -72,7 +72,7 @@ def _added(y: torch.Tensor, x: torch.Tensor, path: str, now: Pass) -> torch.Tens
     return y
 
 
-class Projection:
+class LoraProjection:
     """The forward pass of a LoRA layer over a matrix."""
 
     def __init__(self, layer: Any, path: str, row_adapters: RowAdapters) -> None:

@@ -26,7 +26,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.backends.answers import By
 from goodbot_training.backends.batching import Batching
-from goodbot_training.backends.chat import Chat, context_of
+from goodbot_training.backends.chat import ChatTemplate, context_of
 from goodbot_training.backends.head import bends
 from goodbot_training.backends.layout import lies_in
 from goodbot_training.backends.packing import Packed
@@ -34,7 +34,7 @@ from goodbot_training.backends.row_adapters import RowAdapters
 from goodbot_training.backends.torch import targets
 from goodbot_training.backends.torch.loading import load
 from goodbot_training.backends.torch.logprobs import Head, find_head, token_logprobs
-from goodbot_training.backends.torch.lora import Prepared, Projection, simplify, stack
+from goodbot_training.backends.torch.lora import LoraProjection, Prepared, simplify, stack
 from goodbot_training.backends.torch.prepacked import give_up, prepacked
 from goodbot_training.backends.torch.sampler import TorchDecoder
 from goodbot_training.backends.torch.targets import NAME as _NAME
@@ -169,7 +169,7 @@ class TorchModel:
     def optimize_for_inference(self) -> None:
         """Lay the frozen matrices out for answers; nothing is trained after that."""
         for layer in self._layers.values():
-            if isinstance(layer.forward, Projection):
+            if isinstance(layer.forward, LoraProjection):
                 layer.forward.prepack()
         if self._head is not None and (product := prepacked(self._head.linear)):
             self._head = replace(self._head, prepacked=product)
@@ -180,7 +180,7 @@ class TorchModel:
         """A decoding step with a fresh KV cache."""
         return TorchDecoder(self._causal, self._head, self.device)
 
-    def batching(self, chat: Chat, by: By) -> Batching:
+    def batching(self, chat: ChatTemplate, by: By) -> Batching:
         """Answers that come and go."""
         return Batching(self, chat, by, mixes_versions=self.mixes_versions)
 

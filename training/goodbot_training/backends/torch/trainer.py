@@ -15,7 +15,7 @@ from goodbot.api.backend import LossFunction, OptimizerSettings, StepStats, Trai
 from goodbot.base.errors import TrainingError
 
 from goodbot_training.backends.base import ModelBackend
-from goodbot_training.backends.pace import Pace
+from goodbot_training.backends.pace import StepSize
 from goodbot_training.backends.packing import micro_batches, pack
 from goodbot_training.backends.state import damaged, read_state, write_state
 from goodbot_training.backends.torch.model import TorchModel
@@ -28,7 +28,7 @@ class TorchBackend(ModelBackend):
     _model: TorchModel
 
     _optimizer: torch.optim.AdamW | None = None
-    _pace: Pace
+    _pace: StepSize
     """Of the `train` that is under way."""
 
     def _load_model(self, directory: Path, config: dict[str, Any], rank: int, bits: int | None) -> TorchModel:
@@ -51,7 +51,7 @@ class TorchBackend(ModelBackend):
         model = self._model
         model.enabled = True
         parameters = model.parameters()
-        self._pace = Pace(settings=settings, weights=sum(p.numel() for p in parameters))
+        self._pace = StepSize(settings=settings, weights=sum(p.numel() for p in parameters))
         groups = model.groups(settings.attention_rate)
         optimizer = torch.optim.AdamW(groups, weight_decay=self._pace.weight_decay)
         self._optimizer = optimizer

@@ -13,20 +13,20 @@ from typing import Any, cast
 from goodbot.api.backend import TrainingBackend
 
 from goodbot_training.memory.fit import Memory
-from goodbot_training.memory.planning.cost import Estimate
+from goodbot_training.memory.planning.cost import RoundEstimate
 from goodbot_training.memory.planning.formula import count, step_seconds
 from goodbot_training.memory.planning.miniature import rehearse
 from goodbot_training.objectives import make_objective
 from goodbot_training.process.types import HELD_OUT, Job, data_error
 from goodbot_training.round.restart import prepare
 
-__all__ = ["Estimate", "run_plan"]
+__all__ = ["RoundEstimate", "run_plan"]
 
 SLOW = 1.0
 """Seconds of one optimizer step from which on the operations are counted instead."""
 
 
-def run_plan(job: Job, backend: TrainingBackend, emit: Callable[[dict[str, Any]], None]) -> Estimate:
+def run_plan(job: Job, backend: TrainingBackend, emit: Callable[[dict[str, Any]], None]) -> RoundEstimate:
     """Estimate a job and emit it as the one event `done`. `job.output` is a folder to throw away.
 
     Raises TrainingError as the round itself would, before its first step.

@@ -45,7 +45,7 @@ class Stopwatch:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Line:
+class LinearCost:
     """`a + b · n`, neither below 0."""
 
     a: Cost
@@ -56,7 +56,7 @@ class Line:
         return self.a + self.b * n
 
     @classmethod
-    def through(cls, found: Sequence[tuple[float, Cost]]) -> Line:
+    def through(cls, found: Sequence[tuple[float, Cost]]) -> LinearCost:
         """The least squares line through points `(n, cost)`; through 0 where they are all of one size."""
         fits = [_fit([(n, getattr(cost, name)) for n, cost in found]) for name in ("cpu", "wall")]
         (a, b), (a_wall, b_wall) = fits
@@ -79,7 +79,7 @@ def _fit(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Estimate:
+class RoundEstimate:
     """Of one round."""
 
     how: str

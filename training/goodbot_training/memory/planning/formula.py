@@ -21,16 +21,16 @@ import numpy as np
 from goodbot.api.events import Message
 from goodbot.api.model_shape import Architecture
 from goodbot.inference.models import estimate
-from goodbot.inference.models.machine import Place, place
+from goodbot.inference.models.machine import Device, place
 
 from goodbot_training.backends.generating import CACHED
 from goodbot_training.gate.measure import PORTION
 from goodbot_training.memory.fit import Memory
-from goodbot_training.memory.planning.cost import Cost, Estimate
+from goodbot_training.memory.planning.cost import Cost, RoundEstimate
 from goodbot_training.memory.planning.gate import portions
 from goodbot_training.objectives import make_objective
 from goodbot_training.process.presets import adapted
-from goodbot_training.process.types import HELD_OUT, Item, Job, data_error
+from goodbot_training.process.types import HELD_OUT, Job, RatedSample, data_error
 from goodbot_training.round import restart
 from goodbot_training.round.advantages import to_learn
 from goodbot_training.round.batches import planned_steps
@@ -69,7 +69,7 @@ def _met(shape: Architecture, lora: int) -> float:
     return lora * shape.active_body / shape.body if shape.body else lora
 
 
-def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> Estimate:
+def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundEstimate:
     """The estimate by the formula. Raises TrainingError where nothing is left or does not fit."""
     touched = adapted(shape)
     job, share = settled(job)
@@ -109,7 +109,7 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> Estima
     rate = settings.bolder * settings.rate_for(touched)
     rewards, weights = [row[0].reward for row in train], [row[0].weight for row in train]
     advantages, _ = restart.advantages(job, make_objective(settings), rewards, weights)
-    return Estimate(
+    return RoundEstimate(
         how="counted",
         train=len(train),
         held_out=len(kept) - len(train),
@@ -132,12 +132,12 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> Estima
     )
 
 
-def _moving(shape: Architecture, here: Place) -> float:
+def _moving(shape: Architecture, here: Device) -> float:
     """Seconds for what lies between the products of a token's forward and backward pass."""
     return 3 * estimate.between(shape, 4 if here.device == "cpu" else 3) / here.bandwidth
 
 
-def _portion(job: Job, shape: Architecture, here: Place, forward: float, marks: float) -> float:
+def _portion(job: Job, shape: Architecture, here: Device, forward: float, marks: float) -> float:
     """Seconds of `PORTION` answers: prompts, then token after token, then their scores."""
     anchors = job.anchors or [item.messages for item in job.items]
     prompt = marks + sum(_letters(messages) for messages in anchors) / len(anchors) / _LETTERS
@@ -155,7 +155,7 @@ def _marks(job: Job) -> float:
     return max(0.0, sum(found) / len(found)) if found else 0.0
 
 
-def _tokens(item: Item, marks: float) -> tuple[int, int]:
+def _tokens(item: RatedSample, marks: float) -> tuple[int, int]:
     """Of the prompt and of the response."""
     if item.captured:
         return len(item.prompt_tokens), len(item.tokens)
@@ -167,7 +167,7 @@ def _letters(messages: Sequence[Message]) -> int:
     return sum(len(str(message["content"])) for message in messages)
 
 
-def _threads(here: Place) -> float:
+def _threads(here: Device) -> float:
     """Processors that a matrix product keeps busy; beside a GPU one waits for it."""
     if here.device != "cpu":
         return 1.0

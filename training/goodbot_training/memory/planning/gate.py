@@ -17,7 +17,7 @@ from goodbot.api.backend import Sampled, SampleRequest, TrainingBackend
 
 from goodbot_training.gate.measure import PORTION, make_requests
 from goodbot_training.gate.retention import foreign, foreign_below
-from goodbot_training.memory.planning.cost import Cost, Line, Stopwatch, total
+from goodbot_training.memory.planning.cost import Cost, LinearCost, Stopwatch, total
 from goodbot_training.process.types import Job, TrainingSettings
 
 _SECONDS = 1.0
@@ -26,7 +26,7 @@ _GROUPS = 6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answers:
+class SamplingCost:
     """What `PORTION` answers cost to sample, and how long they come out."""
 
     portion: Cost
@@ -48,7 +48,7 @@ def portions(settings: TrainingSettings, *, rare: bool = False) -> tuple[float, 
     return 2 * one, half + half if rare else half + one, 2 * all_
 
 
-def sample_some(job: Job, backend: TrainingBackend, watch: Stopwatch) -> Answers:
+def sample_some(job: Job, backend: TrainingBackend, watch: Stopwatch) -> SamplingCost:
     """Sample a part of the first portion from the base."""
     from goodbot_training.backends.generating import together
 
@@ -75,11 +75,11 @@ def sample_some(job: Job, backend: TrainingBackend, watch: Stopwatch) -> Answers
         spent += cost.cpu
         if spent > _SECONDS:
             break
-    line = Line.through(found)
+    line = LinearCost.through(found)
     scale = PORTION / len(requests)
     own = [np.asarray(row.own_logprobs[row.answer_at :], np.float32) for row in rows]
     tokens = sum(len(row.prompt) + len(row.tokens) for row in rows)
-    return Answers(
+    return SamplingCost(
         portion=total(line.at(len(group)) for group in groups) * scale,
         tokens=round(PORTION * tokens / len(rows)),
         rare=foreign(own, foreign_below(own)) > 0,

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from goodbot.api.backend import LoraSettings, TrainingBackend, TrainingBatch
 
 from goodbot_training.memory.fit import Memory
-from goodbot_training.memory.planning.cost import Cost, Estimate, Stopwatch, total
+from goodbot_training.memory.planning.cost import Cost, RoundEstimate, Stopwatch, total
 from goodbot_training.memory.planning.gate import portions, sample_some
 from goodbot_training.objectives import make_objective
-from goodbot_training.process.types import HELD_OUT, Item, Job, data_error
+from goodbot_training.process.types import HELD_OUT, Job, RatedSample, data_error
 from goodbot_training.round.batches import planned_steps
 from goodbot_training.round.checkpoints import Checkpoints
 from goodbot_training.round.contested import settled
-from goodbot_training.round.dataset import Material, gather
+from goodbot_training.round.dataset import Dataset, gather
 from goodbot_training.round.resume_loop import Lesson, make_lesson
 from goodbot_training.round.rollouts import sift
 
@@ -28,7 +28,7 @@ _SECONDS = 1.0
 """CPU seconds of optimizer steps in the miniature: after so many it takes no further one."""
 
 
-def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> Estimate:
+def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> RoundEstimate:
     """Time a miniature of the round. The backend's weights are worth nothing afterwards.
 
     Raises TrainingError as the round itself would.
@@ -71,7 +71,7 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> Estimate:
         answers = [portion * number for number in portions(settings, rare=sample.rare)]
     before = total([load, rollouts, train.cost, watch.lap(), per_token * judged])
     least, usual, most = (before + cost for cost in answers)
-    return Estimate(
+    return RoundEstimate(
         how="measured",
         train=count,
         held_out=len(kept) - count,
@@ -128,7 +128,7 @@ def _train(job: Job, lesson: Lesson, backend: TrainingBackend, steps: int, watch
     return _Steps(cost=costs[0] + rest + saving, changes=True)
 
 
-def _some(items: Sequence[Item]) -> tuple[Item, ...]:
+def _some(items: Sequence[RatedSample]) -> tuple[RatedSample, ...]:
     """At most `_ANSWERS`, evenly over time and so of both splits, with at least one to train on."""
     step = max(1, -(-len(items) // _ANSWERS))
     chosen = items[::step]
@@ -137,7 +137,7 @@ def _some(items: Sequence[Item]) -> tuple[Item, ...]:
     return tuple(chosen)
 
 
-def _teaches(item: Item) -> bool:
+def _teaches(item: RatedSample) -> bool:
     return item.split != HELD_OUT and bool(item.weight)
 
 
@@ -145,12 +145,12 @@ def _size(batch: TrainingBatch) -> int:
     return sum(len(turn.prompt) + len(turn.response) for turn in batch.sequences)
 
 
-def _tokens(material: Material) -> int:
+def _tokens(material: Dataset) -> int:
     rows = (*material.train, *material.held_out)
     return sum(len(row.turn.prompt) + len(row.turn.response) for row in rows)
 
 
-def _scored(job: Job, material: Material) -> int:
+def _scored(job: Job, material: Dataset) -> int:
     """Tokens that `gather` has put through the model: each answer once a policy that it needs."""
     policies = {
         item.id: 1 + (item.split == HELD_OUT) + (not item.captured and item.version in job.behaviour)

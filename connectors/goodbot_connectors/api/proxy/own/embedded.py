@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 
-from goodbot.api.completions import OwnModel, Question
+from goodbot.api.completions import CompletionRequest, OwnModel
 from goodbot.api.server import Generated
 from goodbot.base.thoughts import Thought
 
@@ -47,7 +47,7 @@ async def check(model: OwnModel, asked: Asked, body: Json) -> None:
         raise RefusedError(400, "goodbot's own sampler repeats no prompt: leave echo out.")
 
 
-async def answer(model: OwnModel, question: Question, asked: Asked) -> AsyncGenerator[Delta]:
+async def answer(model: OwnModel, question: CompletionRequest, asked: Asked) -> AsyncGenerator[Delta]:
     """Pieces of an answer as they come, then its end."""
     reader = CallReader([_name(tool) for tool in asked.tools])
     stops = _Stops(asked.stops)

@@ -10,7 +10,7 @@ from typing import Any
 
 import aiohttp
 from aiohttp import hdrs, web
-from goodbot.api.completions import ALIAS, FarSide, Question, with_tools
+from goodbot.api.completions import ALIAS, CompletionRequest, FarSide, with_tools
 from goodbot.base.errors import GoodbotError, ServerError
 from goodbot.base.sampling import Filters, merged
 from goodbot.base.thoughts import Thought
@@ -118,12 +118,12 @@ class OwnDoor:
         except ServerError as error:
             raise RefusedError(503, _sentence(error), retry_after=5.0) from error
 
-    async def _question(self, call: Call, session: Session, asked: Asked) -> Question:
+    async def _question(self, call: Call, session: Session, asked: Asked) -> CompletionRequest:
         user = self._connector.user(call.client.name)
         channel = self._connector.channel(call.client.name, session.id)
         if not self._model.admit(user, channel):
             raise RefusedError(403, f"{call.client.name} may not talk to goodbot: see `goodbot people`.")
-        return Question(
+        return CompletionRequest(
             messages=with_tools(asked.messages, asked.tools),
             user=user,
             channel=channel,
@@ -262,7 +262,7 @@ class OwnDoor:
     async def _embedded(self, call: Call, body: dict[str, Any]) -> web.StreamResponse:
         user = self._connector.user(call.client.name)
         channel = self._connector.channel(call.client.name)
-        question = Question(messages=({"role": "user", "content": ""},), user=user, channel=channel)
+        question = CompletionRequest(messages=({"role": "user", "content": ""},), user=user, channel=channel)
         if not self._model.admit(user, channel):
             raise RefusedError(403, f"{call.client.name} may not talk to goodbot.")
         async with self._model.far_side(question) as far:
