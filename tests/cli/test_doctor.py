@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 from goodbot import hookimpl
-from goodbot.api.setup import Check, Examined, Probe
+from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.cli import main
 from goodbot.cli.doctor import command, preparation
-from goodbot.cli.doctor.checks import fail, ok, warn
 from goodbot.config.lock import HomeLock, prepare_home
 from goodbot_training.tiny.plugin import register_model
 

@@ -62,6 +62,8 @@ class ServerSpec:
     """The extra of the distribution that brings `requires`."""
     url: str = ""
     """Where it usually listens; `[serving] url` says where it does. Empty: no server of the owner's."""
+    survey: str = ""
+    """`package.module:Class`, a `goodbot.api.survey.Survey`: how it is found here, and examined."""
 
 
 @dataclass(frozen=True, kw_only=True)

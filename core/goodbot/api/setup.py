@@ -45,6 +45,21 @@ class Check:
     """Of the program, when this is the worst that was found and `state` is FAIL."""
 
 
+def ok(part: str, text: str) -> Check:
+    """Nothing to do."""
+    return Check(part=part, state=CheckState.OK, text=text)
+
+
+def warn(part: str, text: str, fix: str = "") -> Check:
+    """The bot works, and a person should know this."""
+    return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
+
+
+def fail(part: str, text: str, fix: str = "", *, exit_code: int = 1) -> Check:
+    """It does not work like this."""
+    return Check(part=part, state=CheckState.FAIL, text=text, fix=fix, exit_code=exit_code)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Examined:
     """What a probe may look at. Nothing here may be changed by looking."""

@@ -10,9 +10,9 @@ import dataclasses
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from goodbot import config
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
@@ -25,6 +25,10 @@ from goodbot.inference.models import choose
 from goodbot.inference.models.choose import Proposal
 from goodbot.inference.models.estimate import MOST
 from goodbot.inference.models.obtain import Obtained, obtain
+
+if TYPE_CHECKING:
+    from goodbot.api.plugins import PluginHost
+    from goodbot.api.server import ServerSpec
 
 
 class StoppedError(GoodbotError):
@@ -68,7 +72,8 @@ def proposed(arguments: argparse.Namespace, names: Sequence[str]) -> Proposal:
     if arguments.name == "auto":
         found = choose.propose(arguments.home, names)
     else:
-        found = choose.choose(arguments.name, arguments.home, names[0])
+        drivers = model_servers(config.load(arguments.home, arguments.config))
+        found = choose.choose(arguments.name, arguments.home, names[0], drivers=drivers)
     if found.unusable:
         raise ConfigError(f"goodbot cannot take {found.name}: {found.unusable}")
     return found
@@ -76,16 +81,27 @@ def proposed(arguments: argparse.Namespace, names: Sequence[str]) -> Proposal:
 
 def backends(settings: config.Config) -> list[str]:
     """The training backends that may be used, the preferred one first. Raises GoodbotError."""
-    from goodbot.api.plugins import PluginHost, choose_backend, missing_modules
+    from goodbot.api.plugins import choose_backend, missing_modules
 
-    plugins = PluginHost()
-    plugins.load_entry_points(settings.plugins.enable)
-    specs = plugins.backends()
+    specs = _plugins(settings).backends()
     chosen = choose_backend(specs, settings.training.backend)
     if settings.training.backend != "auto":
         return [chosen.name]
     installed = [spec for spec in specs.values() if not missing_modules(spec.requires)]
     return [spec.name for spec in sorted(installed, key=lambda one: -one.priority)]
+
+
+def model_servers(settings: config.Config) -> Collection[ServerSpec]:
+    """The drivers of model servers that there are, those of plugins too."""
+    return _plugins(settings).servers().values()
+
+
+def _plugins(settings: config.Config) -> PluginHost:
+    from goodbot.api.plugins import PluginHost
+
+    plugins = PluginHost()
+    plugins.load_entry_points(settings.plugins.enable)
+    return plugins
 
 
 def _use(arguments: argparse.Namespace) -> int:
@@ -95,7 +111,8 @@ def _use(arguments: argparse.Namespace) -> int:
         )
     file = ConfigFile(arguments.home, arguments.config)
     before = file.get("model.path")
-    proposal = proposed(arguments, backends(config.load(arguments.home, arguments.config)))
+    settings = config.load(arguments.home, arguments.config)
+    proposal = proposed(arguments, backends(settings))
     if arguments.json and not arguments.yes:
         output.print_answer({"data": {**_data(proposal), "taken": False}}, as_json=True)
         return 0
@@ -107,7 +124,7 @@ def _use(arguments: argparse.Namespace) -> int:
     if not agrees(question, yes=arguments.yes):
         _say("Nothing was downloaded and nothing was changed.")
         return 1
-    ask = choose.answering(proposal, file.get("serving.server"))
+    ask = choose.answering(proposal, file.get("serving.server"), model_servers(settings))
     goes_on = bool(ask) and not arguments.yes and agrees(ask, yes=False)
     got = _obtained(proposal, arguments)
     choose.settle(file, proposal, got)

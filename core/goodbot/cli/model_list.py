@@ -8,23 +8,23 @@ from typing import Any
 
 from goodbot import config
 from goodbot.api import model_shape
+from goodbot.api.survey import FoundServer
 from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.base.printing import printable
 from goodbot.cli import output
-from goodbot.cli.model import backends, gigabytes
+from goodbot.cli.model import backends, gigabytes, model_servers
 from goodbot.inference.models import catalogue, disk, resolve, servers
 from goodbot.inference.models.directory import read_config
 from goodbot.inference.models.disk import LocalModel
 from goodbot.inference.models.estimate import estimate
 from goodbot.inference.models.machine import Device, place
-from goodbot.inference.models.servers import FoundServer
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Print both lists."""
     settings = config.load(arguments.home, arguments.config)
     with ThreadPoolExecutor(1) as pool:  # servers take their time to answer
-        found = pool.submit(servers.discover)
+        found = pool.submit(servers.discover, specs=model_servers(settings))
         here = _places(settings)
         weights = [_weights(one, here) for one in disk.weights(arguments.home)]
         running = [_server(server, here) for server in found.result()]

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 from goodbot import hookimpl
-from goodbot.api.setup import Check, CheckState, Examined, Probe
+from goodbot.api.setup import Check, CheckState, Examined, Probe, fail, ok, warn
 from goodbot.base.deadline import within
 from goodbot.base.errors import ConfigError, GoodbotError, NewerDataError
 from goodbot.cli.doctor import exit_code, parts, run
-from goodbot.cli.doctor.checks import fail, ok, warn
 
 from tests.core.doctor.examining import examined
 from tests.support import patience

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 from goodbot.api.setup import CheckState
 from goodbot.cli.doctor import serving
+from goodbot.inference.models import servers
 
 from tests.core.doctor.examining import examined
 
@@ -179,7 +180,7 @@ async def test_only_a_vllm_gets_the_empty_request(tmp_path: Path) -> None:
 
 
 async def test_a_server_that_says_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "_LONGEST", 1000)
+    monkeypatch.setattr(servers, "_LARGEST", 1000)
     asked: list[tuple[str, bytes]] = []
     answers = {**VLLM, "GET /version": (200, {"version": "x" * 10_000})}
     async with server(answers, asked) as port:

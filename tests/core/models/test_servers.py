@@ -8,13 +8,24 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from goodbot.api.hookspecs import hookimpl
+from goodbot.api.plugins import PluginHost
+from goodbot.api.server import AdapterFormat, ServerSpec
+from goodbot.api.setup import Check, Examined, ok
+from goodbot.api.survey import MODELS, Ask, FoundServer, ListedModel, Survey, openai_models
 from goodbot.base.errors import ConfigError, UsageError
+from goodbot.cli.doctor.serving import serving as look
+from goodbot.config import parse
 from goodbot.inference.models import served, servers, serving
-from goodbot.inference.models.servers import FoundServer, ListedModel, checked, discover, usual
+from goodbot.inference.models.servers import checked, discover, surveys, usual
+from goodbot.inference.servers.plugin import SPECS
+from goodbot.inference.surveys import ollama
 
 from tests.core.models import fake_servers
 from tests.core.models.conftest import TINY
@@ -67,7 +78,7 @@ def test_what_a_server_says_of_its_models() -> None:
 
 def test_ollama_may_have_moved_but_only_on_this_machine() -> None:
     ours = usual({})
-    assert ours[0] == "http://127.0.0.1:11434"
+    assert "http://127.0.0.1:11434" in ours
     assert usual({"OLLAMA_HOST": "0.0.0.0:7000"}) == ["http://127.0.0.1:7000", *ours]
     assert usual({"OLLAMA_HOST": "http://localhost:7000/"})[0] == "http://localhost:7000"
     assert usual({"OLLAMA_HOST": "[::1]:7000"})[0] == "http://[::1]:7000"
@@ -119,7 +130,7 @@ def test_a_server_that_takes_adapters_is_proposed_to_go_on_answering(monkeypatch
 
 def test_at_its_usual_place_a_server_needs_no_url() -> None:
     assert serving.settings("ollama", "http://127.0.0.1:11434") == {"server": "ollama"}
-    found = FoundServer(kind="ollama", url="http://127.0.0.1:11434", models=(), version="0.34.1-rc1")
+    found = FoundServer(survey=ollama.Ollama(), url="http://127.0.0.1:11434", models=(), version="0.34.1-rc1")
     assert serving.proposed(found, 'a"b') == {"server": "ollama", "model": 'a"b'}
     line = serving.written({"server": "ollama", "model": 'a"b'})
     assert tomllib.loads(line.replace("[serving] ", "").replace(", ", "\n"))["model"] == 'a"b'
@@ -135,7 +146,8 @@ def test_at_its_usual_place_a_server_needs_no_url() -> None:
 )
 def test_servers_that_take_no_adapters_are_not_proposed(kind: str, words: str) -> None:
     model = ListedModel(name="m", root="Qwen/Qwen3-1.7B")
-    found = served.weights(FoundServer(kind=kind, url="http://127.0.0.1:1", models=(model,)), model)
+    server = FoundServer(survey=surveys()[kind], url="http://127.0.0.1:1", models=(model,))
+    found = served.weights(server, model)
     assert found.serving == {}
     assert found.note.endswith(words)
 
@@ -153,7 +165,7 @@ def test_servers_that_take_no_adapters_are_not_proposed(kind: str, words: str) -
     ],
 )
 def test_versions_of_ollama(version: str, numbers: tuple[int, ...], old: bool) -> None:
-    assert (serving.numbered(version), serving.too_old(version)) == (numbers, old)
+    assert (ollama.numbered(version), ollama.too_old(version)) == (numbers, old)
 
 
 def test_a_server_with_several_models_asks_which(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,3 +241,86 @@ def test_the_real_mlx_server_is_known(tmp_path: Path) -> None:
     assert found[0].kind == "mlx"
     assert [model.name for model in found[0].models] == [str(TINY)]
     assert served.weights(found[0], found[0].models[0])[0] == str(TINY)
+
+
+class Pigeon(Survey):
+    """A plugin's server, which speaks OpenAI's API and owns its models."""
+
+    kind, title = "pigeon", "Pigeon Post"
+    ports = (4711,)
+    questions = (MODELS, "/pigeons")
+
+    def recognize(self, url: str, said: Mapping[str, Mapping[str, Any]]) -> FoundServer | None:
+        if "pigeons" not in said["/pigeons"]:
+            return None
+        return FoundServer(survey=self, url=url, models=openai_models(said[MODELS]))
+
+    def adapts(self, found: FoundServer) -> bool:
+        return True
+
+    async def examine(self, ask: Ask, found: FoundServer, line: str, rank: int) -> Check:
+        code, _ = await ask("/coo")
+        return ok(found.part, f"it coos with {code}; rank {rank}; {line}")
+
+
+class Lame(Pigeon):
+    kind = "lame"
+    priority = 99
+
+    def recognize(self, url: str, said: Mapping[str, Mapping[str, Any]]) -> FoundServer | None:
+        raise KeyError("a plugin's own fault")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coo:
+    pass
+
+
+def pigeons(**more: Any) -> ServerSpec:
+    values: dict[str, Any] = {"survey": f"{__name__}:Pigeon", **more}
+    return ServerSpec(name="pigeon", factory="none:None", settings=Coo, adapters=AdapterFormat.PEFT, **values)
+
+
+def pigeon_post() -> FakeServer:
+    models = {"object": "list", "data": [{"id": "m", "owned_by": "pigeon", "root": "Qwen/Qwen3-1.7B"}]}
+    return FakeServer({MODELS: models, "/pigeons": {"pigeons": 3}})
+
+
+def test_a_plugin_s_server_is_found_proposed_and_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = (*SPECS, pigeons())
+    assert "http://127.0.0.1:4711" in usual({}, surveys(specs).values())
+    with pigeon_post() as fake:
+        _ports(monkeypatch, fake)
+        assert [server.kind for server in discover()] == ["openai"], "nobody else knows it"
+        assert [server.title for server in discover(specs=specs)] == ["Pigeon Post"]
+        found = served.source("pigeon/m", specs)
+        assert found.source == "Qwen/Qwen3-1.7B"
+        assert found.serving == {"server": "pigeon", "url": fake.url, "model": "m"}
+        assert "Pigeon Post can go on answering instead" in found.note
+        assert serving.ready(found.serving, specs)
+        assert not serving.ready(found.serving, [pigeons(requires=("no_such_module",))])
+
+
+async def test_doctor_lets_a_plugin_s_server_say_what_it_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Plugin:
+        @hookimpl
+        def register_server(self) -> ServerSpec:
+            return pigeons()
+
+    plugins = PluginHost()
+    plugins.register(Plugin(), "pigeon")
+    with pigeon_post() as fake:
+        _ports(monkeypatch, fake)
+        config = parse("[training.settings]\nrank = 12\n", home=tmp_path)
+        [line] = await look(Examined(config=config, plugins=plugins, environ={}, daemon=None))
+        told = f'[serving] server = "pigeon", url = "{fake.url}"'
+        assert (line.state, line.text) == ("ok", f"it coos with 404; rank 12; {told}")
+
+
+def test_a_plugin_s_fault_hides_no_other_server() -> None:
+    lame = pigeons(survey=f"{__name__}:Lame")
+    gone = pigeons(survey="no_such_module:Survey")
+    with fake_servers.vllm() as fake:
+        assert [server.kind for server in discover([fake.url], (*SPECS, lame, gone))] == ["vllm"]

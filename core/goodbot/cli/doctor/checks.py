@@ -4,23 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from goodbot.api.setup import Check, CheckState
+from goodbot.api.setup import Check, fail
 from goodbot.base.errors import GoodbotError
-
-
-def ok(part: str, text: str) -> Check:
-    """Nothing to do."""
-    return Check(part=part, state=CheckState.OK, text=text)
-
-
-def warn(part: str, text: str, fix: str = "") -> Check:
-    """The bot works, and a person should know this."""
-    return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
-
-
-def fail(part: str, text: str, fix: str = "", *, exit_code: int = 1) -> Check:
-    """It does not work like this."""
-    return Check(part=part, state=CheckState.FAIL, text=text, fix=fix, exit_code=exit_code)
 
 
 def failed(part: str, error: GoodbotError, fix: str = "") -> Check:

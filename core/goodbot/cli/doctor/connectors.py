@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 
 from goodbot.api.connector import ConnectorSpec
 from goodbot.api.plugins import missing_modules
-from goodbot.api.setup import Check, CheckState, ConnectorSetup, Examined, Probe
+from goodbot.api.setup import Check, CheckState, ConnectorSetup, Examined, Probe, fail, ok, warn
 from goodbot.base.errors import ConfigError, GoodbotError, RetriableError
 from goodbot.base.packages import install_line
 from goodbot.base.proxies import proxy
 from goodbot.base.suggest import TERMINAL
 from goodbot.cli.connector_setup import prepared, setup_class, wrong_id
-from goodbot.cli.doctor.checks import fail, failed, ok, warn
+from goodbot.cli.doctor.checks import failed
 from goodbot.cli.doctor.data import path
 from goodbot.config.secrets import FILE, Secrets, SecretStore
 from goodbot.store import channels, inspection, people

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from goodbot import __version__
-from goodbot.api.setup import Check, Examined, Probe
+from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.base.errors import GoodbotError
 from goodbot.cli import client
-from goodbot.cli.doctor.checks import fail, ok, warn
 from goodbot.config.lock import holder
 
 _ANSWER_SECONDS = 60.0

@@ -7,9 +7,9 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from goodbot.api.setup import Check, Examined, Probe
+from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.base.errors import AdapterError, GoodbotError, NewerDataError, StoreError
-from goodbot.cli.doctor.checks import fail, failed, ok, size, warn
+from goodbot.cli.doctor.checks import failed, size
 from goodbot.config import Config
 from goodbot.config.layout import DATABASE
 from goodbot.conversation.notifications.alarms import described

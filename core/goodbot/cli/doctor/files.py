@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from goodbot.access.limits import RESERVE
-from goodbot.api.setup import Check, Examined, Probe
+from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.base import cage, spawn
-from goodbot.cli.doctor.checks import fail, ok, short, size, warn
+from goodbot.cli.doctor.checks import short, size
 from goodbot.config import secrets
 
 _NETWORK = frozenset(

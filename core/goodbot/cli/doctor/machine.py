@@ -6,10 +6,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from goodbot.api.setup import Check, Examined, Probe
+from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import GoodbotError
-from goodbot.cli.doctor.checks import fail, ok, warn
 from goodbot.cli.doctor.data import path
 from goodbot.store import inspection
 

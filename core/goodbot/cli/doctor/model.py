@@ -16,12 +16,12 @@ from goodbot.api import model_shape
 from goodbot.api.backend import BackendSpec
 from goodbot.api.model import ResolvedModel
 from goodbot.api.plugins import choose_backend, missing_modules
-from goodbot.api.setup import Check, Examined, Probe
+from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.base import sampling, spawn
 from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError
 from goodbot.base.packages import install_line
 from goodbot.cli.doctor import weights
-from goodbot.cli.doctor.checks import fail, failed, ok, short, size, warn
+from goodbot.cli.doctor.checks import failed, short, size
 from goodbot.inference.models import resolve
 from goodbot.inference.models.directory import read_config
 from goodbot.inference.models.disk import stored

@@ -13,12 +13,12 @@ from pathlib import Path
 from goodbot.api.events import Message
 from goodbot.api.plugins import choose_backend
 from goodbot.api.server import BASE, AdapterFormat, GenerateRequest
-from goodbot.api.setup import Check, Examined, Probe
+from goodbot.api.setup import Check, Examined, Probe, ok, warn
 from goodbot.base.clock import SystemClock
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError
 from goodbot.base.sampling import Filters
 from goodbot.base.spawn import child_environment
-from goodbot.cli.doctor.checks import failed, ok, warn
+from goodbot.cli.doctor.checks import failed
 from goodbot.inference.models import resolve
 from goodbot.inference.servers import choice
 from goodbot.inference.servers.remote import RemoteServer

@@ -7,9 +7,8 @@ import contextlib
 from collections.abc import Sequence
 
 from goodbot.api.connector import Capability
-from goodbot.api.setup import Check, Examined, Probe
+from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.base.errors import GoodbotError
-from goodbot.cli.doctor.checks import fail, ok, warn
 from goodbot.config.lock import holder
 from goodbot.daemon.http.http import PORT
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import cast
 
-from goodbot.api.setup import Check, Examined, Probe
+from goodbot.api.setup import Check, Examined, Probe, fail
 from goodbot.base.errors import unexpected
 from goodbot.cli.doctor import (
     connectors,
@@ -19,7 +19,6 @@ from goodbot.cli.doctor import (
     network,
     settings,
 )
-from goodbot.cli.doctor.checks import fail
 
 
 def probes(examined: Examined, wrong: Sequence[Check]) -> list[Probe]:

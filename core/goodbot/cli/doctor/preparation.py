@@ -13,11 +13,11 @@ from typing import Any
 
 from goodbot import config
 from goodbot.api.plugins import PluginHost
-from goodbot.api.setup import Check, Examined
+from goodbot.api.setup import Check, Examined, fail
 from goodbot.base.deadline import within
 from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.cli import client
-from goodbot.cli.doctor.checks import fail, failed
+from goodbot.cli.doctor.checks import failed
 from goodbot.config.secrets import SecretStore
 
 _SECONDS = 5.0

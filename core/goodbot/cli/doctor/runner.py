@@ -13,10 +13,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from goodbot.api.setup import Check, CheckState, Examined, Probe
+from goodbot.api.setup import Check, CheckState, Examined, Probe, fail
 from goodbot.base.clock import SystemClock
 from goodbot.base.errors import GoodbotError, unexpected
-from goodbot.cli.doctor.checks import fail, failed
+from goodbot.cli.doctor.checks import failed
 
 _GRACE = 1.0
 """Seconds more for a probe that is being cancelled to clean up."""

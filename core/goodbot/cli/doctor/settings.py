@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from goodbot.api.plugins import choose_backend, reward_policy
-from goodbot.api.setup import Check, Examined, Probe
+from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError
 from goodbot.base.suggest import instead
-from goodbot.cli.doctor.checks import fail, failed, ok, short, warn
+from goodbot.cli.doctor.checks import failed, short
 from goodbot.inference.servers import choice
 from goodbot.learning.training import anchors
 from goodbot.learning.training.settings import with_objective

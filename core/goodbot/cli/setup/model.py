@@ -99,7 +99,10 @@ def _look_up(dialogue: Dialogue, place: StateFound, draft: Draft, wanted: str) -
     if draft.backend == "auto":
         names = [spec.name for spec in ready or specs]
     home = place.config.home
-    found = propose(home, names) if wanted == AUTO else choose(wanted, home, names[0])
+    if wanted == AUTO:
+        found = propose(home, names)
+    else:
+        found = choose(wanted, home, names[0], drivers=place.plugins.servers().values())
     if found.unusable:
         raise ConfigError(f"goodbot cannot take {found.name}: {found.unusable}")
     dialogue.say(described(replace(found, options=())))
@@ -112,7 +115,7 @@ def _goes_on(dialogue: Dialogue, place: StateFound, proposal: Proposal) -> Mappi
     """`[serving]`, if the server that was named shall go on answering."""
     from goodbot.inference.models.choose import answering
 
-    question = answering(proposal, place.config.serving.server)
+    question = answering(proposal, place.config.serving.server, place.plugins.servers().values())
     agreed = bool(question) and dialogue.asks and dialogue.confirm("", question, default=False)
     return proposal.serving if agreed else {}
 

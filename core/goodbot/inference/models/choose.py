@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import difflib
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from goodbot.api import model_shape
+from goodbot.api.server import ServerSpec
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
 from goodbot.base.packages import install_line
 from goodbot.config.file import ConfigFile
@@ -21,6 +22,7 @@ from goodbot.inference.models.directory import cache_folder, hub_cache, hub_name
 from goodbot.inference.models.estimate import FEWEST, MOST, SLOWEST, ModelEstimate, estimate
 from goodbot.inference.models.machine import Device, place
 from goodbot.inference.models.obtain import Obtained, complete, token
+from goodbot.inference.servers.plugin import SPECS
 
 _LIMITS = ("tokens_per_forward", "max_sequence_tokens")
 """Of `[training.settings]`: what the memory of a training grows with."""
@@ -103,7 +105,14 @@ def propose(home: Path, backends: Sequence[str], *, memory: int | None = None) -
     )
 
 
-def choose(wanted: str, home: Path, backend: str, *, memory: int | None = None) -> Proposal:
+def choose(
+    wanted: str,
+    home: Path,
+    backend: str,
+    *,
+    memory: int | None = None,
+    drivers: Collection[ServerSpec] = SPECS,
+) -> Proposal:
     """What a person wrote: a directory, a name in the hub, a server's model, or its bare name.
 
     Asks the hub for a model that is not on this disk, and servers on this machine; downloads no
@@ -111,7 +120,7 @@ def choose(wanted: str, home: Path, backend: str, *, memory: int | None = None) 
     """
     meant = served.TrainableWeights(wanted)
     if not Path(wanted).expanduser().is_dir():
-        meant = served.source(wanted)
+        meant = served.source(wanted, drivers)
     wanted = meant.source
     where = place(backend, memory=memory)
     if Path(wanted).expanduser().is_dir():
@@ -138,14 +147,14 @@ def settle(file: ConfigFile, proposal: Proposal, got: Obtained) -> None:
         file.set(f"training.settings.{key}", tokens)
 
 
-def answering(proposal: Proposal, server: object) -> str:
+def answering(proposal: Proposal, server: object, drivers: Collection[ServerSpec] = SPECS) -> str:
     """The question whether the named server shall go on answering; empty where it cannot, or does.
 
     `server` is what `[serving] server` says now.
     """
-    if server not in (None, "embedded") or not serving.ready(proposal.serving):
+    if server not in (None, "embedded") or not serving.ready(proposal.serving, drivers):
         return ""
-    title = servers.TITLES[proposal.serving["server"]]
+    title = servers.surveys(drivers)[proposal.serving["server"]].title
     return f"Let {title} go on answering, with each version put into it?"
 
 

@@ -5,14 +5,16 @@ A server's copy cannot be trained: it is quantized, or packed, or in memory that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from goodbot.api.server import ServerSpec
+from goodbot.api.survey import FoundServer, ListedModel, Survey
 from goodbot.base.errors import ConfigError, UsageError
 from goodbot.inference.models import catalogue, servers, serving
 from goodbot.inference.models.directory import hub_name
-from goodbot.inference.models.servers import FoundServer, ListedModel
+from goodbot.inference.servers.plugin import SPECS
 
 
 class TrainableWeights(NamedTuple):
@@ -26,23 +28,29 @@ class TrainableWeights(NamedTuple):
     """`[serving]` with which the server goes on answering; empty where it takes no adapters."""
 
 
-def source(wanted: str) -> TrainableWeights:
-    """The weights for what a person wrote. Raises GoodbotError where none are known."""
+def source(wanted: str, specs: Collection[ServerSpec] = SPECS) -> TrainableWeights:
+    """The weights for what a person wrote; `specs` are the drivers that there are.
+
+    Raises GoodbotError where none are known.
+    """
     kind, slash, name = wanted.partition("/")
     if wanted.startswith(("http://", "https://")):
-        return _at(wanted)
-    if slash and kind in servers.TITLES and kind != "openai":
-        return _named(kind, name)
+        return _at(wanted, specs)
+    survey = servers.surveys(specs).get(kind) if slash else None
+    if survey is not None and survey.priority:
+        return _named(survey, name, specs)
     entry = catalogue.find(wanted)
     if hub_name(wanted) is not None:
         return TrainableWeights(wanted)
-    running = _offering(servers.discover(), wanted)
+    running = _offering(servers.discover(specs=specs), wanted)
     if running is not None:
-        return weights(*running)
+        return weights(*running, specs)
     return TrainableWeights(entry.name if entry else wanted)
 
 
-def weights(server: FoundServer, model: ListedModel) -> TrainableWeights:
+def weights(
+    server: FoundServer, model: ListedModel, specs: Collection[ServerSpec] = SPECS
+) -> TrainableWeights:
     """The weights of a served model, and what taking them means. Raises ConfigError where none are known."""
     found = _weights(model)
     if not found:
@@ -60,7 +68,7 @@ def weights(server: FoundServer, model: ListedModel) -> TrainableWeights:
     note = f" ({model.note})" if model.note else ""
     memory = f", beside the {model.bytes / 1e9:.1f} GB of its copy" if model.bytes else ""
     derived = f" What {model.name} adds to {model.parent} does not come along." if model.parent else ""
-    proposed = serving.proposed(server, model.name)
+    proposed = serving.proposed(server, model.name, specs)
     return TrainableWeights(
         found,
         f"{server.title} serves a copy of {model.name}{note} that cannot be trained. These are the "
@@ -77,12 +85,7 @@ def _goes_on(server: FoundServer, proposed: Mapping[str, str]) -> str:
             f"{server.title} can go on answering instead, with each version put into it: "
             f"{serving.written(proposed)}."
         )
-    if server.kind == "ollama":
-        return f"Ollama {server.version} runs no adapters: 0.30 and newer can go on answering."
-    if server.kind == "llamacpp":
-        line = serving.written({"server": "llamacpp"})
-        return f"A llama-server of goodbot's own can answer instead: {line}."
-    return f"{server.title} takes no adapters while it runs."
+    return server.survey.otherwise(server)
 
 
 def _weights(model: ListedModel) -> str:
@@ -97,30 +100,29 @@ def _weights(model: ListedModel) -> str:
     return model.root if hub_name(model.root) else ""
 
 
-def _at(url: str) -> TrainableWeights:
+def _at(url: str, specs: Collection[ServerSpec]) -> TrainableWeights:
     address = servers.checked(url)
-    found = servers.discover([address])
+    found = servers.discover([address], specs)
     if not found:
         raise ConfigError(f"no model server answers at {address}: start it, and try again")
     [server] = found
     if len(server.models) == 1:
-        return weights(server, server.models[0])
+        return weights(server, server.models[0], specs)
     names = ", ".join(f"{server.kind}/{model.name}" for model in server.models[:8]) or "nothing"
     raise UsageError(f"{server.title} offers {names}: say which one to use")
 
 
-def _named(kind: str, name: str) -> TrainableWeights:
-    title = servers.TITLES[kind]
-    running = [server for server in servers.discover() if server.kind == kind]
+def _named(survey: Survey, name: str, specs: Collection[ServerSpec]) -> TrainableWeights:
+    title = survey.title
+    running = [server for server in servers.discover(specs=specs) if server.kind == survey.kind]
     if found := _offering(running, name):
-        return weights(*found)
+        return weights(*found, specs)
     if running:
         names = ", ".join(model.name for server in running for model in server.models[:8])
         raise UsageError(f"{title} does not offer {name!r}; it offers {names or 'nothing'}")
     if entry := catalogue.find(name):
-        return TrainableWeights(
-            entry.name, f"{title} does not run; {entry.name} are the weights of its {name}."
-        )
+        note = f"{title} does not run; {entry.name} are the weights of its {name}."
+        return TrainableWeights(entry.name, note)
     raise ConfigError(f"{title} does not answer on its usual port: start it, and try again")
 
 

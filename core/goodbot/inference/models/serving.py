@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from goodbot.api.plugins import missing_modules
 from goodbot.api.server import ServerSpec
-from goodbot.inference.models.servers import FoundServer
+from goodbot.api.survey import FoundServer
 from goodbot.inference.servers.plugin import SPECS
 
-OLLAMA_RUNS_ADAPTERS_SINCE = (0, 30)
-OLLAMA_TAKES_WHOLE_MODELS_SINCE = (0, 34, 1)
-_TAKES_ADAPTERS = ("ollama", "vllm", "mlx", "sglang")
-"""Kinds that take an adapter while they run; our drivers have the same names."""
 
-
-def settings(kind: str, url: str, model: str = "") -> dict[str, str]:
+def settings(kind: str, url: str, model: str = "", specs: Iterable[ServerSpec] = SPECS) -> dict[str, str]:
     """`[serving]` for a server; `model` is the base's name there, where it must be said."""
-    spec = driver(kind)
+    spec = driver(kind, specs)
     found = {"server": kind}
     if spec is None or url != spec.url:
         found["url"] = url
@@ -32,32 +27,19 @@ def written(values: Mapping[str, str]) -> str:
     return "[serving] " + ", ".join(f"{key} = {json.dumps(value)}" for key, value in values.items())
 
 
-def proposed(server: FoundServer, model: str) -> dict[str, str]:
+def proposed(server: FoundServer, model: str, specs: Iterable[ServerSpec] = SPECS) -> dict[str, str]:
     """`[serving]` for one that takes goodbot's adapters as it is; empty for all others."""
-    if server.kind not in _TAKES_ADAPTERS or too_old(server.version):
+    if not server.survey.adapts(server):
         return {}
-    return settings(server.kind, server.url, model)
+    return settings(server.kind, server.url, model, specs)
 
 
-def ready(values: Mapping[str, str]) -> bool:
+def ready(values: Mapping[str, str], specs: Iterable[ServerSpec] = SPECS) -> bool:
     """Whether what that driver needs is installed."""
-    spec = driver(values.get("server", ""))
+    spec = driver(values.get("server", ""), specs)
     return spec is not None and not missing_modules(spec.requires)
 
 
-def driver(name: str) -> ServerSpec | None:
-    """Ours of that name."""
-    return next((spec for spec in SPECS if spec.name == name), None)
-
-
-def too_old(version: str) -> bool:
-    """Whether that Ollama makes models with adapters and does not run them."""
-    numbers = numbered(version)
-    return bool(numbers) and numbers < OLLAMA_RUNS_ADAPTERS_SINCE
-
-
-def numbered(version: str) -> tuple[int, ...]:
-    """`0.34.1-rc1` → (0, 34, 1); empty for one that is none, or of somebody's own making (`0.0.0`)."""
-    parts = version.partition("-")[0].split(".")
-    numbers = tuple(int(part) for part in parts if part.isdecimal() and len(part) < 6)
-    return numbers if len(numbers) == len(parts) and any(numbers) else ()
+def driver(name: str, specs: Iterable[ServerSpec] = SPECS) -> ServerSpec | None:
+    """The one of that name."""
+    return next((spec for spec in specs if spec.name == name), None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from posixpath import dirname
 
+from goodbot.api.survey import ListedModel
 from goodbot.base.errors import ServerError
-from goodbot.inference.models.servers import ListedModel
 from goodbot.inference.servers import chat
 from goodbot.inference.servers.upstream import Upstream
 

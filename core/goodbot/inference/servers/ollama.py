@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.api.server import BASE, AdapterFormat, GenerateRequest, ServerParts
+from goodbot.api.survey import ListedModel
 from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.base.sampling import Filters
 from goodbot.base.thoughts import Thought
 from goodbot.inference.models import servers
-from goodbot.inference.models.servers import ListedModel
-from goodbot.inference.models.serving import OLLAMA_TAKES_WHOLE_MODELS_SINCE, numbered, too_old
 from goodbot.inference.servers import listing
 from goodbot.inference.servers.chat import Completion
 from goodbot.inference.servers.ollama_api import OllamaApi, body, digest_of
 from goodbot.inference.servers.ollama_tags import OllamaSettings, TaggedVersion, Tags, repository
 from goodbot.inference.servers.remote import RemoteServer
 from goodbot.inference.servers.upstream import StatusError
+from goodbot.inference.surveys.ollama import TAKES_WHOLE_MODELS_SINCE, numbered, too_old
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +132,7 @@ class OllamaServer(RemoteServer):
                 "machine's"
             )
         await self._pin(base)
-        takes_adapters = numbered(version) < OLLAMA_TAKES_WHOLE_MODELS_SINCE and shown.form == "gguf"
+        takes_adapters = numbered(version) < TAKES_WHOLE_MODELS_SINCE and shown.form == "gguf"
         return AdapterFormat.GGUF if takes_adapters else AdapterFormat.GGUF_MODEL
 
     async def _pin(self, base: str) -> None:

@@ -54,6 +54,7 @@ SPECS = (
         settings=VllmSettings,
         adapters=AdapterFormat.PEFT,
         url="http://127.0.0.1:8000",
+        survey="goodbot.inference.surveys.vllm:Vllm",
     ),
     ServerSpec(
         name="sglang",
@@ -61,6 +62,7 @@ SPECS = (
         settings=NoSettings,
         adapters=AdapterFormat.PEFT,
         url="http://127.0.0.1:30000",
+        survey="goodbot.inference.surveys.sglang:Sglang",
     ),
     ServerSpec(
         name="ollama",
@@ -70,6 +72,7 @@ SPECS = (
         requires=("gguf",),
         extra="gguf",
         url="http://127.0.0.1:11434",
+        survey="goodbot.inference.surveys.ollama:Ollama",
     ),
     ServerSpec(
         name="llamacpp",
@@ -78,6 +81,7 @@ SPECS = (
         adapters=AdapterFormat.GGUF,
         requires=("gguf",),
         extra="gguf",
+        survey="goodbot.inference.surveys.llamacpp:LlamaCpp",
     ),
     ServerSpec(
         name="mlx",
@@ -85,6 +89,7 @@ SPECS = (
         settings=NoSettings,
         adapters=AdapterFormat.MLX,
         url="http://127.0.0.1:8080",
+        survey="goodbot.inference.surveys.openai:MlxServer",
     ),
     ServerSpec(
         name="openai",
@@ -92,6 +97,7 @@ SPECS = (
         settings=NoSettings,
         adapters=AdapterFormat.NONE,
         url="http://127.0.0.1:8080",
+        survey="goodbot.inference.surveys.openai:OpenAI",
     ),
 )
 

@@ -32,9 +32,9 @@ from goodbot.api.completions import FarSide
 from goodbot.api.events import Message
 from goodbot.api.marks import Pattern
 from goodbot.api.server import BASE, GenerateRequest, Piece, Server, ServerParts
+from goodbot.api.survey import ListedModel
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.sampling import Filters
-from goodbot.inference.models.servers import ListedModel
 from goodbot.inference.servers import chat, listing
 from goodbot.inference.servers.background import Chores
 from goodbot.inference.servers.chat import Completion, Part

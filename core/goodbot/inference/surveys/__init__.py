@@ -1,0 +1,1 @@
+"""How the servers that goodbot knows are found on this machine, one module each."""
