@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.teams import APP_ID, PASSWORD, Conversation, FakeTeams, Message, Pace, Person
+from goodbot.testing.fakes.teams import APP_ID, PASSWORD, FakeTeams, Message, Pace, Person, TenantConversation
 from goodbot_connectors.teams.config import APP_PASSWORD
 
 from tests.benchmarks.load import PRESSES, Opinion
@@ -100,7 +100,7 @@ class TeamsLoad:
     async def _told(self) -> bool:
         return bool(self._olga.sees(self.channel) or self._olga.sees())
 
-    async def _answer(self, person: Person, place: Conversation, thread: str = "") -> Message:
+    async def _answer(self, person: Person, place: TenantConversation, thread: str = "") -> Message:
         """The whole answer, in a channel in the thread of a question."""
 
         async def whole() -> Message | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.teams import Conversation, Message, cards
+from goodbot.testing.fakes.teams import Message, TenantConversation, cards
 
 from tests.connectors.teams.peer import TeamsPeer
 from tests.end_to_end.daemon import Daemon
@@ -64,7 +64,9 @@ class Person:
         self.peer, self.name = peer, name
         self.client = peer.people[name]
 
-    async def ask(self, text: str, place: Conversation | None = None, *, mention: bool = False) -> Message:
+    async def ask(
+        self, text: str, place: TenantConversation | None = None, *, mention: bool = False
+    ) -> Message:
         """Say something and wait for the whole answer, which has the label of an AI."""
         before = {message.id for message in self.client.sees(place)}
         self.client.says(text, place, mention=mention)
@@ -91,7 +93,12 @@ class Person:
         return (await eventually(fresh, 30))[-1]
 
     async def command(
-        self, text: str, place: Conversation | None = None, *, about: Message | None = None, like: str = ""
+        self,
+        text: str,
+        place: TenantConversation | None = None,
+        *,
+        about: Message | None = None,
+        like: str = "",
     ) -> str:
         """Type `/rl …`, in a channel with the bot's name before it, and read the answer."""
         return await self.told(

@@ -15,8 +15,8 @@ from goodbot.cli.backup.make import make
 from goodbot.config.secrets import SecretStore
 from goodbot.daemon import control
 from goodbot.store import turns
-from goodbot_connectors.claude_code.sessions import Answer
 from goodbot_connectors.claude_code.sessions import Session as ClaudeSession
+from goodbot_connectors.claude_code.sessions import SessionAnswer
 from goodbot_connectors.codex.session import Session as CodexSession
 
 from tests.core.builders import CHANNEL, OWNER, Bot, open_bot
@@ -288,7 +288,9 @@ def test_nothing_of_it_stays_in_what_agents_wait_with() -> None:
     session = ClaudeSession(id="s", user="me")
     session.ask("one", f"It is {secret}", person=True)
     session.answered(
-        "two", "x" * 1980 + " " + secret, Answer(turn="t", event_id="e", text="y" * 1980 + " " + secret)
+        "two",
+        "x" * 1980 + " " + secret,
+        SessionAnswer(turn="t", event_id="e", text="y" * 1980 + " " + secret),
     )
     assert "C4nary" not in repr(session)
     codex = CodexSession().begin("one", secret)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from goodbot_connectors.kit.bridge.body import RefusedError
+from goodbot_connectors.kit.bridge.body import HttpError
 
 _WORDS = {
     "object": "an object",
@@ -53,12 +53,12 @@ _Find = Callable[[Any], _Wrong | None]
 
 
 def checker(schema: Mapping[str, Any]) -> Callable[[Any], None]:
-    """A function of a parsed body; it raises RefusedError (422) that says what is wrong with which part."""
+    """A function of a parsed body; it raises HttpError (422) that says what is wrong with which part."""
     find = _made(schema)
 
     def check(value: Any) -> None:
         if (wrong := find(value)) is not None:
-            raise RefusedError(422, f"{wrong}.")
+            raise HttpError(422, f"{wrong}.")
 
     return check
 

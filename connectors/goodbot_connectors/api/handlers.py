@@ -14,10 +14,10 @@ from goodbot.api.turns import OwnTurn
 
 from goodbot_connectors.api import requests, table
 from goodbot_connectors.api.check import checker
-from goodbot_connectors.api.requests import Stamp
+from goodbot_connectors.api.requests import RequestStamp
 from goodbot_connectors.api.table import ADMIN, EVERYBODY, ROUTES, Route
-from goodbot_connectors.kit.bridge.body import RefusedError, json_object
-from goodbot_connectors.kit.bridge.clients import Client
+from goodbot_connectors.kit.bridge.body import HttpError, json_object
+from goodbot_connectors.kit.bridge.clients import ApiClient
 from goodbot_connectors.kit.bridge.guard import answer, guarded
 from goodbot_connectors.kit.bridge.local import LocalConnector
 
@@ -48,17 +48,19 @@ class Handlers:
     def _handler(self, route: Route) -> Any:
         handle, check = getattr(self, f"_{route.handler}"), checker(route.body or {})
 
-        async def with_body(request: web.Request, client: Client) -> web.StreamResponse:
+        async def with_body(request: web.Request, client: ApiClient) -> web.StreamResponse:
             body = await json_object(request)
             check(body)
             return answer(await handle(request, client, body), route.status)
 
-        async def without(request: web.Request, client: Client) -> web.StreamResponse:
+        async def without(request: web.Request, client: ApiClient) -> web.StreamResponse:
             return answer(await handle(request, client), route.status)
 
         return with_body if route.body else without
 
-    async def _capture(self, request: web.Request, client: Client, body: Mapping[str, Any]) -> dict[str, Any]:
+    async def _capture(
+        self, request: web.Request, client: ApiClient, body: Mapping[str, Any]
+    ) -> dict[str, Any]:
         stamp = self._stamp(request, client, body, body.get("session", ""))
         events = requests.capture(body, stamp, client.name, admin=client.admin)
         receipt, *said = await self._connector.host.submit(events)
@@ -72,28 +74,30 @@ class Handlers:
             "text": said[0].text if said else "",
         }
 
-    async def _turn(self, request: web.Request, client: Client) -> dict[str, Any]:
+    async def _turn(self, request: web.Request, client: ApiClient) -> dict[str, Any]:
         return _shown(await self._look_up(request.match_info["turn"], client))
 
     async def _feedback(
-        self, request: web.Request, client: Client, body: Mapping[str, Any]
+        self, request: web.Request, client: ApiClient, body: Mapping[str, Any]
     ) -> dict[str, Any]:
         stamp = self._stamp(request, client, body)
         return await self._rate(requests.ratings(body, stamp, client.name), client)
 
-    async def _undo(self, request: web.Request, client: Client) -> dict[str, Any]:
+    async def _undo(self, request: web.Request, client: ApiClient) -> dict[str, Any]:
         turn = request.match_info["turn"]
         stamp = self._stamp(request, client, {"undo": turn})
         return await self._rate([requests.retraction(turn, stamp)], client)
 
-    async def _command(self, request: web.Request, client: Client, body: Mapping[str, Any]) -> dict[str, Any]:
+    async def _command(
+        self, request: web.Request, client: ApiClient, body: Mapping[str, Any]
+    ) -> dict[str, Any]:
         name = body["name"]
         if name not in EVERYBODY and name not in ADMIN:
-            raise RefusedError(
+            raise HttpError(
                 403, f"No client may use {name[:40]!r}: there are {', '.join((*EVERYBODY, *ADMIN))}."
             )
         if name in ADMIN and not client.admin:
-            raise RefusedError(
+            raise HttpError(
                 403,
                 f"{client.name} may not use {name!r}: `goodbot api token add {client.name} --admin` "
                 "makes a token that may.",
@@ -103,27 +107,27 @@ class Handlers:
         news = self._connector.news(client.name)
         return {"outcome": receipt.outcome, "text": receipt.text, "news": news}
 
-    async def _status(self, request: web.Request, client: Client) -> dict[str, Any]:
+    async def _status(self, request: web.Request, client: ApiClient) -> dict[str, Any]:
         receipt = await self._do(client, "status", "", self._stamp(request, client, {}))
         return {"client": client.name, "admin": client.admin, "text": receipt.text}
 
-    async def _document(self, request: web.Request, client: Client) -> dict[str, Any]:
+    async def _document(self, request: web.Request, client: ApiClient) -> dict[str, Any]:
         return self._published
 
-    async def _do(self, client: Client, name: str, args: str, stamp: Stamp) -> Receipt:
+    async def _do(self, client: ApiClient, name: str, args: str, stamp: RequestStamp) -> Receipt:
         receipt = await self._connector.command(
             stamp.user, stamp.channel, name, args, event_id=stamp.event_id, digest=stamp.digest
         )
         _accepted(receipt, client)
         return receipt
 
-    async def _rate(self, events: Sequence[RatingEvent], client: Client) -> dict[str, Any]:
+    async def _rate(self, events: Sequence[RatingEvent], client: ApiClient) -> dict[str, Any]:
         receipts = await self._connector.host.submit(events)
         if any(one.outcome is Outcome.UNKNOWN_TARGET for one in receipts):
             found = await self._look_up(events[0].turn, client)
             if found.turn.kind != "main":
                 text = f"{found.turn.id} is a side turn: nobody reads it, so it is not rated."
-                raise RefusedError(422, text)
+                raise HttpError(422, text)
             if client.admin:  # an owner's program may rate what another program has reported
                 receipts = await self._connector.host.submit(
                     [replace(event, channel=found.turn.channel) for event in events]
@@ -138,23 +142,23 @@ class Handlers:
             "text": first.text,
         }
 
-    async def _look_up(self, turn: str, client: Client) -> OwnTurn:
+    async def _look_up(self, turn: str, client: ApiClient) -> OwnTurn:
         user = self._connector.user(client.name)
         found = await self._connector.host.own_turn(user, turn, all_here=client.admin)
         if found is None:
-            raise RefusedError(404, f"{client.name} has no answer of that id.")
+            raise HttpError(404, f"{client.name} has no answer of that id.")
         return found
 
     def _stamp(
-        self, request: web.Request, client: Client, body: Mapping[str, Any], thread: str = ""
-    ) -> Stamp:
+        self, request: web.Request, client: ApiClient, body: Mapping[str, Any], thread: str = ""
+    ) -> RequestStamp:
         connector = self._connector
         keys = request.headers.getall(_KEY, [])
         if len(keys) > 1:
-            raise RefusedError(400, "Send one Idempotency-Key.")
+            raise HttpError(400, "Send one Idempotency-Key.")
         route = f"{request.method} {request.path}"
         event_id, digest = requests.identity(keys[0] if keys else None, route, client.name, body)
-        return Stamp(
+        return RequestStamp(
             event_id=event_id,
             digest=digest,
             order=connector.order(),
@@ -163,8 +167,8 @@ class Handlers:
         )
 
 
-def _accepted(receipt: Receipt, client: Client, before: str = "") -> None:
-    """Raises RefusedError for any other outcome, with `before` before its sentence."""
+def _accepted(receipt: Receipt, client: ApiClient, before: str = "") -> None:
+    """Raises HttpError for any other outcome, with `before` before its sentence."""
     if receipt.outcome is Outcome.ACCEPTED:
         return
     text = {
@@ -176,7 +180,7 @@ def _accepted(receipt: Receipt, client: Client, before: str = "") -> None:
     if receipt.outcome is not Outcome.UNKNOWN_TARGET:
         text = receipt.text or text
     wait = 60.0 if receipt.outcome is Outcome.IGNORED else 0.0
-    raise RefusedError(_REFUSED.get(receipt.outcome, 422), before + text, retry_after=wait)
+    raise HttpError(_REFUSED.get(receipt.outcome, 422), before + text, retry_after=wait)
 
 
 def _shown(found: OwnTurn) -> dict[str, Any]:

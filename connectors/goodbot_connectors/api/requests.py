@@ -13,7 +13,7 @@ from goodbot.api.events import CaptureEvent, ChannelRef, Event, OrderKey, Rating
 from goodbot.api.turns import turn_id
 
 from goodbot_connectors.api.table import LONGEST_KEY
-from goodbot_connectors.kit.bridge.body import RefusedError
+from goodbot_connectors.kit.bridge.body import HttpError
 
 _WORDS = {"good": 1.0, "bad": -1.0}
 SOURCE = "api"
@@ -21,7 +21,7 @@ SOURCE = "api"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Stamp:
+class RequestStamp:
     """Who asks, when, and under which id; `digest` is of what was sent, where the id is theirs."""
 
     event_id: str
@@ -44,12 +44,12 @@ class Stamp:
 def identity(key: str | None, route: str, user: str, body: Mapping[str, Any]) -> tuple[str, str]:
     """Event id and digest of a request. The same key of one client and route is the same event.
 
-    Raises RefusedError (400) for a key that is none.
+    Raises HttpError (400) for a key that is none.
     """
     if key is None:
         return uuid.uuid4().hex, ""
     if not 0 < len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
-        raise RefusedError(
+        raise HttpError(
             400, f"An Idempotency-Key has 1 to {LONGEST_KEY} visible ASCII characters, without spaces."
         )
     id_ = hashlib.sha256(f"{user}\0{route}\0{key}".encode()).hexdigest()[:40]
@@ -57,7 +57,7 @@ def identity(key: str | None, route: str, user: str, body: Mapping[str, Any]) ->
     return f"key-{id_}", hashlib.sha256(text.encode()).hexdigest()
 
 
-def capture(body: Mapping[str, Any], stamp: Stamp, client: str, *, admin: bool) -> list[Event]:
+def capture(body: Mapping[str, Any], stamp: RequestStamp, client: str, *, admin: bool) -> list[Event]:
     """The events of a checked body of `POST /v1/turns`: the answer, and what is said of it at once.
 
     That names it by a message of its own: the turn may be one that another program has reported. Only
@@ -74,7 +74,7 @@ def capture(body: Mapping[str, Any], stamp: Stamp, client: str, *, admin: bool) 
     ]
 
 
-def _answer(body: Mapping[str, Any], stamp: Stamp, *, admin: bool) -> CaptureEvent:
+def _answer(body: Mapping[str, Any], stamp: RequestStamp, *, admin: bool) -> CaptureEvent:
     tokens = body.get("tokens", ())
     version = body.get("version")
     return CaptureEvent(
@@ -93,7 +93,7 @@ def _answer(body: Mapping[str, Any], stamp: Stamp, *, admin: bool) -> CaptureEve
     )
 
 
-def ratings(body: Mapping[str, Any], stamp: Stamp, client: str) -> list[RatingEvent]:
+def ratings(body: Mapping[str, Any], stamp: RequestStamp, client: str) -> list[RatingEvent]:
     """The events of a checked body of `POST /v1/feedback`.
 
     The first has the request's own id, whatever it is: that tells whether the id was used before.
@@ -125,6 +125,6 @@ def ratings(body: Mapping[str, Any], stamp: Stamp, client: str) -> list[RatingEv
     return found
 
 
-def retraction(turn: str, stamp: Stamp) -> RatingEvent:
+def retraction(turn: str, stamp: RequestStamp) -> RatingEvent:
     """The event of `DELETE /v1/feedback/{turn}`: all that was said of it."""
     return RatingEvent(**stamp.fields(), turn=turn, kind=RatingKind.RETRACT)

@@ -35,7 +35,7 @@ from goodbot_connectors.claude_code.payloads import (
     Hook,
     hook,
 )
-from goodbot_connectors.claude_code.sessions import Answer, Session, Sessions
+from goodbot_connectors.claude_code.sessions import Session, SessionAnswer, Sessions
 from goodbot_connectors.claude_code.target import meant, quote, surplus
 from goodbot_connectors.kit.bridge.local import LocalConnector
 
@@ -125,14 +125,14 @@ class ClaudeCodeConnector(LocalConnector):
             event = self._capture(session, called, prompt)
             [receipt] = await self.host.submit([event])
         if receipt is not None and receipt.outcome is Outcome.ACCEPTED:
-            answer = Answer(turn=receipt.turn, event_id=receipt.event_id, text=called.answer)
+            answer = SessionAnswer(turn=receipt.turn, event_id=receipt.event_id, text=called.answer)
             session.answered(called.prompt_id, prompt, answer)
         elif called.answer and not session.knows(_event_id(called)):
             session.missed(called.prompt_id)
         await self._sessions.save(session)
         return self._shown(session, receipt)
 
-    async def _seen(self, session: Session, called: Hook) -> transcript.Seen | None:
+    async def _seen(self, session: Session, called: Hook) -> transcript.TranscriptTurn | None:
         """What the transcript says; where all depends on it, once it has the answer, too."""
         known = session.find(called.prompt_id)
         needed = session.queued or known is None or not known.certain

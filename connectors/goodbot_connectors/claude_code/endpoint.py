@@ -8,8 +8,8 @@ from typing import Any
 
 from aiohttp import web
 
-from goodbot_connectors.kit.bridge.clients import Client, Clients
-from goodbot_connectors.kit.bridge.guard import RefusedError, answer, guarded, json_object, refusal
+from goodbot_connectors.kit.bridge.clients import ApiClient, Clients
+from goodbot_connectors.kit.bridge.guard import HttpError, answer, guarded, json_object, refusal
 
 logger = logging.getLogger(__name__)
 
@@ -23,15 +23,15 @@ _TOLD = (401, 403, 429, 503)
 def routes(path: str, take: Take, clients: Clients, running: Callable[[], bool]) -> list[web.RouteDef]:
     """The route; `take` gets the person and what their hook says, while we are `running`."""
 
-    async def called(request: web.Request, client: Client) -> web.StreamResponse:
+    async def called(request: web.Request, client: ApiClient) -> web.StreamResponse:
         if not running():  # the script notes that it was not heard
-            raise RefusedError(503, "goodbot is starting or stopping: try again in a moment.")
+            raise HttpError(503, "goodbot is starting or stopping: try again in a moment.")
         return answer(await take(client.name, await json_object(request, LARGEST)))
 
     return [web.post(path, guarded(called, clients, largest=LARGEST, refused=_unheard))]
 
 
-def _unheard(error: RefusedError) -> web.StreamResponse:
+def _unheard(error: HttpError) -> web.StreamResponse:
     """Who has no token is told so, and that we are not there yet.
 
     What cannot be read is passed over, or Claude Code would complain.

@@ -16,7 +16,7 @@ from goodbot.api.connector import ConnectorHost
 from goodbot.base.errors import StoreError
 from goodbot.base.redact import redact
 
-from goodbot_connectors.claude_code.transcript import Seen
+from goodbot_connectors.claude_code.transcript import TranscriptTurn
 from goodbot_connectors.kit.fields import Json, as_json, items, string
 
 logger = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ _HOUR = 3_600.0
 
 
 @dataclass(kw_only=True, slots=True)
-class Answer:
+class SessionAnswer:
     """One that was kept."""
 
     turn: str
@@ -44,7 +44,7 @@ class Answer:
 
 
 @dataclass(kw_only=True, slots=True)
-class Asked:
+class SessionTurn:
     """One turn of Claude Code's."""
 
     prompt_id: str
@@ -52,7 +52,7 @@ class Asked:
     certain: bool = True
     """Whether `text` is what this turn answers, by the hooks alone."""
     ended: bool = False
-    answers: list[Answer] = field(default_factory=list[Answer])
+    answers: list[SessionAnswer] = field(default_factory=list[SessionAnswer])
     missed: int = 0
     """Answers that were shown and not kept: to work in the background, to `!` commands."""
     at: float = math.inf
@@ -65,14 +65,14 @@ class Session:
 
     id: str
     user: str
-    asked: list[Asked] = field(default_factory=list[Asked])
+    asked: list[SessionTurn] = field(default_factory=list[SessionTurn])
     queued: bool = False
     """Whether prompts have had to queue: from then on hooks alone do not tell which one is answered."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
     forgotten: bool = False
     """Whether its person has asked for that while somebody held it: it is stored no more."""
 
-    def find(self, prompt_id: str) -> Asked | None:
+    def find(self, prompt_id: str) -> SessionTurn | None:
         """The turn of this id."""
         return next((one for one in reversed(self.asked) if one.prompt_id == prompt_id), None)
 
@@ -85,10 +85,10 @@ class Session:
         whole = len(text) <= _WAITING
         text = redact(text) if person and whole else ""
         certain = whole and not self.queued
-        self._add(Asked(prompt_id=prompt_id, text=text, certain=certain))
+        self._add(SessionTurn(prompt_id=prompt_id, text=text, certain=certain))
 
-    def prompt(self, prompt_id: str, seen: Seen | None) -> str:
-        """What the turn answers, "" when that is not certain or no person asked; see `Seen`."""
+    def prompt(self, prompt_id: str, seen: TranscriptTurn | None) -> str:
+        """What the turn answers, "" when that is not certain or no person asked; see `TranscriptTurn`."""
         known = self.find(prompt_id)
         said = known.text if known is not None and known.certain else ""
         if seen is None:
@@ -96,7 +96,7 @@ class Session:
         text = seen.text if seen.queued or not said or not seen.text else said
         return "\n\n".join([text, *seen.during]) if seen.text else ""
 
-    def answered(self, prompt_id: str, prompt: str, answer: Answer) -> None:
+    def answered(self, prompt_id: str, prompt: str, answer: SessionAnswer) -> None:
         """It was kept."""
         known = self._ended(prompt_id)
         known.text = redact(prompt)[:_KEPT]  # before the cut: half a key is not known for one
@@ -115,7 +115,7 @@ class Session:
         for one in self.asked:
             one.certain = one.certain and one.ended  # more may have been written in it
         if not self.asked or self.asked[-1].prompt_id:
-            self._add(Asked(prompt_id="", text="", ended=True, missed=1))
+            self._add(SessionTurn(prompt_id="", text="", ended=True, missed=1))
 
     def prune(self, before: float) -> bool:
         """Drop what is older; whether anything was."""
@@ -133,7 +133,7 @@ class Session:
                 before.append((one.text, one.answers[-1].text))
         return before[-most:] if most else []
 
-    def kept(self) -> Iterator[tuple[Asked, Answer]]:
+    def kept(self) -> Iterator[tuple[SessionTurn, SessionAnswer]]:
         """All answers that can be rated, newest first."""
         for one in reversed(self.asked):
             for answer in reversed(one.answers):
@@ -143,12 +143,12 @@ class Session:
         """Whether this answer was kept before."""
         return any(answer.event_id == event_id for _, answer in self.kept())
 
-    def _ended(self, prompt_id: str) -> Asked:
-        known = self.find(prompt_id) or self._add(Asked(prompt_id=prompt_id, text=""))
+    def _ended(self, prompt_id: str) -> SessionTurn:
+        known = self.find(prompt_id) or self._add(SessionTurn(prompt_id=prompt_id, text=""))
         known.ended = True
         return known
 
-    def _add(self, asked: Asked) -> Asked:
+    def _add(self, asked: SessionTurn) -> SessionTurn:
         self.asked = [*self.asked, asked][-_EXCHANGES:]
         return asked
 
@@ -260,7 +260,7 @@ def _key(key: str) -> str:
 
 def _session(id_: str, user: str, json_: Json) -> Session:
     asked = [
-        Asked(
+        SessionTurn(
             prompt_id=string(one, "prompt_id"),
             text=string(one, "text"),
             certain=one.get("certain") is True,
@@ -268,7 +268,7 @@ def _session(id_: str, user: str, json_: Json) -> Session:
             missed=int(one.get("missed") or 0),
             at=float(one.get("at") or 0),
             answers=[
-                Answer(**{name: string(answer, name) for name in ("turn", "event_id", "text")})
+                SessionAnswer(**{name: string(answer, name) for name in ("turn", "event_id", "text")})
                 for answer in items(one, "answers")
             ],
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from goodbot_connectors.claude_code.sessions import Answer, Asked, Session
+from goodbot_connectors.claude_code.sessions import Session, SessionAnswer, SessionTurn
 
 _LISTED = 5
 _SHORTEST = 4
@@ -21,7 +21,7 @@ NOTHING = (
 class Meant:
     """An answer, or why none is meant and what can be done."""
 
-    answer: Answer | None = None
+    answer: SessionAnswer | None = None
     rest: str = ""
     """The words behind the answer's name."""
     why: str = ""
@@ -52,7 +52,7 @@ def meant(session: Session, args: str) -> Meant:
 _CHOOSE = "Which of these do you mean?"
 
 
-def _unclear(last: Asked) -> str:
+def _unclear(last: SessionTurn) -> str:
     if not last.ended:
         return "Your last prompt has no finished answer that goodbot knows of."
     if len(last.answers) + last.missed > 1:
@@ -78,7 +78,7 @@ def surplus(session: Session, typed: str) -> str:
     )
 
 
-def quote(answer: Answer) -> str:
+def quote(answer: SessionAnswer) -> str:
     """How an answer begins."""
     return f"“{_short(answer.text, 40)}”"
 
@@ -89,7 +89,7 @@ def _is_name(word: str) -> bool:
     return len(word) >= _WHOLE and digits > 0 and all(one in "0123456789abcdef" for one in word.lower())
 
 
-def _named(session: Session, word: str) -> list[Answer]:
+def _named(session: Session, word: str) -> list[SessionAnswer]:
     if len(word) < _SHORTEST:
         return []
     found = {answer.turn: answer for _, answer in session.kept() if answer.turn.startswith(word.lower())}

@@ -26,7 +26,7 @@ _OWN = ("<command-", "<local-command-", "[Request interrupted")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Seen:
+class TranscriptTurn:
     """What the transcript says of one turn."""
 
     text: str
@@ -39,7 +39,7 @@ class Seen:
     """Whether its answer is there, too: only then has all of the turn been written."""
 
 
-def look(path: str, session: str, prompt_id: str, answer: str = "") -> Seen | None:
+def look(path: str, session: str, prompt_id: str, answer: str = "") -> TranscriptTurn | None:
     """What a session's transcript says of a turn; None when there is none, or nothing in it.
 
     Claude Code writes it with a delay: at a Stop it may end in the middle of the turn.
@@ -66,7 +66,7 @@ def look(path: str, session: str, prompt_id: str, answer: str = "") -> Seen | No
             during.append(more)
     if text is None:
         return None
-    return Seen(text=text, queued=queued, during=tuple(during), answered=answered)
+    return TranscriptTurn(text=text, queued=queued, during=tuple(during), answered=answered)
 
 
 def later(path: str, session: str, last: str, known: frozenset[str]) -> bool | None:

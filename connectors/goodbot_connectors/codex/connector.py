@@ -16,10 +16,10 @@ from goodbot.base.errors import GoodbotError, StoreError
 from goodbot_connectors.codex import SPEC, replies, session, shim, sidecar, threads, words
 from goodbot_connectors.codex.session import Session
 from goodbot_connectors.codex.sessions import Sessions
-from goodbot_connectors.codex.threads import Threads
-from goodbot_connectors.codex.words import Said
-from goodbot_connectors.kit.bridge.clients import Client
-from goodbot_connectors.kit.bridge.guard import RefusedError, guarded, json_object
+from goodbot_connectors.codex.threads import ThreadFinder
+from goodbot_connectors.codex.words import PromptCommand
+from goodbot_connectors.kit.bridge.clients import ApiClient
+from goodbot_connectors.kit.bridge.guard import HttpError, guarded, json_object
 from goodbot_connectors.kit.bridge.local import LocalConnector
 from goodbot_connectors.kit.fields import Json, string, strings
 
@@ -51,7 +51,7 @@ class CodexConnector(LocalConnector):
     def __init__(self, host: Any, settings: Any) -> None:
         super().__init__(host, settings)
         self._sessions = Sessions(host, settings.keep_days)
-        self._threads = Threads(lambda: sidecar.codex_home(host.state_dir))
+        self._threads = ThreadFinder(lambda: sidecar.codex_home(host.state_dir))
         self._lock = asyncio.Lock()
         """One event after the other: what a rating means depends on what came before it."""
 
@@ -75,7 +75,7 @@ class CodexConnector(LocalConnector):
 
     # What the hooks tell
 
-    async def _hook(self, request: web.Request, client: Client) -> web.StreamResponse:
+    async def _hook(self, request: web.Request, client: ApiClient) -> web.StreamResponse:
         event = await json_object(request, LARGEST)
         if "agent_id" in event:  # a subagent: its prompts and answers are the agent's own
             return replies.nothing()
@@ -90,7 +90,7 @@ class CodexConnector(LocalConnector):
             case _:
                 return replies.nothing()
 
-    async def _prompt(self, client: Client, name: str, turn: str, prompt: str) -> web.Response:
+    async def _prompt(self, client: ApiClient, name: str, turn: str, prompt: str) -> web.Response:
         """A prompt for the model is kept until its answer comes; one for us goes no further."""
         said = words.said(prompt)
         if said is not None and not said.rates:
@@ -105,7 +105,7 @@ class CodexConnector(LocalConnector):
             except StoreError as error:
                 return replies.block(f"Nothing was rated: {error}. Try again in a moment.")
 
-    async def _stopped(self, client: Client, name: str, turn: str, event: Json) -> web.Response:
+    async def _stopped(self, client: ApiClient, name: str, turn: str, event: Json) -> web.Response:
         """An answer is there: it becomes a turn, if its prompt is known."""
         response = string(event, "last_assistant_message")
         async with self._lock:
@@ -123,7 +123,7 @@ class CodexConnector(LocalConnector):
 
     # What `notify` tells, where the hooks are not trusted
 
-    async def _notify(self, request: web.Request, client: Client) -> web.StreamResponse:
+    async def _notify(self, request: web.Request, client: ApiClient) -> web.StreamResponse:
         event = await json_object(request, LARGEST)
         if event.get("type") != "agent-turn-complete":
             return replies.nothing()
@@ -143,7 +143,7 @@ class CodexConnector(LocalConnector):
         return replies.nothing()
 
     async def _heard(
-        self, client: Client, name: str, turn: str, known: Session, written: list[str], response: str
+        self, client: ApiClient, name: str, turn: str, known: Session, written: list[str], response: str
     ) -> None:
         """A turn that no hook has told of; a rating in it counts, though the model has seen it."""
         fresh = (written[known.heard :] if known.heard else []) or written[-1:]
@@ -161,7 +161,7 @@ class CodexConnector(LocalConnector):
     # What becomes of it
 
     async def _capture(
-        self, client: Client, name: str, turn: str, known: Session, response: str, model: str
+        self, client: ApiClient, name: str, turn: str, known: Session, response: str, model: str
     ) -> bool:
         """Store an answer; False if there is none to rate then."""
         answer = ""
@@ -188,7 +188,9 @@ class CodexConnector(LocalConnector):
         await self._put(name, known.end(turn, response, answer))
         return bool(answer)
 
-    async def _rate(self, client: Client, name: str, turn: str, known: Session, said: Said) -> str:
+    async def _rate(
+        self, client: ApiClient, name: str, turn: str, known: Session, said: PromptCommand
+    ) -> str:
         """Do what a rating says of the last answer, and say what came of it; a sentence if it cannot be."""
         undo = said.name == words.UNDO
         wrong = said.wrong or ("" if undo else known.wrong(turn))
@@ -220,7 +222,7 @@ class CodexConnector(LocalConnector):
             await self._put(name, replace(known, rated="" if undo else target))
         return f"{receipt.text} {_quote(known, target)}".strip()
 
-    async def _command(self, client: Client, name: str, turn: str, said: Said) -> str:
+    async def _command(self, client: ApiClient, name: str, turn: str, said: PromptCommand) -> str:
         if said.name == "help":
             return replies.HELP
         if said.name not in COMMANDS:
@@ -249,14 +251,14 @@ class CodexConnector(LocalConnector):
     async def _put(self, name: str, known: Session) -> None:
         await self._sessions.put(name, replace(known, at=self.host.clock.now()))
 
-    def _channel(self, client: Client, name: str) -> ChannelRef:
+    def _channel(self, client: ApiClient, name: str) -> ChannelRef:
         return self.channel(client.name, name)
 
 
 def _id(event: Json, key: str) -> str:
     found = string(event, key)
     if not found or len(found) > shim.LONGEST_ID or not found.isascii() or not found.isprintable():
-        raise RefusedError(400, f"It has no {key}: is that Codex?")
+        raise HttpError(400, f"It has no {key}: is that Codex?")
     return found
 
 

@@ -186,7 +186,7 @@ def _places(file: ForeignFile, find: Callable[[str], list[str]]) -> list[str]:
     return find(file.read()) if file.written else []
 
 
-def _tell(asked: trust.Asked) -> Check:
+def _tell(asked: trust.HookTrust) -> Check:
     """The worst of what Codex says of our hooks."""
     for state, text in _TELLS.items():
         if state in asked.hooks.values():

@@ -34,7 +34,7 @@ def _fits(thread: str) -> bool:
     return len(thread) == _UUID and thread.count("-") == 4 and _ID.issuperset(thread)
 
 
-class Threads:
+class ThreadFinder:
     """Looks a thread up where Codex keeps its sessions. Its methods read files: call them in a thread."""
 
     def __init__(self, home: Callable[[], Path | None]) -> None:

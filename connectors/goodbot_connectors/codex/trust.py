@@ -44,7 +44,7 @@ class Trust(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
+class HookTrust:
     """What Codex says."""
 
     hooks: Mapping[str, Trust]
@@ -56,7 +56,7 @@ class Asked:
 _NAMES = {"userPromptSubmit": "UserPromptSubmit", "stop": "Stop"}
 
 
-async def ask(program: str, codex_home: Path, command: str, seconds: float = SECONDS) -> Asked:
+async def ask(program: str, codex_home: Path, command: str, seconds: float = SECONDS) -> HookTrust:
     """How Codex stands to the hooks that run `command`; at most `seconds`, and the process is gone then.
 
     Raises FatalConnectorError with a sentence.
@@ -92,7 +92,7 @@ async def ask(program: str, codex_home: Path, command: str, seconds: float = SEC
     return read(listed, command)
 
 
-def read(listed: Json, command: str) -> Asked:
+def read(listed: Json, command: str) -> HookTrust:
     """What `hooks/list` has answered, of our hooks. Pure."""
     found = dict.fromkeys(_NAMES.values(), Trust.ABSENT)
     warnings: list[str] = []
@@ -103,7 +103,7 @@ def read(listed: Json, command: str) -> Asked:
             event = _NAMES.get(string(hook, "eventName"))
             if event is not None and hook.get("command") == command:
                 found[event] = _trust(hook)
-    return Asked(hooks=found, warnings=tuple(dict.fromkeys(warnings)))
+    return HookTrust(hooks=found, warnings=tuple(dict.fromkeys(warnings)))
 
 
 def _trust(hook: Json) -> Trust:

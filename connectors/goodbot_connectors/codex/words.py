@@ -16,7 +16,7 @@ _COUNTS = {str(count): count for count in range(1, STARS + 1)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Said:
+class PromptCommand:
     """What a prompt asks of goodbot. `name` is a command, by its own name if it is about an answer."""
 
     name: str
@@ -29,7 +29,7 @@ class Said:
     """Why it can mean nothing, as a sentence; empty if it can."""
 
 
-def said(prompt: str) -> Said | None:
+def said(prompt: str) -> PromptCommand | None:
     """What a prompt asks of goodbot; None for one that goes to the model.
 
     `+1`, `-1`, 👍, 👎 and `rl good` are meant so as whole prompts alone; what begins with ` /rl ` always.
@@ -41,28 +41,28 @@ def said(prompt: str) -> Said | None:
     args = rest[0] if rest else ""
     command = find(rating.COMMANDS, name)
     if command is None:
-        return Said(name=name, args=args)
+        return PromptCommand(name=name, args=args)
     return _rating(command.name, args)
 
 
-def _rating(name: str, args: str) -> Said:
+def _rating(name: str, args: str) -> PromptCommand:
     if name in SAYS:
         wrong = "" if args else f"Say it in the same line: ` /rl {name} TEXT`."
-        return Said(name=name, args=args, rates=True, wrong=wrong)
+        return PromptCommand(name=name, args=args, rates=True, wrong=wrong)
     if name == "stars":
         count = args.strip("★⭐\ufe0f")
         if count not in ("0", *_COUNTS):
-            return Said(
+            return PromptCommand(
                 name=name,
                 rates=True,
                 wrong=f"Say how many stars, 1 to {STARS}: ` /rl stars 4`; 0 takes them back.",
             )
         value = star_value(_COUNTS[count]) if count in _COUNTS else None
-        return Said(name=name, rates=True, value=value)
+        return PromptCommand(name=name, rates=True, value=value)
     if args:
-        return Said(
+        return PromptCommand(
             name=name,
             rates=True,
             wrong=f"` /rl {name}` takes nothing behind it: it means the last answer of this session.",
         )
-    return Said(name=name, rates=True, value={"good": 1.0, "bad": -1.0}.get(name))
+    return PromptCommand(name=name, rates=True, value={"good": 1.0, "bad": -1.0}.get(name))

@@ -20,7 +20,7 @@ from goodbot.base.proxies import proxy_url
 from goodbot.config.secrets import Secret
 
 from goodbot_connectors.discord.config import TOKEN
-from goodbot_connectors.discord.identity import Identity
+from goodbot_connectors.discord.identity import BotIdentity
 from goodbot_connectors.discord.permissions import ROUTES
 from goodbot_connectors.discord.snowflake import identifier
 from goodbot_connectors.kit.backoff import FloodError, patiently
@@ -106,7 +106,7 @@ class Api:
         self._clock, self._token = clock, token
         self.http = _Http(base, dates or Dates(clock))
 
-    async def open(self) -> Identity:
+    async def open(self) -> BotIdentity:
         """Log in; who we are."""
         try:
             async with asyncio.timeout(_SECONDS):
@@ -115,7 +115,7 @@ class Api:
             raise _ours("GET /users/@me", error) from None
         app = await self.call("GET", "/applications/@me")
         flags = app.get("flags")
-        return Identity(
+        return BotIdentity(
             user=identifier(user.get("id")),
             application=identifier(app.get("id")),
             name=string(user, "username"),

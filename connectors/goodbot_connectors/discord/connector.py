@@ -20,12 +20,12 @@ from goodbot_connectors.discord.catchup import CatchUp
 from goodbot_connectors.discord.config import TOKEN, DiscordSettings
 from goodbot_connectors.discord.feedback import Feedback
 from goodbot_connectors.discord.gateway import Gateway
-from goodbot_connectors.discord.identity import Identity
+from goodbot_connectors.discord.identity import BotIdentity
 from goodbot_connectors.discord.intake import NOTED, Intake, Taken
 from goodbot_connectors.discord.normalize import Normalizer
 from goodbot_connectors.discord.offers import Offers
 from goodbot_connectors.discord.places import Places
-from goodbot_connectors.discord.presses import About
+from goodbot_connectors.discord.presses import AnswerRef
 from goodbot_connectors.discord.progress import Cursor
 from goodbot_connectors.discord.reconcile import reconciler
 from goodbot_connectors.discord.snowflake import Timeline, identifier
@@ -33,8 +33,8 @@ from goodbot_connectors.discord.stream import DiscordStream
 from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.kit.fields import string
 from goodbot_connectors.kit.lru import Recent
-from goodbot_connectors.kit.rate_limit import Pace
-from goodbot_connectors.kit.receipt_marks import Marks, Spot
+from goodbot_connectors.kit.rate_limit import Throttle
+from goodbot_connectors.kit.receipt_marks import ReceiptMarks, Spot
 
 logger = logging.getLogger(__name__)
 
@@ -52,8 +52,8 @@ class DiscordConnector(Connector):
     def __init__(self, host: ConnectorHost, settings: DiscordSettings) -> None:
         super().__init__(host, settings)
         self._api: Api | None = None
-        self._me = Identity(user="", application="")
-        self._pace = Pace(host.clock)
+        self._me = BotIdentity(user="", application="")
+        self._pace = Throttle(host.clock)
         self._timeline = Timeline()
         self._places, self._offers = Places(host), Offers(host)
         self._values = emoji.values(settings)
@@ -113,7 +113,7 @@ class DiscordConnector(Connector):
         )
         self._catch_up = CatchUp(self.host, api, self._places, self._intake)
         await self._catch_up.load()
-        marks = Marks(
+        marks = ReceiptMarks(
             self.host.clock,
             self._spawn,
             interval=_MARK_INTERVAL,
@@ -197,7 +197,7 @@ class DiscordConnector(Connector):
 
     async def edit(self, message: MessageRef, reply: Reply) -> None:
         stream = self._stream(message.channel)
-        await self._offers.prepare(reply.buttons, About(turn=reply.turn))
+        await self._offers.prepare(reply.buttons, AnswerRef(turn=reply.turn))
         await stream.edit(message.id, stream.bodies(reply)[0], patient=True)
 
     def stream(self, channel: ChannelRef, reply_to: str = "") -> DiscordStream:

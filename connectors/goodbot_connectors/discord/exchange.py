@@ -18,7 +18,7 @@ from goodbot.base.errors import ConnectorError
 from goodbot_connectors.discord import render
 from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.normalize import COMPONENT, ephemeral
-from goodbot_connectors.discord.presses import About
+from goodbot_connectors.discord.presses import AnswerRef
 from goodbot_connectors.discord.snowflake import identifier
 from goodbot_connectors.kit.fields import Json, string
 
@@ -34,7 +34,7 @@ _FOLLOW_UP = "/webhooks/{webhook_id}/{webhook_token}"
 _ORIGINAL = f"{_FOLLOW_UP}/messages/@original"
 
 
-class Exchange:
+class EphemeralReply:
     """What one person is shown of an interaction of theirs, to them alone."""
 
     def __init__(self, api: Api, clock: Clock, json: Json, application: str) -> None:
@@ -71,7 +71,9 @@ class Exchange:
                 else:
                     await self._respond("waiting", _WAIT, {"flags": render.EPHEMERAL})
 
-    async def hear(self, text: str, about: About, offer: Sequence[Button] = (), *, used: bool = False) -> str:
+    async def hear(
+        self, text: str, about: AnswerRef, offer: Sequence[Button] = (), *, used: bool = False
+    ) -> str:
         """One of its events was acknowledged; what cannot be shown here any more, mostly nothing.
 
         A button that was `used` goes, with what stood beside it, unless others see it, too.
@@ -85,7 +87,9 @@ class Exchange:
         await self.done(used=used)
         return ""
 
-    async def say(self, text: str, about: About, offer: Sequence[Button] = (), *, used: bool = False) -> bool:
+    async def say(
+        self, text: str, about: AnswerRef, offer: Sequence[Button] = (), *, used: bool = False
+    ) -> bool:
         """Show a text to that person alone; False where Discord does not take it any more."""
         reply = Reply(text=text, buttons=render.with_form(offer))
         async with self._lock:

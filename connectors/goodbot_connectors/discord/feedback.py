@@ -31,9 +31,9 @@ from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.interactions import Interactions
 from goodbot_connectors.discord.offers import Offers
 from goodbot_connectors.discord.places import where
-from goodbot_connectors.discord.presses import About
+from goodbot_connectors.discord.presses import AnswerRef
 from goodbot_connectors.kit.rate_limit import Budget
-from goodbot_connectors.kit.receipt_marks import Marks
+from goodbot_connectors.kit.receipt_marks import ReceiptMarks
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Feedback:
         api: Api,
         interactions: Interactions,
         offers: Offers,
-        marks: Marks | None,
+        marks: ReceiptMarks | None,
         *,
         send: Send,
         private: Private,
@@ -66,7 +66,7 @@ class Feedback:
         """Show a receipt to whoever it is for."""
         typed = isinstance(event, (CommandEvent, MessageEvent))
         message = "" if typed else getattr(event, "message_id", "")
-        about = About(receipt.turn or getattr(event, "turn", ""), message)
+        about = AnswerRef(receipt.turn or getattr(event, "turn", ""), message)
         exchange = self._interactions.of(event)
         if exchange is not None:
             await self._offers.prepare(receipt.offer, about)
@@ -82,7 +82,7 @@ class Feedback:
         else:
             await self._whisper(event, receipt, about)
 
-    async def _nod(self, event: RatingEvent, receipt: Receipt, about: About) -> None:
+    async def _nod(self, event: RatingEvent, receipt: Receipt, about: AnswerRef) -> None:
         """Left out in a flood of reactions."""
         if receipt.outcome is not Outcome.ACCEPTED or not self._budget.take():
             return
@@ -98,7 +98,7 @@ class Feedback:
         except ConnectorError as error:
             logger.warning("discord: an answer to a command was not sent: %s", error)
 
-    async def _whisper(self, event: Event, receipt: Receipt, about: About) -> None:
+    async def _whisper(self, event: Event, receipt: Receipt, about: AnswerRef) -> None:
         await self._offers.whisper(
             self._api,
             self._private,

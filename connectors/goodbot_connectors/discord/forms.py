@@ -8,7 +8,7 @@ from typing import Any
 from goodbot.api.actions import STAR_ROW, THUMBS
 from goodbot.api.events import Button
 
-from goodbot_connectors.discord.presses import OPINION, About, write
+from goodbot_connectors.discord.presses import OPINION, AnswerRef, write
 from goodbot_connectors.kit.fields import Json, items, string, strings, sub
 
 _LABEL, _LIST, _TEXT = 18, 3, 4
@@ -18,7 +18,7 @@ _LONGEST = 4000
 _DEEP = 3
 
 
-def form(about: About, *, rate: bool) -> dict[str, Any]:
+def form(about: AnswerRef, *, rate: bool) -> dict[str, Any]:
     """The data of the response that opens it. `rate` asks for a verdict, too."""
     asked = [
         _field("reason", "What was good or wrong about it?" if rate else "What was wrong?"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Identity:
+class BotIdentity:
     """Our own account, and the application that it belongs to."""
 
     user: str

@@ -17,10 +17,10 @@ from goodbot.base.errors import StoreError
 
 from goodbot_connectors.discord import commands, forms
 from goodbot_connectors.discord.api import Api
-from goodbot_connectors.discord.exchange import Exchange
-from goodbot_connectors.discord.identity import Identity
+from goodbot_connectors.discord.exchange import EphemeralReply
+from goodbot_connectors.discord.identity import BotIdentity
 from goodbot_connectors.discord.normalize import COMMAND, COMPONENT, FORM, Normalizer, target
-from goodbot_connectors.discord.presses import EXPLAIN, OPINION, About, read
+from goodbot_connectors.discord.presses import EXPLAIN, OPINION, AnswerRef, read
 from goodbot_connectors.discord.snowflake import identifier
 from goodbot_connectors.kit.fields import Json, string, sub
 from goodbot_connectors.kit.lru import Recent
@@ -40,12 +40,12 @@ AGAIN = "That could not be stored just now: please try again."
 class Interactions:
     """Takes interactions in, and remembers where the answer to each of their events is shown."""
 
-    def __init__(self, host: ConnectorHost, api: Api, me: Identity, normalizer: Normalizer) -> None:
+    def __init__(self, host: ConnectorHost, api: Api, me: BotIdentity, normalizer: Normalizer) -> None:
         self._host, self._api, self._me, self._normalizer = host, api, me, normalizer
-        self._exchanges: Recent[str, Exchange] = Recent()
+        self._exchanges: Recent[str, EphemeralReply] = Recent()
         self._known: Recent[str, None] = Recent()
 
-    def of(self, event: Event) -> Exchange | None:
+    def of(self, event: Event) -> EphemeralReply | None:
         """The interaction that an event came from, while this process remembers it."""
         return self._exchanges.get(event.event_id)
 
@@ -60,7 +60,7 @@ class Interactions:
         if not id_ or id_ in self._known or self._normalizer.actor(json) is None:
             return
         self._known[id_] = None
-        exchange = Exchange(self._api, self._host.clock, json, self._me.application)
+        exchange = EphemeralReply(self._api, self._host.clock, json, self._me.application)
         form = self._form(json)
         if form is not None:
             await exchange.ask(form)
@@ -69,7 +69,7 @@ class Interactions:
         else:
             await self._store(exchange, events, cursor())
 
-    async def _store(self, exchange: Exchange, events: Sequence[Event], cursor: str) -> None:
+    async def _store(self, exchange: EphemeralReply, events: Sequence[Event], cursor: str) -> None:
         exchange.expected = len(events)
         for event in events:
             self._exchanges[event.event_id] = exchange
@@ -78,7 +78,7 @@ class Interactions:
             await self._first(submit, exchange)
             receipts = await submit
         except Exception as error:
-            await exchange.say(AGAIN, About())
+            await exchange.say(AGAIN, AnswerRef())
             if not isinstance(error, StoreError):
                 raise
             logger.error("discord: an interaction was not stored: %s", error)
@@ -88,14 +88,14 @@ class Interactions:
         told = sum(map(_told_later, events, receipts))
         self._host.spawn(self._respond(exchange, told), "discord interaction")
 
-    async def _respond(self, exchange: Exchange, told: int) -> None:
+    async def _respond(self, exchange: EphemeralReply, told: int) -> None:
         """Nothing more, when nothing will be said; else a deferral where that takes its time."""
         if not told:
             return await exchange.done()
         await self._host.clock.sleep(max(0.0, exchange.left - _MARGIN))
         return await exchange.wait()
 
-    async def _first(self, submit: asyncio.Future[tuple[Receipt, ...]], exchange: Exchange) -> None:
+    async def _first(self, submit: asyncio.Future[tuple[Receipt, ...]], exchange: EphemeralReply) -> None:
         """Wait for the commit; a deferral leaves when it takes too long."""
         timer = asyncio.ensure_future(self._host.clock.sleep(_COMMIT))
         try:
@@ -116,15 +116,15 @@ class Interactions:
             return None
         return forms.form(self._normalizer.about(json, about), rate=False)
 
-    async def _decline(self, json: Json, exchange: Exchange) -> None:
+    async def _decline(self, json: Json, exchange: EphemeralReply) -> None:
         """Say why nothing comes of it."""
         kind = json.get("type")
         if kind == COMMAND and commands.menu(sub(json, "data")):
-            await exchange.say(NOT_OURS, About())
+            await exchange.say(NOT_OURS, AnswerRef())
         elif kind == FORM:
-            await exchange.say(NOTHING_SAID, About())
+            await exchange.say(NOTHING_SAID, AnswerRef())
         elif kind in (COMMAND, COMPONENT):
-            await exchange.say(GONE, About())
+            await exchange.say(GONE, AnswerRef())
 
 
 def _told_later(event: Event, receipt: Receipt) -> bool:

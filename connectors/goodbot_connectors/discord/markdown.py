@@ -21,7 +21,7 @@ _FOLLOWS = re.compile(r"\A[ ,\n]*(?::\s+)?")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Words:
+class MessageText:
     """What somebody wrote."""
 
     text: str
@@ -32,7 +32,7 @@ class Words:
     """Whether it begins by mentioning somebody else."""
 
 
-def read(raw: str, me: str, mentions: Iterable[Json]) -> Words:
+def read(raw: str, me: str, mentions: Iterable[Json]) -> MessageText:
     """`raw` in plain words."""
     raw = clean(raw).replace("\x00", "")
     names = {
@@ -42,7 +42,7 @@ def read(raw: str, me: str, mentions: Iterable[Json]) -> Words:
     }
     opening = _SPECIAL.match(raw.lstrip())
     first = opening[1] if opening else None
-    return Words(
+    return MessageText(
         text=_plain(raw, me, names), ids=_plain(raw, me, {}), to_others=first is not None and first != me
     )
 

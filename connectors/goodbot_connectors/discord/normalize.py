@@ -28,9 +28,9 @@ from goodbot.api.events import (
 from goodbot.base.text import clean
 
 from goodbot_connectors.discord import commands, emoji, forms, markdown
-from goodbot_connectors.discord.identity import Identity
+from goodbot_connectors.discord.identity import BotIdentity
 from goodbot_connectors.discord.places import THREADS, Places
-from goodbot_connectors.discord.presses import EXPLAIN, OPINION, About, read
+from goodbot_connectors.discord.presses import EXPLAIN, OPINION, AnswerRef, read
 from goodbot_connectors.discord.render import EPHEMERAL
 from goodbot_connectors.discord.snowflake import identifier, order
 from goodbot_connectors.kit.fields import Json, as_json, items, string, sub
@@ -57,7 +57,7 @@ class Stamp(NamedTuple):
 class Normalizer:
     """Turns dispatches for one account into events."""
 
-    me: Identity
+    me: BotIdentity
     values: Mapping[str, float]
     """A rating for each emoji that is one, as `emoji.key` writes it."""
     places: Places
@@ -209,13 +209,13 @@ class Normalizer:
             one = {"event_id": f"{common['event_id']}:{n}", "order": order(id_, n)}
             yield RatingEvent(**common | one, message_id=about.message, turn=about.turn, **words)
 
-    def about(self, json: Json, written: About) -> About:
+    def about(self, json: Json, written: AnswerRef) -> AnswerRef:
         """The answer that a button is about: it may stand under it, or in a message about it."""
         message = identifier(sub(json, "message").get("id"))
         if where := self.offered(message):
-            return About(written.turn, where[1])
+            return AnswerRef(written.turn, where[1])
         under = "" if ephemeral(json) else message
-        return About(written.turn, written.message or under)
+        return AnswerRef(written.turn, written.message or under)
 
     def offered(self, message: str) -> tuple[ChannelRef, str] | None:
         """The place and the message of the answer that an offer in a direct message is about."""
@@ -268,11 +268,11 @@ class Normalizer:
         return ChannelRef(connector=CONNECTOR, account=self.me.user, id=id_, kind=kind, thread=thread)
 
 
-def target(data: Json, me: str) -> About | None:
+def target(data: Json, me: str) -> AnswerRef | None:
     """The answer of ours on which a context menu was opened; None for somebody else's message."""
     id_ = identifier(data.get("target_id"))
     message = sub(data, "resolved", "messages", id_)
-    return About(message=id_) if id_ and identifier(sub(message, "author").get("id")) == me else None
+    return AnswerRef(message=id_) if id_ and identifier(sub(message, "author").get("id")) == me else None
 
 
 def ephemeral(json: Json) -> bool:

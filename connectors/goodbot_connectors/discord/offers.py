@@ -16,9 +16,9 @@ from goodbot.base.errors import ConnectorError
 
 from goodbot_connectors.discord import presses, render
 from goodbot_connectors.discord.api import Api
-from goodbot_connectors.discord.presses import About
+from goodbot_connectors.discord.presses import AnswerRef
 from goodbot_connectors.discord.snowflake import identifier
-from goodbot_connectors.kit.state import Kept
+from goodbot_connectors.kit.state import StateTexts
 
 logger = logging.getLogger(__name__)
 
@@ -29,13 +29,13 @@ class Offers:
     """Whispers, and what their buttons stand for."""
 
     def __init__(self, host: ConnectorHost) -> None:
-        self.actions = Kept(host, "actions", 500)
+        self.actions = StateTexts(host, "actions", 500)
         """Actions that do not fit a button, by their key."""
-        self.places = Kept(host, "offers", 500)
+        self.places = StateTexts(host, "offers", 500)
         """Of each offer's message: the person, and channel, thread and message of the answer."""
 
     @property
-    def kept(self) -> Sequence[Kept]:
+    def kept(self) -> Sequence[StateTexts]:
         """What outlives a restart."""
         return (self.actions, self.places)
 
@@ -44,7 +44,7 @@ class Offers:
         for kept in self.kept:
             await kept.load()
 
-    async def prepare(self, buttons: Sequence[Button], about: About) -> None:
+    async def prepare(self, buttons: Sequence[Button], about: AnswerRef) -> None:
         """Keep what does not fit a button; to be called before they are shown."""
         for button in buttons:
             if presses.too_long(button.action, about):
@@ -57,7 +57,7 @@ class Offers:
         user: str,
         text: str,
         *,
-        about: About,
+        about: AnswerRef,
         offer: Sequence[Button] = (),
         place: ChannelRef,
     ) -> None:

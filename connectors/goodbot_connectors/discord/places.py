@@ -18,7 +18,7 @@ from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.snowflake import identifier
 from goodbot_connectors.kit.fields import Json, as_json, items
 from goodbot_connectors.kit.lru import Recent
-from goodbot_connectors.kit.state import Kept
+from goodbot_connectors.kit.state import StateTexts
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Places:
         self._clock = host.clock
         self._parents: Recent[str, str] = Recent()
         self._parents.most = 50_000
-        self.kept = Kept(host, "places", _SPOKEN)
+        self.kept = StateTexts(host, "places", _SPOKEN)
 
     async def load(self) -> None:
         """Read where an earlier process spoke."""

@@ -25,7 +25,7 @@ _KEPT = "#"
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class AnswerRef:
     """Which answer a button or a form is about."""
 
     turn: str = ""
@@ -33,13 +33,13 @@ class About:
     """Its id; empty for a button under the message itself, which Discord names."""
 
 
-def write(action: str, about: About) -> str:
+def write(action: str, about: AnswerRef) -> str:
     """The custom id of one button; see `too_long` for what is to be kept then."""
     whole = _whole(action, about)
     return whole if len(whole) <= LIMIT else _whole(key(action), about)
 
 
-def too_long(action: str, about: About) -> bool:
+def too_long(action: str, about: AnswerRef) -> bool:
     """Whether the custom id has a key, and the action must be kept under it."""
     return len(_whole(action, about)) > LIMIT
 
@@ -49,15 +49,15 @@ def key(action: str) -> str:
     return _KEPT + hashlib.sha256(action.encode()).hexdigest()[:24]
 
 
-def read(custom_id: str, kept: Mapping[str, str] | None = None) -> tuple[str, About]:
+def read(custom_id: str, kept: Mapping[str, str] | None = None) -> tuple[str, AnswerRef]:
     """Action and answer; no action when it is no button of ours. `kept` is what keys stand for."""
     ours, turn, message, action = (*custom_id.split("|", 3), "", "", "")[:4]
     if ours != _OURS or not _TURN.fullmatch(turn) or not _MESSAGE.fullmatch(message):
-        return "", About()
+        return "", AnswerRef()
     if action.startswith(_KEPT):
         action = (kept or {}).get(action, "")
-    return action, About(turn=turn, message=message)
+    return action, AnswerRef(turn=turn, message=message)
 
 
-def _whole(action: str, about: About) -> str:
+def _whole(action: str, about: AnswerRef) -> str:
     return f"{_OURS}|{about.turn}|{about.message}|{action}"

@@ -15,7 +15,7 @@ from goodbot.api.actions import RETRY
 from goodbot.api.events import Button, Reply
 from goodbot.base.text import one_way, split
 
-from goodbot_connectors.discord.presses import EXPLAIN, About, write
+from goodbot_connectors.discord.presses import EXPLAIN, AnswerRef, write
 from goodbot_connectors.kit.code import discord
 from goodbot_connectors.kit.inert import broken
 
@@ -52,19 +52,19 @@ def parts(text: str) -> tuple[str, ...]:
     return tuple(inert(part) for part in split(text, room)) or ("…",)
 
 
-def messages(reply: Reply, about: About | None = None) -> tuple[dict[str, Any], ...]:
+def messages(reply: Reply, about: AnswerRef | None = None) -> tuple[dict[str, Any], ...]:
     """The body of each message that `reply` becomes, the buttons under the last one.
 
     Without `about`, the buttons are about the message itself.
     """
     texts = parts(reply.text)
-    place = about or About(turn=reply.turn)
+    place = about or AnswerRef(turn=reply.turn)
     return tuple(
         message(text, place, reply.buttons if n == len(texts) - 1 else ()) for n, text in enumerate(texts)
     )
 
 
-def message(text: str, about: About, buttons: Sequence[Button] = ()) -> dict[str, Any]:
+def message(text: str, about: AnswerRef, buttons: Sequence[Button] = ()) -> dict[str, Any]:
     """One body, good for a new message and for an edit."""
     return {
         "content": text,
@@ -83,7 +83,7 @@ def new(body: dict[str, Any], *, nonce: str, reply_to: str = "", silent: bool = 
     return {**body, **flags, **reference, "nonce": nonce, "enforce_nonce": True}
 
 
-def rows(about: About, buttons: Sequence[Button]) -> list[dict[str, Any]]:
+def rows(about: AnswerRef, buttons: Sequence[Button]) -> list[dict[str, Any]]:
     """Action rows of five buttons each."""
     faces = [
         {

@@ -15,7 +15,7 @@ from goodbot_connectors.discord import commands, permissions
 from goodbot_connectors.discord.access import granted
 from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.config import TOKEN, DiscordSettings
-from goodbot_connectors.discord.identity import Identity as Account
+from goodbot_connectors.discord.identity import BotIdentity as Account
 from goodbot_connectors.discord.snowflake import identifier
 from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.kit.fields import sub

@@ -12,13 +12,13 @@ from goodbot.base.errors import RetriableError
 from goodbot_connectors.discord import render
 from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.places import where
-from goodbot_connectors.discord.presses import About
+from goodbot_connectors.discord.presses import AnswerRef
 from goodbot_connectors.discord.snowflake import identifier
 from goodbot_connectors.kit.backoff import FloodError
 from goodbot_connectors.kit.edits import Body, EditedStream
 
 Sent = Callable[[Sequence[MessageRef], Reply], Awaitable[None]]
-Prepare = Callable[[Sequence[Button], About], Awaitable[None]]
+Prepare = Callable[[Sequence[Button], AnswerRef], Awaitable[None]]
 """Keeps what does not fit a button."""
 
 _MESSAGES = "/channels/{channel_id}/messages"
@@ -41,7 +41,7 @@ class DiscordStream(EditedStream):
         self._silent = False
 
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
-        await self._prepare(reply.buttons, About(turn=reply.turn))
+        await self._prepare(reply.buttons, AnswerRef(turn=reply.turn))
         return await super().finish(reply)
 
     def bodies(self, reply: Reply) -> Sequence[Body]:

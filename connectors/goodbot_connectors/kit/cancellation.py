@@ -5,7 +5,7 @@ from __future__ import annotations
 from goodbot.base.errors import ServerError
 
 
-class StoppedError(ServerError):
+class CancelledReplyError(ServerError):
     """Ends an answer half way, out of `ReplyStream.append`.
 
     A ServerError, since the core takes that for the end of an answer that is never tried again, and

@@ -25,7 +25,7 @@ _DEEP = 50
 """List items within each other that one line may open: what is deeper is no code for any reader."""
 
 
-class Code(NamedTuple):
+class CodeSpan(NamedTuple):
     """A stretch of code: from the sign that opens it to the end of the one that closes it."""
 
     start: int
@@ -46,7 +46,7 @@ class Code(NamedTuple):
 class Scan(NamedTuple):
     """What was found in a text."""
 
-    codes: tuple[Code, ...]
+    codes: tuple[CodeSpan, ...]
     settled: int
     """How much of the text is read alike, whatever is written after it."""
 
@@ -72,7 +72,7 @@ def markdown(text: str) -> Scan:
 class _Markdown:
     def __init__(self, text: str) -> None:
         self._text = text
-        self._codes: list[Code] = []
+        self._codes: list[CodeSpan] = []
         self._fence: _Fence | None = None
         self._items: list[int] = []
         """The columns where the contents of the open list items begin."""
@@ -91,7 +91,7 @@ class _Markdown:
                 self._running(line, start, stop, below)
         if fence := self._fence:
             size = len(self._text)
-            self._codes.append(Code(fence.start, fence.inside, size, size, fence.language))
+            self._codes.append(CodeSpan(fence.start, fence.inside, size, size, fence.language))
             last = self._text[self._text.rfind("\n") + 1 :]
             if not last.strip(" \t" + fence.marker[0]):
                 self._settle(size - len(last.lstrip(" \t")))
@@ -120,7 +120,7 @@ class _Markdown:
     def _end_fence(self, fence: _Fence, until: int, stop: int) -> None:
         self._fence = None
         inside = min(fence.inside, until)
-        self._codes.append(Code(fence.start, inside, until, stop, fence.language))
+        self._codes.append(CodeSpan(fence.start, inside, until, stop, fence.language))
         self._end_paragraph()
 
     def _end_paragraph(self) -> None:
@@ -194,7 +194,7 @@ class _Markdown:
         cells = pipes and (self._table or _DELIMITERS.match(below))
         if self._paired and not cells:
             for (opening, inside), (until, closing) in pairs:
-                self._codes.append(Code(start + opening, start + inside, start + until, start + closing))
+                self._codes.append(CodeSpan(start + opening, start + inside, start + until, start + closing))
         if alone is not None:
             self._paired = False
 
@@ -249,7 +249,7 @@ def discord(text: str) -> Scan:
 
     What pairs in another way than that makes the rest of the text have no code.
     """
-    codes: list[Code] = []
+    codes: list[CodeSpan] = []
     runs = [found.span() for found in _RUN.finditer(text)]
     for (start, inside), close in _in_twos(runs):
         size = inside - start
@@ -260,7 +260,7 @@ def discord(text: str) -> Scan:
         if size < 3:
             if "\n" in code:
                 break
-            codes.append(Code(start, inside, *close))
+            codes.append(CodeSpan(start, inside, *close))
             continue
         indent = text[line:start]
         if indent.strip(" ") or not code.strip("\n") or not _indented(code, len(indent)):
@@ -268,7 +268,7 @@ def discord(text: str) -> Scan:
         head, newline, _ = code.partition("\n")
         language = head if newline and re.fullmatch(r"[\w+.#-]*", head) else ""
         begin = inside + len(head) + 1 if newline and language == head else inside
-        codes.append(Code(start, begin, *close, language))
+        codes.append(CodeSpan(start, begin, *close, language))
     return Scan(tuple(codes), len(text))
 
 

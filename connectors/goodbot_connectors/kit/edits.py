@@ -19,7 +19,7 @@ from goodbot.api.reply_stream import REPLACED, ReplyStream
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
 
 from goodbot_connectors.kit.backoff import FloodError, jittered
-from goodbot_connectors.kit.rate_limit import Pace
+from goodbot_connectors.kit.rate_limit import Throttle
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class EditedStream(ReplyStream):
         self,
         *,
         host: ConnectorHost,
-        pace: Pace,
+        pace: Throttle,
         interval: float,
         channel: ChannelRef,
         reply_to: str = "",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from goodbot_connectors.kit.code import CONTAINERS, Code, Scan
+from goodbot_connectors.kit.code import CONTAINERS, CodeSpan, Scan
 
 JOINER = "\u2060"
 """Breaks a sign: it is seen nowhere, and joins what stands on its sides."""
@@ -25,7 +25,7 @@ _PREFIX = 200
 
 def broken(
     text: str,
-    codes: tuple[Code, ...],
+    codes: tuple[CodeSpan, ...],
     signs: Signs,
     inside: Signs | None = None,
     acts: Acts = lambda text, found: True,
@@ -48,7 +48,7 @@ def inserted(text: str, marks: Mapping[int, str]) -> str:
 
 
 def outside(
-    text: str, codes: tuple[Code, ...], signs: Signs, *, openings: bool = True
+    text: str, codes: tuple[CodeSpan, ...], signs: Signs, *, openings: bool = True
 ) -> Iterator[re.Match[str]]:
     """The `signs` in running text; with `openings` the opening lines of code blocks count as that."""
     ahead = iter(codes)

@@ -14,7 +14,7 @@ Spawn = Callable[[Coroutine[Any, Any, None], str], None]
 _KEEP = 1000
 
 
-class Pace:
+class Throttle:
     """The earliest next time for each chat, by the clock's monotonic seconds."""
 
     def __init__(self, clock: Clock) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from goodbot.base.clock import Clock
 from goodbot.base.errors import ConnectorError, RetriableError
 
-from goodbot_connectors.kit.rate_limit import Pace, Spawn
+from goodbot_connectors.kit.rate_limit import Spawn, Throttle
 
 logger = logging.getLogger(__name__)
 
@@ -19,14 +19,14 @@ Spot = tuple[str, str]
 React = Callable[[Spot], Awaitable[None]]
 
 
-class Marks:
+class ReceiptMarks:
     """Puts a mark on a message and takes it away again; left out where a chat has had too many."""
 
     def __init__(self, clock: Clock, spawn: Spawn, *, add: React, remove: React, interval: float) -> None:
         """`interval` is what the platform wants between two changes in a chat, in seconds."""
         self._clock, self._spawn, self._interval = clock, spawn, interval
         self._add, self._take_away = add, remove
-        self._pace = Pace(clock)
+        self._pace = Throttle(clock)
         self._until: dict[Spot, float] = {}
 
     async def put(self, spot: Spot) -> None:

@@ -13,7 +13,7 @@ from goodbot.base.errors import StoreError
 logger = logging.getLogger(__name__)
 
 
-class Kept(Mapping[str, str]):
+class StateTexts(Mapping[str, str]):
     """Texts by name, the newest `most` of them. Read at once, written through to the host.
 
     All of it is convenience: what cannot be stored is known until the next restart.

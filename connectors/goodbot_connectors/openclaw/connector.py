@@ -24,14 +24,14 @@ from goodbot.base.errors import UsageError
 from goodbot.commands import TABLE, find
 
 from goodbot_connectors.kit import reactions
-from goodbot_connectors.kit.bridge.clients import Client
-from goodbot_connectors.kit.bridge.guard import RefusedError, answer, guarded, json_object
+from goodbot_connectors.kit.bridge.clients import ApiClient
+from goodbot_connectors.kit.bridge.guard import HttpError, answer, guarded, json_object
 from goodbot_connectors.kit.bridge.local import LocalConnector
 from goodbot_connectors.kit.fields import Json, string
-from goodbot_connectors.kit.state import Kept
+from goodbot_connectors.kit.state import StateTexts
 from goodbot_connectors.openclaw import SPEC, normalize
-from goodbot_connectors.openclaw.normalize import Sent
-from goodbot_connectors.openclaw.seen import Seen
+from goodbot_connectors.openclaw.normalize import PluginEvent
+from goodbot_connectors.openclaw.seen import LastSeen
 from goodbot_connectors.telegram.emoji import key as emoji_key
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ class OpenClawConnector(LocalConnector):
     def __init__(self, host: ConnectorHost, settings: OpenClawSettings) -> None:
         super().__init__(host, settings)
         self._values = reactions.values(settings.good, settings.bad, emoji_key)
-        self._names = Kept(host, "names", most=1000)
+        self._names = StateTexts(host, "names", most=1000)
         """What an answer is known by, for each further message that it was sent as."""
-        self._seen = Seen(host.state_dir, host.clock)
+        self._seen = LastSeen(host.state_dir, host.clock)
         self._whispers: dict[str, str] = {}
         """The commands in groups whose answers are being made, by their people."""
 
@@ -80,36 +80,36 @@ class OpenClawConnector(LocalConnector):
             await self._names.load()
         await super().start()
 
-    async def _ping(self, _request: web.Request, client: Client) -> web.StreamResponse:
+    async def _ping(self, _request: web.Request, client: ApiClient) -> web.StreamResponse:
         """The plugin was loaded, and its token opens us."""
         self._seen.note()
         return answer({"client": client.name})
 
-    async def _events(self, request: web.Request, client: Client) -> web.StreamResponse:
+    async def _events(self, request: web.Request, client: ApiClient) -> web.StreamResponse:
         body = await json_object(request, LARGEST)
         given = body.get("events")
         if not isinstance(given, list) or not 1 <= len(cast("list[Any]", given)) <= MOST:
-            raise RefusedError(400, f'Send 1 to {MOST} events: {{"events": [...]}}.')
-        sent: list[Sent] = []
+            raise HttpError(400, f'Send 1 to {MOST} events: {{"events": [...]}}.')
+        sent: list[PluginEvent] = []
         for number, one in enumerate(cast("list[Any]", given)):
             if not isinstance(one, dict):
-                raise RefusedError(422, f"events[{number}] is no object.")
+                raise HttpError(422, f"events[{number}] is no object.")
             try:
                 sent.append(self._checked(cast("Json", one)))
             except UsageError as error:
-                raise RefusedError(422, f"events[{number}]: {error}.") from error
+                raise HttpError(422, f"events[{number}]: {error}.") from error
         self._seen.note(captured=any(one.type == "capture" for one in sent))
         receipts = await self._take(sent, admin=client.admin)
         return answer({"receipts": [_shown(one) for one in receipts]})
 
-    def _checked(self, json: Json) -> Sent:
+    def _checked(self, json: Json) -> PluginEvent:
         """Raises UsageError for what cannot become an event, before anything of the call is stored."""
         sent = normalize.read(json)
         if sent.type != "command":
             self._event(sent)
         return sent
 
-    async def _take(self, sent: Sequence[Sent], *, admin: bool) -> list[Receipt]:
+    async def _take(self, sent: Sequence[PluginEvent], *, admin: bool) -> list[Receipt]:
         """Do them in their order; those between two commands are one commit."""
         receipts: dict[int, Receipt] = {}
         waiting: list[tuple[int, Event]] = []
@@ -134,7 +134,7 @@ class OpenClawConnector(LocalConnector):
         await store()
         return [receipts[number] for number in range(len(sent))]
 
-    def _event(self, sent: Sent) -> Event | None:
+    def _event(self, sent: PluginEvent) -> Event | None:
         """None for what asks for nothing. Raises UsageError."""
         if sent.type == "capture":
             return normalize.capture(sent, self.order())
@@ -149,7 +149,7 @@ class OpenClawConnector(LocalConnector):
             return normalize.rating(sent, self.order(), name)
         return normalize.reaction(sent, self.order(), name, self._values)
 
-    async def _command(self, sent: Sent, *, admin: bool) -> Receipt:
+    async def _command(self, sent: PluginEvent, *, admin: bool) -> Receipt:
         name, args = normalize.words(sent)
         if code := pairing.read(f"{name} {args}") or (pairing.read(args) if name == "pair" else ""):
             return await self._pair(sent, code)
@@ -183,7 +183,7 @@ class OpenClawConnector(LocalConnector):
         told = self.news(sent.channel.id if shared else sent.user.id)
         return replace(receipt, text="\n\n".join([text, *told]).strip())
 
-    async def _pair(self, sent: Sent, code: str) -> Receipt:
+    async def _pair(self, sent: PluginEvent, code: str) -> Receipt:
         """A one-time code makes its sender an owner; whatever else it might be, nobody answers it."""
         [receipt] = await self.host.submit(
             [
@@ -226,11 +226,11 @@ class OpenClawConnector(LocalConnector):
         await self._names.forget(user.rpartition(":")[2])
 
 
-def _place(sent: Sent, message: str) -> str:
+def _place(sent: PluginEvent, message: str) -> str:
     return f"{sent.channel.id} {message}"
 
 
-def _refused(sent: Sent, text: str) -> Receipt:
+def _refused(sent: PluginEvent, text: str) -> Receipt:
     return Receipt(event_id=sent.id, outcome=Outcome.DENIED, text=text)
 
 

@@ -30,7 +30,7 @@ _LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Sent:
+class PluginEvent:
     """One event of the plugin: what all of them have, and its own fields in `json`."""
 
     id: str
@@ -46,7 +46,7 @@ class Sent:
         return string(self.json, "name")
 
 
-def read(json_: Json) -> Sent:
+def read(json_: Json) -> PluginEvent:
     """Raises UsageError with a sentence for what is no event."""
     type_ = string(json_, "type")
     if type_ not in TYPES:
@@ -58,7 +58,7 @@ def read(json_: Json) -> Sent:
     chat, sender = _text(json_, "chat", _LONGEST_NAME), _text(json_, "sender", _LONGEST_NAME)
     kind = ChannelKind.PRIVATE if json_.get("group") is False else ChannelKind.SHARED
     where, who = f"{channel}:{account}:{chat}", f"{channel}:{account}:{sender}"
-    return Sent(
+    return PluginEvent(
         id=id_,
         type=type_,
         digest=_digest(json_),
@@ -68,7 +68,7 @@ def read(json_: Json) -> Sent:
     )
 
 
-def capture(sent: Sent, order: OrderKey) -> CaptureEvent:
+def capture(sent: PluginEvent, order: OrderKey) -> CaptureEvent:
     """An answer of the agent. Raises UsageError."""
     name = _text(sent.json, "name", _LONGEST_NAME)
     prompt = transcript.messages(items(sent.json, "messages"))
@@ -92,7 +92,7 @@ def capture(sent: Sent, order: OrderKey) -> CaptureEvent:
     )
 
 
-def rating(sent: Sent, order: OrderKey, name: str) -> RatingEvent:
+def rating(sent: PluginEvent, order: OrderKey, name: str) -> RatingEvent:
     """A press on a button of ours, under the answer that is known by `name`. Raises UsageError."""
     value = sent.json.get("value")
     if type(value) is not int or value not in (1, -1):
@@ -110,7 +110,9 @@ def rating(sent: Sent, order: OrderKey, name: str) -> RatingEvent:
     )
 
 
-def reaction(sent: Sent, order: OrderKey, name: str, values: Mapping[str, float]) -> RatingEvent | None:
+def reaction(
+    sent: PluginEvent, order: OrderKey, name: str, values: Mapping[str, float]
+) -> RatingEvent | None:
     """Somebody's emoji on an answer; None for one that says nothing of it. Raises UsageError."""
     emoji = emoji_key(_text(sent.json, "emoji", 100).split("::")[0])
     if emoji not in values:
@@ -129,7 +131,7 @@ def reaction(sent: Sent, order: OrderKey, name: str, values: Mapping[str, float]
     )
 
 
-def words(sent: Sent) -> tuple[str, str]:
+def words(sent: PluginEvent) -> tuple[str, str]:
     """The name of a command and what follows it; without a word it is `help`."""
     text = string(sent.json, "words").strip()[:_LONGEST_TEXT]
     name, _, args = text.partition(" ") if " " in text else text.partition("\n")

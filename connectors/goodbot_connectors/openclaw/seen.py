@@ -12,7 +12,7 @@ _FILE = "seen.json"
 _SECONDS = 60.0
 
 
-class Seen:
+class LastSeen:
     """Notes the last call and the last captured answer, at most once a minute each."""
 
     def __init__(self, state_dir: Path, clock: Clock) -> None:

@@ -19,11 +19,11 @@ from goodbot.config.secrets import Secret
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from goodbot_connectors.kit.backoff import jittered
+from goodbot_connectors.kit.backoff import FloodError, jittered
 from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.kit.fields import Json, as_json, string
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN
-from goodbot_connectors.slack.identity import Identity
+from goodbot_connectors.slack.identity import BotIdentity
 from goodbot_connectors.slack.methods import METHODS, READING
 
 logger = logging.getLogger(__name__)
@@ -70,10 +70,6 @@ class RefusedError(ConnectorError):
         super().__init__(text)
 
 
-class FloodError(RetriableError):
-    """Slack asks for a pause of `retry_after` seconds; nothing was done."""
-
-
 class Api:
     """One bot account. Every call raises a `ConnectorError` of the fitting kind."""
 
@@ -102,11 +98,11 @@ class Api:
         self.scopes: frozenset[str] = frozenset()
         """What the bot token may, as Slack said with the last answer."""
 
-    async def open(self) -> Identity:
+    async def open(self) -> BotIdentity:
         """auth.test: who we are."""
         me = await self.call("auth.test")
         team = string(me, "team_id")
-        return Identity(
+        return BotIdentity(
             user=string(me, "user_id"),
             team=team,
             bot=string(me, "bot_id"),

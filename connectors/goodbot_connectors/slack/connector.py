@@ -27,15 +27,15 @@ from goodbot_connectors.slack import SPEC, forms, home, render
 from goodbot_connectors.slack.api import Api, RefusedError
 from goodbot_connectors.slack.catchup import CatchUp
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SlackSettings
-from goodbot_connectors.slack.identity import Identity
+from goodbot_connectors.slack.identity import BotIdentity
 from goodbot_connectors.slack.intake import Intake
 from goodbot_connectors.slack.members import Members
 from goodbot_connectors.slack.normalize import HOME, Normalizer, emoji_values
-from goodbot_connectors.slack.presses import About, Opening, key
+from goodbot_connectors.slack.presses import AnswerRef, Opening, key
 from goodbot_connectors.slack.reconcile import reconciler
 from goodbot_connectors.slack.stream import Recipient, SlackStream
 from goodbot_connectors.slack.threads import KEY, Threads
-from goodbot_connectors.slack.transport import Http, Socket, Transport
+from goodbot_connectors.slack.transport import HttpTransport, SocketTransport, Transport
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class SlackConnector(Connector):
     def __init__(self, host: ConnectorHost, settings: SlackSettings) -> None:
         super().__init__(host, settings)
         self._api: Api | None = None
-        self._me = Identity(user="", team="")
+        self._me = BotIdentity(user="", team="")
         self._threads = Threads()
         self._values = emoji_values(settings)
         self._reconciler = reconciler(host.clock, self._values, self._connected, lambda: self._me)
@@ -89,9 +89,9 @@ class SlackConnector(Connector):
             self._intake, self._api = self._new_intake(), api
             app = self._intake.app()
             transport: Transport = (
-                Http(self.host, self.settings, app)
+                HttpTransport(self.host, self.settings, app)
                 if self.settings.mode == "http"
-                else Socket(self.host, api, app, self._alive)
+                else SocketTransport(self.host, api, app, self._alive)
             )
             await transport.start()
         except BaseException:
@@ -124,7 +124,7 @@ class SlackConnector(Connector):
         return await self._stream(channel).finish(reply)
 
     async def edit(self, message: MessageRef, reply: Reply) -> None:
-        body = render.message(reply.text, About(turn=reply.turn), reply.buttons)
+        body = render.message(reply.text, AnswerRef(turn=reply.turn), reply.buttons)
         await self._connected().call("chat.update", channel=message.channel.id, ts=message.id, **body)
 
     def stream(self, channel: ChannelRef, reply_to: str = "") -> SlackStream:
@@ -186,7 +186,7 @@ class SlackConnector(Connector):
         message_id = getattr(event, "message_id", "")
         turn = receipt.turn or getattr(event, "turn", "")
         thread = event.channel.thread or self._threads.root(event.channel.id, message_id)
-        about = About(turn, "" if isinstance(event, (CommandEvent, MessageEvent)) else message_id)
+        about = AnswerRef(turn, "" if isinstance(event, (CommandEvent, MessageEvent)) else message_id)
         body = render.notice(receipt.text, about, receipt.offer)
         api, place = self._connected(), event.channel
         if isinstance(event, MessageEvent) and place.kind is ChannelKind.PRIVATE:

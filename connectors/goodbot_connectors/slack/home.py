@@ -10,7 +10,7 @@ from typing import Any
 
 from goodbot.base.text import split
 
-from goodbot_connectors.slack.presses import ACTION, SHOW, About, write
+from goodbot_connectors.slack.presses import ACTION, SHOW, AnswerRef, write
 
 NOTHING = "There is nothing here for you."
 _SHOWN = (("Refresh", "status"), ("Last answers", "history 10"), ("Help", "help"))
@@ -21,13 +21,13 @@ _SECTIONS = 20
 
 def view(*, channel: str, status: str, more: str = "") -> dict[str, Any]:
     """The view for views.publish. `channel` is this person's direct message channel."""
-    about = About(channel=channel)
+    about = AnswerRef(channel=channel)
     buttons = [
         {
             "type": "button",
             "action_id": f"{ACTION}:home:{n}",
             "text": _plain(label),
-            "value": write(f"{SHOW}:{command}", About()),
+            "value": write(f"{SHOW}:{command}", AnswerRef()),
         }
         for n, (label, command) in enumerate(_SHOWN)
     ]

@@ -9,7 +9,7 @@ from enum import Enum, auto
 from goodbot_connectors.kit.fields import Json, items, string, strings, sub
 
 
-class Standing(Enum):
+class ActorOrigin(Enum):
     """What a payload says of whoever acts."""
 
     OURS = auto()
@@ -23,7 +23,7 @@ class Standing(Enum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Identity:
+class BotIdentity:
     """Our own account, as auth.test tells it."""
 
     user: str
@@ -44,9 +44,9 @@ class Identity:
 
     def foreign(self, body: Json) -> bool:
         """Whether a payload says that it is not for us, or that somebody of another workspace acts."""
-        return self.standing(body) is Standing.THEIRS
+        return self.standing(body) is ActorOrigin.THEIRS
 
-    def standing(self, body: Json) -> Standing:
+    def standing(self, body: Json) -> ActorOrigin:
         """Who acts, by what the payload says. Only `OURS` needs no `Members` to confirm it.
 
         A channel may be shared with another company. Then the wrapper's team is the author's or
@@ -54,17 +54,17 @@ class Identity:
         """
         enterprise = self._enterprise(body)
         if not self._for_us(body, enterprise):
-            return Standing.THEIRS
+            return ActorOrigin.THEIRS
         told = {team for team in _actor(body) if team}
         others = told - self._own(enterprise)
         inside = bool(enterprise) and _around(body) == enterprise
         if others and not inside:
-            return Standing.THEIRS
+            return ActorOrigin.THEIRS
         if others or _shared(body) or not self._from_here(body, enterprise):
-            return Standing.UNPROVED
+            return ActorOrigin.UNPROVED
         if enterprise in told and not self.organisation_wide:
-            return Standing.ORGANISATION
-        return Standing.OURS
+            return ActorOrigin.ORGANISATION
+        return ActorOrigin.OURS
 
     def member(self, person: Json) -> bool:
         """Whether `users.info` says that somebody is a person of our workspace, and of no other."""

@@ -21,7 +21,7 @@ from slack_bolt.response import BoltResponse
 from goodbot_connectors.kit.fields import Json, string, sub
 from goodbot_connectors.kit.lru import Recent
 from goodbot_connectors.slack.api import LOGGER
-from goodbot_connectors.slack.identity import Standing, named
+from goodbot_connectors.slack.identity import ActorOrigin, named
 from goodbot_connectors.slack.members import Members
 from goodbot_connectors.slack.normalize import Normalizer
 from goodbot_connectors.slack.presses import Opening, actor, key, opening
@@ -94,7 +94,7 @@ class Intake:
         events = self._normalizer.events(body, now_ms, proved=True)
         asked = opening(body, self._normalizer.me.user) is not None
         standing = self._standing(body)
-        wanted = bool(events) or asked or standing is Standing.THEIRS
+        wanted = bool(events) or asked or standing is ActorOrigin.THEIRS
         if not wanted or not await self._ours(body, standing):
             return False
         self._note(body, events)
@@ -102,21 +102,21 @@ class Intake:
             await self._host.submit(events)
         return True
 
-    def _standing(self, body: Json) -> Standing:
+    def _standing(self, body: Json) -> ActorOrigin:
         """What the payload says; a slash command does not say whether its channel is shared."""
         standing, event = self._normalizer.me.standing(body), sub(body, "event")
         channel = string(event, "channel") or string(sub(event, "item"), "channel")
         if channel and "is_ext_shared_channel" in body:
             self._shared[channel] = bool(body["is_ext_shared_channel"])
-        if standing is Standing.OURS and self._shared.get(string(body, "channel_id")):
-            return Standing.UNPROVED
+        if standing is ActorOrigin.OURS and self._shared.get(string(body, "channel_id")):
+            return ActorOrigin.UNPROVED
         return standing
 
-    async def _ours(self, body: Json, standing: Standing) -> bool:
+    async def _ours(self, body: Json, standing: ActorOrigin) -> bool:
         """Whether one of ours acts. Slack is asked only where the payload does not prove it."""
-        if standing is Standing.OURS:
+        if standing is ActorOrigin.OURS:
             return True
-        if standing is not Standing.THEIRS and await self._members.ours(actor(body)):
+        if standing is not ActorOrigin.THEIRS and await self._members.ours(actor(body)):
             return True
         self.dropped += 1
         if self.dropped == 1:

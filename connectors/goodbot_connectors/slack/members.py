@@ -12,10 +12,11 @@ from collections.abc import Callable
 from goodbot.base.clock import Clock
 from goodbot.base.errors import FatalConnectorError, RetriableError
 
+from goodbot_connectors.kit.backoff import FloodError
 from goodbot_connectors.kit.fields import string, sub
 from goodbot_connectors.kit.lru import Recent
-from goodbot_connectors.slack.api import Api, FloodError, RefusedError
-from goodbot_connectors.slack.identity import Identity
+from goodbot_connectors.slack.api import Api, RefusedError
+from goodbot_connectors.slack.identity import BotIdentity
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ _LONGEST_PAUSE = 60.0
 class Members:
     """Remembers for a while who is of our workspace."""
 
-    def __init__(self, clock: Clock, api: Callable[[], Api], me: Callable[[], Identity]) -> None:
+    def __init__(self, clock: Clock, api: Callable[[], Api], me: Callable[[], BotIdentity]) -> None:
         self._clock, self._api, self._me = clock, api, me
         self._known: Recent[str, tuple[float, bool]] = Recent()
         self._pause_until = 0.0

@@ -15,7 +15,7 @@ _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Words:
+class MessageText:
     """What somebody wrote."""
 
     text: str
@@ -25,7 +25,7 @@ class Words:
     """The id of the person mentioned before all else, if that is how it begins."""
 
 
-def read(raw: str, me: str, *, ids: bool = False) -> Words:
+def read(raw: str, me: str, *, ids: bool = False) -> MessageText:
     """`raw` in plain words. With `ids`, mentioned people become their ids, as commands want them."""
     raw = clean(raw)
     mentioned = False
@@ -57,4 +57,4 @@ def read(raw: str, me: str, *, ids: bool = False) -> Words:
         for after in rest:
             before = f"{before.rstrip(' ')} {after.lstrip(' ')}"
         text = before.strip(" ,:\n")
-    return Words(text=text, mentioned=mentioned, first=first)
+    return MessageText(text=text, mentioned=mentioned, first=first)

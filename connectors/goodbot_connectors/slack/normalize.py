@@ -32,7 +32,7 @@ from goodbot_connectors.kit.fields import Json, as_json, string, sub
 from goodbot_connectors.slack import contents, mrkdwn
 from goodbot_connectors.slack.config import SlackSettings
 from goodbot_connectors.slack.emoji import emoji_key
-from goodbot_connectors.slack.identity import Identity, Standing
+from goodbot_connectors.slack.identity import ActorOrigin, BotIdentity
 from goodbot_connectors.slack.presses import EXPLAIN, MODAL, SHOW, SLASH, key, load, pressed
 from goodbot_connectors.slack.threads import Threads
 
@@ -58,7 +58,7 @@ _TAKES_BACK = ("undo", "u")
 class Normalizer:
     """Turns payloads for one account into events."""
 
-    me: Identity
+    me: BotIdentity
     values: Mapping[str, float]
     """A rating for each emoji name that is one."""
     threads: Threads
@@ -71,7 +71,7 @@ class Normalizer:
         """
         json = as_json(body)
         kind, standing = string(json, "type"), self.me.standing(json)
-        if standing is Standing.THEIRS or (standing is Standing.UNPROVED and not proved):
+        if standing is ActorOrigin.THEIRS or (standing is ActorOrigin.UNPROVED and not proved):
             found: Iterable[Event] = ()
         elif kind == "event_callback":
             found = self._callback(sub(json, "event"), key(string(json, "event_id")))

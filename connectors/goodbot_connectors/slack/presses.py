@@ -27,7 +27,7 @@ _LONGEST = 1900
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class AnswerRef:
     """Which answer a button or a modal is about."""
 
     turn: str = ""
@@ -41,16 +41,16 @@ class About:
         return json.dumps(asdict(self))
 
 
-def load(text: str) -> About:
-    """What `About.dump` wrote; about nothing if that is not what it is."""
+def load(text: str) -> AnswerRef:
+    """What `AnswerRef.dump` wrote; about nothing if that is not what it is."""
     try:
         fields = as_json(json.loads(text))
     except (ValueError, RecursionError):
-        return About()
-    return About(*(key(string(fields, name)) for name in About.__dataclass_fields__))
+        return AnswerRef()
+    return AnswerRef(*(key(string(fields, name)) for name in AnswerRef.__dataclass_fields__))
 
 
-def write(action: str, about: About) -> str:
+def write(action: str, about: AnswerRef) -> str:
     """A button's value. Raises ValueError when Slack would not take it."""
     value = f"{about.turn} {about.message} {action}"
     if len(value) > _LONGEST:
@@ -58,11 +58,11 @@ def write(action: str, about: About) -> str:
     return value
 
 
-def read(value: str) -> tuple[str, About]:
+def read(value: str) -> tuple[str, AnswerRef]:
     """Action and answer of a button's value; no action when it is not ours."""
     turn, _, rest = value.partition(" ")
     message, _, action = rest.partition(" ")
-    return action[:_LONGEST], About(turn=key(turn), message=key(message))
+    return action[:_LONGEST], AnswerRef(turn=key(turn), message=key(message))
 
 
 def key(text: str) -> str:
@@ -78,7 +78,7 @@ class Opening:
     trigger: str
     """Slack's `trigger_id`, good for three seconds."""
     user: str
-    about: About
+    about: AnswerRef
     rate: bool
     """Whether good or bad is asked, too: nothing has been said of the answer yet."""
     ours: bool = True
@@ -93,7 +93,7 @@ def opening(body: Json, me: str) -> Opening | None:
         return None
     if kind == "message_action" and string(body, "callback_id") == SHORTCUT:
         message = sub(body, "message")
-        about = About(
+        about = AnswerRef(
             message=key(string(message, "ts")),
             channel=key(string(sub(body, "channel"), "id")),
             thread=key(string(message, "thread_ts")),
@@ -120,7 +120,7 @@ class Press:
     """One button of ours that was pressed."""
 
     action: str
-    about: About
+    about: AnswerRef
     at: str
     """Slack's `action_ts`."""
 
@@ -136,7 +136,7 @@ def pressed(body: Json) -> list[Press]:
         if not string(item, "action_id").startswith(ACTION):
             continue
         action, about = read(string(item, "value"))
-        place = About(about.turn, under or about.message, channel, thread)
+        place = AnswerRef(about.turn, under or about.message, channel, thread)
         if action:
             found.append(Press(action=action, about=place, at=key(string(item, "action_ts"))))
     return found

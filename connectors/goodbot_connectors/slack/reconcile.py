@@ -11,12 +11,12 @@ from goodbot_connectors.kit.fields import items, string, strings, sub
 from goodbot_connectors.kit.reconciling import Reconciler, Standing
 from goodbot_connectors.slack.api import Api
 from goodbot_connectors.slack.emoji import emoji_key
-from goodbot_connectors.slack.identity import Identity
+from goodbot_connectors.slack.identity import BotIdentity
 from goodbot_connectors.slack.presses import key
 
 
 def reconciler(
-    clock: Clock, values: Mapping[str, float], api: Callable[[], Api], me: Callable[[], Identity]
+    clock: Clock, values: Mapping[str, float], api: Callable[[], Api], me: Callable[[], BotIdentity]
 ) -> Reconciler:
     """One that asks Slack; `api` and `me` are those of the moment."""
 

@@ -17,7 +17,7 @@ from goodbot.base.text import one_way
 
 from goodbot_connectors.kit.code import markdown
 from goodbot_connectors.kit.inert import broken, is_markup, settled
-from goodbot_connectors.slack.presses import ACTION, EXPLAIN, About, write
+from goodbot_connectors.slack.presses import ACTION, EXPLAIN, AnswerRef, write
 
 LIMIT = 4000
 """Where we cut; joiners may double it, and Slack takes 12,000 characters of Markdown."""
@@ -66,14 +66,14 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def message(text: str, about: About | None = None, buttons: Sequence[Button] = ()) -> dict[str, Any]:
+def message(text: str, about: AnswerRef | None = None, buttons: Sequence[Button] = ()) -> dict[str, Any]:
     """`text` and `blocks` of one message, with `buttons` below."""
     text = text if text.strip() else "…"
     blocks: list[dict[str, Any]] = [{"type": "markdown", "text": inert(text)}]
-    return {"text": fallback(text), "blocks": [*blocks, *rows(about or About(), buttons)]}
+    return {"text": fallback(text), "blocks": [*blocks, *rows(about or AnswerRef(), buttons)]}
 
 
-def rows(about: About, buttons: Sequence[Button]) -> list[dict[str, Any]]:
+def rows(about: AnswerRef, buttons: Sequence[Button]) -> list[dict[str, Any]]:
     """The blocks that hold the buttons; thumbs are Slack's own feedback element."""
     if tuple(button.action for button in buttons) == tuple(button.action for button in THUMBS):
         good, bad = buttons
@@ -91,14 +91,14 @@ def rows(about: About, buttons: Sequence[Button]) -> list[dict[str, Any]]:
     return [{"type": "actions", "elements": elements[at : at + _ROW]} for at in range(0, len(elements), _ROW)]
 
 
-def _face(button: Button, about: About) -> dict[str, Any]:
+def _face(button: Button, about: AnswerRef) -> dict[str, Any]:
     return {
         "text": {"type": "plain_text", "text": button.label[:_LABEL]},
         "value": write(button.action, about),
     }
 
 
-def notice(text: str, about: About, offer: Sequence[Button]) -> dict[str, Any]:
+def notice(text: str, about: AnswerRef, offer: Sequence[Button]) -> dict[str, Any]:
     """What one person alone is shown; where another answer is offered, they may also say why."""
     if any(button.action.partition(":")[0] == RETRY for button in offer):
         offer = (*offer, Button(action=EXPLAIN, label="Say what was wrong…"))

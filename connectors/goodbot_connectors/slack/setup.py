@@ -13,7 +13,7 @@ from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.slack import manifest
 from goodbot_connectors.slack.api import SLACK, Api, RefusedError
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, SlackSettings
-from goodbot_connectors.slack.identity import Identity as Account
+from goodbot_connectors.slack.identity import BotIdentity as Account
 
 _LONGEST = 300
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")

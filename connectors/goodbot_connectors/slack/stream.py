@@ -18,11 +18,12 @@ from goodbot.api.reply_stream import REPLACED, ReplyStream
 from goodbot.base.errors import ConnectorError, FatalConnectorError
 from goodbot.base.text import split
 
+from goodbot_connectors.kit.backoff import FloodError
 from goodbot_connectors.kit.fields import string
 from goodbot_connectors.slack import render
-from goodbot_connectors.slack.api import Api, FloodError, RefusedError
+from goodbot_connectors.slack.api import Api, RefusedError
 from goodbot_connectors.slack.config import SlackSettings
-from goodbot_connectors.slack.presses import About
+from goodbot_connectors.slack.presses import AnswerRef
 
 logger = logging.getLogger(__name__)
 
@@ -126,7 +127,7 @@ class SlackStream(ReplyStream):
             if last and not final:
                 await self._grow(n, part)
             else:
-                about = About(turn=reply.turn)
+                about = AnswerRef(turn=reply.turn)
                 body = render.message(part, about, reply.buttons if last else ())
                 await self._settle(n, body)
         return len(parts)

@@ -53,7 +53,7 @@ class Transport(Protocol):
         ...
 
 
-class Socket:
+class SocketTransport:
     """Socket Mode. slack_sdk's client pings, reconnects, and obeys `disconnect` frames.
 
     It asks for a new address with `apps.connections.open`, which we answer for it, with our errors.
@@ -165,7 +165,7 @@ class Socket:
                 client.wss_uri = None
 
 
-class Http:
+class HttpTransport:
     """Requests from Slack, signed, on one path of a port of the loopback interface.
 
     The signature is checked before anything is parsed; bolt's own server does it the other way round,

@@ -11,7 +11,7 @@ from typing import Any
 from goodbot.api.events import Button
 from goodbot.base.text import one_way
 
-from goodbot_connectors.teams.presses import EXPLAIN, About, data
+from goodbot_connectors.teams.presses import EXPLAIN, AnswerRef, data
 
 CONTENT_TYPE = "application/vnd.microsoft.card.adaptive"
 WHY = Button(action=EXPLAIN, label="Say why")
@@ -23,7 +23,7 @@ _LONGEST = 4000
 
 
 def card(
-    about: About, *, notice: str = "", buttons: Sequence[Button] = (), offer: Sequence[Button] = ()
+    about: AnswerRef, *, notice: str = "", buttons: Sequence[Button] = (), offer: Sequence[Button] = ()
 ) -> dict[str, Any]:
     """A text for its reader, and what they can press.
 
@@ -40,7 +40,7 @@ def notice(card: dict[str, Any]) -> str:
     return next((part["text"] for part in card["content"]["body"] if part["id"] == "notice"), "")
 
 
-def form(about: About) -> dict[str, Any]:
+def form(about: AnswerRef) -> dict[str, Any]:
     """What was wrong, and what should have been said."""
     body = [
         _field("reason", "What was good or wrong about it?"),
@@ -60,7 +60,7 @@ def _card(content: dict[str, Any]) -> dict[str, Any]:
     return {"contentType": CONTENT_TYPE, "content": {**head, **content}}
 
 
-def _rows(name: str, about: About, buttons: Sequence[Button]) -> list[dict[str, Any]]:
+def _rows(name: str, about: AnswerRef, buttons: Sequence[Button]) -> list[dict[str, Any]]:
     actions = [
         {"type": "Action.Submit", "title": one_way(b.label)[:_LABEL], "data": data(b.action, about)}
         for b in buttons

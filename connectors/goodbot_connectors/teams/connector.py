@@ -15,13 +15,13 @@ from goodbot.base.errors import FatalConnectorError, RetriableError
 from goodbot_connectors.kit import reactions
 from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.kit.listener import Listener
-from goodbot_connectors.kit.state import Kept
+from goodbot_connectors.kit.state import StateTexts
 from goodbot_connectors.teams import SPEC, render
 from goodbot_connectors.teams.config import APP_PASSWORD, TeamsSettings
 from goodbot_connectors.teams.intake import Intake
 from goodbot_connectors.teams.normalize import Normalizer, place, reaction_key
-from goodbot_connectors.teams.notices import Notices
-from goodbot_connectors.teams.outbox import Outbox
+from goodbot_connectors.teams.notices import Feedback
+from goodbot_connectors.teams.outbox import MessageSender
 from goodbot_connectors.teams.references import References
 from goodbot_connectors.teams.stream import TeamsStream
 from goodbot_connectors.teams.wire import RefusedError, Wire
@@ -46,7 +46,7 @@ class TeamsConnector(Connector):
         self._wire: Wire | None = None
         self._listener: Listener | None = None
         self._references = References(host, self.account)
-        self._answers = Kept(host, f"{self.account} answers", _KEPT)
+        self._answers = StateTexts(host, f"{self.account} answers", _KEPT)
 
     @property
     def account(self) -> str:
@@ -69,8 +69,8 @@ class TeamsConnector(Connector):
             await wire.open()
             await self._references.load()
             await self._answers.load()
-            self._outbox = Outbox(wire, self._references, self.host.clock)
-            self._notices = Notices(
+            self._outbox = MessageSender(wire, self._references, self.host.clock)
+            self._notices = Feedback(
                 self._outbox, self._references, self.host.clock, targeted=settings.targeted
             )
             normalizer = Normalizer(
@@ -181,7 +181,7 @@ class TeamsConnector(Connector):
                 self._outbox.forget(chat)
         await self._references.forget(user)
 
-    def _connected(self) -> Outbox:
+    def _connected(self) -> MessageSender:
         if self._wire is None:
             raise RetriableError("the Teams connector is not started")
         return self._outbox

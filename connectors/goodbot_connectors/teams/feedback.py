@@ -12,13 +12,13 @@ from goodbot.base.text import clean
 
 from goodbot_connectors.kit.fields import Json, as_json, string, sub
 from goodbot_connectors.teams import cards
-from goodbot_connectors.teams.presses import About, key, pressed
+from goodbot_connectors.teams.presses import AnswerRef, key, pressed
 
 _ACTIONS = {"like": "good", "dislike": "bad"}
 _LONGEST = 8000
 
 
-class Words(NamedTuple):
+class TypedFeedback(NamedTuple):
     """What somebody typed about an answer."""
 
     reason: str = ""
@@ -30,7 +30,7 @@ class Given(NamedTuple):
 
     action: str
     """`good` or `bad`, as a button; empty for neither."""
-    words: Words
+    words: TypedFeedback
 
 
 def read(activity: Json) -> Given | None:
@@ -48,14 +48,14 @@ def read(activity: Json) -> Given | None:
     said = sub(given, "actionValue")
     action = _ACTIONS.get(string(said, "reaction"), "")
     if name == "message/fetchTask":
-        return Given(action, Words())
+        return Given(action, TypedFeedback())
     return Given(action, words(_form(said.get("feedback"))))
 
 
-def words(form: Json) -> Words:
+def words(form: Json) -> TypedFeedback:
     """What was typed into Teams's form, or ours."""
     reason = string(form, "reason") or string(form, "feedbackText")
-    return Words(_text(reason), _text(string(form, "better")))
+    return TypedFeedback(_text(reason), _text(string(form, "better")))
 
 
 def answer(activity: Json, turn: str) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def answer(activity: Json, turn: str) -> dict[str, Any]:
     name = string(activity, "name")
     if name == "message/fetchTask":
         reply_to = key(string(activity, "replyToId"))
-        return _dialogue(cards.form(About(turn, reply_to)))
+        return _dialogue(cards.form(AnswerRef(turn, reply_to)))
     if name == "task/fetch" and (button := pressed(activity)) is not None:
         about = button.about
         if not about.message:

@@ -12,7 +12,7 @@ from goodbot.base.errors import GoodbotError, RetriableError, StoreError
 
 from goodbot_connectors.kit.fields import Json, as_json, string
 from goodbot_connectors.kit.listener import whole
-from goodbot_connectors.kit.rate_limit import Pace
+from goodbot_connectors.kit.rate_limit import Throttle
 from goodbot_connectors.teams import feedback
 from goodbot_connectors.teams.config import is_loopback
 from goodbot_connectors.teams.normalize import Normalizer, place
@@ -37,7 +37,7 @@ class Intake:
         """`local`: nobody's token is checked, so only programs of this machine may call."""
         self._host, self._wire, self._references = host, wire, references
         self._normalizer, self._local = normalizer, local
-        self._pace = Pace(host.clock)
+        self._pace = Throttle(host.clock)
         self._failed = False
 
     async def receive(self, request: web.Request) -> web.Response:

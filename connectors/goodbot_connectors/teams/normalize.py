@@ -29,7 +29,7 @@ from goodbot.base.text import clean
 
 from goodbot_connectors.kit.fields import Json, as_json, items, string, sub
 from goodbot_connectors.teams import contents, feedback
-from goodbot_connectors.teams.presses import EXPLAIN, Pressed, key, pressed
+from goodbot_connectors.teams.presses import EXPLAIN, ButtonPress, key, pressed
 from goodbot_connectors.teams.references import THREAD
 
 CONNECTOR = "teams"
@@ -131,7 +131,7 @@ class Normalizer:
                         },
                     )
 
-    def _pressed(self, activity: Json, button: Pressed) -> Iterator[_Found]:
+    def _pressed(self, activity: Json, button: ButtonPress) -> Iterator[_Found]:
         """A button, or the form that one has opened; opening a form says nothing yet."""
         action, about = button
         message = about.message or key(string(activity, "replyToId"))
@@ -217,7 +217,7 @@ def reaction_key(name: str) -> str:
     return base.casefold() if base and tone in ("1", "2", "3", "4", "5") else name.casefold()
 
 
-def _said(words: feedback.Words, meant: Mapping[str, str]) -> Iterator[_Found]:
+def _said(words: feedback.TypedFeedback, meant: Mapping[str, str]) -> Iterator[_Found]:
     for kind, text in ((RatingKind.COMMENT, words.reason), (RatingKind.BETTER, words.better)):
         if text:
             yield RatingEvent, {"kind": kind, "source": "form", "text": text, **meant}

@@ -33,8 +33,8 @@ from goodbot.commands.base import find
 
 from goodbot_connectors.kit.rate_limit import Budget
 from goodbot_connectors.teams import cards, render
-from goodbot_connectors.teams.outbox import Outbox
-from goodbot_connectors.teams.presses import About
+from goodbot_connectors.teams.outbox import MessageSender
+from goodbot_connectors.teams.presses import AnswerRef
 from goodbot_connectors.teams.references import References
 
 logger = logging.getLogger(__name__)
@@ -43,10 +43,12 @@ _A_SECOND = 10
 """Confirmations of ratings; answers need what Teams bears more."""
 
 
-class Notices:
+class Feedback:
     """Tells people; a confirmation that fails is no reason to try anything again."""
 
-    def __init__(self, outbox: Outbox, references: References, clock: Clock, *, targeted: bool) -> None:
+    def __init__(
+        self, outbox: MessageSender, references: References, clock: Clock, *, targeted: bool
+    ) -> None:
         self._outbox, self._references, self._targeted = outbox, references, targeted
         self._budget = Budget(clock, _A_SECOND)
         self._told: dict[str, str] = {}
@@ -71,7 +73,7 @@ class Notices:
 
     async def _say(self, event: Event, receipt: Receipt) -> None:
         message, offer = getattr(event, "message_id", ""), _with_words(receipt.offer)
-        about = About(receipt.turn or getattr(event, "turn", ""), "" if _typed(event) else message)
+        about = AnswerRef(receipt.turn or getattr(event, "turn", ""), "" if _typed(event) else message)
         if _shared(event) and self._targeted:
             card = render.card(about, receipt.text, offer)
             await self._outbox.post(event.channel, card, to=event.user.id)

@@ -22,7 +22,7 @@ _LONGEST_PAUSE = 60.0
 _KNOWN = 500
 
 
-class Outbox:
+class MessageSender:
     """Sends, edits and deletes, and remembers how our latest messages look: Teams cannot be asked."""
 
     def __init__(self, wire: Wire, references: References, clock: Clock) -> None:

@@ -16,7 +16,7 @@ EXPLAIN = "explain"
 _LONGEST = 2000
 
 
-class About(NamedTuple):
+class AnswerRef(NamedTuple):
     """Which answer a button or a form is about."""
 
     turn: str = ""
@@ -24,29 +24,29 @@ class About(NamedTuple):
     """Its id; empty for a button under the message itself, whose id Teams tells."""
 
 
-class Pressed(NamedTuple):
+class ButtonPress(NamedTuple):
     """A button of ours that somebody pressed, or a form that they sent."""
 
     action: str
-    about: About
+    about: AnswerRef
 
 
-def data(action: str, about: About) -> dict[str, Any]:
+def data(action: str, about: AnswerRef) -> dict[str, Any]:
     """What a button of a card carries."""
     opens = {"type": "task/fetch"} if action == EXPLAIN else {"feedback": {"hide": True}}
     return {ACTION: action, "turn": about.turn, "message": about.message, "msteams": opens}
 
 
-def read(value: object) -> Pressed | None:
+def read(value: object) -> ButtonPress | None:
     """What `data` wrote; None if that is not what it is."""
     json = as_json(value)
     action = string(json, ACTION)
     if not action or len(action) > _LONGEST:
         return None
-    return Pressed(action, About(key(string(json, "turn")), key(string(json, "message"))))
+    return ButtonPress(action, AnswerRef(key(string(json, "turn")), key(string(json, "message"))))
 
 
-def pressed(activity: Json) -> Pressed | None:
+def pressed(activity: Json) -> ButtonPress | None:
     """The button that an activity is about, whatever kind of action it was; None if there is none.
 
     Action.Submit comes as a message with a value, Action.Execute as an invoke, and one that opens a

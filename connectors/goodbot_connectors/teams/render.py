@@ -19,7 +19,7 @@ from goodbot_connectors.kit.code import markdown
 from goodbot_connectors.kit.inert import JOINER, inserted, is_markup, outside, settled
 from goodbot_connectors.teams import SPEC, cards
 from goodbot_connectors.teams.config import DEFAULT
-from goodbot_connectors.teams.presses import About
+from goodbot_connectors.teams.presses import AnswerRef
 
 THINKING = "Thinking…"
 _SUMMARY = 200
@@ -53,7 +53,7 @@ def answers(
         if len(rest) < len(reply.buttons):
             found[-1]["channelData"] = {"feedbackLoop": {"type": feedback}}
         if rest:
-            row = cards.card(About(reply.turn), buttons=rest)
+            row = cards.card(AnswerRef(reply.turn), buttons=rest)
             found.append({"type": "message", "attachments": [row]})
     return tuple(found)
 
@@ -64,7 +64,7 @@ def message(text: str, *, answer: bool = False) -> dict[str, Any]:
     return activity | {"entities": [_AI_LABEL]} if answer else activity
 
 
-def card(about: About, text: str, offer: Sequence[Button] = ()) -> dict[str, Any]:
+def card(about: AnswerRef, text: str, offer: Sequence[Button] = ()) -> dict[str, Any]:
     """An activity that is a card: what one person is told, and may press."""
     return {
         "type": "message",
@@ -76,7 +76,7 @@ def card(about: About, text: str, offer: Sequence[Button] = ()) -> dict[str, Any
 def pressed(activity: dict[str, Any]) -> dict[str, Any]:
     """A card of ours when something on it has been pressed: nothing more can be."""
     [now] = activity["attachments"]
-    return activity | {"attachments": [cards.card(About(), notice=cards.notice(now))]}
+    return activity | {"attachments": [cards.card(AnswerRef(), notice=cards.notice(now))]}
 
 
 def beginning(text: str) -> str:

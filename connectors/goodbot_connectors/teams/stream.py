@@ -21,10 +21,10 @@ from goodbot.base.clock import woken
 from goodbot.base.errors import ConnectorError, RetriableError
 
 from goodbot_connectors.kit.backoff import jittered
-from goodbot_connectors.kit.cancellation import StoppedError
+from goodbot_connectors.kit.cancellation import CancelledReplyError
 from goodbot_connectors.teams import render
 from goodbot_connectors.teams.config import TeamsSettings
-from goodbot_connectors.teams.outbox import Outbox
+from goodbot_connectors.teams.outbox import MessageSender
 from goodbot_connectors.teams.wire import RefusedError
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class TeamsStream(ReplyStream):
         self,
         *,
         host: ConnectorHost,
-        outbox: Outbox,
+        outbox: MessageSender,
         settings: TeamsSettings,
         channel: ChannelRef,
         sent: Sent,
@@ -86,7 +86,7 @@ class TeamsStream(ReplyStream):
 
     async def append(self, text: str) -> None:
         if self._stopped:
-            raise StoppedError("the person who asked has stopped it")
+            raise CancelledReplyError("the person who asked has stopped it")
         self._text += text
         self._new.set()
 

@@ -15,10 +15,10 @@ import telegram
 from goodbot.base.errors import RetriableError
 from telegram.error import BadRequest, InvalidToken, TelegramError
 
-from goodbot_connectors.telegram.client import REFUSED_PAUSE, Client, FloodError, MovedError, RefusedError
+from goodbot_connectors.telegram.client import REFUSED_PAUSE, Client, MovedError, RefusedError
 from goodbot_connectors.telegram.fields import Json, as_json, items
 
-__all__ = ["UPDATES", "Api", "FloodError", "MovedError", "RefusedError", "Sent"]
+__all__ = ["UPDATES", "Api", "MovedError", "RefusedError", "SentMessage"]
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ _MOVES = 3
 """How often a message follows a chat to another id."""
 
 
-class Sent(NamedTuple):
+class SentMessage(NamedTuple):
     """Where a message is now; the chat is another one than was asked for when that had moved."""
 
     chat_id: int
@@ -57,7 +57,7 @@ class Api(Client):
                 logger.warning("python-telegram-bot cannot read an update: %s", type(error).__name__)
         return list(items(as_json(json.loads(self.raw.payload)), "result"))
 
-    async def send(self, message: dict[str, Any]) -> Sent:
+    async def send(self, message: dict[str, Any]) -> SentMessage:
         """sendMessage, to where the chat is now."""
         for _ in range(_MOVES):
             message = self._redirected(message)
@@ -68,7 +68,7 @@ class Api(Client):
             except MovedError as error:
                 self.moved(chat_id, error.to)
             else:
-                return Sent(chat_id, sent.message_id)
+                return SentMessage(chat_id, sent.message_id)
         raise RefusedError("Telegram refused: the group moves from id to id")
 
     async def edit(self, message: dict[str, Any]) -> None:

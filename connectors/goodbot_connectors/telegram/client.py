@@ -30,19 +30,16 @@ from telegram.error import (
 )
 from telegram.request import HTTPXRequest
 
+from goodbot_connectors.kit.backoff import FloodError
 from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.telegram.config import TOKEN
-from goodbot_connectors.telegram.normalize import Identity
+from goodbot_connectors.telegram.normalize import BotIdentity
 
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{1,100}")
 BASE = "https://api.telegram.org/bot"
 REFUSED_PAUSE = 60.0
 """Seconds between two questions for updates that Telegram will not give us now."""
 _LOGGERS = ("httpx", "telegram.Bot")
-
-
-class FloodError(RetriableError):
-    """Telegram asks for a pause of `retry_after` seconds; nothing was done."""
 
 
 class RefusedError(ConnectorError):
@@ -87,11 +84,11 @@ class Client:
             logging.getLogger(name).addFilter(self._mask)
         self.bot = telegram.Bot(token.reveal(), request=requests, get_updates_request=self.raw, **elsewhere)
 
-    async def open(self) -> Identity:
+    async def open(self) -> BotIdentity:
         """Connect, and learn who we are."""
         with self.errors():
             await self.bot.initialize()
-            return Identity(id=str(self.bot.id), username=self.bot.username)
+            return BotIdentity(id=str(self.bot.id), username=self.bot.username)
 
     async def close(self) -> None:
         """Let go of the connections; idempotent."""

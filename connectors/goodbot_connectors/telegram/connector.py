@@ -24,16 +24,16 @@ from goodbot.api.events import (
 from goodbot.base.errors import ConnectorError, RetriableError, StoreError
 
 from goodbot_connectors.kit.dates import Dates
-from goodbot_connectors.kit.rate_limit import Pace
-from goodbot_connectors.kit.receipt_marks import Marks
-from goodbot_connectors.kit.state import Kept
+from goodbot_connectors.kit.rate_limit import Throttle
+from goodbot_connectors.kit.receipt_marks import ReceiptMarks
+from goodbot_connectors.kit.state import StateTexts
 from goodbot_connectors.telegram import SPEC, emoji, menus, render
 from goodbot_connectors.telegram.api import Api
 from goodbot_connectors.telegram.config import TOKEN, WEBHOOK, TelegramSettings
 from goodbot_connectors.telegram.feedback import Feedback
 from goodbot_connectors.telegram.intake import Cursor, Intake, Taken
 from goodbot_connectors.telegram.keyboards import Keyboards
-from goodbot_connectors.telegram.normalize import Identity, Normalizer, Prompt
+from goodbot_connectors.telegram.normalize import BotIdentity, Normalizer, TypingPrompt
 from goodbot_connectors.telegram.polling import Polling
 from goodbot_connectors.telegram.prompts import Prompts
 from goodbot_connectors.telegram.stream import TelegramStream
@@ -61,9 +61,9 @@ class TelegramConnector(Connector):
     def __init__(self, host: ConnectorHost, settings: TelegramSettings) -> None:
         super().__init__(host, settings)
         self._api: Api | None = None
-        self._me = Identity(id="", username="")
-        self._pace = Pace(host.clock)
-        self._data = Kept(host, "data", 500)
+        self._me = BotIdentity(id="", username="")
+        self._pace = Throttle(host.clock)
+        self._data = StateTexts(host, "data", 500)
         self._prompts = Prompts(host)
         self._source: asyncio.Task[None] | Webhook | None = None
         self._side: set[asyncio.Task[None]] = set()
@@ -87,7 +87,7 @@ class TelegramConnector(Connector):
             self._keyboards = Keyboards(self.host, api, self._data, self._spawn)
             await self._keyboards.load()
             interval = self.settings.group_edit_interval
-            marks = Marks(
+            marks = ReceiptMarks(
                 self.host.clock,
                 self._spawn,
                 interval=interval,
@@ -201,7 +201,7 @@ class TelegramConnector(Connector):
     async def forget(self, user: str) -> None:
         """Their questions, their offers and which messages they got: a private chat has their id."""
         if self._api is None:
-            every = [Kept(self.host, name) for name in _KEPT]
+            every = [StateTexts(self.host, name) for name in _KEPT]
             for kept in every:
                 await kept.load()
         else:
@@ -251,7 +251,7 @@ class TelegramConnector(Connector):
             elif isinstance(event, PressEvent):
                 await self._keyboards.used(event.channel.id, event.message_id)
 
-    async def _ask(self, api: Api, prompt: Prompt) -> None:
+    async def _ask(self, api: Api, prompt: TypingPrompt) -> None:
         try:
             await self._prompts.ask(api, prompt)
         except ConnectorError as error:

@@ -31,7 +31,7 @@ from goodbot.commands import rating as rating_commands
 from goodbot.commands.base import find
 
 from goodbot_connectors.kit.rate_limit import Budget
-from goodbot_connectors.kit.receipt_marks import Marks
+from goodbot_connectors.kit.receipt_marks import ReceiptMarks
 from goodbot_connectors.telegram import render
 from goodbot_connectors.telegram.api import Api
 from goodbot_connectors.telegram.keyboards import Keyboards, with_typed
@@ -48,7 +48,9 @@ Send = Callable[[ChannelRef, Reply], Awaitable[Any]]
 class Feedback:
     """Tells people; a confirmation that fails is no reason to try anything again."""
 
-    def __init__(self, api: Api, keyboards: Keyboards, marks: Marks | None, send: Send, clock: Clock) -> None:
+    def __init__(
+        self, api: Api, keyboards: Keyboards, marks: ReceiptMarks | None, send: Send, clock: Clock
+    ) -> None:
         self._api, self._keyboards, self._marks, self._send = api, keyboards, marks, send
         self._budget = Budget(clock, _A_SECOND)
         self._queries: dict[str, str] = {}

@@ -11,7 +11,7 @@ from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import Event
 
 from goodbot_connectors.telegram.fields import as_json, integer, string, sub
-from goodbot_connectors.telegram.normalize import Normalizer, Prompt
+from goodbot_connectors.telegram.normalize import Normalizer, TypingPrompt
 from goodbot_connectors.telegram.prompts import Prompts
 
 _ALBUMS = 100
@@ -23,7 +23,7 @@ class Taken(NamedTuple):
     events: tuple[Event, ...]
     spare: tuple[str, ...]
     """Callback queries that are no event: their spinners are to be ended."""
-    prompts: tuple[Prompt, ...]
+    prompts: tuple[TypingPrompt, ...]
     moves: tuple[tuple[int, int], ...]
     """Groups that have become supergroups: old id, new id."""
 

@@ -12,11 +12,11 @@ from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import Button, MessageRef, Reply
 from goodbot.base.errors import ConnectorError
 
-from goodbot_connectors.kit.backoff import jittered
+from goodbot_connectors.kit.backoff import FloodError, jittered
 from goodbot_connectors.kit.rate_limit import Spawn
-from goodbot_connectors.kit.state import Kept
+from goodbot_connectors.kit.state import StateTexts
 from goodbot_connectors.telegram import callback, render
-from goodbot_connectors.telegram.api import Api, FloodError
+from goodbot_connectors.telegram.api import Api
 
 logger = logging.getLogger(__name__)
 
@@ -52,12 +52,12 @@ class Keyboards:
     part of an answer that has its buttons further down.
     """
 
-    def __init__(self, host: ConnectorHost, api: Api, data: Kept, spawn: Spawn) -> None:
+    def __init__(self, host: ConnectorHost, api: Api, data: StateTexts, spawn: Spawn) -> None:
         self._clock, self._api, self._data, self._spawn = host.clock, api, data, spawn
         self._rows: dict[_Spot, tuple[Button, ...]] = {}
-        self._offers = Kept(host, "offers")
-        self._parts = Kept(host, "parts")
-        self._usual = Kept(host, "row", 20)
+        self._offers = StateTexts(host, "offers")
+        self._parts = StateTexts(host, "parts")
+        self._usual = StateTexts(host, "row", 20)
         self._under: dict[_Spot, _Under] = {}
         self._taken: set[_Spot] = set()
 
@@ -68,7 +68,7 @@ class Keyboards:
         await self._usual.load()
 
     @property
-    def kept(self) -> Sequence[Kept]:
+    def kept(self) -> Sequence[StateTexts]:
         """What outlives a restart and names people's chats."""
         return (self._offers, self._parts)
 

@@ -39,14 +39,14 @@ _COMMAND = re.compile(r"/(rl|start|rl_[a-z0-9]{1,28})", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Identity:
+class BotIdentity:
     """Our own account, as getMe tells it."""
 
     id: str
     username: str
 
 
-class Prompt(NamedTuple):
+class TypingPrompt(NamedTuple):
     """Somebody pressed a button that asks them to type: see `callback.TYPED`."""
 
     action: str
@@ -60,7 +60,7 @@ class Prompt(NamedTuple):
 class Normalizer:
     """Turns updates for one account into events."""
 
-    me: Identity
+    me: BotIdentity
     values: Mapping[str, float]
     """A rating for each emoji that is one, as `emoji.key` writes it."""
     kept: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -171,7 +171,7 @@ class Normalizer:
         elif data.action not in callback.TYPED:
             yield PressEvent(**common, action=data.action)
 
-    def prompt(self, update: object) -> Prompt | None:
+    def prompt(self, update: object) -> TypingPrompt | None:
         """The press on a button that asks for words, in a private chat; it is no event yet."""
         query = sub(as_json(update), "callback_query")
         message = sub(query, "message")
@@ -182,7 +182,7 @@ class Normalizer:
             return None
         if data.action not in callback.TYPED or channel.kind is not ChannelKind.PRIVATE:
             return None
-        return Prompt(data.action, data.turn, channel, message_id)
+        return TypingPrompt(data.action, data.turn, channel, message_id)
 
     def quoted(self, update: object) -> str:
         """The text of our own message that a message answers; empty when it answers none."""

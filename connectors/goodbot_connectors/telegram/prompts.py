@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import ChannelKind, Event, MessageEvent, RatingEvent, RatingKind
 
-from goodbot_connectors.kit.state import Kept
+from goodbot_connectors.kit.state import StateTexts
 from goodbot_connectors.telegram import callback, render
 from goodbot_connectors.telegram.api import Api
-from goodbot_connectors.telegram.normalize import Prompt
+from goodbot_connectors.telegram.normalize import TypingPrompt
 
 _QUESTIONS = {
     RatingKind.COMMENT: ("What was wrong with that answer?", "What was wrong"),
@@ -32,18 +32,18 @@ class Prompts:
     """
 
     def __init__(self, host: ConnectorHost) -> None:
-        self._open = Kept(host, "prompts")
+        self._open = StateTexts(host, "prompts")
 
     async def load(self) -> None:
         """Read what an earlier process has kept."""
         await self._open.load()
 
     @property
-    def kept(self) -> Sequence[Kept]:
+    def kept(self) -> Sequence[StateTexts]:
         """What outlives a restart."""
         return (self._open,)
 
-    async def ask(self, api: Api, prompt: Prompt) -> None:
+    async def ask(self, api: Api, prompt: TypingPrompt) -> None:
         """Ask for the words that a pressed button promised."""
         kind = callback.TYPED[prompt.action]
         text, placeholder = _QUESTIONS[kind]

@@ -14,7 +14,7 @@ from typing import Any
 from goodbot.api.events import Button, ChannelKind, ChannelRef, Reply
 from goodbot.base.text import one_way, split, units
 
-from goodbot_connectors.kit.code import Code, markdown
+from goodbot_connectors.kit.code import CodeSpan, markdown
 from goodbot_connectors.kit.inert import JOINER, inserted
 from goodbot_connectors.telegram import callback
 
@@ -117,7 +117,7 @@ def formatted(part: str) -> dict[str, Any]:
     Mentions mention nobody, except in code, where Telegram looks for none and people copy from.
     """
     text, done = "", 0
-    found: list[tuple[int, int, Code]] = []
+    found: list[tuple[int, int, CodeSpan]] = []
     for code in markdown(part).codes:
         words = _words(part, code)
         if words.strip() and len(found) < _ENTITIES:
@@ -135,7 +135,7 @@ def formatted(part: str) -> dict[str, Any]:
     return {"text": shown} | ({"entities": _entities(text, found, marks)} if found else {})
 
 
-def _words(part: str, code: Code) -> str:
+def _words(part: str, code: CodeSpan) -> str:
     """What is copied: a block without the indent of its fence, a span without what pads it."""
     inside = part[code.inside : code.until]
     if code.fenced:
@@ -147,7 +147,7 @@ def _words(part: str, code: Code) -> str:
 
 
 def _entities(
-    text: str, found: list[tuple[int, int, Code]], marks: Mapping[int, str]
+    text: str, found: list[tuple[int, int, CodeSpan]], marks: Mapping[int, str]
 ) -> list[dict[str, Any]]:
     entities: list[dict[str, Any]] = []
     for start, end, code in found:

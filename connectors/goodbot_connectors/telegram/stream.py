@@ -14,10 +14,10 @@ from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Reply
 from goodbot.api.reply_stream import EMPTY, REPLACED, ReplyStream
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
 
-from goodbot_connectors.kit.backoff import jittered
-from goodbot_connectors.kit.rate_limit import Pace
+from goodbot_connectors.kit.backoff import FloodError, jittered
+from goodbot_connectors.kit.rate_limit import Throttle
 from goodbot_connectors.telegram import render
-from goodbot_connectors.telegram.api import Api, FloodError, RefusedError, Sent
+from goodbot_connectors.telegram.api import Api, RefusedError, SentMessage
 from goodbot_connectors.telegram.config import TelegramSettings
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class TelegramStream(ReplyStream):
         *,
         host: ConnectorHost,
         api: Api,
-        pace: Pace,
+        pace: Throttle,
         settings: TelegramSettings,
         channel: ChannelRef,
         reply_to: str = "",
@@ -61,7 +61,7 @@ class TelegramStream(ReplyStream):
         self._channel, self._reply_to = channel, reply_to or (replaces[0].id if replaces else "")
         self._text = ""
         # Nothing is known of what stands in an earlier answer's messages: the first edit counts.
-        self._shown = [(Sent(int(m.channel.id), int(m.id)), dict[str, Any]()) for m in replaces]
+        self._shown = [(SentMessage(int(m.channel.id), int(m.id)), dict[str, Any]()) for m in replaces]
         self._told, self._ended, self._replaces = shown, ended, replaces
         self._typing: asyncio.Task[None] | None = None
         private = channel.kind is ChannelKind.PRIVATE
@@ -149,8 +149,8 @@ class TelegramStream(ReplyStream):
         return len(wanted)
 
     async def _changed(
-        self, sent: Sent, message: dict[str, Any], call: Callable[[Callable[[], Awaitable[Any]]], Any]
-    ) -> Sent:
+        self, sent: SentMessage, message: dict[str, Any], call: Callable[[Callable[[], Awaitable[Any]]], Any]
+    ) -> SentMessage:
         """Edit a message; where that is not possible any more, the words come in a new one."""
         edit = render.edit(message | {"chat_id": sent.chat_id}, sent.message_id)
         try:
@@ -162,7 +162,7 @@ class TelegramStream(ReplyStream):
 
     async def _sent(
         self, message: dict[str, Any], call: Callable[[Callable[[], Awaitable[Any]]], Any]
-    ) -> Sent:
+    ) -> SentMessage:
         """Send a new message."""
         sent = await call(lambda: self._api.send(message))
         await self.created(self._ref(sent))
@@ -178,7 +178,7 @@ class TelegramStream(ReplyStream):
                 kept += await self._withdrawn(sent)
         self._shown = kept
 
-    async def _withdrawn(self, sent: Sent) -> list[tuple[Sent, dict[str, Any]]]:
+    async def _withdrawn(self, sent: SentMessage) -> list[tuple[SentMessage, dict[str, Any]]]:
         """A message that must stay, with other words; nothing if it is gone."""
         [message] = render.messages(self._channel, Reply(text=REPLACED))
         edit = render.edit(message | {"chat_id": sent.chat_id}, sent.message_id)
@@ -189,7 +189,7 @@ class TelegramStream(ReplyStream):
             return []
         return [(sent, message)]
 
-    def _ref(self, sent: Sent) -> MessageRef:
+    def _ref(self, sent: SentMessage) -> MessageRef:
         """The channel is named by the id that it has by now."""
         channel = replace(self._channel, id=str(sent.chat_id))
         return MessageRef(channel=channel, id=str(sent.message_id))

@@ -50,7 +50,7 @@ from goodbot.base.descriptors import ONE_A_TURN, queue
 from goodbot.base.text import clean, split
 from goodbot.config.lock import socket_path
 
-from goodbot_connectors.kit.cancellation import StoppedError
+from goodbot_connectors.kit.cancellation import CancelledReplyError
 from goodbot_connectors.terminal import SPEC
 
 logger = logging.getLogger(__name__)
@@ -248,7 +248,7 @@ class _Stream(ReplyStream):
 
     async def append(self, text: str) -> None:
         if self._to in self._connector.stopped:
-            raise StoppedError("the person who asked has stopped it")
+            raise CancelledReplyError("the person who asked has stopped it")
         self._connector.tell({"text": text, "to": self._to})
 
     async def note(self, text: str) -> None:

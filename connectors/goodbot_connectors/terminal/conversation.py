@@ -25,7 +25,7 @@ Or just type the next message. Ctrl-C stops an answer, Ctrl-D or /quit leaves.
 /again long, short, wrong, tone or better gets another. And:"""
 
 
-class View(Protocol):
+class ConversationView(Protocol):
     """How a conversation shows itself."""
 
     def piece(self, text: str) -> None:
@@ -52,7 +52,7 @@ class View(Protocol):
 class Conversation:
     """`links` are to be watched; give what can be read from to `read`."""
 
-    def __init__(self, link: Link, control: Path, view: View) -> None:
+    def __init__(self, link: Link, control: Path, view: ConversationView) -> None:
         self.chat = link
         self.waiting: list[str] = []
         """Ids of messages that have no answer yet."""

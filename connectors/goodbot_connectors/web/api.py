@@ -25,13 +25,14 @@ from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import Waiting
 from goodbot.base.text import clean
 
+from goodbot_connectors.kit.bridge.refused import HttpError
 from goodbot_connectors.kit.fields import Json, string
 from goodbot_connectors.web import guard, normalize
 from goodbot_connectors.web.cache import Shelf
-from goodbot_connectors.web.entries import Rated
-from goodbot_connectors.web.guard import Handler, RefusedError
+from goodbot_connectors.web.entries import PersonLabels
+from goodbot_connectors.web.guard import Handler
 from goodbot_connectors.web.live import Live
-from goodbot_connectors.web.sessions import Sessions, name
+from goodbot_connectors.web.sessions import BrowserSessions, name
 from goodbot_connectors.web.site import Site
 
 PAGE = 50
@@ -50,10 +51,12 @@ _USED = "This link was used already, or is older than ten minutes: ask for anoth
 Take = Callable[[str, Json], Awaitable[dict[str, Any]]]
 
 
-class Api:
+class WebApi:
     """Answers the pages; `take` is what is done with an event."""
 
-    def __init__(self, host: ConnectorHost, sessions: Sessions, shelf: Shelf, live: Live, take: Take) -> None:
+    def __init__(
+        self, host: ConnectorHost, sessions: BrowserSessions, shelf: Shelf, live: Live, take: Take
+    ) -> None:
         self._host = host
         self._sessions = sessions
         self._shelf = shelf
@@ -85,7 +88,7 @@ class Api:
         code = clean(string(await guard.body(request), "code")).strip()
         user = await self._host.log_in(code[:200]) if code else ""
         if not user:
-            raise RefusedError(401, _USED)
+            raise HttpError(401, _USED)
         before = request.cookies.get(_cookie(request), "")
         id_ = await self._sessions.begin(user, instead=before)
         self._live.close(session=name(before))
@@ -128,8 +131,8 @@ class Api:
         user = self._signed_in(request)
         id_ = normalize.identifier(request.query.get("id"))
         if not id_:
-            raise RefusedError(404, "There is no such conversation.")
-        conversation, rated = await self._shelf.open(user, id_), Rated({}, complete=False)
+            raise HttpError(404, "There is no such conversation.")
+        conversation, rated = await self._shelf.open(user, id_), PersonLabels({}, complete=False)
         for _ in range(_TRIES):
             last = self._live.last(user)
             rated = await self._rated(user)
@@ -137,12 +140,12 @@ class Api:
                 break
         return guard.answer({**conversation.shown(rated), "n": self._live.last(user)})
 
-    async def _rated(self, user: str) -> Rated:
+    async def _rated(self, user: str) -> PersonLabels:
         """What the ledger holds of this person: they may rate in other ways and places, too."""
         found = await self._host.inbox(
             normalize.user_ref(user), connector=normalize.CONNECTOR, rated=True, limit=_RATED
         )
-        return Rated({one.turn: _said(one) for one in found}, complete=len(found) < _RATED)
+        return PersonLabels({one.turn: _said(one) for one in found}, complete=len(found) < _RATED)
 
     async def _inbox(self, request: web.Request) -> web.StreamResponse:
         user, query = normalize.user_ref(self._signed_in(request)), request.query
@@ -192,12 +195,12 @@ class Api:
         return line
 
     def _signed_in(self, request: web.Request) -> str:
-        """Who asks. Raises RefusedError."""
+        """Who asks. Raises HttpError."""
         user = self._sessions.user(request.cookies.get(_cookie(request), ""))
         if not user:
-            raise RefusedError(401, _SIGN_IN)
+            raise HttpError(401, _SIGN_IN)
         if unquote(request.headers.get(_PAGE_OF, "")) not in ("", user):
-            raise RefusedError(401, _ANOTHER)
+            raise HttpError(401, _ANOTHER)
         return user
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from goodbot.api.connector import ConnectorHost
 
 from goodbot_connectors.kit.fields import as_json, items, string
-from goodbot_connectors.web.entries import WRITING, Conversation
+from goodbot_connectors.web.entries import WRITING, PageConversation
 
 _PEOPLE = "people"
 _MOST_OPEN = 500
@@ -42,7 +42,7 @@ class Shelf:
         self._keep_ms = keep_days * _DAY_MS
         self._aliases: dict[str, str] = {}
         self._lists: dict[str, list[Listed]] = {}
-        self._open: dict[tuple[str, str], Conversation] = {}
+        self._open: dict[tuple[str, str], PageConversation] = {}
         self._lock = asyncio.Lock()
 
     async def load(self) -> None:
@@ -63,13 +63,13 @@ class Shelf:
                 self._aliases = named
             return self._aliases[user]
 
-    async def open(self, user: str, id_: str) -> Conversation:
+    async def open(self, user: str, id_: str) -> PageConversation:
         """One conversation of a person; an empty one that is not stored yet if there is none."""
         alias = await self.alias(user)
         async with self._lock:
             found = self._open.pop((user, id_), None)
             if found is None:
-                found = Conversation.load(id_, await self._host.get(_page(alias, id_)))
+                found = PageConversation.load(id_, await self._host.get(_page(alias, id_)))
             self._open[user, id_] = found
             for key, old in list(self._open.items())[:-_MOST_OPEN]:
                 if not any(entry.state == WRITING for entry in old.entries):  # that is not stored
@@ -88,7 +88,7 @@ class Shelf:
                 await self._store_list(user, alias, kept)
             return list(self._lists[user])
 
-    async def save(self, user: str, conversation: Conversation) -> bool:
+    async def save(self, user: str, conversation: PageConversation) -> bool:
         """Store a conversation and its place in the list; whether the list has changed."""
         alias = await self.alias(user)
         await self._host.set(_page(alias, conversation.id), conversation.dump())

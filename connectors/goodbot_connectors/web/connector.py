@@ -27,12 +27,12 @@ from goodbot.base.errors import RetriableError, StoreError
 
 from goodbot_connectors.kit.fields import Json
 from goodbot_connectors.web import SPEC, normalize
-from goodbot_connectors.web.api import Api
+from goodbot_connectors.web.api import WebApi
 from goodbot_connectors.web.cache import Shelf
 from goodbot_connectors.web.config import WebSettings
-from goodbot_connectors.web.entries import FAILED, NEWS, WAITING, YOU, Conversation, Entry
+from goodbot_connectors.web.entries import FAILED, NEWS, WAITING, YOU, PageConversation, PageEntry
 from goodbot_connectors.web.live import Live
-from goodbot_connectors.web.sessions import Sessions
+from goodbot_connectors.web.sessions import BrowserSessions
 from goodbot_connectors.web.stream import PageStream
 
 if TYPE_CHECKING:
@@ -53,10 +53,10 @@ class WebConnector(Connector):
 
     def __init__(self, host: ConnectorHost, settings: WebSettings) -> None:
         super().__init__(host, settings)
-        self._sessions = Sessions(host, settings.session_days)
+        self._sessions = BrowserSessions(host, settings.session_days)
         self._shelf = Shelf(host, settings.keep_days)
         self._live = Live()
-        self._api = Api(host, self._sessions, self._shelf, self._live, self._take)
+        self._api = WebApi(host, self._sessions, self._shelf, self._live, self._take)
         self._running = False
         self._looking: asyncio.Task[None] | None = None
         self.writing: set[tuple[str, str]] = set()
@@ -123,7 +123,7 @@ class WebConnector(Connector):
         conversation = await self.conversation(event.channel)
         if receipt.outcome is Outcome.PAIRED or conversation.get(event.message_id):
             return
-        entry = Entry(
+        entry = PageEntry(
             id=event.message_id,
             by=YOU,
             text=event.text,
@@ -153,14 +153,14 @@ class WebConnector(Connector):
             answered = replace(asked, buttons=(), note=f"You chose {labels[0]}.")
             await self._put(event.channel, answered)
 
-    async def _unasked(self, event: PressEvent) -> Entry | None:
+    async def _unasked(self, event: PressEvent) -> PageEntry | None:
         """What goodbot said unasked, where it is that at which something was pressed."""
         if not event.message_id or not self._shelf.knows(event.user.id):  # forgotten meanwhile
             return None
         entry = (await self.conversation(event.channel)).get(event.message_id)
         return entry if entry is not None and entry.by == NEWS else None
 
-    async def _put(self, channel: ChannelRef, entry: Entry) -> None:
+    async def _put(self, channel: ChannelRef, entry: PageEntry) -> None:
         """Show an entry on its pages, and keep it."""
         conversation = await self.conversation(channel)
         self.show(channel, conversation.put(entry))
@@ -170,7 +170,7 @@ class WebConnector(Connector):
 
     async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
         if not (reply.turn or reply.reply_to):
-            entry = Entry(
+            entry = PageEntry(
                 id=uuid.uuid4().hex, by=NEWS, text=reply.text, at=self.now_ms(), buttons=reply.buttons
             )
             await self._put(channel, entry)
@@ -217,7 +217,7 @@ class WebConnector(Connector):
         """What comes of a press at something that was said unasked is said there, too, and stays."""
         if await self._unasked(event) is None:
             return False
-        entry = Entry(
+        entry = PageEntry(
             id=f"n-{normalize.own_id(event.event_id)}",
             by=NEWS,
             text=receipt.text,
@@ -243,13 +243,13 @@ class WebConnector(Connector):
 
     # What a stream needs
 
-    async def conversation(self, channel: ChannelRef) -> Conversation:
+    async def conversation(self, channel: ChannelRef) -> PageConversation:
         return await self._shelf.open(channel.id, channel.thread)
 
-    def show(self, channel: ChannelRef, entry: Entry) -> None:
+    def show(self, channel: ChannelRef, entry: PageEntry) -> None:
         self._live.tell(channel.id, {"entry": asdict(entry), "in": channel.thread})
 
-    def grow(self, channel: ChannelRef, entry: Entry, text: str) -> None:
+    def grow(self, channel: ChannelRef, entry: PageEntry, text: str) -> None:
         self._live.tell(channel.id, {"grow": text, "id": entry.id, "in": channel.thread})
 
     def hide(self, channel: ChannelRef, id_: str) -> None:

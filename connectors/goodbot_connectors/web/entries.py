@@ -28,7 +28,7 @@ _MOST = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class PageEntry:
     """One message on a page. `at` is milliseconds since the epoch."""
 
     id: str
@@ -46,7 +46,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Rated:
+class PersonLabels:
     """What the ledger holds of a person, by turn; `complete`: they have rated nothing else."""
 
     labels: Mapping[str, Mapping[str, int]]
@@ -61,19 +61,19 @@ class Rated:
 
 
 @dataclass(kw_only=True, slots=True)
-class Conversation:
+class PageConversation:
     """The newest entries of one conversation, and by answer what its person has said of it."""
 
     id: str
-    entries: list[Entry] = field(default_factory=list[Entry])
+    entries: list[PageEntry] = field(default_factory=list[PageEntry])
     said: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """By turn: `thumb` (1 or -1), `stars` (1 to 5), `comment` and `better` (their words)."""
 
-    def get(self, id_: str) -> Entry | None:
+    def get(self, id_: str) -> PageEntry | None:
         """The entry of this id."""
         return next((entry for entry in self.entries if entry.id == id_), None)
 
-    def put(self, entry: Entry) -> Entry:
+    def put(self, entry: PageEntry) -> PageEntry:
         """Add an entry, behind what it answers, or change the one that has its id."""
         for number, there in enumerate(self.entries):
             if there.id == entry.id:
@@ -87,7 +87,7 @@ class Conversation:
         del self.entries[:-_MOST]
         return entry
 
-    def ask(self, entry: Entry) -> Entry:
+    def ask(self, entry: PageEntry) -> PageEntry:
         """Add a question; where the answer was quicker, in front of it, and as answered."""
         answers = [n for n, e in enumerate(self.entries) if e.to == entry.id]
         if answers:  # the page had not heard that we have the question, and sent it again
@@ -125,7 +125,7 @@ class Conversation:
         line = " ".join(first.split())
         return line if len(line) <= 60 else f"{line[:59].rstrip()}…"
 
-    def shown(self, rated: Rated | None = None) -> dict[str, Any]:
+    def shown(self, rated: PersonLabels | None = None) -> dict[str, Any]:
         """As JSON, for the page; with the ratings that are `rated`."""
         turns = {entry.turn for entry in self.entries if entry.turn}
         said = {turn: words for turn, words in self.said.items() if turn in turns}
@@ -140,14 +140,14 @@ class Conversation:
         return json.dumps(kept)
 
     @classmethod
-    def load(cls, id_: str, text: str | None) -> Conversation:
+    def load(cls, id_: str, text: str | None) -> PageConversation:
         """What `dump` wrote; an empty one for anything else."""
         kept = _parsed(text)
         said = {turn: dict(as_json(words)) for turn, words in as_json(kept.get("said")).items()}
         return cls(id=id_, entries=list(_entries(items(kept, "entries"))), said=said)
 
 
-def _entries(found: Iterable[Json]) -> Iterable[Entry]:
+def _entries(found: Iterable[Json]) -> Iterable[PageEntry]:
     texts = ("id", "by", "text", "turn", "to", "state", "note")
     for one in found:
         at = one.get("at")
@@ -156,7 +156,7 @@ def _entries(found: Iterable[Json]) -> Iterable[Entry]:
             for button in items(one, "buttons")
         )
         words: Mapping[str, str] = {name: string(one, name) for name in texts}
-        yield Entry(**words, at=at if isinstance(at, int) else 0, buttons=buttons)
+        yield PageEntry(**words, at=at if isinstance(at, int) else 0, buttons=buttons)
 
 
 def _parsed(text: str | None) -> Json:

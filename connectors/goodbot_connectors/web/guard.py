@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from aiohttp import hdrs, web
 from goodbot.base.errors import GoodbotError, RetriableError, StoreError, UsageError
 
+from goodbot_connectors.kit.bridge.refused import HttpError
 from goodbot_connectors.kit.fields import Json
 
 logger = logging.getLogger(__name__)
@@ -35,14 +36,6 @@ LARGEST = 256 * 1024
 _SITES = ("same-origin", "none")
 
 
-class RefusedError(GoodbotError):
-    """A request that is answered with this status and sentence."""
-
-    def __init__(self, status: int, message: str) -> None:
-        self.status = status
-        super().__init__(message)
-
-
 def guarded(handler: Handler) -> Handler:
     """The handler with our headers, and every failure as a sentence in JSON."""
 
@@ -51,7 +44,7 @@ def guarded(handler: Handler) -> Handler:
             if request.headers.get("Sec-Fetch-Site", "none") not in _SITES and is_data(request):
                 refuse_foreign()
             response = await handler(request)
-        except RefusedError as error:
+        except HttpError as error:
             response = answer({"error": str(error)}, error.status)
         except UsageError as error:
             response = answer({"error": str(error)}, 400)
@@ -82,7 +75,7 @@ def is_data(request: web.Request) -> bool:
 def same_origin(request: web.Request, address: str) -> None:
     """Refuse what another page sent. `Host` is one of our names: the core has looked.
 
-    Raises RefusedError.
+    Raises HttpError.
     """
     origin = request.headers.get(hdrs.ORIGIN, "")
     try:
@@ -95,25 +88,25 @@ def same_origin(request: web.Request, address: str) -> None:
 
 
 def refuse_foreign() -> NoReturn:
-    """Raises RefusedError."""
-    raise RefusedError(403, "That did not come from goodbot's own page.")
+    """Raises HttpError."""
+    raise HttpError(403, "That did not come from goodbot's own page.")
 
 
 async def body(request: web.Request) -> Json:
-    """The JSON object of a POST. Raises RefusedError."""
+    """The JSON object of a POST. Raises HttpError."""
     if request.content_type != "application/json":
-        raise RefusedError(415, "Send JSON, with the content type application/json.")
+        raise HttpError(415, "Send JSON, with the content type application/json.")
     if (request.content_length or 0) > LARGEST:
-        raise RefusedError(413, "That is too long.")
+        raise HttpError(413, "That is too long.")
     data = await request.content.read(LARGEST + 1)
     while not request.content.at_eof() and len(data) <= LARGEST:
         data += await request.content.read(LARGEST + 1 - len(data))
     if len(data) > LARGEST:
-        raise RefusedError(413, "That is too long.")
+        raise HttpError(413, "That is too long.")
     try:
         parsed: object = json.loads(data)
     except (ValueError, RecursionError):
         parsed = None
     if not isinstance(parsed, dict):
-        raise RefusedError(400, "That is no JSON object.")
+        raise HttpError(400, "That is no JSON object.")
     return cast("Json", parsed)

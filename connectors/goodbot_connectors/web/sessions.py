@@ -19,27 +19,27 @@ _MOST = 50
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Session:
+class BrowserSession:
     """One browser of one person. `made` is seconds since the epoch."""
 
     user: str
     made: float
 
 
-class Sessions:
+class BrowserSessions:
     """Signs in, looks up, signs out; each change is stored before it holds."""
 
     def __init__(self, host: ConnectorHost, days: int) -> None:
         self._host = host
         self.seconds = days * _DAY
-        self._known: dict[str, Session] = {}
+        self._known: dict[str, BrowserSession] = {}
         self._lock = asyncio.Lock()
 
     async def load(self) -> None:
         """Read those that were signed in when the last process ended."""
         kept = as_json(json.loads(await self._host.get(_SESSIONS) or "{}"))
         self._known = {
-            digest: Session(user=string(as_json(one), "user"), made=_seconds(as_json(one)["made"]))
+            digest: BrowserSession(user=string(as_json(one), "user"), made=_seconds(as_json(one)["made"]))
             for digest, one in kept.items()
         }
 
@@ -54,7 +54,7 @@ class Sessions:
             gone = {digest for _, digest in own[: max(0, len(own) - _MOST + 1)]}
             gone.add(name(instead))
             rest = {digest: one for digest, one in self._known.items() if digest not in gone}
-            session = Session(user=user, made=self._host.clock.now())
+            session = BrowserSession(user=user, made=self._host.clock.now())
             await self._store({**rest, name(id_): session})
         return id_
 
@@ -79,10 +79,10 @@ class Sessions:
         async with self._lock:
             await self._store({})
 
-    def _holds(self, session: Session) -> bool:
+    def _holds(self, session: BrowserSession) -> bool:
         return self._host.clock.now() < session.made + self.seconds
 
-    async def _store(self, sessions: dict[str, Session]) -> None:
+    async def _store(self, sessions: dict[str, BrowserSession]) -> None:
         kept = {digest: one for digest, one in sessions.items() if self._holds(one)}
         dumped = {digest: {"user": one.user, "made": one.made} for digest, one in kept.items()}
         await self._host.set(_SESSIONS, json.dumps(dumped))

@@ -14,7 +14,7 @@ _FILES = "/files/"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class File:
+class StaticFile:
     """One file as it is sent; `tag` changes with its content."""
 
     data: bytes
@@ -48,6 +48,6 @@ class Site:
         return web.Response(body=found.data, content_type=found.type, charset="utf-8", headers=headers)
 
 
-def _file(name: str, data: bytes) -> File:
+def _file(name: str, data: bytes) -> StaticFile:
     type_ = _TYPES[name.rpartition(".")[2]]
-    return File(data=data, type=type_, tag=hashlib.sha256(data).hexdigest()[:16])
+    return StaticFile(data=data, type=type_, tag=hashlib.sha256(data).hexdigest()[:16])

@@ -10,8 +10,8 @@ from goodbot.api.connector import ReplyStream
 from goodbot.api.events import ChannelRef, MessageRef, Reply
 from goodbot.base.text import split
 
-from goodbot_connectors.kit.cancellation import StoppedError
-from goodbot_connectors.web.entries import BOT, FAILED, WAITING, WRITING, Conversation, Entry
+from goodbot_connectors.kit.cancellation import CancelledReplyError
+from goodbot_connectors.web.entries import BOT, FAILED, WAITING, WRITING, PageConversation, PageEntry
 
 STOPPED = "Stopped."
 MESSAGE_LIMIT = 20_000
@@ -26,15 +26,15 @@ class Desk(Protocol):
     stopped: set[tuple[str, str]]
     """Those of them that their person does not want any more."""
 
-    async def conversation(self, channel: ChannelRef) -> Conversation:
+    async def conversation(self, channel: ChannelRef) -> PageConversation:
         """The conversation of a channel."""
         ...
 
-    def show(self, channel: ChannelRef, entry: Entry) -> None:
+    def show(self, channel: ChannelRef, entry: PageEntry) -> None:
         """Tell the person's pages of an entry that is new or has changed."""
         ...
 
-    def grow(self, channel: ChannelRef, entry: Entry, text: str) -> None:
+    def grow(self, channel: ChannelRef, entry: PageEntry, text: str) -> None:
         """Tell the person's pages of more text in an entry."""
         ...
 
@@ -73,12 +73,12 @@ class PageStream(ReplyStream):
         self._old = [message.id for message in replaces]
         self._to = reply_to
         self._first = self._old[0] if self._old else f"a-{reply_to}" if reply_to else fresh
-        self._entry: Entry | None = None
+        self._entry: PageEntry | None = None
         desk.writing.add(self._key())
 
     async def append(self, text: str) -> None:
         if self._wanted_no_more():
-            raise StoppedError("the person who asked has stopped it")
+            raise CancelledReplyError("the person who asked has stopped it")
         conversation = await self._desk.conversation(self._channel)
         if self._entry is None or self._entry.note:
             self._begin(conversation)
@@ -89,9 +89,9 @@ class PageStream(ReplyStream):
     async def note(self, text: str) -> None:
         self._begin(await self._desk.conversation(self._channel), text)
 
-    def _begin(self, conversation: Conversation, note: str = "") -> None:
+    def _begin(self, conversation: PageConversation, note: str = "") -> None:
         there = conversation.get(self._first)
-        blank = Entry(id=self._first, by=BOT, text="", at=self._desk.now_ms(), to=self._to, state=WRITING)
+        blank = PageEntry(id=self._first, by=BOT, text="", at=self._desk.now_ms(), to=self._to, state=WRITING)
         self._entry = replace(there or blank, text="", buttons=(), note=note, state=WRITING)
         self._desk.show(self._channel, conversation.put(self._entry))
 
@@ -104,7 +104,7 @@ class PageStream(ReplyStream):
         for number, part in enumerate(parts):
             ids.append(self._name(number))
             last = number == len(parts) - 1
-            entry = Entry(
+            entry = PageEntry(
                 id=ids[-1],
                 by=BOT,
                 text=part,
@@ -126,7 +126,7 @@ class PageStream(ReplyStream):
         stopped = self._wanted_no_more()
         conversation = await self._desk.conversation(self._channel)
         begun = self._entry.text if self._entry and stopped else ""
-        entry = Entry(
+        entry = PageEntry(
             id=self._first,
             by=BOT,
             text=begun,
@@ -140,7 +140,7 @@ class PageStream(ReplyStream):
         self._end()
         await self._desk.save(self._channel)
 
-    def _settle(self, conversation: Conversation) -> None:
+    def _settle(self, conversation: PageConversation) -> None:
         """The question waits no longer."""
         question = conversation.get(self._to) if self._to else None
         if question is not None and question.state == WAITING:

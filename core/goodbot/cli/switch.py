@@ -21,18 +21,12 @@ from goodbot.base.errors import ConfigError, GoodbotError, UsageError
 from goodbot.base.printing import say
 from goodbot.cli import client, output
 from goodbot.cli.asking import agrees
-from goodbot.cli.model import fetch
+from goodbot.cli.model import StoppedError, fetch
 from goodbot.config import ModelConfig
 from goodbot.inference import models
 
 _COMES_UP_SECONDS = 900.0
 _LOOK_SECONDS = 0.2
-
-
-class StoppedError(GoodbotError):
-    """Ctrl-C."""
-
-    exit_code = 130
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 from goodbot_connectors.api import schemas, table
 from goodbot_connectors.api.check import checker
-from goodbot_connectors.kit.bridge.body import RefusedError
+from goodbot_connectors.kit.bridge.body import HttpError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -81,7 +81,7 @@ SCHEMAS = {
 def refuses(value: Any, schema: Any) -> str:
     try:
         checker(schema)(value)
-    except RefusedError as error:
+    except HttpError as error:
         return f"{error.status} {error}"
     return ""
 

@@ -13,8 +13,8 @@ from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.base.errors import FatalConnectorError, RetriableError, StoreError, StoreFullError, UsageError
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.kit.bridge import clients
-from goodbot_connectors.kit.bridge.clients import Client
-from goodbot_connectors.kit.bridge.guard import RefusedError, answer, guarded, json_object
+from goodbot_connectors.kit.bridge.clients import ApiClient
+from goodbot_connectors.kit.bridge.guard import HttpError, answer, guarded, json_object
 from goodbot_connectors.kit.bridge.local import LocalConnector
 
 from tests.core.web.asking import raw
@@ -25,7 +25,7 @@ ERRORS: dict[str, Exception] = {
     "full": StoreFullError("the disk is full"),
     "retry": RetriableError("wait", retry_after=2.5),
     "fatal": FatalConnectorError("a person must act"),
-    "no": RefusedError(422, "Which one?"),
+    "no": HttpError(422, "Which one?"),
     "bug": RuntimeError("canary"),
 }
 
@@ -54,16 +54,16 @@ class Echo(LocalConnector):
             web.post("/v1/big", guarded(self._big, self.clients, largest=4 << 20)),
         ]
 
-    async def _echo(self, request: web.Request, client: Client) -> web.Response:
+    async def _echo(self, request: web.Request, client: ApiClient) -> web.Response:
         body = await json_object(request)
         if "fail" in body:
             raise ERRORS[body["fail"]]
         return answer({"who": client.name, "body": body})
 
-    async def _who(self, request: web.Request, client: Client) -> web.Response:
+    async def _who(self, request: web.Request, client: ApiClient) -> web.Response:
         return answer({"who": client.name})
 
-    async def _big(self, request: web.Request, client: Client) -> web.Response:
+    async def _big(self, request: web.Request, client: ApiClient) -> web.Response:
         return answer({"keys": len(await json_object(request, 4 << 20))})
 
 

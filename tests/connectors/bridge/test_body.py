@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from goodbot_connectors.kit.bridge import body
-from goodbot_connectors.kit.bridge.body import RefusedError, parsed
+from goodbot_connectors.kit.bridge.body import HttpError, parsed
 
 from tests.support import within
 
@@ -35,7 +35,7 @@ def test_how_deep_it_may_be() -> None:
     parsed(nested(128))
     parsed(b'{"a":' + b"[" * 127 + b"]" * 127 + b"}")
     for deep in (nested(129), b'{"a":' + b"[" * 128 + b"]" * 128 + b"}", nested(100_000), b"[" * 10**6):
-        with within(2), pytest.raises(RefusedError, match="nested more than 128 deep"):
+        with within(2), pytest.raises(HttpError, match="nested more than 128 deep"):
             parsed(deep)
 
 
@@ -68,7 +68,7 @@ def test_how_deep_it_may_be() -> None:
     ],
 )
 def test_what_is_refused_and_why(data: bytes, why: str) -> None:
-    with pytest.raises(RefusedError, match=why) as refused:
+    with pytest.raises(HttpError, match=why) as refused:
         parsed(data)
     assert (refused.value.status, refused.value.type) == (400, "invalid_request")
 
@@ -79,12 +79,12 @@ def test_a_whole_pair_is_a_character() -> None:
 
 def test_how_many_it_may_be() -> None:
     many = {str(n): 0 for n in range(8193)}
-    with pytest.raises(RefusedError, match="more than 8192 keys"):
+    with pytest.raises(HttpError, match="more than 8192 keys"):
         parsed(json.dumps(many).encode())
-    with pytest.raises(RefusedError, match="more than 8192 keys"):
+    with pytest.raises(HttpError, match="more than 8192 keys"):
         parsed(json.dumps({str(n): 0 for n in range(10**5)}).encode())
     parsed(json.dumps({"a": [0] * (body.VALUES - 1)}).encode())
-    with pytest.raises(RefusedError, match="more than 250000 values"):
+    with pytest.raises(HttpError, match="more than 250000 values"):
         parsed(json.dumps({"a": [0] * body.VALUES}).encode())
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 from goodbot_connectors.kit.bridge import encoded
 from goodbot_connectors.kit.bridge.encoded import FREE, RATIO, Undone, coding, undone
-from goodbot_connectors.kit.bridge.refused import RefusedError
+from goodbot_connectors.kit.bridge.refused import HttpError
 
 MANY = 64 << 20
 
@@ -67,7 +67,7 @@ def test_it_comes_back_as_it_was(kind: str, text: bytes, size: int) -> None:
 def test_parts_behind_one_another_are_one(kind: str) -> None:
     name, pack = MADE[kind]
     assert undone(pack(b"ab") + pack(b"cd"), name, MANY) == b"abcd"
-    with pytest.raises(RefusedError, match="Something follows"):
+    with pytest.raises(HttpError, match="Something follows"):
         undone(pack(b"") * 1001, name, MANY)  # each costs as much as a whole body
 
 
@@ -76,14 +76,14 @@ def test_what_breaks_off_or_is_something_else(kind: str) -> None:
     name, pack = MADE[kind]
     whole = pack(DICE.randbytes(5000))
     for data in (whole[:-1], whole[:10], whole[:1]):
-        with pytest.raises(RefusedError, match="ends in the middle of its") as refused:
+        with pytest.raises(HttpError, match="ends in the middle of its") as refused:
             undone(data, name, MANY)
         assert refused.value.status == 400
     for data in (b'{"a": "plain"}', b"\xff" * 40):
-        with pytest.raises(RefusedError, match=f"says that it is {name}, and it is not"):
+        with pytest.raises(HttpError, match=f"says that it is {name}, and it is not"):
             undone(data, name, MANY)
     if name == "deflate":
-        with pytest.raises(RefusedError, match="follows the end"):
+        with pytest.raises(HttpError, match="follows the end"):
             undone(whole + b"more", name, MANY)
 
 
@@ -98,7 +98,7 @@ def test_a_bomb_is_refused_before_it_takes_memory(kind: str) -> None:
         tracemalloc.start()
         try:
             layer = Undone(name, MANY)
-            with pytest.raises(RefusedError) as refused:
+            with pytest.raises(HttpError) as refused:
                 for _ in layer.feed(packed):
                     pass
             _, peak = tracemalloc.get_traced_memory()
@@ -106,7 +106,7 @@ def test_a_bomb_is_refused_before_it_takes_memory(kind: str) -> None:
             tracemalloc.stop()
         assert refused.value.status == 413
         assert peak < 4 << 20
-    with pytest.raises(RefusedError, match="at most 1 MiB"):
+    with pytest.raises(HttpError, match="at most 1 MiB"):
         undone(pack(DICE.randbytes((1 << 20) + 1)), name, 1 << 20)
     assert len(undone(pack(bytes(FREE)), name, MANY)) == FREE
 
@@ -122,18 +122,18 @@ def test_what_a_header_names() -> None:
     ]
     assert coding(["identity, gzip"]) == "gzip"
     for twice in (["gzip, gzip"], ["gzip", "zstd"], ["br,gzip"]):
-        with pytest.raises(RefusedError, match="more than once") as refused:
+        with pytest.raises(HttpError, match="more than once") as refused:
             coding(twice)
         assert refused.value.status == 415
     for name in ("br", "compress", "aes128gcm"):
-        with pytest.raises(RefusedError, match=f"gzip, deflate or zstd: {name} is not") as refused:
+        with pytest.raises(HttpError, match=f"gzip, deflate or zstd: {name} is not") as refused:
             undone(b"x", name, MANY)
         assert refused.value.status == 415
 
 
 def test_without_the_package_zstd_is_told_with_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoded, "zstd", None)
-    with pytest.raises(RefusedError, match=r"send the body as it is, or .*backports.zstd") as no:
+    with pytest.raises(HttpError, match=r"send the body as it is, or .*backports.zstd") as no:
         undone(b"x", "zstd", MANY)
     assert no.value.status == 415
     assert undone(gzip.compress(b"x"), "gzip", MANY) == b"x"

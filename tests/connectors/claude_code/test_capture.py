@@ -122,7 +122,7 @@ async def test_a_transcript_that_is_written_late_is_waited_for(
     looked = asyncio.Event()
     real = transcript.look
 
-    def look(*arguments: str) -> transcript.Seen | None:
+    def look(*arguments: str) -> transcript.TranscriptTurn | None:
         seen = real(*arguments)
         looked.set()
         return seen

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot_connectors.claude_code.transcript import Seen, later, look
+from goodbot_connectors.claude_code.transcript import TranscriptTurn, later, look
 
 from tests.connectors.claude_code.peer import RECORDED, SESSION, recorded
 
@@ -45,12 +45,12 @@ def write(path: Path, *rows: dict[str, Any], end: str = "\n") -> str:
 
 def test_the_prompt_is_the_persons_and_no_tools(path: Path) -> None:
     rows = [user("p0", "Before."), user("p1", "Mine."), user("p1", TOOL), user("p2", "After.")]
-    assert look(write(path, *rows), SESSION, "p1") == Seen(text="Mine.")
+    assert look(write(path, *rows), SESSION, "p1") == TranscriptTurn(text="Mine.")
 
 
 def test_blocks_of_text_beside_a_picture(path: Path) -> None:
     content = [{"type": "text", "text": "Look:"}, {"type": "image"}, {"type": "text", "text": "?"}]
-    assert look(write(path, user("p1", content)), SESSION, "p1") == Seen(text="Look:\n?")
+    assert look(write(path, user("p1", content)), SESSION, "p1") == TranscriptTurn(text="Look:\n?")
 
 
 def test_what_waited_and_what_came_in_between(path: Path) -> None:
@@ -62,8 +62,8 @@ def test_what_waited_and_what_came_in_between(path: Path) -> None:
         queued("Fourth."),
     ]
     text = write(path, *rows)
-    assert look(text, SESSION, "p1") == Seen(text="First.", during=("Second.",))
-    assert look(text, SESSION, "p2") == Seen(text="Third.", queued=True, during=("Fourth.",))
+    assert look(text, SESSION, "p1") == TranscriptTurn(text="First.", during=("Second.",))
+    assert look(text, SESSION, "p2") == TranscriptTurn(text="Third.", queued=True, during=("Fourth.",))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_what_waited_and_what_came_in_between(path: Path) -> None:
     ],
 )
 def test_what_no_person_wrote(path: Path, row: dict[str, Any]) -> None:
-    assert look(write(path, row), SESSION, "p1") == Seen(text="")
+    assert look(write(path, row), SESSION, "p1") == TranscriptTurn(text="")
 
 
 def said(text: str, id_: str = "m1") -> dict[str, Any]:
@@ -87,8 +87,8 @@ def test_whether_the_turn_has_been_written_to_its_end(path: Path) -> None:
     rows = [user("p1", "Mine."), said("Let me look.", "m0"), said("One."), said("\nTwo. ")]
     for count, whole in ((1, False), (2, False), (3, False), (4, True)):
         seen = look(write(path, *rows[:count]), SESSION, "p1", "One.\n\nTwo.")
-        assert seen == Seen(text="Mine.", answered=whole)
-    assert look(str(path), SESSION, "p1", "") == Seen(text="Mine.")
+        assert seen == TranscriptTurn(text="Mine.", answered=whole)
+    assert look(str(path), SESSION, "p1", "") == TranscriptTurn(text="Mine.")
 
 
 def test_a_command_as_it_was_typed(path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_command_as_it_was_typed(path: Path) -> None:
         "<command-message>review</command-message>\n<command-name>/review</command-name>\n"
         "<command-args>src a</command-args>"
     )
-    assert look(write(path, user("p1", content)), SESSION, "p1") == Seen(text="/review src a")
+    assert look(write(path, user("p1", content)), SESSION, "p1") == TranscriptTurn(text="/review src a")
 
 
 def test_rows_of_others_do_not_count(path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_transcript_without_the_last_turn_does_not_tell(path: Path) -> None:
 def test_a_line_that_is_half_written_is_passed_over(path: Path) -> None:
     half = json.dumps(user("p1", "Half."))[:-9]
     path.write_text(f"{half}\n{json.dumps(user('p1', 'Whole.'))}\n{half}")
-    assert look(str(path), SESSION, "p1") == Seen(text="Whole.")
+    assert look(str(path), SESSION, "p1") == TranscriptTurn(text="Whole.")
 
 
 def test_only_a_transcript_of_this_session_is_read(path: Path, tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_long_transcript_is_read_from_its_end(path: Path) -> None:
         for _ in range(40):
             file.write(json.dumps(user("p0", [{**TOOL[0], "content": "x" * 500_000}])) + "\n")
         file.write(json.dumps(user("p1", "Mine.")) + "\n")
-    assert look(str(path), SESSION, "p1") == Seen(text="Mine.")
+    assert look(str(path), SESSION, "p1") == TranscriptTurn(text="Mine.")
     assert look(str(path), SESSION, "p1".upper()) is None
 
 
@@ -197,4 +197,4 @@ def test_it_agrees_with_the_hooks_of_the_real_program(path: Path, scene: str) ->
         if several or call["prompt"].startswith(("<", "/rl")):
             continue
         seen = look(str(path), SESSION, call["prompt_id"])
-        assert seen == Seen(text=call["prompt"])
+        assert seen == TranscriptTurn(text=call["prompt"])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-from goodbot.testing.fakes.discord import Call, FakeDiscord
+from goodbot.testing.fakes.discord import ApiCall, FakeDiscord
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
@@ -113,7 +113,7 @@ def check_object(name: str, value: Any, what: str = "") -> None:
     _check(f"/components/schemas/{name}", value, what or name)
 
 
-def check_call(call: Call) -> None:
+def check_call(call: ApiCall) -> None:
     """Fail unless this request may be sent so, and may be answered so."""
     what = f"{call.method} {call.path}"
     assert call.path in document()["paths"], what

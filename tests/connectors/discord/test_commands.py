@@ -114,6 +114,6 @@ async def test_they_are_published_once_and_again_when_they_are_gone_or_others(
     assert await start() == 0, "nothing has changed"
     discord.application.commands.overwrite([])
     assert await start() == 1, "somebody took them away"
-    monkeypatch.setitem(words.ENGLISH, "good", words.Words("good", "It was good"))
+    monkeypatch.setitem(words.ENGLISH, "good", words.OptionText("good", "It was good"))
     assert await start() == 1, "another description"
     await host.close()

@@ -11,7 +11,7 @@ from goodbot.api.events import ChannelKind, CommandEvent, Event, MessageEvent, O
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.discord import SPEC, emoji, markdown, presses
 from goodbot_connectors.discord.config import DiscordSettings
-from goodbot_connectors.discord.identity import Identity
+from goodbot_connectors.discord.identity import BotIdentity
 from goodbot_connectors.discord.places import Places
 from goodbot_connectors.discord.snowflake import Timeline, at, identifier, order, time_ms
 from hypothesis import given
@@ -47,7 +47,7 @@ def normalizer(tmp: Path | None = None, *, content: bool = True, **more: Any) ->
     places.kept._values[THREAD] = f"s:{LAB}:1"
     settings = DiscordSettings(good=(*DiscordSettings().good, "<:party:1412345678901234567>"))
     return Normalizer(
-        me=Identity(user=BOT, application=BOT),
+        me=BotIdentity(user=BOT, application=BOT),
         values=emoji.values(settings),
         places=places,
         content=content,

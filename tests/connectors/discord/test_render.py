@@ -10,7 +10,7 @@ from goodbot.api.actions import STAR_ROW, THUMBS, retry_row, run
 from goodbot.api.events import Button, Reply
 from goodbot.base.text import units
 from goodbot_connectors.discord import forms, presses, render
-from goodbot_connectors.discord.presses import EXPLAIN, LIMIT, OPINION, About
+from goodbot_connectors.discord.presses import EXPLAIN, LIMIT, OPINION, AnswerRef
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +18,7 @@ from tests.connectors import parsing
 from tests.connectors.discord import schema
 from tests.support import within
 
-ABOUT = About(turn="5f1e0c7a9b3d2468", message="1440000071303168000")
+ABOUT = AnswerRef(turn="5f1e0c7a9b3d2468", message="1440000071303168000")
 JOINER = "\u2060"
 WORDS = st.sampled_from(
     [
@@ -159,7 +159,7 @@ def test_a_hostile_text_is_shown_in_time() -> None:
 
 @given(st.text(max_size=200), st.from_regex(r"[\w-]{0,48}", fullmatch=True).filter(str.isascii))
 def test_every_custom_id_fits_and_comes_back(action: str, turn: str) -> None:
-    about = About(turn=turn, message=ABOUT.message)
+    about = AnswerRef(turn=turn, message=ABOUT.message)
     kept = {presses.key(action): action}
     custom_id = presses.write(action, about)
     assert len(custom_id) <= LIMIT

@@ -17,7 +17,7 @@ from goodbot.testing.clock import VirtualClock
 from goodbot_connectors.kit.bridge import clients
 from goodbot_connectors.kit.settings_file import ForeignFile
 from goodbot_connectors.openclaw.config import OpenClawSettings
-from goodbot_connectors.openclaw.seen import Seen
+from goodbot_connectors.openclaw.seen import LastSeen
 from goodbot_connectors.openclaw.setup import PLUGIN, OpenClawSetup
 
 THEIRS = '{"gateway": {"mode": "local"},   "channels": {}}'
@@ -210,7 +210,7 @@ async def test_doctor_says_what_is_wrong(openclaw: OpenClaw) -> None:
         return [check.state.value for check in await setup.examine()]
 
     assert await states() == ["ok", "ok", "ok", "warn"]
-    seen = Seen(openclaw.home / "connectors" / "openclaw", clock)
+    seen = LastSeen(openclaw.home / "connectors" / "openclaw", clock)
     seen.note()
     assert "no answer yet" in (await setup.examine())[3].text
     seen.note(captured=True)

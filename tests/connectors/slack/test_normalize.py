@@ -10,7 +10,7 @@ from goodbot.api.events import CommandEvent, MessageEvent
 from goodbot_connectors.slack import mrkdwn, presses
 from goodbot_connectors.slack.config import SlackSettings
 from goodbot_connectors.slack.emoji import emoji_key
-from goodbot_connectors.slack.identity import Identity
+from goodbot_connectors.slack.identity import BotIdentity
 from goodbot_connectors.slack.normalize import EVENTS, Normalizer, emoji_values
 from goodbot_connectors.slack.threads import Threads
 from hypothesis import given
@@ -20,7 +20,7 @@ from tests.connectors.recorded import recordings, shown
 from tests.connectors.slack import schema
 from tests.support import within
 
-ME = Identity(user="U0G00DB0T", team="T0G00DB0T", bot="B0G00DB0T", name="goodbot")
+ME = BotIdentity(user="U0G00DB0T", team="T0G00DB0T", bot="B0G00DB0T", name="goodbot")
 SETTINGS = SlackSettings(good=(*SlackSettings().good, ":party_parrot:"))
 NOW_MS = 1795299999000
 RECORDINGS = recordings("slack")

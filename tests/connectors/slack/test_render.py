@@ -10,13 +10,13 @@ from goodbot.api.actions import STAR_ROW, THUMBS, retry_row
 from goodbot.api.events import Button
 from goodbot.testing.fakes.slack.blocks import IN_MESSAGES, IN_VIEWS, check, elements
 from goodbot_connectors.slack import forms, home, presses, render
-from goodbot_connectors.slack.presses import EXPLAIN, About, Opening
+from goodbot_connectors.slack.presses import EXPLAIN, AnswerRef, Opening
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.connectors import parsing
 
-ABOUT = About(turn="5f1e0c7a9b3d2468", message="1795291540.000100", channel="D1", thread="1.0")
+ABOUT = AnswerRef(turn="5f1e0c7a9b3d2468", message="1795291540.000100", channel="D1", thread="1.0")
 JOINER = "\u2060"
 # What makes Slack notify somebody, wherever it stands, and what does so in running text only.
 PINGS = re.compile(r"<(?:@[A-Z0-9]|#[A-Z0-9]|!(?:channel|here|everyone|group|subteam|date)\b)")
@@ -143,7 +143,7 @@ def test_an_offer_lets_say_why_and_other_buttons_do_not() -> None:
     assert actions == [*(button.action for button in retry_row()), EXPLAIN]
     assert len({element.action_id for element in elements(offer)}) == len(actions)
     confirm = (Button(action="run:reset yes", label="Reset"),)
-    found = elements(render.notice("Sure?", About(), confirm)["blocks"])
+    found = elements(render.notice("Sure?", AnswerRef(), confirm)["blocks"])
     assert [presses.read(element.value)[0] for element in found] == ["run:reset yes"]
 
 
@@ -180,9 +180,9 @@ def test_ids_that_are_none_are_dropped(turn: str, rest: str) -> None:
 
 def test_a_value_that_slack_would_refuse_is_an_error() -> None:
     with pytest.raises(ValueError, match="2000"):
-        presses.write("run:" + "x" * 3000, About())
+        presses.write("run:" + "x" * 3000, AnswerRef())
 
 
 def test_what_was_written_is_read_again() -> None:
     value: Any = presses.write("again:long", ABOUT)
-    assert presses.read(value) == ("again:long", About(ABOUT.turn, ABOUT.message))
+    assert presses.read(value) == ("again:long", AnswerRef(ABOUT.turn, ABOUT.message))

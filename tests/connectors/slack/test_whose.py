@@ -12,16 +12,17 @@ from goodbot.base.errors import RetriableError
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.fakes.slack import FakeSlack
 from goodbot.testing.host import RecordingHost
+from goodbot_connectors.kit.backoff import FloodError
 from goodbot_connectors.slack import SPEC
-from goodbot_connectors.slack.api import FloodError, RefusedError
+from goodbot_connectors.slack.api import RefusedError
 from goodbot_connectors.slack.connector import SlackConnector
-from goodbot_connectors.slack.identity import Identity, Standing
+from goodbot_connectors.slack.identity import ActorOrigin, BotIdentity
 from goodbot_connectors.slack.members import Members
 
 from tests.connectors.slack.peer import SlackPeer
 
-ME = Identity(user="U0BOT", team="T0OURS", enterprise="E0ORG")
-LONE = Identity(user="U0BOT", team="T0OURS")
+ME = BotIdentity(user="U0BOT", team="T0OURS", enterprise="E0ORG")
+LONE = BotIdentity(user="U0BOT", team="T0OURS")
 AUTHORIZED = [{"enterprise_id": "E0ORG", "team_id": "T0OURS", "is_enterprise_install": False}]
 THEIRS = {"team": "T0THEM"}
 
@@ -34,40 +35,40 @@ def callback(wrapper: dict[str, Any], **event: Any) -> dict[str, Any]:
 SHARED = {"is_ext_shared_channel": True}
 ABROAD = {"team_id": "T0THEM", "enterprise_id": "E0THEM"}
 INSIDE = {"team_id": "T0SIDE", "enterprise_id": "E0ORG"}
-CASES: list[tuple[dict[str, Any], Standing]] = [
-    (callback({}), Standing.OURS),
-    (callback({}, team="T0OURS", user_team="T0OURS"), Standing.OURS),
-    (callback(SHARED, team="T0OURS", user_team="T0OURS"), Standing.UNPROVED),
-    (callback(SHARED, type="reaction_added"), Standing.UNPROVED),
-    (callback(SHARED | ABROAD, type="reaction_added"), Standing.UNPROVED),
-    (callback(SHARED | ABROAD, team="T0THEM"), Standing.THEIRS),
-    (callback(SHARED, team="T0OURS", user_team="E0THEM"), Standing.THEIRS),
-    (callback({}, user_profile=THEIRS), Standing.THEIRS),
-    (callback({}, user_team="E0ORG"), Standing.ORGANISATION),
-    (callback(INSIDE, team="T0SIDE", user_team="T0SIDE"), Standing.UNPROVED),
-    (callback({"authorizations": [{"team_id": "T0THEM"}, *AUTHORIZED]}), Standing.OURS),
-    (callback({"authorizations": [{"team_id": "T0THEM"}]}), Standing.THEIRS),
-    ({"type": "event_callback", "event": {"type": "message", "user": "U1"}}, Standing.UNPROVED),
-    ({"command": "/rl", "team_id": "T0OURS", "user_id": "U1"}, Standing.OURS),
-    ({"command": "/rl", "team_id": "T0THEM", "user_id": "U1"}, Standing.THEIRS),
-    ({"type": "block_actions", "user": {"id": "U1"}, "team": {"id": "T0OURS"}}, Standing.UNPROVED),
-    ({"type": "block_actions", "user": {"id": "U1", "team_id": "T0OURS"}}, Standing.OURS),
-    ({"type": "block_actions", "user": {"id": "U1", "team_id": "T0THEM"}}, Standing.THEIRS),
+CASES: list[tuple[dict[str, Any], ActorOrigin]] = [
+    (callback({}), ActorOrigin.OURS),
+    (callback({}, team="T0OURS", user_team="T0OURS"), ActorOrigin.OURS),
+    (callback(SHARED, team="T0OURS", user_team="T0OURS"), ActorOrigin.UNPROVED),
+    (callback(SHARED, type="reaction_added"), ActorOrigin.UNPROVED),
+    (callback(SHARED | ABROAD, type="reaction_added"), ActorOrigin.UNPROVED),
+    (callback(SHARED | ABROAD, team="T0THEM"), ActorOrigin.THEIRS),
+    (callback(SHARED, team="T0OURS", user_team="E0THEM"), ActorOrigin.THEIRS),
+    (callback({}, user_profile=THEIRS), ActorOrigin.THEIRS),
+    (callback({}, user_team="E0ORG"), ActorOrigin.ORGANISATION),
+    (callback(INSIDE, team="T0SIDE", user_team="T0SIDE"), ActorOrigin.UNPROVED),
+    (callback({"authorizations": [{"team_id": "T0THEM"}, *AUTHORIZED]}), ActorOrigin.OURS),
+    (callback({"authorizations": [{"team_id": "T0THEM"}]}), ActorOrigin.THEIRS),
+    ({"type": "event_callback", "event": {"type": "message", "user": "U1"}}, ActorOrigin.UNPROVED),
+    ({"command": "/rl", "team_id": "T0OURS", "user_id": "U1"}, ActorOrigin.OURS),
+    ({"command": "/rl", "team_id": "T0THEM", "user_id": "U1"}, ActorOrigin.THEIRS),
+    ({"type": "block_actions", "user": {"id": "U1"}, "team": {"id": "T0OURS"}}, ActorOrigin.UNPROVED),
+    ({"type": "block_actions", "user": {"id": "U1", "team_id": "T0OURS"}}, ActorOrigin.OURS),
+    ({"type": "block_actions", "user": {"id": "U1", "team_id": "T0THEM"}}, ActorOrigin.THEIRS),
     (
         {
             "type": "view_submission",
             "user": {"id": "U1", "team_id": "T0OURS"},
             "view": {"app_installed_team_id": "T0THEM"},
         },
-        Standing.THEIRS,
+        ActorOrigin.THEIRS,
     ),
 ]
 
 
 @pytest.mark.parametrize(("body", "standing"), CASES)
-def test_what_a_payload_says_of_who_acts(body: dict[str, Any], standing: Standing) -> None:
+def test_what_a_payload_says_of_who_acts(body: dict[str, Any], standing: ActorOrigin) -> None:
     assert ME.standing(body) is standing
-    if standing is not Standing.UNPROVED:
+    if standing is not ActorOrigin.UNPROVED:
         assert LONE.standing(body) is standing, "our organisation's id stands beside our team's"
 
 

@@ -12,10 +12,10 @@ from goodbot.testing.fakes.teams import (
     APP_ID,
     PASSWORD,
     Account,
-    Conversation,
     Dialog,
     FakeTeams,
     Message,
+    TenantConversation,
     cards,
 )
 from goodbot.testing.platform import Post
@@ -55,7 +55,7 @@ class TeamsPeer:
         self.environ: Mapping[str, str] = {APP_PASSWORD: PASSWORD}
         self.wrong_environ: Mapping[str, str] = {APP_PASSWORD: f"{PASSWORD[:-4]}9999"}
 
-    def place(self, room: ChannelKind, user: str = "ada") -> Conversation:
+    def place(self, room: ChannelKind, user: str = "ada") -> TenantConversation:
         """The conversation that a room of the suite is."""
         return self.people[user].chat if room is ChannelKind.PRIVATE else self.lab
 

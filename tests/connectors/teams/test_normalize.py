@@ -329,7 +329,7 @@ def test_a_bare_mention_in_text_is_none(text: str, name: str) -> None:
 
 @given(st.text(max_size=60))
 def test_actions_come_back_whole(action: str) -> None:
-    about = presses.About("turn", "1795301300000")
+    about = presses.AnswerRef("turn", "1795301300000")
     again = presses.read(json.loads(json.dumps(presses.data(action, about))))
     assert again == ((action, about) if action else None)
 

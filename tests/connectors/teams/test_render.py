@@ -9,7 +9,7 @@ from goodbot.api.actions import STAR_ROW, THUMBS, retry_row, run
 from goodbot.api.events import Button, ChannelKind, ChannelRef, Reply
 from goodbot.base.text import units
 from goodbot_connectors.teams import SPEC, cards, render
-from goodbot_connectors.teams.presses import About, read
+from goodbot_connectors.teams.presses import AnswerRef, read
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -172,21 +172,21 @@ def test_a_stream_is_told_as_teams_wants_it() -> None:
 
 
 def test_a_card_on_which_something_was_pressed_says_the_same_and_offers_nothing() -> None:
-    asked = render.card(About(TURN), "Bad. 12 of 40.", retry_row())
+    asked = render.card(AnswerRef(TURN), "Bad. 12 of 40.", retry_row())
     [card] = render.pressed(asked)["attachments"]
     assert cards.notice(card) == "Bad. 12 of 40."
     assert actions(card) == []
 
 
 def test_a_card_is_told_in_a_line_too() -> None:
-    assert render.card(About(), "Really?\nAll of it?")["summary"] == "Really?\nAll of it?"
-    [card] = render.card(About(), "One.\n\n\nTwo.\nThree.")["attachments"]
+    assert render.card(AnswerRef(), "Really?\nAll of it?")["summary"] == "Really?\nAll of it?"
+    [card] = render.card(AnswerRef(), "One.\n\n\nTwo.\nThree.")["attachments"]
     assert cards.notice(card) == "One.\n\nTwo.\n\nThree."
 
 
 def test_an_offer_of_many_is_parted_so_that_teams_hides_none() -> None:
     offer = tuple(run(f"status {n}", f"{n}") for n in range(14))
-    card = cards.card(About(TURN), notice="Choose.", offer=offer)
+    card = cards.card(AnswerRef(TURN), notice="Choose.", offer=offer)
     sets = [part for part in card["content"]["body"] if part["type"] == "ActionSet"]
     assert [len(part["actions"]) for part in sets] == [6, 6, 2]
     assert actions(card) == [button.action for button in offer]
@@ -194,7 +194,7 @@ def test_an_offer_of_many_is_parted_so_that_teams_hides_none() -> None:
 
 
 def test_a_press_is_not_announced_in_the_chat_and_the_form_opens_as_a_dialogue() -> None:
-    card = cards.card(About(TURN), offer=(*retry_row(), cards.WHY))
+    card = cards.card(AnswerRef(TURN), offer=(*retry_row(), cards.WHY))
     [offer] = card["content"]["body"]
     opened = [action["data"]["msteams"] for action in offer["actions"]]
     assert opened == [{"feedback": {"hide": True}}] * 5 + [{"type": "task/fetch"}]
@@ -203,5 +203,5 @@ def test_a_press_is_not_announced_in_the_chat_and_the_form_opens_as_a_dialogue()
 @given(TEXTS, st.lists(TEXTS, max_size=3))
 def test_every_card_can_be_sent(text: str, labels: list[str]) -> None:
     offer = tuple(Button(action="again:long", label=label) for label in labels)
-    card = cards.card(About(TURN), notice=text, offer=offer)
+    card = cards.card(AnswerRef(TURN), notice=text, offer=offer)
     json.dumps(card, ensure_ascii=False).encode()

@@ -14,7 +14,7 @@ from goodbot.base.errors import RetriableError
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.fakes.teams import FakeTeams, Pace
 from goodbot.testing.host import RecordingHost
-from goodbot_connectors.kit.cancellation import StoppedError
+from goodbot_connectors.kit.cancellation import CancelledReplyError
 from goodbot_connectors.teams import SPEC, render
 from goodbot_connectors.teams.config import TeamsSettings
 
@@ -188,7 +188,7 @@ async def test_whoever_presses_stop_hears_no_more_of_it(chat: Chat) -> None:
     chat.teams.streams.stop(shown)
     await stream.append(" and")
     await chat.passes(3)
-    with pytest.raises(StoppedError):
+    with pytest.raises(CancelledReplyError):
         await stream.append(" ends.")
     await stream.cancel("Stopped.")
     assert [m.text for m in chat.ada.sees()] == ["It begins"]

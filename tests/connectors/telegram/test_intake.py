@@ -13,7 +13,7 @@ from goodbot.testing.host import RecordingHost
 from goodbot_connectors.telegram import SPEC, emoji
 from goodbot_connectors.telegram.config import TelegramSettings
 from goodbot_connectors.telegram.intake import Cursor, Intake, migration, next_offset
-from goodbot_connectors.telegram.normalize import Identity, Normalizer
+from goodbot_connectors.telegram.normalize import BotIdentity, Normalizer
 from goodbot_connectors.telegram.prompts import Prompts
 
 ADA = {"id": 1001, "is_bot": False, "first_name": "Ada"}
@@ -31,7 +31,7 @@ ME = "4200001"
 
 async def intake_of(host: RecordingHost) -> Intake:
     """As after a start: with what was kept."""
-    me = Identity(id=ME, username="the_good_bot")
+    me = BotIdentity(id=ME, username="the_good_bot")
     prompts = Prompts(host)
     await prompts.load()
     normalizer = Normalizer(me=me, values=emoji.values(TelegramSettings()))

@@ -10,14 +10,14 @@ from goodbot.api.events import MessageEvent
 from goodbot_connectors.telegram import attachments, callback, emoji
 from goodbot_connectors.telegram.config import TelegramSettings
 from goodbot_connectors.telegram.intake import migration, next_offset, query_ids
-from goodbot_connectors.telegram.normalize import Identity, Normalizer
+from goodbot_connectors.telegram.normalize import BotIdentity, Normalizer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.connectors.recorded import recordings, shown
 from tests.connectors.telegram.schema import check_type, standard_emoji
 
-ME = Identity(id="4200001", username="the_good_bot")
+ME = BotIdentity(id="4200001", username="the_good_bot")
 SETTINGS = TelegramSettings(good=(*TelegramSettings().good, "5210952531676504517"))
 LONG = "run:rollback since 2026-11-21T18:30:00+00:00 yes because it became rude"
 KEPT = {callback.key(f"{LONG}:5f1e"): f"{LONG}:5f1e"}

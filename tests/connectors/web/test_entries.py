@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from goodbot.api.events import Button, OrderKey, RatingEvent, RatingKind
-from goodbot_connectors.web.entries import BOT, WRITING, YOU, Conversation, Entry, Rated
+from goodbot_connectors.web.entries import BOT, WRITING, YOU, PageConversation, PageEntry, PersonLabels
 from goodbot_connectors.web.normalize import channel_ref, user_ref
 
 
-def entry(id_: str, by: str = BOT, text: str = "x", **fields: Any) -> Entry:
-    return Entry(**{"id": id_, "by": by, "text": text, "at": 1, **fields})
+def entry(id_: str, by: str = BOT, text: str = "x", **fields: Any) -> PageEntry:
+    return PageEntry(**{"id": id_, "by": by, "text": text, "at": 1, **fields})
 
 
 def rating(kind: RatingKind, **fields: Any) -> RatingEvent:
@@ -28,12 +28,12 @@ def rating(kind: RatingKind, **fields: Any) -> RatingEvent:
     )
 
 
-def ids(conversation: Conversation) -> list[str]:
+def ids(conversation: PageConversation) -> list[str]:
     return [one.id for one in conversation.entries]
 
 
 def test_an_answer_stands_behind_its_question() -> None:
-    talk = Conversation(id="main")
+    talk = PageConversation(id="main")
     for one in (entry("q1", YOU), entry("q2", YOU), entry("a1", to="q1"), entry("a2", to="q2")):
         talk.put(one)
     talk.put(entry("a1-2", to="q1"))
@@ -43,30 +43,30 @@ def test_an_answer_stands_behind_its_question() -> None:
 
 
 def test_only_the_newest_are_kept() -> None:
-    talk = Conversation(id="main")
+    talk = PageConversation(id="main")
     for number in range(250):
         talk.put(entry(str(number)))
     assert ids(talk) == [str(number) for number in range(50, 250)]
 
 
 def test_it_is_read_as_it_was_written() -> None:
-    talk = Conversation(id="main")
+    talk = PageConversation(id="main")
     talk.put(entry("q1", YOU, "What is “it”? 🙂"))
     talk.put(entry("a1", to="q1", turn="t", buttons=(Button(action="good", label="👍"),)))
     talk.rate(rating(RatingKind.RATE, source="button", value=1.0))
-    again = Conversation.load("main", talk.dump())
+    again = PageConversation.load("main", talk.dump())
     assert again == talk
     talk.put(entry("a2", state=WRITING))
-    assert Conversation.load("main", talk.dump()) == again, "half an answer is not stored"
+    assert PageConversation.load("main", talk.dump()) == again, "half an answer is not stored"
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[]", "null", '{"entries": [1, {"id": 2}]}'])
 def test_what_cannot_be_read_is_nothing(text: str | None) -> None:
-    assert all(not one.text for one in Conversation.load("main", text).entries)
+    assert all(not one.text for one in PageConversation.load("main", text).entries)
 
 
 def test_what_was_said_of_an_answer() -> None:
-    talk = Conversation(id="main")
+    talk = PageConversation(id="main")
     for kind, fields, expected in (
         (RatingKind.RATE, {"source": "button", "value": -1.0}, {"thumb": -1}),
         (RatingKind.RATE, {"source": "stars", "value": 0.5}, {"thumb": -1, "stars": 4}),
@@ -80,13 +80,16 @@ def test_what_was_said_of_an_answer() -> None:
 
 def test_the_ledger_knows_better() -> None:
     said = {"thumb": 1, "comment": "Hm."}
-    assert Rated({"t": {"thumb": -1}}, complete=True).over("t", said) == {"thumb": -1, "comment": "Hm."}
-    assert Rated({}, complete=True).over("t", said) == {"comment": "Hm."}
-    assert Rated({}, complete=False).over("t", said) == said
+    assert PersonLabels({"t": {"thumb": -1}}, complete=True).over("t", said) == {
+        "thumb": -1,
+        "comment": "Hm.",
+    }
+    assert PersonLabels({}, complete=True).over("t", said) == {"comment": "Hm."}
+    assert PersonLabels({}, complete=False).over("t", said) == said
 
 
 def test_a_title_is_one_short_line() -> None:
-    talk = Conversation(id="main")
+    talk = PageConversation(id="main")
     assert talk.title == ""
     talk.put(entry("q1", YOU, "What is\n\n  the best way to say something long? " * 3))
     assert talk.title.startswith("What is the best way")

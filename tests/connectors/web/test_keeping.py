@@ -14,9 +14,9 @@ from goodbot.testing.host import RecordingHost
 from goodbot_connectors.web import SPEC, WebSettings
 from goodbot_connectors.web.cache import Shelf
 from goodbot_connectors.web.connector import WebConnector
-from goodbot_connectors.web.entries import YOU, Entry
+from goodbot_connectors.web.entries import YOU, PageEntry
 from goodbot_connectors.web.normalize import channel_ref
-from goodbot_connectors.web.sessions import Sessions
+from goodbot_connectors.web.sessions import BrowserSessions
 
 DAY = 86_400.0
 
@@ -42,7 +42,7 @@ async def shelf(host: RecordingHost) -> Shelf:
 async def keep(host: RecordingHost, on: Shelf, user: str, id_: str, text: str) -> None:
     talk = await on.open(user, id_)
     at = int(host.clock.now() * 1000)
-    talk.put(Entry(id=f"q-{len(talk.entries)}", by=YOU, text=text, at=at))
+    talk.put(PageEntry(id=f"q-{len(talk.entries)}", by=YOU, text=text, at=at))
     assert await on.save(user, talk)
 
 
@@ -115,27 +115,27 @@ async def test_forgetting_leaves_no_word_and_no_name(host: RecordingHost) -> Non
 
 
 async def test_sessions_end_by_themselves(host: RecordingHost) -> None:
-    sessions = Sessions(host, 30)
+    sessions = BrowserSessions(host, 30)
     await sessions.load()
     cookie = await sessions.begin("ada")
     clock(host).advance(29 * DAY)
     assert sessions.user(cookie) == "ada"
     clock(host).advance(2 * DAY)
     assert sessions.user(cookie) == ""
-    again = Sessions(host, 30)
+    again = BrowserSessions(host, 30)
     await again.load()
     assert again.user(cookie) == ""
 
 
 async def test_a_browser_that_signs_in_anew_has_one_session(host: RecordingHost) -> None:
-    sessions = Sessions(host, 30)
+    sessions = BrowserSessions(host, 30)
     first = await sessions.begin("ada")
     second = await sessions.begin("bob", instead=first)
     assert (sessions.user(first), sessions.user(second)) == ("", "bob")
 
 
 async def test_the_oldest_of_too_many_browsers_is_signed_out(host: RecordingHost) -> None:
-    sessions = Sessions(host, 30)
+    sessions = BrowserSessions(host, 30)
     cookies: list[str] = []
     for _ in range(51):
         clock(host).advance(1)

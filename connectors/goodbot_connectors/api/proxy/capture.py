@@ -14,9 +14,9 @@ from goodbot.base.errors import GoodbotError
 from goodbot.base.sampling import UNFILTERED, Filters
 
 from goodbot_connectors.api.proxy import kinds, sessions
-from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
-from goodbot_connectors.api.proxy.sessions import Session, Sessions
-from goodbot_connectors.kit.bridge.clients import Client
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse
+from goodbot_connectors.api.proxy.sessions import ProxySession, ProxySessions
+from goodbot_connectors.kit.bridge.clients import ApiClient
 from goodbot_connectors.kit.bridge.local import LocalConnector
 
 logger = logging.getLogger(__name__)
@@ -26,10 +26,10 @@ TURN = "X-Goodbot-Turn"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Call:
+class ProxyRequest:
     """One request of a program, and which turn its answer becomes."""
 
-    client: Client
+    client: ApiClient
     headers: Mapping[str, str]
     """In small letters."""
     chat: bool = True
@@ -42,9 +42,9 @@ class Capture:
     def __init__(self, connector: LocalConnector, seconds: float, *, on: bool) -> None:
         self._connector = connector
         self._on = on
-        self._sessions = Sessions(connector.host.clock, seconds)
+        self._sessions = ProxySessions(connector.host.clock, seconds)
 
-    def turn(self, call: Call) -> str:
+    def turn(self, call: ProxyRequest) -> str:
         """The id of the turn that the answer becomes; empty where nothing is captured."""
         if not self._on:
             return ""
@@ -53,16 +53,16 @@ class Capture:
         order = self._connector.order()
         return turn_id(Event(event_id=call.event_id, order=order, user=user, channel=channel))
 
-    def session(self, call: Call, asked: Asked) -> Session:
+    def session(self, call: ProxyRequest, asked: ChatRequest) -> ProxySession:
         """The conversation that it belongs to."""
         return self._sessions.of(call.client.name, call.headers, asked, call.event_id)
 
     async def keep(
         self,
-        call: Call,
-        session: Session,
-        asked: Asked,
-        said: Said,
+        call: ProxyRequest,
+        session: ProxySession,
+        asked: ChatRequest,
+        said: ChatResponse,
         *,
         raw: str | None = None,
         version: int | None = None,
@@ -114,7 +114,7 @@ class Capture:
         return receipt.turn or turn
 
 
-def _temperature(asked: Asked, configured: float | None) -> float:
+def _temperature(asked: ChatRequest, configured: float | None) -> float:
     """That of the request; an answer of the likeliest tokens has its log-probs at 1, as servers tell them."""
     given = configured if asked.temperature is None else asked.temperature
     return given if given and given > 0 else 1.0

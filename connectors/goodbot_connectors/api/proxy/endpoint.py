@@ -16,19 +16,19 @@ from aiohttp import hdrs, web
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from goodbot_connectors.api.proxy import config, errors, headers, listening
-from goodbot_connectors.api.proxy.capture import Call, Capture
+from goodbot_connectors.api.proxy.capture import Capture, ProxyRequest
 from goodbot_connectors.api.proxy.config import ANTHROPIC, OPENAI, OWN, ProxySettings
 from goodbot_connectors.api.proxy.dialects import chat, completions, messages, responses
-from goodbot_connectors.api.proxy.dialects.shapes import Answer, Asked
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ResponseReader
 from goodbot_connectors.api.proxy.far import Far, base
 from goodbot_connectors.api.proxy.hangup import GoneError, Hangups
-from goodbot_connectors.api.proxy.listening import Listener
+from goodbot_connectors.api.proxy.listening import ResponseTap
 from goodbot_connectors.api.proxy.own.endpoint import OwnDoor
 from goodbot_connectors.api.proxy.pictures import Pictures
 from goodbot_connectors.api.proxy.relay import relay
 from goodbot_connectors.kit.bridge import guard
-from goodbot_connectors.kit.bridge.body import RefusedError, parsed, pieces, read
-from goodbot_connectors.kit.bridge.clients import Client
+from goodbot_connectors.kit.bridge.body import HttpError, parsed, pieces, read
+from goodbot_connectors.kit.bridge.clients import ApiClient
 from goodbot_connectors.kit.bridge.encoded import Undone, coding, undone
 from goodbot_connectors.kit.bridge.local import LocalConnector
 
@@ -42,24 +42,24 @@ _TOKEN_HEADER = "X-Goodbot-Token"  # noqa: S105  a header's name
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Api:
+class ApiDialect:
     """One of the APIs: how its requests and answers are read. Without `answer` nothing is captured."""
 
     dialect: str
-    asked: Callable[[Mapping[str, Any]], Asked] | None = None
-    answer: Callable[[], Answer] | None = None
+    asked: Callable[[Mapping[str, Any]], ChatRequest] | None = None
+    answer: Callable[[], ResponseReader] | None = None
     chat: bool = True
 
 
-POSTS: Mapping[str, Api] = {
-    "/v1/chat/completions": Api(dialect=OPENAI, asked=chat.asked, answer=chat.ChatAnswer),
-    "/v1/responses": Api(dialect=OPENAI, asked=responses.asked, answer=responses.ResponseAnswer),
-    "/v1/completions": Api(
+POSTS: Mapping[str, ApiDialect] = {
+    "/v1/chat/completions": ApiDialect(dialect=OPENAI, asked=chat.asked, answer=chat.ChatAnswer),
+    "/v1/responses": ApiDialect(dialect=OPENAI, asked=responses.asked, answer=responses.ResponseAnswer),
+    "/v1/completions": ApiDialect(
         dialect=OPENAI, asked=completions.asked, answer=completions.CompletionAnswer, chat=False
     ),
-    "/v1/embeddings": Api(dialect=OPENAI),
-    "/v1/messages": Api(dialect=ANTHROPIC, asked=messages.asked, answer=messages.MessageAnswer),
-    "/v1/messages/count_tokens": Api(dialect=ANTHROPIC, asked=messages.asked),
+    "/v1/embeddings": ApiDialect(dialect=OPENAI),
+    "/v1/messages": ApiDialect(dialect=ANTHROPIC, asked=messages.asked, answer=messages.MessageAnswer),
+    "/v1/messages/count_tokens": ApiDialect(dialect=ANTHROPIC, asked=messages.asked),
 }
 MODELS = "/v1/models"
 
@@ -92,8 +92,8 @@ class Proxy:
 
     # who is let in
 
-    def _guarded(self, handler: _Handler, api: Api) -> _Wrapped:
-        async def answered(request: web.Request, client: Client) -> web.StreamResponse:
+    def _guarded(self, handler: _Handler, api: ApiDialect) -> _Wrapped:
+        async def answered(request: web.Request, client: ApiClient) -> web.StreamResponse:
             try:
                 async with self._hangups.watched(request):
                     return await handler(request, client, api)
@@ -105,7 +105,7 @@ class Proxy:
 
     def _listed_guarded(self) -> _Wrapped:
         """The list of models is at the same path in both APIs; Anthropic's clients say who they are."""
-        by = {one: self._guarded(self._listed, Api(dialect=one)) for one in (OPENAI, ANTHROPIC)}
+        by = {one: self._guarded(self._listed, ApiDialect(dialect=one)) for one in (OPENAI, ANTHROPIC)}
 
         async def listed(request: web.Request) -> web.StreamResponse:
             return await by[ANTHROPIC if "anthropic-version" in request.headers else OPENAI](request)
@@ -114,7 +114,7 @@ class Proxy:
 
     # what is done
 
-    async def _posted(self, request: web.Request, client: Client, api: Api) -> web.StreamResponse:
+    async def _posted(self, request: web.Request, client: ApiClient, api: ApiDialect) -> web.StreamResponse:
         upstream, key = self._upstream(api.dialect)
         if upstream == OWN:
             body = await read(request, READ, came=LARGEST, thinned=Pictures())
@@ -124,7 +124,7 @@ class Proxy:
         connector = self._connector  # whose rights were taken away does not spend the owner's key
         user, channel = connector.user(client.name), connector.channel(client.name)
         if not connector.host.model.admit(user, channel):
-            raise RefusedError(403, f"{client.name} may not talk to goodbot: see `goodbot people`.")
+            raise HttpError(403, f"{client.name} may not talk to goodbot: see `goodbot people`.")
         far, url = self._far(upstream, api.dialect)
         async with far.ask(
             hdrs.METH_POST, url + _rest(request), self._onwards(request, api.dialect, key), body
@@ -132,7 +132,7 @@ class Proxy:
             return await self._back(request, client, api, body, response)
 
     async def _back(
-        self, request: web.Request, client: Client, api: Api, body: bytes, response: Any
+        self, request: web.Request, client: ApiClient, api: ApiDialect, body: bytes, response: Any
     ) -> web.StreamResponse:
         call = self._call(request, client, api)
         turn = self._capture.turn(call) if api.answer is not None else ""
@@ -146,7 +146,7 @@ class Proxy:
         read_request, encoding = api.asked, sent
         done = False
 
-        async def heard(listener: Listener) -> str:
+        async def heard(listener: ResponseTap) -> str:
             nonlocal done
             if done:
                 return ""
@@ -157,7 +157,7 @@ class Proxy:
             asked = read_request(await asyncio.to_thread(_again, body, encoding))
             return await self._capture.keep(call, self._capture.session(call, asked), asked, said)
 
-        listener = Listener(api.answer(), stream=stream, coding=packed)
+        listener = ResponseTap(api.answer(), stream=stream, coding=packed)
         return await relay(request, response, listener=listener, turn=turn, heard=heard)
 
     def _coding(self, headers: CIMultiDictProxy[str], what: str) -> str | None:
@@ -167,16 +167,16 @@ class Proxy:
             name = coding(given)
             Undone(name, 0)
             return name
-        except RefusedError as error:
+        except HttpError as error:
             if what not in self._unread:  # the coding's name is a stranger's word
                 self._unread.add(what)
                 logger.warning("compressed %s are passed on, and not kept: %s", what, error)
             return None
 
-    async def _listed(self, request: web.Request, client: Client, api: Api) -> web.StreamResponse:
+    async def _listed(self, request: web.Request, client: ApiClient, api: ApiDialect) -> web.StreamResponse:
         model = request.match_info.get("model", "")
         if model in (".", ".."):  # a way to somewhere else, where the upstream tidies paths up
-            raise RefusedError(404, "There is no such model.")
+            raise HttpError(404, "There is no such model.")
         upstream, key = self._upstream(api.dialect)
         if upstream == OWN:
             return await self._own.models(api.dialect, model)
@@ -193,7 +193,7 @@ class Proxy:
         found = self._settings.upstream_for(dialect)
         if not found[0]:
             other = ANTHROPIC if dialect == OPENAI else OPENAI
-            raise RefusedError(
+            raise HttpError(
                 404,
                 f"No upstream speaks this API: [connectors.api] upstream speaks {other}'s. Set "
                 "upstream_dialect or upstream_anthropic there.",
@@ -210,7 +210,7 @@ class Proxy:
         passed = self._settings.pass_credentials
         token = guard.token_of(request)
         if passed and not request.headers.get(_TOKEN_HEADER):
-            raise RefusedError(
+            raise HttpError(
                 401,
                 "[connectors.api] pass_credentials is on: send our token in the header "
                 f"{_TOKEN_HEADER}, and the upstream's own where it expects it.",
@@ -223,12 +223,12 @@ class Proxy:
             token=token,
         )
 
-    def _call(self, request: web.Request, client: Client, api: Api) -> Call:
+    def _call(self, request: web.Request, client: ApiClient, api: ApiDialect) -> ProxyRequest:
         low = {name.lower(): value for name, value in request.headers.items()}
-        return Call(client=client, headers=low, chat=api.chat)
+        return ProxyRequest(client=client, headers=low, chat=api.chat)
 
 
-_Handler = Callable[[web.Request, Client, Api], Any]
+_Handler = Callable[[web.Request, ApiClient, ApiDialect], Any]
 _Wrapped = Callable[[web.Request], Any]
 
 
@@ -236,11 +236,11 @@ def _again(body: bytes, encoding: str) -> dict[str, Any]:
     """The request that went on, as JSON; an empty one for what is none."""
     try:
         return listening.parsed(undone(body, encoding, LARGEST))
-    except RefusedError:
+    except HttpError:
         return {}
 
 
-async def _nothing(_: Listener) -> str:
+async def _nothing(_: ResponseTap) -> str:
     return ""
 
 
@@ -254,4 +254,4 @@ def _query(request: web.Request) -> str:
     return f"?{query}" if query else ""
 
 
-__all__ = ["LARGEST", "MODELS", "POSTS", "Api", "Proxy", "config"]
+__all__ = ["LARGEST", "MODELS", "POSTS", "ApiDialect", "Proxy", "config"]

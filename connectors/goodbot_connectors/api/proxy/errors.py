@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import hdrs, web
 
 from goodbot_connectors.api.proxy.config import ANTHROPIC
-from goodbot_connectors.kit.bridge.body import RefusedError
+from goodbot_connectors.kit.bridge.body import HttpError
 from goodbot_connectors.kit.bridge.guard import Refusal
 
 _ANTHROPIC_TYPES = {
@@ -44,7 +44,7 @@ def told(dialect: str, status: int, message: str) -> dict[str, Any]:
 def refusal(dialect: str) -> Refusal:
     """What the guard answers with in place of its own errors."""
 
-    def shape(error: RefusedError) -> web.StreamResponse:
+    def shape(error: HttpError) -> web.StreamResponse:
         response = web.json_response(
             told(dialect, error.status, str(error)),
             status=error.status,

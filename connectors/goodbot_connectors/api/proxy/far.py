@@ -17,7 +17,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from goodbot_connectors.api.proxy.config import ANTHROPIC
-from goodbot_connectors.kit.bridge.body import RefusedError
+from goodbot_connectors.kit.bridge.body import HttpError
 
 CONNECT_SECONDS = 10.0
 SILENT_SECONDS = 600.0
@@ -72,7 +72,7 @@ class Far:
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
         """Its answer, whatever the status, once the head is there. Leaving early hangs up.
 
-        Raises RefusedError (502, 504) for one that does not come.
+        Raises HttpError (502, 504) for one that does not come.
         """
         response: aiohttp.ClientResponse | None = None
         data = io.BytesIO(body) if body is not None and len(body) >= _LARGE else body
@@ -81,18 +81,18 @@ class Far:
                 method, URL(url, encoded=True), headers=headers, data=data, allow_redirects=False
             )
             if 300 <= response.status < 400 and response.status != 304:
-                raise RefusedError(
+                raise HttpError(
                     502, "The upstream sends us elsewhere: set [connectors.api] upstream to there."
                 )
             yield response
         except (aiohttp.ClientConnectorError, ServerError) as error:
-            raise RefusedError(
+            raise HttpError(
                 502, "The upstream does not answer: see [connectors.api] upstream, and whether it runs."
             ) from error
         except TimeoutError as error:
-            raise RefusedError(504, "The upstream said nothing for too long: try again.") from error
+            raise HttpError(504, "The upstream said nothing for too long: try again.") from error
         except aiohttp.ClientError as error:
-            raise RefusedError(502, "The upstream hung up in the middle of an answer: try again.") from error
+            raise HttpError(502, "The upstream hung up in the middle of an answer: try again.") from error
         finally:
             if response is not None:
                 if response.content.at_eof():

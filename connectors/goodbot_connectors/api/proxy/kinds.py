@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from goodbot.api.events import Message
 from goodbot.inference.prompts import is_wordless
 
-from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
-from goodbot_connectors.api.proxy.sessions import Session, codex
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse
+from goodbot_connectors.api.proxy.sessions import ProxySession, codex
 from goodbot_connectors.kit.fields import string
 
 MAIN, SIDE = "main", "side"
@@ -44,7 +44,9 @@ HELPERS = (
 """What prompts of Codex, Claude Code and Open WebUI say that nobody sees the answer of."""
 
 
-def kind(headers: Mapping[str, str], asked: Asked, said: Said, session: Session, *, chat: bool) -> str:
+def kind(
+    headers: Mapping[str, str], asked: ChatRequest, said: ChatResponse, session: ProxySession, *, chat: bool
+) -> str:
     """`MAIN` or `SIDE`. `chat`: it is one of the APIs that have roles."""
     told = headers.get(HEADER, "").strip().lower()
     if told:
@@ -56,7 +58,9 @@ def kind(headers: Mapping[str, str], asked: Asked, said: Said, session: Session,
     return found
 
 
-def _is_side(headers: Mapping[str, str], asked: Asked, said: Said, session: Session, *, chat: bool) -> bool:
+def _is_side(
+    headers: Mapping[str, str], asked: ChatRequest, said: ChatResponse, session: ProxySession, *, chat: bool
+) -> bool:
     about = codex(headers)
     if string(about, "request_kind") not in ("", "turn"):
         return True
@@ -79,7 +83,7 @@ def _is_side(headers: Mapping[str, str], asked: Asked, said: Said, session: Sess
     )
 
 
-def _is_helper(asked: Asked) -> bool:
+def _is_helper(asked: ChatRequest) -> bool:
     for message in (asked.messages[0], _last(asked)):
         text = str(message["content"])[:_LOOKED_AT].lower()
         if any(words in text for words in HELPERS):
@@ -87,7 +91,7 @@ def _is_helper(asked: Asked) -> bool:
     return False
 
 
-def _last(asked: Asked) -> Message:
+def _last(asked: ChatRequest) -> Message:
     """The last message that is not the program's own."""
     none: Message = {}
     return next((one for one in reversed(asked.messages) if one["role"] != "system"), none)

@@ -8,9 +8,9 @@ from typing import Any, cast
 from goodbot.base.errors import ServerError
 from goodbot.inference.servers.sse import EventStream
 
-from goodbot_connectors.api.proxy.dialects.shapes import Answer, Said
+from goodbot_connectors.api.proxy.dialects.shapes import ChatResponse, ResponseReader
 from goodbot_connectors.kit.bridge.encoded import Undone
-from goodbot_connectors.kit.bridge.refused import RefusedError
+from goodbot_connectors.kit.bridge.refused import HttpError
 
 LARGEST = 16 * 1024 * 1024
 """Bytes of an answer that is not streamed; of a longer one nothing is kept."""
@@ -24,10 +24,10 @@ _OVERLAP = max(map(len, _ENDS)) - 1
 """Bytes of what came before in which a mark may have begun."""
 
 
-class Listener:
+class ResponseTap:
     """Hands what goes by to the one who knows its API. It never fails: what it cannot read is not kept."""
 
-    def __init__(self, answer: Answer, *, stream: bool, coding: str = "") -> None:
+    def __init__(self, answer: ResponseReader, *, stream: bool, coding: str = "") -> None:
         """`coding`: what the bytes are compressed with."""
         self._answer, self._stream = answer, stream
         self._layer = Undone(coding, _LONGEST)
@@ -48,7 +48,7 @@ class Listener:
         try:
             for part in self._layer.feed(piece):
                 self._take(part)
-        except RefusedError:
+        except HttpError:
             self._lose()
 
     def _take(self, piece: bytes) -> None:
@@ -68,7 +68,7 @@ class Listener:
             self._before = seam[-_OVERLAP:]
         return self._near
 
-    def said(self) -> Said:
+    def said(self) -> ChatResponse:
         """What is known now; without a `finish` it has not come to its end."""
         if self._stream:
             self._read()
@@ -77,7 +77,7 @@ class Listener:
             self._lose()
         return self._answer.said()
 
-    def end(self) -> Said:
+    def end(self) -> ChatResponse:
         """What is known once the last byte is there."""
         if self._stream and not self._lost:
             self._read()

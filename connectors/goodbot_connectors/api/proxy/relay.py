@@ -11,14 +11,19 @@ from multidict import CIMultiDict
 
 from goodbot_connectors.api.proxy import headers
 from goodbot_connectors.api.proxy.capture import TURN
-from goodbot_connectors.api.proxy.listening import LARGEST, Listener
+from goodbot_connectors.api.proxy.listening import LARGEST, ResponseTap
 
-Heard = Callable[[Listener], Awaitable[str]]
+Heard = Callable[[ResponseTap], Awaitable[str]]
 """Told once the answer's end is there, before it leaves, and at the last byte; the turn it became."""
 
 
 async def relay(
-    request: web.Request, far: aiohttp.ClientResponse, *, listener: Listener | None, turn: str, heard: Heard
+    request: web.Request,
+    far: aiohttp.ClientResponse,
+    *,
+    listener: ResponseTap | None,
+    turn: str,
+    heard: Heard,
 ) -> web.StreamResponse:
     """Pass an answer back. It is kept before its end leaves: who has seen that may rate it at once."""
     kept = headers.back(far.headers, far.headers.items())
@@ -40,7 +45,7 @@ async def _carried(
     request: web.Request,
     far: aiohttp.ClientResponse,
     response: web.StreamResponse,
-    listener: Listener | None = None,
+    listener: ResponseTap | None = None,
     heard: Heard | None = None,
 ) -> web.StreamResponse:
     """Piece by piece: the next one is read when the last one is written."""
@@ -65,7 +70,7 @@ async def _whole(
     request: web.Request,
     far: aiohttp.ClientResponse,
     kept: CIMultiDict[str],
-    listener: Listener,
+    listener: ResponseTap,
     heard: Heard,
 ) -> web.StreamResponse:
     """Held back until it is stored, unless it is too long to be."""

@@ -16,7 +16,7 @@ from typing import Any
 from goodbot.api.events import Message
 from goodbot.base.clock import Clock
 
-from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, objects
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, objects
 from goodbot_connectors.kit.fields import Json, as_json, string, sub
 
 _HEADERS = ("session_id", "x-session-id", "x-session-affinity", "x-claude-code-session-id")
@@ -31,7 +31,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 @dataclass(slots=True)
-class Session:
+class ProxySession:
     """One conversation of one client. What its main line looks like tells its helpers from it."""
 
     id: str
@@ -45,19 +45,19 @@ class Session:
     """They began with a system message."""
 
 
-class Sessions:
+class ProxySessions:
     """Those that were used not long ago."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         """A session nobody has used for `seconds` is over."""
         self._clock, self._seconds = clock, seconds
-        self._known: OrderedDict[tuple[str, str], Session] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], ProxySession] = OrderedDict()
         self._answers: OrderedDict[tuple[str, bytes], str] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def of(self, client: str, headers: Mapping[str, str], asked: Asked, otherwise: str) -> Session:
+    def of(self, client: str, headers: Mapping[str, str], asked: ChatRequest, otherwise: str) -> ProxySession:
         """The session of a request; a new one is called `otherwise` where its program does not name it."""
         now = self._clock.monotonic()
         self._expire(now)
@@ -65,14 +65,14 @@ class Sessions:
         id_ = named or self._followed(client, asked.messages) or otherwise
         session = self._known.pop((client, id_), None)
         if session is None:
-            session = Session(id=id_, named=bool(named), seen=now)
+            session = ProxySession(id=id_, named=bool(named), seen=now)
         session.seen = now
         self._known[client, id_] = session
         while len(self._known) > _MOST_SESSIONS:
             self._known.popitem(last=False)
         return session
 
-    def answered(self, client: str, session: Session, asked: Asked, said: Said) -> None:
+    def answered(self, client: str, session: ProxySession, asked: ChatRequest, said: ChatResponse) -> None:
         """Remember an answer, so that what goes on from it is known again."""
         calls = [_called(one.name, one.arguments) for one in said.calls]
         message: Message = {"role": "assistant", "content": said.text, "calls": calls}
@@ -98,7 +98,7 @@ class Sessions:
             del self._known[key]
 
 
-def trace(headers: Mapping[str, str], said: Said) -> str:
+def trace(headers: Mapping[str, str], said: ChatResponse) -> str:
     """What other connectors call this model call; empty where they have no name for it."""
     if turn := string(codex(headers), "turn_id"):
         return f"codex:{turn[:_LONGEST]}"

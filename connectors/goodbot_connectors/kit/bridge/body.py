@@ -14,9 +14,9 @@ from typing import Any, NoReturn, Protocol, cast
 from aiohttp import hdrs, web
 
 from goodbot_connectors.kit.bridge.encoded import Undone, coding, sized
-from goodbot_connectors.kit.bridge.refused import TYPES, RefusedError
+from goodbot_connectors.kit.bridge.refused import TYPES, HttpError
 
-__all__ = ["LARGEST", "TYPES", "RefusedError", "json_object", "parsed", "pieces", "read"]
+__all__ = ["LARGEST", "TYPES", "HttpError", "json_object", "parsed", "pieces", "read"]
 
 LARGEST = 1 << 20
 """Bytes of a body, unless a route says otherwise."""
@@ -30,7 +30,7 @@ _INTEGERS = range(-(2**63), 2**63)
 
 
 async def json_object(request: web.Request, largest: int = LARGEST) -> dict[str, Any]:
-    """The JSON object that a request carries. Raises RefusedError."""
+    """The JSON object that a request carries. Raises HttpError."""
     return parsed(await read(request, largest))
 
 
@@ -40,10 +40,10 @@ async def read(
     """The bytes of a JSON body, as they were before they were compressed.
 
     At most `largest`; of one that is larger, and has at most `came`, `thinned` leaves out what nobody
-    needs. Raises RefusedError: 400, 408, 413, 415.
+    needs. Raises HttpError: 400, 408, 413, 415.
     """
     if request.content_type != "application/json":
-        raise RefusedError(415, "Send JSON, with the header `Content-Type: application/json`.")
+        raise HttpError(415, "Send JSON, with the header `Content-Type: application/json`.")
     most = max(came, largest)
     layer = Undone(coding(request.headers.getall(hdrs.CONTENT_ENCODING, [])), most)
     kept, thin = bytearray(), False
@@ -61,7 +61,7 @@ async def read(
 
 
 async def pieces(request: web.Request, largest: int) -> AsyncGenerator[bytes]:
-    """The bytes of a body as they come. Raises RefusedError (408, 413)."""
+    """The bytes of a body as they come. Raises HttpError (408, 413)."""
     if (request.content_length or 0) > largest:
         _too_large(largest)
     size = 0
@@ -73,7 +73,7 @@ async def pieces(request: web.Request, largest: int) -> AsyncGenerator[bytes]:
                 _too_large(largest)
             yield piece
     except web.HTTPRequestTimeout:
-        raise RefusedError(408, "The rest of the body never came: send it again.") from None
+        raise HttpError(408, "The rest of the body never came: send it again.") from None
 
 
 class Thins(Protocol):
@@ -89,20 +89,20 @@ class Thins(Protocol):
 
 
 def parsed(data: bytes) -> dict[str, Any]:
-    """The JSON object in these bytes. Raises RefusedError (400)."""
+    """The JSON object in these bytes. Raises HttpError (400)."""
     try:
         value: object = json.loads(data.decode(), object_pairs_hook=_object, parse_constant=_no_number)
     except RecursionError:
         _too_deep()
-    except RefusedError:
+    except HttpError:
         raise
     except UnicodeDecodeError:
-        raise RefusedError(400, "The body is no UTF-8.") from None
+        raise HttpError(400, "The body is no UTF-8.") from None
     except ValueError as error:
         at = f" (at character {error.pos + 1})" if isinstance(error, json.JSONDecodeError) else ""
-        raise RefusedError(400, f"The body is no JSON{at}.") from None
+        raise HttpError(400, f"The body is no JSON{at}.") from None
     if not isinstance(value, dict):
-        raise RefusedError(400, "The body must be one JSON object.")
+        raise HttpError(400, "The body must be one JSON object.")
     found = cast("dict[str, Any]", value)
     _check(found)
     if b"\\u" in data:
@@ -113,14 +113,14 @@ def parsed(data: bytes) -> dict[str, Any]:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        raise RefusedError(400, "The body names a key twice in one object: which is meant?")
+        raise HttpError(400, "The body names a key twice in one object: which is meant?")
     if len(made) > KEYS:
-        raise RefusedError(400, f"An object in the body has more than {KEYS} keys.")
+        raise HttpError(400, f"An object in the body has more than {KEYS} keys.")
     return made
 
 
 def _no_number(word: str) -> NoReturn:
-    raise RefusedError(400, f"{word} is no JSON number.")
+    raise HttpError(400, f"{word} is no JSON number.")
 
 
 def _check(value: dict[str, Any]) -> None:
@@ -142,7 +142,7 @@ def _check(value: dict[str, Any]) -> None:
                 elif kind is int and one not in _INTEGERS:
                     _no_number("An integer of more than 64 bits")
             if count > VALUES:
-                raise RefusedError(400, f"The body holds more than {VALUES} values.")
+                raise HttpError(400, f"The body holds more than {VALUES} values.")
         if not deeper:
             return
         level = deeper
@@ -158,12 +158,12 @@ def _no_halves(value: dict[str, Any]) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise RefusedError(400, r"The body holds half a character (a lone \ud…).") from None
+        raise HttpError(400, r"The body holds half a character (a lone \ud…).") from None
 
 
 def _too_large(largest: int, what: str = "") -> NoReturn:
-    raise RefusedError(413, f"The body is too large: at most {sized(largest)}{what}.")
+    raise HttpError(413, f"The body is too large: at most {sized(largest)}{what}.")
 
 
 def _too_deep() -> NoReturn:
-    raise RefusedError(400, f"The body is nested more than {DEPTH} deep.")
+    raise HttpError(400, f"The body is nested more than {DEPTH} deep.")

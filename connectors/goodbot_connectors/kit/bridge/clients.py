@@ -38,7 +38,7 @@ _NAME = frozenset(string.ascii_letters + string.digits + "._-")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Client:
+class ApiClient:
     """A program that may call us. It speaks as the person `name` of its connector."""
 
     name: str
@@ -59,7 +59,7 @@ def create(home: Path, connector: str, name: str, *, admin: bool = False) -> str
             f"{_LONGEST_NAME} of them"
         )
     token = PREFIX + secrets.token_urlsafe(32)
-    client = Client(name=name, admin=admin, created=SystemClock().now())
+    client = ApiClient(name=name, admin=admin, created=SystemClock().now())
     path = _path(home, connector)
     with _changing(path) as known:
         kept = {digest: one for digest, one in known.items() if one.name != name}
@@ -80,7 +80,7 @@ def remove(home: Path, connector: str, name: str) -> bool:
     return True
 
 
-def listed(home: Path, connector: str) -> list[Client]:
+def listed(home: Path, connector: str) -> list[ApiClient]:
     """Who may call, by name. Raises ConfigError."""
     return sorted(_read(_path(home, connector)).values(), key=lambda client: client.name)
 
@@ -92,11 +92,11 @@ class Clients:
         """`state_dir` is the connector's own directory (`ConnectorHost.state_dir`)."""
         self._path = state_dir / FILE
         self._clock = clock or SystemClock()
-        self._known: dict[str, Client] = {}
+        self._known: dict[str, ApiClient] = {}
         self._seen: tuple[int, int, int] | None = None
         self._wrong: deque[float] = deque(maxlen=WRONG)
 
-    def who(self, token: str) -> Client | None:
+    def who(self, token: str) -> ApiClient | None:
         """Whose token this is; None for nobody's. Raises ConfigError for a file that cannot be read.
 
         What is looked up is the token's hash. How long that takes tells nothing of the right one:
@@ -138,7 +138,7 @@ def _hash(token: str) -> str:
 
 
 @contextlib.contextmanager
-def _changing(path: Path) -> Generator[dict[str, Client]]:
+def _changing(path: Path) -> Generator[dict[str, ApiClient]]:
     """What `_read` tells, while nobody else changes it. Raises ConfigError."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -148,7 +148,7 @@ def _changing(path: Path) -> Generator[dict[str, Client]]:
         raise ConfigError(f"cannot be written: {error.strerror}", path=path) from error
 
 
-def _read(path: Path) -> dict[str, Client]:
+def _read(path: Path) -> dict[str, ApiClient]:
     """The clients by the hashes of their tokens. Raises ConfigError."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -161,7 +161,7 @@ def _read(path: Path) -> dict[str, Client]:
     except ValueError as error:
         raise ConfigError("is no list of clients: remove it, and add them again", path=path) from error
     return {
-        text_of(one, "sha256"): Client(
+        text_of(one, "sha256"): ApiClient(
             name=text_of(one, "name"),
             admin=one.get("admin") is True,
             created=float(one["created"]) if isinstance(one.get("created"), (int, float)) else 0.0,
@@ -170,7 +170,7 @@ def _read(path: Path) -> dict[str, Client]:
     }
 
 
-def _write(path: Path, known: dict[str, Client]) -> None:
+def _write(path: Path, known: dict[str, ApiClient]) -> None:
     """Replace the file in one step, readable by its owner alone. Raises OSError."""
     lines = [
         {"name": one.name, "admin": one.admin, "created": one.created, "sha256": digest}

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from goodbot.base.packages import install_line
 
-from goodbot_connectors.kit.bridge.refused import RefusedError
+from goodbot_connectors.kit.bridge.refused import HttpError
 
 if sys.version_info >= (3, 14):  # pragma: no cover  the library is part of Python from there on
     from compression import zstd  # pyright: ignore[reportMissingImports]
@@ -36,11 +36,11 @@ _WINDOW = 25
 
 
 def coding(values: Sequence[str]) -> str:
-    """What `Content-Encoding` names; empty for nothing. Raises RefusedError (415) for more than one layer."""
+    """What `Content-Encoding` names; empty for nothing. Raises HttpError (415) for more than one layer."""
     named = [one.strip().lower() for value in values for one in value.split(",")]
     layers = [_ALSO.get(one, one) for one in named if one not in ("", "identity")]
     if len(layers) > 1:
-        raise RefusedError(415, "The body is compressed more than once: compress it once, or not.")
+        raise HttpError(415, "The body is compressed more than once: compress it once, or not.")
     return layers[0] if layers else ""
 
 
@@ -53,15 +53,15 @@ class Undone:
     """Takes the pieces of a body as they come, gives back those of what it was."""
 
     def __init__(self, name: str, largest: int) -> None:
-        """`largest`: bytes of what comes out. Raises RefusedError (415) for a coding that is not known."""
+        """`largest`: bytes of what comes out. Raises HttpError (415) for a coding that is not known."""
         if name == ZSTD and zstd is None:
-            raise RefusedError(
+            raise HttpError(
                 415,
                 "zstd is undone by a package that is not installed: send the body as it is, or "
                 f"{install_line('zstd')}",
             )
         if not known(name):
-            raise RefusedError(
+            raise HttpError(
                 415, f"Send the body as it is, or as gzip, deflate or zstd: {name} is not undone."
             )
         self._name, self._largest = name, largest
@@ -71,7 +71,7 @@ class Undone:
         self._came = self._out = 0
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """More of it. Raises RefusedError (400, 413)."""
+        """More of it. Raises HttpError (400, 413)."""
         self._came += len(piece)
         if not self._name:
             yield self._counted(piece)
@@ -81,14 +81,14 @@ class Undone:
                 for made in self._layers(piece[at : at + _PIECE]):
                     yield self._counted(made)
         except _errors() as error:
-            raise RefusedError(400, f"The body says that it is {self._name}, and it is not.") from error
+            raise HttpError(400, f"The body says that it is {self._name}, and it is not.") from error
 
     def _layers(self, rest: bytes) -> Iterator[bytes]:
         rest, self._begun = self._begun + rest, b""
         while rest:
             if self._layer is None:
                 if self._parts >= (1 if self._name == DEFLATE else _PARTS):
-                    raise RefusedError(400, "Something follows the end of the compressed body.")
+                    raise HttpError(400, "Something follows the end of the compressed body.")
                 if len(rest) < 2:  # two bytes say which kind of deflate it is
                     self._begun = rest
                     return
@@ -100,23 +100,21 @@ class Undone:
                 self._parts += 1
 
     def end(self) -> None:
-        """The last piece was there. Raises RefusedError (400) if what it says does not end there."""
+        """The last piece was there. Raises HttpError (400) if what it says does not end there."""
         if self._layer is not None or self._begun:
-            raise RefusedError(400, f"The body ends in the middle of its {self._name}.")
+            raise HttpError(400, f"The body ends in the middle of its {self._name}.")
 
     def _counted(self, made: bytes) -> bytes:
         self._out += len(made)
         if self._out > self._largest:
-            raise RefusedError(413, f"The body is too large: at most {sized(self._largest)}.")
+            raise HttpError(413, f"The body is too large: at most {sized(self._largest)}.")
         if self._out > max(FREE, self._came * RATIO):
-            raise RefusedError(
-                413, f"The body unpacks to more than {RATIO} times its size: send it as it is."
-            )
+            raise HttpError(413, f"The body unpacks to more than {RATIO} times its size: send it as it is.")
         return made
 
 
 def undone(data: bytes, name: str, largest: int) -> bytes:
-    """A whole body as it was. Raises RefusedError."""
+    """A whole body as it was. Raises HttpError."""
     if not name and len(data) <= largest:
         return data
     layer = Undone(name, largest)

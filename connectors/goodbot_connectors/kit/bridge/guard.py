@@ -16,16 +16,16 @@ from urllib.parse import urlsplit
 from aiohttp import hdrs, web
 from goodbot.base.errors import GoodbotError, RetriableError, StoreError, StoreFullError, UsageError
 
-from goodbot_connectors.kit.bridge.body import LARGEST, RefusedError, json_object
-from goodbot_connectors.kit.bridge.clients import Client, Clients
+from goodbot_connectors.kit.bridge.body import LARGEST, HttpError, json_object
+from goodbot_connectors.kit.bridge.clients import ApiClient, Clients
 from goodbot_connectors.kit.bridge.encoded import sized
 
-__all__ = ["Handler", "RefusedError", "answer", "guarded", "json_object", "refusal", "token_of"]
+__all__ = ["Handler", "HttpError", "answer", "guarded", "json_object", "refusal", "token_of"]
 
 logger = logging.getLogger(__name__)
 
-Handler = Callable[[web.Request, Client], Awaitable[web.StreamResponse]]
-Refusal = Callable[[RefusedError], web.StreamResponse]
+Handler = Callable[[web.Request, ApiClient], Awaitable[web.StreamResponse]]
+Refusal = Callable[[HttpError], web.StreamResponse]
 
 OWN_HEADER = "X-Goodbot-Token"
 """For clients whose `Authorization` is for a server that we pass their requests on to."""
@@ -49,23 +49,23 @@ def guarded(
             _from_no_page(request)
             client = _client(request, clients)
             if (request.content_length or 0) > largest:
-                raise RefusedError(413, f"The body is too large: at most {sized(largest)}.")
+                raise HttpError(413, f"The body is too large: at most {sized(largest)}.")
             return await handler(request, client)
-        except RefusedError as error:
+        except HttpError as error:
             return shape(error)
         except UsageError as error:
-            return shape(RefusedError(400, _sentence(error)))
+            return shape(HttpError(400, _sentence(error)))
         except StoreFullError as error:
-            return shape(RefusedError(507, _sentence(error)))
+            return shape(HttpError(507, _sentence(error)))
         except RetriableError as error:
-            return shape(RefusedError(503, _sentence(error), retry_after=error.retry_after))
+            return shape(HttpError(503, _sentence(error), retry_after=error.retry_after))
         except StoreError as error:
-            return shape(RefusedError(503, _sentence(error), retry_after=1.0))
+            return shape(HttpError(503, _sentence(error), retry_after=1.0))
         except web.HTTPRequestTimeout:
-            return shape(RefusedError(408, "The rest of the body never came: send it again."))
+            return shape(HttpError(408, "The rest of the body never came: send it again."))
         except GoodbotError as error:
             logger.error("%s: %s", request.path, error)
-            return shape(RefusedError(500, _sentence(error)))
+            return shape(HttpError(500, _sentence(error)))
 
     return wrapped
 
@@ -75,7 +75,7 @@ def answer(body: Mapping[str, Any], status: int = 200) -> web.Response:
     return web.json_response(body, status=status, headers=_HEADERS)
 
 
-def refusal(error: RefusedError) -> web.Response:
+def refusal(error: HttpError) -> web.Response:
     """`{"error": {"message": "A sentence.", "type": "a_word"}}` with the error's status."""
     response = answer({"error": {"message": str(error), "type": error.type}}, error.status)
     if error.status == 401:
@@ -86,31 +86,31 @@ def refusal(error: RefusedError) -> web.Response:
 
 
 def token_of(request: web.BaseRequest) -> str:
-    """The token that came with a request, empty for none. Raises RefusedError (400) for two.
+    """The token that came with a request, empty for none. Raises HttpError (400) for two.
 
     Beside an `X-Goodbot-Token` the other headers are not looked at: they are for somebody behind us.
     """
     own = request.headers.getall(OWN_HEADER, [])
     if len(own) > 1:
-        raise RefusedError(400, "Send one token, in one header.")
+        raise HttpError(400, "Send one token, in one header.")
     if own:
         return own[0].strip()
     given = request.headers.getall(hdrs.AUTHORIZATION, [])
     keys = request.headers.getall("x-api-key", [])
     if len(given) > 1 or len(keys) > 1:
-        raise RefusedError(400, "Send one token, in one header.")
+        raise HttpError(400, "Send one token, in one header.")
     bearer = given[0] if given else ""
     token = bearer[len(_BEARER) :].strip() if bearer.lower().startswith(_BEARER) else ""
     key = keys[0].strip() if keys else ""
     if token and key and token != key:
-        raise RefusedError(400, "Authorization and x-api-key hold two tokens: send one.")
+        raise HttpError(400, "Authorization and x-api-key hold two tokens: send one.")
     return token or key
 
 
 def _from_no_page(request: web.BaseRequest) -> None:
     """Refuse what a browser says another page has sent. `Host` is ours: the core has looked.
 
-    Raises RefusedError.
+    Raises HttpError.
     """
     headers = request.headers
     if headers.get("Sec-Fetch-Site", "none") not in _SITES:
@@ -126,22 +126,20 @@ def _from_no_page(request: web.BaseRequest) -> None:
 
 
 def _foreign() -> NoReturn:
-    raise RefusedError(403, "That comes from a web page that is not goodbot's own.")
+    raise HttpError(403, "That comes from a web page that is not goodbot's own.")
 
 
-def _client(request: web.BaseRequest, clients: Clients) -> Client:
-    """Who asks. Raises RefusedError."""
+def _client(request: web.BaseRequest, clients: Clients) -> ApiClient:
+    """Who asks. Raises HttpError."""
     token = token_of(request)
     if not token:
-        raise RefusedError(
-            401, "Send a token: `Authorization: Bearer gb_…` (`goodbot connect api` makes one)."
-        )
+        raise HttpError(401, "Send a token: `Authorization: Bearer gb_…` (`goodbot connect api` makes one).")
     client = clients.who(token)
     if client is not None:
         return client
     if wait := clients.wrong():
-        raise RefusedError(429, "Too many wrong tokens: wait a minute.", retry_after=wait)
-    raise RefusedError(
+        raise HttpError(429, "Too many wrong tokens: wait a minute.", retry_after=wait)
+    raise HttpError(
         401, "That token opens nothing: it was replaced or removed. `goodbot api token list` says which hold."
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from goodbot.base.errors import GoodbotError
 
 
-class RefusedError(GoodbotError):
+class HttpError(GoodbotError):
     """A request that is answered with this status, a sentence and one word for programs."""
 
     def __init__(self, status: int, message: str, type_: str = "", *, retry_after: float = 0.0) -> None:

@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 from goodbot.api.completions import with_tools, without_tools
 from goodbot_connectors.api.proxy.dialects import chat, completions, messages, responses
-from goodbot_connectors.api.proxy.dialects.shapes import Answer, Asked, Call, Said
-from goodbot_connectors.api.proxy.listening import Listener
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, ResponseReader, ToolCall
+from goodbot_connectors.api.proxy.listening import ResponseTap
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.connectors.api.proxy import upstream
 
-READ: list[Callable[[Mapping[str, Any]], Asked]] = [
+READ: list[Callable[[Mapping[str, Any]], ChatRequest]] = [
     chat.asked,
     completions.asked,
     responses.asked,
     messages.asked,
 ]
-ANSWERS: list[tuple[Callable[[], Answer], Any]] = [
+ANSWERS: list[tuple[Callable[[], ResponseReader], Any]] = [
     (chat.ChatAnswer, upstream.chat),
     (completions.CompletionAnswer, upstream.completions),
     (responses.ResponseAnswer, upstream.responses),
@@ -127,20 +127,20 @@ def test_a_stream_whose_end_does_not_repeat_it_is_read_from_its_items() -> None:
         if data["type"] == "response.completed":
             data["response"]["output"] = []
         answer.event(data)
-    assert answer.said() == Said(text="Hi", finish="completed", model="m")
+    assert answer.said() == ChatResponse(text="Hi", finish="completed", model="m")
 
 
 @pytest.mark.parametrize(("make", "sent"), ANSWERS)
 @pytest.mark.parametrize("tools", [False, True])
 @pytest.mark.parametrize("size", [1, 7, 100_000])
 def test_answers_are_read_however_they_are_cut(
-    make: Callable[[], Answer], sent: Any, tools: bool, size: int
+    make: Callable[[], ResponseReader], sent: Any, tools: bool, size: int
 ) -> None:
     asked = {"model": "m", "tools": [1]} if tools else {"model": "m"}
     events, whole = sent(asked, ["Good ", "dogs ☂"], False)
-    once = Listener(make(), stream=False)
+    once = ResponseTap(make(), stream=False)
     once.feed(json.dumps(whole).encode())
-    data, listener = b"".join(events), Listener(make(), stream=True)
+    data, listener = b"".join(events), ResponseTap(make(), stream=True)
     for start in range(0, len(data), size):
         listener.feed(data[start : start + size])
     streamed = listener.end()
@@ -148,7 +148,7 @@ def test_answers_are_read_however_they_are_cut(
     assert streamed.finish == once.said().finish != ""
     expected = [("add", {"a": 1, "b": 2})] if tools and make is not completions.CompletionAnswer else []
     assert [(c.name, json.loads(c.arguments)) for c in streamed.calls] == expected
-    half = Listener(make(), stream=True)
+    half = ResponseTap(make(), stream=True)
     half.feed(data[: len(data) // 2])
     assert half.end().finish == ""
 
@@ -229,9 +229,9 @@ def test_nothing_that_is_json_makes_a_reader_fail(body: dict[str, Any]) -> None:
 def test_calls_are_text_as_the_chat_template_writes_them() -> None:
     from goodbot_training.tiny.chatml import tool_call
 
-    said = Said(text="", calls=(Call(id="c", name="add", arguments='{"a": "1"}'),), finish="stop")
+    said = ChatResponse(text="", calls=(ToolCall(id="c", name="add", arguments='{"a": "1"}'),), finish="stop")
     assert said.response() == tool_call("add", {"a": "1"})
-    two = Said(text="Hm.", calls=(*said.calls, *said.calls))
+    two = ChatResponse(text="Hm.", calls=(*said.calls, *said.calls))
     assert two.response(lines=True).split("\n")[:2] == ["Hm.", "<tool_call>"]
 
 
@@ -246,7 +246,7 @@ def test_tools_travel_with_the_first_message() -> None:
 
 
 def test_an_event_without_end_is_given_up() -> None:
-    listener = Listener(chat.ChatAnswer(), stream=True)
+    listener = ResponseTap(chat.ChatAnswer(), stream=True)
     for _ in range(80):
         listener.feed(b"x" * (64 * 1024))
     listener.feed(b"\n\ndata: {}\n\n")

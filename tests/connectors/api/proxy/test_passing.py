@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 from goodbot.api.events import CaptureEvent
 from goodbot_connectors.api.proxy.endpoint import POSTS
-from goodbot_connectors.api.proxy.listening import Listener
+from goodbot_connectors.api.proxy.listening import ResponseTap
 from goodbot_connectors.kit.bridge import clients
 from yarl import URL
 
@@ -109,7 +109,7 @@ async def test_the_end_of_a_stream_is_seen_however_it_comes(
         data = await response.read()
     answer = POSTS[path].answer
     assert answer is not None
-    listener = Listener(answer(), stream=True)
+    listener = ResponseTap(answer(), stream=True)
     quoted = b'data: {"x": "[DONE] message_stop response.completed"}\n\n'
     end = data.rstrip().rfind(b"\n\n")  # the last event follows
     for part, over in ((quoted, False), (data[: end + 2], False), (data[end + 2 :], True)):

@@ -10,28 +10,28 @@ import pytest
 from goodbot.testing import VirtualClock
 from goodbot_connectors.api.proxy import sessions
 from goodbot_connectors.api.proxy.dialects import chat
-from goodbot_connectors.api.proxy.dialects.shapes import Asked, Call, Said
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, ToolCall
 from goodbot_connectors.api.proxy.kinds import MAIN, SIDE, kind
-from goodbot_connectors.api.proxy.sessions import Session, Sessions
+from goodbot_connectors.api.proxy.sessions import ProxySession, ProxySessions
 
 TOOL = {"type": "function", "function": {"name": "add"}}
 HELLO = {"role": "user", "content": "Hello"}
 SYSTEM = {"role": "system", "content": "Be kind."}
 TOPIC = "Analyze if this message indicates a new conversation topic."
-SAID = Said(text="Hi!", finish="stop")
+SAID = ChatResponse(text="Hi!", finish="stop")
 
 
-def asked(*messages: dict[str, Any], **more: Any) -> Asked:
+def asked(*messages: dict[str, Any], **more: Any) -> ChatRequest:
     return chat.asked({"model": "m", "messages": list(messages or (HELLO,)), **more})
 
 
-def said_by(text: str, *calls: Call) -> Said:
-    return Said(text=text, calls=calls, finish="stop")
+def said_by(text: str, *calls: ToolCall) -> ChatResponse:
+    return ChatResponse(text=text, calls=calls, finish="stop")
 
 
-def sessions_of(seconds: float = 60.0) -> tuple[Sessions, VirtualClock]:
+def sessions_of(seconds: float = 60.0) -> tuple[ProxySessions, VirtualClock]:
     clock = VirtualClock()
-    return Sessions(clock, seconds), clock
+    return ProxySessions(clock, seconds), clock
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_session_is_what_goes_on_from_its_last_answer() -> None:
 def test_an_answer_that_calls_a_tool_is_known_however_its_arguments_are_spaced() -> None:
     known, _ = sessions_of()
     first = known.of("ada", {}, asked(), "one")
-    call = Call(id="c", name="add", arguments='{"a": 1,  "b":2}')
+    call = ToolCall(id="c", name="add", arguments='{"a": 1,  "b":2}')
     known.answered("ada", first, asked(), said_by("", call))
     again = {"id": "c", "type": "function", "function": {"name": "add", "arguments": '{"a":1,"b":2}'}}
     answer = {"role": "assistant", "content": None, "tool_calls": [again]}
@@ -132,14 +132,14 @@ def test_an_answer_without_words_has_no_trace_of_claudes() -> None:
     assert sessions.trace({"x-claude-code-session-id": "s1"}, said_by("")) == ""
 
 
-def _kind(request: Asked, headers: dict[str, str] | None = None, **more: Any) -> str:
-    session = more.pop("session", None) or Session(id="s", named=True, seen=0.0)
+def _kind(request: ChatRequest, headers: dict[str, str] | None = None, **more: Any) -> str:
+    session = more.pop("session", None) or ProxySession(id="s", named=True, seen=0.0)
     said = more.pop("said", SAID)
     return kind(headers or {}, request, said, session, chat=more.pop("chat", True))
 
 
 def test_turns_of_people_are_main() -> None:
-    call = Call(id="c", name="add", arguments="{}")
+    call = ToolCall(id="c", name="add", arguments="{}")
     assert _kind(asked()) == MAIN
     assert _kind(asked(tools=[TOOL]), said=said_by("", call)) == MAIN
     assert _kind(asked(HELLO, {"role": "tool", "tool_call_id": "c", "content": "3"})) == MAIN
@@ -151,7 +151,7 @@ def test_turns_of_people_are_main() -> None:
     ("request_", "more"),
     [
         (asked(), {"chat": False}),
-        (asked(), {"said": Said(text="a", finish="stop", several=True)}),
+        (asked(), {"said": ChatResponse(text="a", finish="stop", several=True)}),
         (asked(), {"said": said_by(" ")}),
         (asked(HELLO, {"role": "assistant", "content": "Sure,"}), {}),
         (asked(response_format={"type": "json_schema"}), {}),
@@ -165,17 +165,17 @@ def test_turns_of_people_are_main() -> None:
         (asked(), {"headers": {"x-turn-type": "heartbeat"}}),
     ],
 )
-def test_helpers_are_side(request_: Asked, more: dict[str, Any]) -> None:
+def test_helpers_are_side(request_: ChatRequest, more: dict[str, Any]) -> None:
     assert _kind(request_, **more) == SIDE
     told = {**more, "headers": {"x-turn-type": "Main"}}
     assert _kind(request_, **told) == MAIN  # the program's own word counts most
 
 
 def test_a_helper_of_a_named_session_lacks_what_its_main_line_has() -> None:
-    session = Session(id="s", named=True, seen=0.0)
+    session = ProxySession(id="s", named=True, seen=0.0)
     assert _kind(asked(SYSTEM, HELLO, tools=[TOOL]), session=session) == MAIN
     assert _kind(asked(SYSTEM, HELLO), session=session) == SIDE
     assert _kind(asked(HELLO, tools=[TOOL]), session=session) == SIDE
     assert _kind(asked(SYSTEM, HELLO, tools=[TOOL]), session=session) == MAIN
-    guessed = Session(id="s", named=False, seen=0.0, tools=True, system=True)
+    guessed = ProxySession(id="s", named=False, seen=0.0, tools=True, system=True)
     assert _kind(asked(), session=guessed) == MAIN  # it may be another conversation

@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 from goodbot.api.events import CaptureEvent
 from goodbot.base.thoughts import Thought
-from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
-from goodbot_connectors.api.proxy.own.deltas import About, End, Writer
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse
+from goodbot_connectors.api.proxy.own.deltas import AnswerWriter, End, ResponseHead
 from goodbot_connectors.api.proxy.own.write_chat import ChatWriter
 from goodbot_connectors.api.proxy.own.write_messages import MessageWriter
 from goodbot_connectors.api.proxy.own.write_responses import ResponseWriter
@@ -19,11 +19,11 @@ from goodbot_connectors.api.proxy.own.write_responses import ResponseWriter
 from tests.connectors.api.proxy import requests
 from tests.connectors.api.proxy.ground import Scripted, proxied
 
-ABOUT = About(id="1", model="m", created=0, asked=Asked(model="m", messages=()), body={})
-END = End(said=Said(text="Green.", thought="Hm.", finish="stop"))
+ABOUT = ResponseHead(id="1", model="m", created=0, asked=ChatRequest(model="m", messages=()), body={})
+END = End(said=ChatResponse(text="Green.", thought="Hm.", finish="stop"))
 
 
-def streamed(writer: Writer) -> list[dict[str, Any]]:
+def streamed(writer: AnswerWriter) -> list[dict[str, Any]]:
     data = writer.start() + writer.more(Thought("H")) + writer.more(Thought("m."))
     data += writer.more("Green.") + writer.end(END)
     lines = [line[6:] for line in data.decode().splitlines() if line.startswith("data: {")]

@@ -11,14 +11,14 @@ from goodbot.inference.servers.chat import ids
 from goodbot.inference.servers.chat import number as finite
 
 from goodbot_connectors.api.proxy.dialects import shapes, tools
-from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, objects, text_of
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, objects, text_of
 from goodbot_connectors.api.proxy.dialects.tools import Calls, Part
 from goodbot_connectors.kit.fields import as_json, string, sub
 
 _ROLES = {"developer": "system", "function": "tool"}
 
 
-def asked(body: Mapping[str, Any]) -> Asked:
+def asked(body: Mapping[str, Any]) -> ChatRequest:
     """What a request asks for."""
     form = string(sub(body, "response_format"), "type")
     declared = [
@@ -27,7 +27,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
         if string(one, "name")
     ]
     several = body.get("n") not in (None, 1)
-    return Asked(
+    return ChatRequest(
         model=string(body, "model"),
         messages=shapes.together([_message(one) for one in objects(body.get("messages"))]),
         tools=() if body.get("tool_choice") == "none" else declared,
@@ -118,11 +118,11 @@ class ChatAnswer:
         read = tools.told if whole else tools.streamed
         self.parts += read(self.calls, said)
 
-    def said(self) -> Said:
+    def said(self) -> ChatResponse:
         """What is known now."""
         told = self._prompt and len(self._tokens) == len(self._logprobs)
         told = told and all(map(math.isfinite, self._logprobs))
-        return Said(
+        return ChatResponse(
             text="".join(self._text),
             calls=self.calls.all(),
             finish=self._finish,

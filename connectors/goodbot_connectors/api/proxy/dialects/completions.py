@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from goodbot_connectors.api.proxy.dialects import shapes
-from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, objects
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, objects
 from goodbot_connectors.kit.fields import string
 
 
-def asked(body: Mapping[str, Any]) -> Asked:
+def asked(body: Mapping[str, Any]) -> ChatRequest:
     """What a request asks for: one text, as if a person had said it."""
     prompts = shapes.stops(body, "prompt")
-    return Asked(
+    return ChatRequest(
         model=string(body, "model"),
         messages=[{"role": "user", "content": prompts[0]}] if prompts else [],
         stream=body.get("stream") is True,
@@ -49,6 +49,8 @@ class CompletionAnswer:
         """One JSON object."""
         self.event(body)
 
-    def said(self) -> Said:
+    def said(self) -> ChatResponse:
         """What is known now."""
-        return Said(text="".join(self._text), finish=self._finish, model=self._model, several=self._several)
+        return ChatResponse(
+            text="".join(self._text), finish=self._finish, model=self._model, several=self._several
+        )

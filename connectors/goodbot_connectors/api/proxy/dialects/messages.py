@@ -9,12 +9,12 @@ from typing import Any
 from goodbot.api.events import Message
 
 from goodbot_connectors.api.proxy.dialects import shapes
-from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, objects, text_of
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, objects, text_of
 from goodbot_connectors.api.proxy.dialects.tools import Calls
 from goodbot_connectors.kit.fields import as_json, string, sub
 
 
-def asked(body: Mapping[str, Any]) -> Asked:
+def asked(body: Mapping[str, Any]) -> ChatRequest:
     """What a request asks for."""
     tools = [
         shapes.function(string(one, "name"), string(one, "description"), one.get("input_schema"))
@@ -25,7 +25,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
     if system := text_of(body.get("system")):
         said.insert(0, {"role": "system", "content": system})
     form = sub(body, "output_config", "format") or sub(body, "output_format")
-    return Asked(
+    return ChatRequest(
         model=string(body, "model"),
         messages=shapes.together(said),
         tools=() if string(sub(body, "tool_choice"), "type") == "none" else tools,
@@ -108,6 +108,8 @@ class MessageAnswer:
                     place, string(block, "id"), string(block, "name"), _json(block.get("input"))
                 )
 
-    def said(self) -> Said:
+    def said(self) -> ChatResponse:
         """What is known now."""
-        return Said(text="".join(self._text), calls=self._calls.all(), finish=self._finish, model=self._model)
+        return ChatResponse(
+            text="".join(self._text), calls=self._calls.all(), finish=self._finish, model=self._model
+        )

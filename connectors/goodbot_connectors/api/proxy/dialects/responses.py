@@ -9,7 +9,7 @@ from typing import Any
 from goodbot.api.events import Message
 
 from goodbot_connectors.api.proxy.dialects import shapes
-from goodbot_connectors.api.proxy.dialects.shapes import Asked, Call, Said, objects, text_of
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, ToolCall, objects, text_of
 from goodbot_connectors.api.proxy.dialects.tools import arguments
 from goodbot_connectors.kit.fields import string, sub
 
@@ -17,7 +17,7 @@ _ENDS = {"response.completed": "completed", "response.incomplete": "incomplete",
 _TEXT_ARGUMENT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
-def asked(body: Mapping[str, Any]) -> Asked:
+def asked(body: Mapping[str, Any]) -> ChatRequest:
     """What a request asks for."""
     tools = [
         shapes.function(
@@ -33,7 +33,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
     said = [{"role": "user", "content": given}] if isinstance(given, str) else list(_messages(given))
     if instructions := string(body, "instructions"):
         said.insert(0, {"role": "system", "content": instructions})
-    return Asked(
+    return ChatRequest(
         model=string(body, "model"),
         messages=shapes.together(_joined(said)),
         tools=() if body.get("tool_choice") == "none" else tools,
@@ -83,14 +83,14 @@ def _joined(messages: list[Message]) -> list[Message]:
     return found
 
 
-def _call(item: Mapping[str, Any]) -> Call | None:
+def _call(item: Mapping[str, Any]) -> ToolCall | None:
     """A call of a tool that the program runs."""
     kind, id_, name = item.get("type"), string(item, "call_id"), string(item, "name")
     if kind == "function_call" and name:
-        return Call(id=id_, name=name, arguments=arguments(item))
+        return ToolCall(id=id_, name=name, arguments=arguments(item))
     if kind == "custom_tool_call" and name:
         text = json.dumps({"input": string(item, "input")}, ensure_ascii=False)
-        return Call(id=id_, name=name, arguments=text)
+        return ToolCall(id=id_, name=name, arguments=text)
     return None
 
 
@@ -117,8 +117,10 @@ class ResponseAnswer:
         self._model = string(body, "model") or self._model
         self._items = list(objects(body.get("output"))) or self._items
 
-    def said(self) -> Said:
+    def said(self) -> ChatResponse:
         """What is known now."""
         words = [text_of(item.get("content")) for item in self._items if item.get("type") == "message"]
         calls = [call for item in self._items if (call := _call(item)) is not None]
-        return Said(text="\n\n".join(words), calls=tuple(calls), finish=self._finish, model=self._model)
+        return ChatResponse(
+            text="\n\n".join(words), calls=tuple(calls), finish=self._finish, model=self._model
+        )

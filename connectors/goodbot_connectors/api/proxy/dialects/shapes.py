@@ -31,7 +31,7 @@ _LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Call:
+class ToolCall:
     """The model asks for a tool. `arguments` is the JSON text of an object (a custom tool's is its input)."""
 
     id: str
@@ -40,7 +40,7 @@ class Call:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
+class ChatRequest:
     """A request. `messages` are in the OpenAI shape, each `content` a text that says where an image came."""
 
     model: str
@@ -74,11 +74,11 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Said:
+class ChatResponse:
     """A whole answer. Token ids and log-probs only where our own server told them."""
 
     text: str
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
     finish: str = ""
     """The API's own word; empty: it broke off."""
     model: str = ""
@@ -105,7 +105,7 @@ class Said:
         return gap.join(parts)
 
 
-class Answer(Protocol):
+class ResponseReader(Protocol):
     """Learns what an answer says while it goes by."""
 
     def event(self, data: Mapping[str, Any]) -> None:
@@ -116,7 +116,7 @@ class Answer(Protocol):
         """An answer that is not streamed."""
         ...
 
-    def said(self) -> Said:
+    def said(self) -> ChatResponse:
         """What is known now."""
         ...
 

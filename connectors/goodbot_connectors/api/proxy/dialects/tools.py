@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from goodbot_connectors.api.proxy.dialects.shapes import Call, objects
+from goodbot_connectors.api.proxy.dialects.shapes import ToolCall, objects
 from goodbot_connectors.kit.fields import Json, as_json, string, sub
 
 
@@ -85,10 +85,10 @@ class Calls:
         """Whether the call at a place has all its arguments."""
         return self._open[place].whole
 
-    def all(self) -> tuple[Call, ...]:
+    def all(self) -> tuple[ToolCall, ...]:
         """Those that have a name, in their order."""
         return tuple(
-            Call(id=one.id, name=one.name, arguments=one.arguments) for one in self._open if one.name
+            ToolCall(id=one.id, name=one.name, arguments=one.arguments) for one in self._open if one.name
         )
 
     @staticmethod

@@ -19,10 +19,10 @@ from goodbot.inference.servers.thinking import Reader
 from multidict import CIMultiDict
 
 from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer
-from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, count, objects, told
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, count, objects, told
 from goodbot_connectors.api.proxy.dialects.tools import InTurn
 from goodbot_connectors.api.proxy.own.deltas import Delta, End
-from goodbot_connectors.kit.bridge.body import RefusedError
+from goodbot_connectors.kit.bridge.body import HttpError
 from goodbot_connectors.kit.fields import Json, string, sub
 
 PASSED = frozenset(
@@ -88,7 +88,7 @@ def headers(far: FarSide) -> CIMultiDict[str]:
     return found
 
 
-def same(far: FarSide, body: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+def same(far: FarSide, body: Mapping[str, Any], asked: ChatRequest) -> dict[str, Any]:
     """A program's own request, as that server gets it."""
     fields = {name: value for name, value in far.fields.items() if name not in _OURS}
     if not tells(far, asked):
@@ -121,7 +121,7 @@ def guarded(far: FarSide, made: Mapping[str, Any]) -> dict[str, Any]:
     return {name: broken(value, far.marks) if name in _SAYING else value for name, value in made.items()}
 
 
-def translated(far: FarSide, asked: Asked, body: Json) -> dict[str, Any]:
+def translated(far: FarSide, asked: ChatRequest, body: Json) -> dict[str, Any]:
     """A request of another API, as chat completions."""
     messages, _ = without_tools(asked.messages)
     made = {name: value for name, value in far.fields.items() if name not in _OURS}
@@ -146,18 +146,18 @@ def translated(far: FarSide, asked: Asked, body: Json) -> dict[str, Any]:
     return made
 
 
-def tells(far: FarSide, asked: Asked) -> bool:
+def tells(far: FarSide, asked: ChatRequest) -> bool:
     """Whether token ids and log-probs are asked for: not where it is not known what they were drawn from."""
     return far.tells and not asked.narrowed
 
 
-def theirs(asked: Asked, body: Json) -> frozenset[str]:
+def theirs(asked: ChatRequest, body: Json) -> frozenset[str]:
     """Fields of chat completions whose values are the program's own."""
     others = {"max_tokens": asked.max_tokens, "stop": asked.stops, "parallel_tool_calls": asked.one_call}
     return frozenset({*body, *(name for name, value in others.items() if value)})
 
 
-def lifts(far: FarSide, said: Said, asked: Asked | None = None) -> tuple[float, ...]:
+def lifts(far: FarSide, said: ChatResponse, asked: ChatRequest | None = None) -> tuple[float, ...]:
     """What its filters added to the log-probs that it tells, where that is known."""
     return (0.0,) * len(said.logprobs) if far.own and filters(far, asked) else ()
 
@@ -172,7 +172,7 @@ def temperature(far: FarSide) -> float | None:
     return far.manners.temperature if far.manners else None
 
 
-def filters(far: FarSide, asked: Asked | None = None) -> Filters:
+def filters(far: FarSide, asked: ChatRequest | None = None) -> Filters:
     """What an answer is drawn through, of what the program asks for, too."""
     found = merged(far.filters, asked.filters) if asked else far.filters
     return far.manners.left(found) if far.manners else found
@@ -280,19 +280,19 @@ def _choice(body: Json) -> Any:
     return {"any": "required", "none": "none", "auto": "auto"}.get(kind)
 
 
-def refused(far: FarSide, status: int, words: str) -> RefusedError:
+def refused(far: FarSide, status: int, words: str) -> HttpError:
     """What a server of ours says, with its status, unless that is about our key for it."""
     if status in (401, 403):
-        return RefusedError(503, f"{far.title} refuses our key: see GOODBOT_SERVER_KEY.")
-    return RefusedError(status, f"{far.title} answers with {status}{f': {words}' if words else ''}.")
+        return HttpError(503, f"{far.title} refuses our key: see GOODBOT_SERVER_KEY.")
+    return HttpError(status, f"{far.title} answers with {status}{f': {words}' if words else ''}.")
 
 
-def drawn(asked: Asked, temperature: float | None) -> Asked:
+def drawn(asked: ChatRequest, temperature: float | None) -> ChatRequest:
     """What was asked for, with the temperature that was applied in its place."""
     return asked if temperature is None else replace(asked, temperature=temperature)
 
 
-def estimated(asked: Asked) -> int:
+def estimated(asked: ChatRequest) -> int:
     """Tokens of a prompt, by its bytes: the daemon has no tokenizer."""
     whole = with_tools(asked.messages, asked.tools)
     size = sum(len(json.dumps(one, ensure_ascii=False).encode("utf-8", "replace")) for one in whole)

@@ -6,7 +6,7 @@ import json
 import uuid
 from collections.abc import Collection, Iterator
 
-from goodbot_connectors.api.proxy.dialects.shapes import CALL, CALL_END, Call
+from goodbot_connectors.api.proxy.dialects.shapes import CALL, CALL_END, ToolCall
 from goodbot_connectors.api.proxy.own.deltas import Part
 from goodbot_connectors.kit.fields import as_json, string
 
@@ -23,7 +23,7 @@ class CallReader:
         self._looked = 0
         """So much of the rest holds no end of a call."""
         self._text: list[str] = []
-        self.calls: list[Call] = []
+        self.calls: list[ToolCall] = []
 
     @property
     def text(self) -> str:
@@ -77,7 +77,7 @@ class CallReader:
             yield from self._said(written)
             return
         name, arguments = found
-        call = Call(id=f"call_{uuid.uuid4().hex[:24]}", name=name, arguments=arguments)
+        call = ToolCall(id=f"call_{uuid.uuid4().hex[:24]}", name=name, arguments=arguments)
         self.calls.append(call)
         yield Part(place=len(self.calls) - 1, id=call.id, name=name, arguments=arguments)
 

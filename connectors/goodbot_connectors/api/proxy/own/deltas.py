@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from goodbot.base.sampling import Filters
 from goodbot.base.thoughts import Thought
 
-from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse
 from goodbot_connectors.api.proxy.dialects.tools import Part
 
 
@@ -17,7 +17,7 @@ from goodbot_connectors.api.proxy.dialects.tools import Part
 class End:
     """The whole answer. `said.finish` is `stop`, `length` or `tool_calls`."""
 
-    said: Said
+    said: ChatResponse
     raw: str | None = None
     """The text as the model wrote it, where that is known."""
     version: int | None = None
@@ -32,11 +32,11 @@ class End:
 
 
 Delta = str | Part | Thought | End
-__all__ = ["About", "Delta", "End", "Part", "Writer"]
+__all__ = ["AnswerWriter", "Delta", "End", "Part", "ResponseHead"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class About:
+class ResponseHead:
     """What every answer says of itself."""
 
     id: str
@@ -44,12 +44,12 @@ class About:
     model: str
     created: int
     """Seconds since the epoch."""
-    asked: Asked
+    asked: ChatRequest
     body: Mapping[str, Any]
     """The request."""
 
 
-class Writer(Protocol):
+class AnswerWriter(Protocol):
     """Puts an answer into the words of one API."""
 
     def start(self) -> bytes:

@@ -15,7 +15,7 @@ from goodbot.base.errors import ServerError
 from goodbot.inference.servers.sse import EventStream
 
 from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer
-from goodbot_connectors.api.proxy.dialects.shapes import Answer, objects
+from goodbot_connectors.api.proxy.dialects.shapes import ResponseReader, objects
 from goodbot_connectors.api.proxy.dialects.tools import Part
 from goodbot_connectors.kit.fields import sub
 
@@ -23,10 +23,12 @@ _TOP = ("prompt_token_ids", "sglext", "prompt_logprobs", "kv_transfer_params")
 _CHOICE = ("token_ids", "prompt_token_ids", "prompt_logprobs")
 
 
-class Editor:
+class ResponseEditor:
     """Edits one answer, and lets `answer` read it as it came."""
 
-    def __init__(self, answer: Answer, *, model: str, asked: Mapping[str, Any], mend: bool = False) -> None:
+    def __init__(
+        self, answer: ResponseReader, *, model: str, asked: Mapping[str, Any], mend: bool = False
+    ) -> None:
         """`asked` is the program's own request; `mend`: marks in it were broken (`goodbot.api.marks`)."""
         self._mend = mend
         self._answer, self._model = answer, model

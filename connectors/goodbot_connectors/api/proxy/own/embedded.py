@@ -9,19 +9,19 @@ from goodbot.api.completions import CompletionRequest, OwnModel
 from goodbot.api.server import Generated
 from goodbot.base.thoughts import Thought
 
-from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, narrowing
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, narrowing
 from goodbot_connectors.api.proxy.own.calls import CallReader
 from goodbot_connectors.api.proxy.own.deltas import Delta, End
-from goodbot_connectors.kit.bridge.body import RefusedError
+from goodbot_connectors.kit.bridge.body import HttpError
 from goodbot_connectors.kit.fields import Json, string, sub
 
 _FINISH = {"stop": "stop", "length": "length"}
 
 
-async def check(model: OwnModel, asked: Asked, body: Json) -> None:
-    """Refuse what our sampler cannot do, rather than answer something else. Raises RefusedError (400)."""
+async def check(model: OwnModel, asked: ChatRequest, body: Json) -> None:
+    """Refuse what our sampler cannot do, rather than answer something else. Raises HttpError (400)."""
     if asked.tools and not await model.calls_tools():
-        raise RefusedError(
+        raise HttpError(
             400,
             "This model's chat template has no tools, or writes their calls in a way of its own: leave "
             "tools out, or serve it with vLLM or llama.cpp ([serving] server).",
@@ -29,25 +29,25 @@ async def check(model: OwnModel, asked: Asked, body: Json) -> None:
     choice = body.get("tool_choice")
     forced = string(sub(body, "tool_choice"), "type") if isinstance(choice, dict) else choice
     if asked.tools and forced not in (None, "auto", "none"):
-        raise RefusedError(400, "This model cannot be made to call a tool: set tool_choice to auto.")
+        raise HttpError(400, "This model cannot be made to call a tool: set tool_choice to auto.")
     if asked.machine:
-        raise RefusedError(400, "goodbot's own sampler cannot hold an answer to a schema: ask for text.")
+        raise HttpError(400, "goodbot's own sampler cannot hold an answer to a schema: ask for text.")
     if body.get("n") not in (None, 1) or body.get("logprobs") or body.get("top_logprobs"):
-        raise RefusedError(
+        raise HttpError(
             400, "goodbot's own sampler gives one answer, without log-probs: leave n and logprobs out."
         )
 
     if name := narrowing(body):
-        raise RefusedError(
+        raise HttpError(
             400,
             f"goodbot's own sampler has no {name}: leave it out (it has top_p, top_k, min_p and "
             "repetition_penalty).",
         )
     if body.get("echo"):
-        raise RefusedError(400, "goodbot's own sampler repeats no prompt: leave echo out.")
+        raise HttpError(400, "goodbot's own sampler repeats no prompt: leave echo out.")
 
 
-async def answer(model: OwnModel, question: CompletionRequest, asked: Asked) -> AsyncGenerator[Delta]:
+async def answer(model: OwnModel, question: CompletionRequest, asked: ChatRequest) -> AsyncGenerator[Delta]:
     """Pieces of an answer as they come, then its end."""
     reader = CallReader([_name(tool) for tool in asked.tools])
     stops = _Stops(asked.stops)
@@ -69,7 +69,7 @@ async def answer(model: OwnModel, question: CompletionRequest, asked: Asked) -> 
         for delta in rest:
             yield delta
     finish = _FINISH.get(generated.finish, "stop") if generated else "stop"
-    said = Said(
+    said = ChatResponse(
         text=reader.text,
         calls=tuple(reader.calls),
         finish="tool_calls" if reader.calls else finish,

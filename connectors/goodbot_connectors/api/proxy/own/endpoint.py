@@ -18,39 +18,42 @@ from goodbot.inference.servers.manners import Attempt, Manners
 from goodbot.inference.servers.upstream import refusal
 
 from goodbot_connectors.api.proxy import errors
-from goodbot_connectors.api.proxy.capture import TURN, Call, Capture
+from goodbot_connectors.api.proxy.capture import TURN, Capture, ProxyRequest
 from goodbot_connectors.api.proxy.config import ANTHROPIC, OPENAI
 from goodbot_connectors.api.proxy.dialects import chat, completions, messages, responses
-from goodbot_connectors.api.proxy.dialects.shapes import Answer, Asked
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ResponseReader
 from goodbot_connectors.api.proxy.far import Far
 from goodbot_connectors.api.proxy.own import asking, embedded, listing, wishes
-from goodbot_connectors.api.proxy.own.deltas import About, Delta, End, Writer
-from goodbot_connectors.api.proxy.own.edited import Editor
+from goodbot_connectors.api.proxy.own.deltas import AnswerWriter, Delta, End, ResponseHead
+from goodbot_connectors.api.proxy.own.edited import ResponseEditor
 from goodbot_connectors.api.proxy.own.write_chat import ChatWriter, CompletionWriter
 from goodbot_connectors.api.proxy.own.write_messages import MessageWriter
 from goodbot_connectors.api.proxy.own.write_responses import ResponseWriter
-from goodbot_connectors.api.proxy.sessions import Session
-from goodbot_connectors.kit.bridge.body import RefusedError
+from goodbot_connectors.api.proxy.sessions import ProxySession
+from goodbot_connectors.kit.bridge.body import HttpError
 from goodbot_connectors.kit.bridge.guard import answer as json_answer
 from goodbot_connectors.kit.bridge.local import LocalConnector
 from goodbot_connectors.kit.fields import Json
 
 CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
 MESSAGES, COUNT, EMBEDDINGS = "/v1/messages", "/v1/messages/count_tokens", "/v1/embeddings"
-_READ: Mapping[str, Callable[[Json], Asked]] = {
+_READ: Mapping[str, Callable[[Json], ChatRequest]] = {
     CHAT: chat.asked,
     COMPLETIONS: completions.asked,
     RESPONSES: responses.asked,
     MESSAGES: messages.asked,
     COUNT: messages.asked,
 }
-_WRITE: Mapping[str, Callable[[About], Writer]] = {
+_WRITE: Mapping[str, Callable[[ResponseHead], AnswerWriter]] = {
     CHAT: ChatWriter,
     COMPLETIONS: CompletionWriter,
     RESPONSES: ResponseWriter,
     MESSAGES: MessageWriter,
 }
-_SAME: Mapping[str, Callable[[], Answer]] = {CHAT: chat.ChatAnswer, COMPLETIONS: completions.CompletionAnswer}
+_SAME: Mapping[str, Callable[[], ResponseReader]] = {
+    CHAT: chat.ChatAnswer,
+    COMPLETIONS: completions.CompletionAnswer,
+}
 """APIs that a server of the owner's speaks itself."""
 _STREAM = {hdrs.CONTENT_TYPE: "text/event-stream; charset=utf-8", hdrs.CACHE_CONTROL: "no-cache"}
 _ALIVE = b": thinking\n\n"
@@ -77,8 +80,10 @@ class OwnDoor:
         """The list of names that the model has, or one of them."""
         return json_answer(await listing.models(self._model, dialect, name))
 
-    async def answer(self, request: web.Request, call: Call, body: dict[str, Any]) -> web.StreamResponse:
-        """One request. Raises RefusedError, GoodbotError before anything is sent."""
+    async def answer(
+        self, request: web.Request, call: ProxyRequest, body: dict[str, Any]
+    ) -> web.StreamResponse:
+        """One request. Raises HttpError, GoodbotError before anything is sent."""
         path = request.path
         if path == EMBEDDINGS:
             return await self._embedded(call, body)
@@ -86,13 +91,13 @@ class OwnDoor:
         if path == COUNT:
             return json_answer({"input_tokens": asking.estimated(asked)})
         if not asked.messages:
-            raise RefusedError(400, "There is no message to answer.")
+            raise HttpError(400, "There is no message to answer.")
         wishes.check(body, asked)
         if not asked.whole:
-            raise RefusedError(400, "goodbot keeps no responses: send the whole conversation in one input.")
+            raise HttpError(400, "goodbot keeps no responses: send the whole conversation in one input.")
         session = self._capture.session(call, asked)
         question = await self._question(call, session, asked)
-        about = About(
+        about = ResponseHead(
             id=call.event_id.rpartition(":")[2],
             model=asked.model or ALIAS,
             created=int(self._connector.host.clock.now()),
@@ -104,7 +109,7 @@ class OwnDoor:
                 if far is None:
                     await embedded.check(self._model, asked, body)
                     if path == COMPLETIONS and body.get("suffix"):
-                        raise RefusedError(400, "This model fills no gaps: leave suffix out.")
+                        raise HttpError(400, "This model fills no gaps: leave suffix out.")
                     deltas = embedded.answer(self._model, question, asked)
                     return await self._written(request, call, session, about, deltas)
                 if path in _SAME:
@@ -116,13 +121,15 @@ class OwnDoor:
                     deltas = asking.answer(far, response, mend=kept_out != asked_there)
                     return await self._written(request, call, session, about, deltas)
         except ServerError as error:
-            raise RefusedError(503, _sentence(error), retry_after=5.0) from error
+            raise HttpError(503, _sentence(error), retry_after=5.0) from error
 
-    async def _question(self, call: Call, session: Session, asked: Asked) -> CompletionRequest:
+    async def _question(
+        self, call: ProxyRequest, session: ProxySession, asked: ChatRequest
+    ) -> CompletionRequest:
         user = self._connector.user(call.client.name)
         channel = self._connector.channel(call.client.name, session.id)
         if not self._model.admit(user, channel):
-            raise RefusedError(403, f"{call.client.name} may not talk to goodbot: see `goodbot people`.")
+            raise HttpError(403, f"{call.client.name} may not talk to goodbot: see `goodbot people`.")
         return CompletionRequest(
             messages=with_tools(asked.messages, asked.tools),
             user=user,
@@ -137,7 +144,12 @@ class OwnDoor:
     # answers that are put together here
 
     async def _written(
-        self, request: web.Request, call: Call, session: Session, about: About, deltas: AsyncGenerator[Delta]
+        self,
+        request: web.Request,
+        call: ProxyRequest,
+        session: ProxySession,
+        about: ResponseHead,
+        deltas: AsyncGenerator[Delta],
     ) -> web.StreamResponse:
         writer = _WRITE[request.path](about)
         async with contextlib.aclosing(deltas):
@@ -155,11 +167,11 @@ class OwnDoor:
     async def _streamed(
         self,
         request: web.Request,
-        call: Call,
-        session: Session,
-        about: About,
+        call: ProxyRequest,
+        session: ProxySession,
+        about: ResponseHead,
         deltas: AsyncGenerator[Delta],
-        writer: Writer,
+        writer: AnswerWriter,
     ) -> web.StreamResponse:
         first = await anext(deltas)  # what fails before it is an answer with a status of its own
         response = web.StreamResponse(headers={**_STREAM, **self._named(call)})
@@ -183,7 +195,7 @@ class OwnDoor:
             await response.write(errors.event(dialect, _sentence(error)))
         return response
 
-    async def _kept(self, call: Call, session: Session, asked: Asked, end: End) -> str:
+    async def _kept(self, call: ProxyRequest, session: ProxySession, asked: ChatRequest, end: End) -> str:
         return await self._capture.keep(
             call,
             session,
@@ -196,23 +208,28 @@ class OwnDoor:
             filters=self._filters(asked) if end.filters is None else end.filters,
         )
 
-    def _filters(self, asked: Asked) -> Filters:
+    def _filters(self, asked: ChatRequest) -> Filters:
         return merged(self._model.filters, asked.filters)
 
-    def _named(self, call: Call) -> dict[str, str]:
+    def _named(self, call: ProxyRequest) -> dict[str, str]:
         turn = self._capture.turn(call)
         return {TURN: turn} if turn else {}
 
     # answers that come in the right words already
 
     async def _passed(
-        self, request: web.Request, call: Call, session: Session, about: About, far: FarSide
+        self,
+        request: web.Request,
+        call: ProxyRequest,
+        session: ProxySession,
+        about: ResponseHead,
+        far: FarSide,
     ) -> web.StreamResponse:
         path, asked = request.path, about.asked
         answer = _SAME[path]()
         own = asking.same(far, about.body, asked)
         made = asking.guarded(far, own)
-        editor = Editor(answer, model=about.model, asked=about.body, mend=made != own)
+        editor = ResponseEditor(answer, model=about.model, asked=about.body, mend=made != own)
         done = False
 
         async def kept() -> str:
@@ -259,15 +276,15 @@ class OwnDoor:
                 await kept()
             return out
 
-    async def _embedded(self, call: Call, body: dict[str, Any]) -> web.StreamResponse:
+    async def _embedded(self, call: ProxyRequest, body: dict[str, Any]) -> web.StreamResponse:
         user = self._connector.user(call.client.name)
         channel = self._connector.channel(call.client.name)
         question = CompletionRequest(messages=({"role": "user", "content": ""},), user=user, channel=channel)
         if not self._model.admit(user, channel):
-            raise RefusedError(403, f"{call.client.name} may not talk to goodbot.")
+            raise HttpError(403, f"{call.client.name} may not talk to goodbot.")
         async with self._model.far_side(question) as far:
             if far is None:
-                raise RefusedError(400, "goodbot's own sampler makes no embeddings: ask a server that does.")
+                raise HttpError(400, "goodbot's own sampler makes no embeddings: ask a server that does.")
             fields = ("input", "encoding_format", "dimensions")
             given = {name: body[name] for name in fields if name in body}
             made = {**given, "model": far.fields["model"]}
@@ -281,7 +298,7 @@ class OwnDoor:
     ) -> AsyncGenerator[tuple[aiohttp.ClientResponse, FarSide]]:
         """The answer to a program's request, and the server with the manners that it was asked with.
 
-        `theirs`: the fields whose values are the program's. Raises RefusedError.
+        `theirs`: the fields whose values are the program's. Raises HttpError.
         """
         there = self._fars.pop(far.url, None) or Far(far.url, self._connector.host.clock, reads=True)
         self._fars[far.url] = there  # the last one used comes last
@@ -303,7 +320,7 @@ class OwnDoor:
                     raise asking.refused(far, response.status, words)
 
 
-def _shown(end: End, about: About) -> End:
+def _shown(end: End, about: ResponseHead) -> End:
     """As the program gets it: what was thought only where it asks for that."""
     return end if about.asked.thinks else replace(end, said=replace(end.said, thought=""))
 

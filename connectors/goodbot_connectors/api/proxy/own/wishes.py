@@ -7,8 +7,8 @@ from typing import Any
 
 from goodbot.base.sampling import FILTERS, checked
 
-from goodbot_connectors.api.proxy.dialects.shapes import Asked
-from goodbot_connectors.kit.bridge.body import RefusedError
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest
+from goodbot_connectors.kit.bridge.body import HttpError
 
 _MOST = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _UNKNOWN = frozenset(
@@ -45,11 +45,11 @@ _ONES = ("typical_p", "tfs", "tfs_z", "length_penalty", "repeat_penalty")
 _HOTTEST = 100
 
 
-def check(body: Mapping[str, Any], asked: Asked) -> None:
-    """Refuse what no answer can be drawn with, and what is not done here. Raises RefusedError (400)."""
+def check(body: Mapping[str, Any], asked: ChatRequest) -> None:
+    """Refuse what no answer can be drawn with, and what is not done here. Raises HttpError (400)."""
     last = asked.messages[-1]
     if last["role"] == "assistant" and (last["content"] or last.get("tool_calls")):
-        raise RefusedError(
+        raise HttpError(
             400,
             "The last message is the assistant's: goodbot's model begins its answers itself and goes on "
             "from none. End with a user's message.",
@@ -57,17 +57,17 @@ def check(body: Mapping[str, Any], asked: Asked) -> None:
     for name in _MOST:
         value = body.get(name)
         if value is not None and not (isinstance(value, int) and value >= 1):
-            raise RefusedError(400, f"{name} must be a whole number, at least 1.")
+            raise HttpError(400, f"{name} must be a whole number, at least 1.")
     warm = body.get("temperature")
     if warm is not None and not (isinstance(warm, int | float) and 0 <= warm <= _HOTTEST):
-        raise RefusedError(400, f"temperature must be a number from 0 to {_HOTTEST}.")
+        raise HttpError(400, f"temperature must be a number from 0 to {_HOTTEST}.")
     for name, value in body.items():
         if value in (None, False, 0, [], {}, "") or (name in _ONES and value == 1):
             continue
         if name in _ALSO:
-            raise RefusedError(400, f"{name} has another name here: {_ALSO[name]}.")
+            raise HttpError(400, f"{name} has another name here: {_ALSO[name]}.")
         if name in _UNKNOWN:
-            raise RefusedError(400, f"goodbot's model is not asked with {name}: leave it out.")
+            raise HttpError(400, f"goodbot's model is not asked with {name}: leave it out.")
     for name in FILTERS:
         if body.get(name) is None:
             continue
@@ -75,4 +75,4 @@ def check(body: Mapping[str, Any], asked: Asked) -> None:
             checked(name, body[name])
         except ValueError as error:
             words = str(error)
-            raise RefusedError(400, f"{words[:1].upper()}{words[1:]}.") from None
+            raise HttpError(400, f"{words[:1].upper()}{words[1:]}.") from None

@@ -9,7 +9,7 @@ from typing import Any
 from goodbot.base.thoughts import Thought
 
 from goodbot_connectors.api.proxy.dialects.shapes import called
-from goodbot_connectors.api.proxy.own.deltas import About, End, Part
+from goodbot_connectors.api.proxy.own.deltas import End, Part, ResponseHead
 from goodbot_connectors.kit.fields import sub
 
 _DONE = b"data: [DONE]\n\n"
@@ -18,7 +18,7 @@ _DONE = b"data: [DONE]\n\n"
 class ChatWriter:
     """Chunks, or one `chat.completion`."""
 
-    def __init__(self, about: About) -> None:
+    def __init__(self, about: ResponseHead) -> None:
         self._about = about
         self._usage = sub(about.body, "stream_options").get("include_usage") is True
 
@@ -78,7 +78,7 @@ class ChatWriter:
 class CompletionWriter:
     """Chunks, or one `text_completion`."""
 
-    def __init__(self, about: About) -> None:
+    def __init__(self, about: ResponseHead) -> None:
         self._about = about
 
     def start(self) -> bytes:

@@ -8,18 +8,18 @@ from typing import Any
 
 from goodbot.base.thoughts import Thought
 
-from goodbot_connectors.api.proxy.dialects.shapes import Said
-from goodbot_connectors.api.proxy.own.deltas import About, End, Part
+from goodbot_connectors.api.proxy.dialects.shapes import ChatResponse
+from goodbot_connectors.api.proxy.own.deltas import End, Part, ResponseHead
 from goodbot_connectors.kit.fields import as_json
 
 _REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
-_NOTHING = Said(text="")
+_NOTHING = ChatResponse(text="")
 
 
 class MessageWriter:
     """Events, or one `message`. Blocks follow one another: text, then a block for each call."""
 
-    def __init__(self, about: About) -> None:
+    def __init__(self, about: ResponseHead) -> None:
         self._about = about
         self._open = -1
         """The block that is being written; its kind below."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from goodbot.base.thoughts import Thought
 
-from goodbot_connectors.api.proxy.dialects.shapes import Call
-from goodbot_connectors.api.proxy.own.deltas import About, End, Part
+from goodbot_connectors.api.proxy.dialects.shapes import ToolCall
+from goodbot_connectors.api.proxy.own.deltas import End, Part, ResponseHead
 from goodbot_connectors.kit.fields import as_json, string
 
 _ECHOED = (
@@ -29,12 +29,12 @@ _ECHOED = (
 class ResponseWriter:
     """Events, or one `response`. An item for the words, then one for each call."""
 
-    def __init__(self, about: About) -> None:
+    def __init__(self, about: ResponseHead) -> None:
         self._about = about
         self._number = -1
         self._text: list[str] = []
         self._thought: list[str] = []
-        self._calls: dict[int, Call] = {}
+        self._calls: dict[int, ToolCall] = {}
         self._done: list[dict[str, Any]] = []
         self._open = ""
         """`message`, or the place of the call that is being written."""
@@ -68,8 +68,8 @@ class ResponseWriter:
                 delta=piece,
                 logprobs=[],
             )
-        before = self._calls.get(piece.place, Call(id=piece.id, name=piece.name, arguments=""))
-        call = Call(id=before.id, name=before.name, arguments=before.arguments + piece.arguments)
+        before = self._calls.get(piece.place, ToolCall(id=piece.id, name=piece.name, arguments=""))
+        call = ToolCall(id=before.id, name=before.name, arguments=before.arguments + piece.arguments)
         self._calls[piece.place] = call
         if call.name in self._about.asked.custom:  # its text is told when it is whole
             return begun
@@ -126,7 +126,7 @@ class ResponseWriter:
                 content_index=0,
                 part=part,
             )
-        call = Call(id=piece.id, name=piece.name, arguments="")
+        call = ToolCall(id=piece.id, name=piece.name, arguments="")
         item = self._call_item(call, "in_progress")
         return self._event("response.output_item.added", output_index=index, item=item)
 
@@ -161,7 +161,7 @@ class ResponseWriter:
     def _item_id(self) -> str:
         return f"item_{self._about.id}_{len(self._done)}"
 
-    def _call_item(self, call: Call, status: str) -> dict[str, Any]:
+    def _call_item(self, call: ToolCall, status: str) -> dict[str, Any]:
         about = {"id": self._item_id(), "call_id": call.id, "name": call.name, "status": status}
         if call.name in self._about.asked.custom:
             return {"type": "custom_tool_call", **about, "input": _input(call.arguments)}

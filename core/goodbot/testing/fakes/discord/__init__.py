@@ -26,7 +26,7 @@ from goodbot.testing.fakes.discord.interactions import Interaction
 from goodbot.testing.fakes.discord.limits import RateLimits
 from goodbot.testing.fakes.discord.people import Person
 from goodbot.testing.fakes.discord.records import DM, EPHEMERAL, FORUM, TEXT, THREAD, Channel, Guild, Message
-from goodbot.testing.fakes.discord.rest import Call
+from goodbot.testing.fakes.discord.rest import ApiCall
 from goodbot.testing.fakes.discord.server import TOKEN, WRONG_TOKEN, FakeDiscord
 
 __all__ = [
@@ -37,7 +37,7 @@ __all__ = [
     "THREAD",
     "TOKEN",
     "WRONG_TOKEN",
-    "Call",
+    "ApiCall",
     "Channel",
     "DiscordDriver",
     "DiscordError",

@@ -15,7 +15,7 @@ from aiohttp import WSMsgType, web
 
 from goodbot.testing.fakes.discord import intents
 from goodbot.testing.fakes.discord.application import Application
-from goodbot.testing.fakes.discord.sessions import Session, Sessions
+from goodbot.testing.fakes.discord.sessions import GatewaySession, GatewaySessions
 from goodbot.testing.patience import patience
 
 Json = dict[str, Any]
@@ -28,13 +28,13 @@ INVALID_INTENTS, DISALLOWED_INTENTS = 4013, 4014
 _UNRESUMABLE = (1000, 1001, TIMED_OUT)
 
 
-class Socket:
+class GatewaySocket:
     """One connection. Frames go out in the order in which they were put."""
 
     def __init__(self, request: web.Request, ws: web.WebSocketResponse, compress: str) -> None:
         self.ws = ws
         self._request = request
-        self.session: Session | None = None
+        self.session: GatewaySession | None = None
         self.code = 0
         """The code with which we have closed it."""
         self.heartbeats: list[int | None] = []
@@ -72,9 +72,9 @@ class Socket:
 class Gateway:
     """All connections. `url` is set once the server listens."""
 
-    def __init__(self, application: Application, sessions: Sessions, heartbeat: float) -> None:
+    def __init__(self, application: Application, sessions: GatewaySessions, heartbeat: float) -> None:
         self.url = ""
-        self.sockets: list[Socket] = []
+        self.sockets: list[GatewaySocket] = []
         self.connections: list[str] = []
         """How each connection went on: `identify`, `resume`, `invalid`, or a close code."""
         self.beats: list[Callable[[int], None]] = []
@@ -93,7 +93,7 @@ class Gateway:
             return web.Response(status=400)
         ws = web.WebSocketResponse(max_msg_size=4096 * 4)
         await ws.prepare(request)
-        socket = Socket(request, ws, compress)
+        socket = GatewaySocket(request, ws, compress)
         self.sockets.append(socket)
         sender = asyncio.create_task(socket.send(), name="fake discord gateway")
         socket.put(
@@ -114,7 +114,7 @@ class Gateway:
                     self._sessions.forget(socket.session)
         return ws
 
-    async def _received(self, socket: Socket, text: str) -> None:
+    async def _received(self, socket: GatewaySocket, text: str) -> None:
         try:
             frame = json.loads(text)
             op, data = frame["op"], frame.get("d")
@@ -135,7 +135,7 @@ class Gateway:
             await self._close(socket, UNKNOWN_OPCODE)
         return None
 
-    async def _identify(self, socket: Socket, data: Json) -> None:
+    async def _identify(self, socket: GatewaySocket, data: Json) -> None:
         wanted = data.get("intents", 0)
         if socket.session is not None:
             return await self._close(socket, ALREADY_AUTHENTICATED)
@@ -150,7 +150,7 @@ class Gateway:
         session.socket = socket
         return self._sessions.greet(session, self.url)
 
-    async def _resume(self, socket: Socket, data: Json) -> None:
+    async def _resume(self, socket: GatewaySocket, data: Json) -> None:
         if data.get("token") != self._application.token:
             return await self._close(socket, AUTHENTICATION_FAILED)
         found = self._sessions.resume(data.get("session_id") or "", data.get("seq") or 0)
@@ -168,7 +168,7 @@ class Gateway:
         session.dispatch("RESUMED", {"_trace": []})
         return None
 
-    async def _close(self, socket: Socket, code: int) -> None:
+    async def _close(self, socket: GatewaySocket, code: int) -> None:
         self.connections.append(str(code))
         socket.code = code
         await socket.flushed()
@@ -200,7 +200,7 @@ class Gateway:
             socket.drop()
 
     @property
-    def live(self) -> list[Session]:
+    def live(self) -> list[GatewaySession]:
         """Sessions with a connection."""
         return [session for session in self._sessions.all if session.socket is not None]
 

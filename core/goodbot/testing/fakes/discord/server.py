@@ -22,8 +22,8 @@ from goodbot.testing.fakes.discord.limits import Faults, Limiter, RateLimits, Re
 from goodbot.testing.fakes.discord.people import Person
 from goodbot.testing.fakes.discord.records import Channel, Guild, Message
 from goodbot.testing.fakes.discord.registry import Commands
-from goodbot.testing.fakes.discord.rest import Call, Route
-from goodbot.testing.fakes.discord.sessions import Sessions
+from goodbot.testing.fakes.discord.rest import ApiCall, RestRoute
+from goodbot.testing.fakes.discord.sessions import GatewaySessions
 from goodbot.testing.fakes.discord.state import State
 from goodbot.testing.fakes.discord.world import World
 from goodbot.testing.patience import patience
@@ -57,12 +57,12 @@ class FakeDiscord:
         self.application = Application(
             bot=world.bot, owner=world.add_user("olga"), token=token, commands=commands
         )
-        self.sessions = Sessions(world, self.application, self.clock)
+        self.sessions = GatewaySessions(world, self.application, self.clock)
         self.gateway = Gateway(self.application, self.sessions, heartbeat)
         self.interactions = Interactions(world)
         self.limiter = Limiter(self.clock, limits)
         self.faults = Faults()
-        self.calls: list[Call] = []
+        self.calls: list[ApiCall] = []
         """Every request to the REST API, refused ones as well."""
         self.state = State(
             clock=self.clock,
@@ -95,7 +95,7 @@ class FakeDiscord:
 
     @property
     def api(self) -> str:
-        """The REST API's address, discord.py's `Route.BASE`."""
+        """The REST API's address, discord.py's `RestRoute.BASE`."""
         return f"http://127.0.0.1:{self._port}/api/v10"
 
     @property
@@ -133,7 +133,7 @@ class FakeDiscord:
         """It is back."""
         self._online = True
 
-    def called(self, method: str, path: str) -> list[Call]:
+    def called(self, method: str, path: str) -> list[ApiCall]:
         """The requests of one kind so far, the path as the document writes it."""
         return [call for call in self.calls if (call.method, call.path) == (method, path)]
 
@@ -148,11 +148,11 @@ class FakeDiscord:
     async def _connect(self, request: web.Request) -> web.StreamResponse:
         return await self.gateway.serve(request) if self._online else self._break_off(request)
 
-    def _handler(self, route: Route) -> Callable[[web.Request], Any]:
+    def _handler(self, route: RestRoute) -> Callable[[web.Request], Any]:
         async def serve(request: web.Request) -> web.StreamResponse:
             if not self._online:
                 return self._break_off(request)
-            call = Call(
+            call = ApiCall(
                 method=route.method,
                 path=route.path,
                 params=dict(request.match_info),
@@ -166,7 +166,7 @@ class FakeDiscord:
 
         return serve
 
-    async def _answer(self, route: Route, call: Call, request: web.Request) -> dict[str, str]:
+    async def _answer(self, route: RestRoute, call: ApiCall, request: web.Request) -> dict[str, str]:
         """Do what is asked for, and note it in `call`; the headers of the answer."""
         name = f"{route.method} {route.path}"
         headers: dict[str, str] = {}
@@ -191,7 +191,7 @@ class FakeDiscord:
         call.answer = copy.deepcopy(answer)  # as it was then: messages change
         return headers
 
-    def _response(self, call: Call, headers: dict[str, str]) -> web.Response:
+    def _response(self, call: ApiCall, headers: dict[str, str]) -> web.Response:
         if call.status == 204:
             return web.Response(status=204, headers=headers)
         if call.answer is None:
@@ -214,7 +214,7 @@ def _bot_id(token: str) -> str:
     return found if found.isdecimal() else ""
 
 
-def _refuse(call: Call, refusal: Refusal) -> dict[str, str]:
+def _refuse(call: ApiCall, refusal: Refusal) -> dict[str, str]:
     call.status, call.answer = refusal.status, refusal.body
     return refusal.headers
 

@@ -21,13 +21,13 @@ _BUFFER = 20_000
 
 
 @dataclass(kw_only=True, eq=False)
-class Session:
+class GatewaySession:
     """One identified bot. `socket` takes frames while it is connected."""
 
     id: str
     intents: int
     socket: Any = None
-    """A `gateway.Socket`; None while nobody is connected."""
+    """A `gateway.GatewaySocket`; None while nobody is connected."""
     sequence: int = 0
     told: deque[Json] = field(default_factory=lambda: deque[Json](maxlen=_BUFFER))
     """Dispatches that a RESUME replays."""
@@ -43,27 +43,27 @@ class Session:
         return frame
 
 
-class Sessions:
+class GatewaySessions:
     """All sessions of one application."""
 
     def __init__(self, world: World, application: Application, clock: Clock) -> None:
         self.log: list[Json] = []
         """Every dispatch so far, to whichever session."""
         self._world, self._application, self._clock = world, application, clock
-        self._known: dict[str, Session] = {}
+        self._known: dict[str, GatewaySession] = {}
         world.listener = self.happened
 
     @property
-    def all(self) -> list[Session]:
+    def all(self) -> list[GatewaySession]:
         return list(self._known.values())
 
-    def open(self, wanted: int) -> Session:
+    def open(self, wanted: int) -> GatewaySession:
         """A new session, told READY and the servers that it may see."""
-        session = Session(id=secrets.token_hex(16), intents=wanted)
+        session = GatewaySession(id=secrets.token_hex(16), intents=wanted)
         self._known[session.id] = session
         return session
 
-    def greet(self, session: Session, resume_url: str) -> None:
+    def greet(self, session: GatewaySession, resume_url: str) -> None:
         """READY, then a GUILD_CREATE for each server."""
         world = self._world
         self._tell(
@@ -86,7 +86,7 @@ class Sessions:
             for guild in world.guilds.values():
                 self._tell(session, "GUILD_CREATE", world.whole_guild(guild))
 
-    def resume(self, session_id: str, sequence: int) -> tuple[Session, list[Json]] | None:
+    def resume(self, session_id: str, sequence: int) -> tuple[GatewaySession, list[Json]] | None:
         """The session and what it has missed; None where it is too late or never was."""
         session = self._known.get(session_id)
         if session is None or sequence > session.sequence:
@@ -98,11 +98,11 @@ class Sessions:
             return None
         return session, missed
 
-    def lost(self, session: Session) -> None:
+    def lost(self, session: GatewaySession) -> None:
         """Its connection is gone; events wait for a RESUME."""
         session.socket, session.lost_at = None, self._clock.monotonic()
 
-    def forget(self, session: Session) -> None:
+    def forget(self, session: GatewaySession) -> None:
         """It cannot be resumed any more."""
         self._known.pop(session.id, None)
 
@@ -119,7 +119,7 @@ class Sessions:
     def _sees(self, channel: Channel) -> bool:
         return bool(self._world.rights(channel) & permissions.VIEW_CHANNEL)
 
-    def _readable(self, session: Session, event: str, payload: Json, private: bool) -> Json:
+    def _readable(self, session: GatewaySession, event: str, payload: Json, private: bool) -> Json:
         if event not in ("MESSAGE_CREATE", "MESSAGE_UPDATE"):
             return payload
         return contents.readable(
@@ -129,5 +129,5 @@ class Sessions:
             allowed=bool(session.intents & intents.MESSAGE_CONTENT),
         )
 
-    def _tell(self, session: Session, event: str, payload: Json) -> None:
+    def _tell(self, session: GatewaySession, event: str, payload: Json) -> None:
         self.log.append(session.dispatch(event, payload))

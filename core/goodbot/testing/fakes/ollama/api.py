@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from goodbot.testing.fakes.ollama import gguf
-from goodbot.testing.fakes.ollama.store import Manifest, whole
+from goodbot.testing.fakes.ollama.store import ModelManifest, whole
 
 if TYPE_CHECKING:
     from goodbot.testing.fakes.ollama.server import FakeOllama
@@ -117,7 +117,7 @@ def created_at() -> str:
     return STARTED.isoformat()
 
 
-def _listed(name: str, model: Manifest) -> dict[str, Any]:
+def _listed(name: str, model: ModelManifest) -> dict[str, Any]:
     return {
         "name": name,
         "model": name,
@@ -128,7 +128,7 @@ def _listed(name: str, model: Manifest) -> dict[str, Any]:
     }
 
 
-def _details(model: Manifest) -> dict[str, Any]:
+def _details(model: ModelManifest) -> dict[str, Any]:
     config = model.config
     return {
         "parent_model": config.get("parent_model", ""),
@@ -140,7 +140,7 @@ def _details(model: Manifest) -> dict[str, Any]:
     }
 
 
-def _shown(ollama: FakeOllama, model: Manifest) -> dict[str, Any]:
+def _shown(ollama: FakeOllama, model: ModelManifest) -> dict[str, Any]:
     def path(found: str) -> str:
         return f"/root/.ollama/models/blobs/{found.replace(':', '-')}"
 

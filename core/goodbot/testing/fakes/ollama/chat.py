@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from goodbot.testing.fakes.ollama import api, gguf
-from goodbot.testing.fakes.ollama.store import Manifest, whole
+from goodbot.testing.fakes.ollama.store import ModelManifest, whole
 from goodbot.testing.fakes.policy import END, Policy, Token, cutting
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def routes(ollama: FakeOllama) -> list[web.RouteDef]:
     return [web.post("/api/chat", chat)]
 
 
-def _not_loadable(ollama: FakeOllama, model: Manifest) -> str:
+def _not_loadable(ollama: FakeOllama, model: ModelManifest) -> str:
     if model.of("adapter") and ollama.numbers < RUNS_ADAPTERS_SINCE:
         return "error loading model: loras are not yet implemented"
     if len({_architecture(ollama, model, kind) for kind in ("model", "adapter")} - {""}) > 1:
@@ -58,14 +58,14 @@ def _not_loadable(ollama: FakeOllama, model: Manifest) -> str:
     return OUT_OF_MEMORY if fresh and ollama.faults.out_of_memory else ""
 
 
-def _architecture(ollama: FakeOllama, model: Manifest, kind: str) -> str:
+def _architecture(ollama: FakeOllama, model: ModelManifest, kind: str) -> str:
     blobs = [ollama.store.blobs[key] for key in model.of(kind)]
     told = [gguf.metadata(blob) for blob in blobs if blob.startswith(gguf.MAGIC)]
     return "".join(str(info.get("general.architecture", "")) for info in told)
 
 
 async def _answer(
-    ollama: FakeOllama, name: str, model: Manifest, body: Mapping[str, Any]
+    ollama: FakeOllama, name: str, model: ModelManifest, body: Mapping[str, Any]
 ) -> AsyncGenerator[dict[str, Any]]:
     policy = model.policy
     # MLX runs safetensors, and reads no adapter.

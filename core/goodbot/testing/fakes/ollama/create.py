@@ -10,7 +10,7 @@ from aiohttp import web
 
 from goodbot.testing.fakes.ollama import gguf
 from goodbot.testing.fakes.ollama.api import refused, streamed
-from goodbot.testing.fakes.ollama.store import LAYER, Manifest, whole
+from goodbot.testing.fakes.ollama.store import LAYER, ModelManifest, whole
 
 if TYPE_CHECKING:
     from goodbot.testing.fakes.ollama.server import FakeOllama
@@ -94,5 +94,5 @@ async def _create(ollama: FakeOllama, body: dict[str, Any]) -> AsyncGenerator[di
         layers = [layer for layer in layers if layer[0] != LAYER + "adapter"]
     if not faults.create_does_nothing:
         name = whole(str(body.get("model", "")))
-        store.models[name] = Manifest(layers=tuple(layers), config=config)
+        store.models[name] = ModelManifest(layers=tuple(layers), config=config)
     yield {"status": "success"}

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 from goodbot.base.clock import Clock
-from goodbot.testing.fakes.ollama.store import Manifest
+from goodbot.testing.fakes.ollama.store import ModelManifest
 
 KEEP_ALIVE = 300.0
 
@@ -20,7 +20,7 @@ class Runner:
 
     name: str
     """Of the model that it was loaded for; `/api/ps` shows it."""
-    manifest: Manifest
+    manifest: ModelManifest
     keep: float = KEEP_ALIVE
     expires: float = 0.0
     users: int = 0
@@ -37,7 +37,9 @@ class Runners:
     """The names that were loaded, in order."""
 
     @contextlib.asynccontextmanager
-    async def use(self, name: str, manifest: Manifest, keep_alive: float | None) -> AsyncGenerator[Runner]:
+    async def use(
+        self, name: str, manifest: ModelManifest, keep_alive: float | None
+    ) -> AsyncGenerator[Runner]:
         """The runner of a model, loaded if it is not; it stays while the block runs."""
         key = manifest.of("model")[0]
         while (there := self.running().get(key)) and there.manifest.policy != manifest.policy:
@@ -59,7 +61,7 @@ class Runners:
             runner.expires = self.clock.monotonic() + runner.keep
             self.running()
 
-    def expire(self, manifest: Manifest) -> None:
+    def expire(self, manifest: ModelManifest) -> None:
         """Let the runner of this model's file go, whichever adapters it has, once nobody uses it."""
         if runner := self.loaded.get(manifest.of("model")[0]):
             runner.keep, runner.expires = 0.0, self.clock.monotonic()

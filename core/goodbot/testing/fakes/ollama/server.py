@@ -11,7 +11,7 @@ from aiohttp import web
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.testing.fakes.ollama import api, chat, create
 from goodbot.testing.fakes.ollama.runners import Runners
-from goodbot.testing.fakes.ollama.store import Manifest, Store
+from goodbot.testing.fakes.ollama.store import BlobStore, ModelManifest
 
 MODEL = "tiny:0.1b"
 
@@ -51,7 +51,7 @@ class FakeOllama:
         self.version = version
         self.called = called or version
         self.pace = pace
-        self.store = Store()
+        self.store = BlobStore()
         self.store.base(MODEL)
         self.runners = Runners(clock=clock or SystemClock())
         self.faults = Faults()
@@ -99,11 +99,11 @@ class FakeOllama:
         """As after an update. Forgetting, its disk is new too, with the base model pulled again."""
         await self.go_down()
         if forgetting:
-            self.store = Store()
+            self.store = BlobStore()
             self.store.base(MODEL)
         await self.come_up()
 
-    def pull_anew(self, name: str = MODEL) -> Manifest:
+    def pull_anew(self, name: str = MODEL) -> ModelManifest:
         """`ollama pull`, after somebody has published other weights under that name."""
         return self.store.base(name, weights=f"{name} anew")
 

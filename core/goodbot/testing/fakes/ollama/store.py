@@ -15,7 +15,7 @@ LAYER = "application/vnd.ollama.image."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Manifest:
+class ModelManifest:
     """One model: its layers, as `(kind, digest)`, and its config."""
 
     layers: tuple[tuple[str, str], ...]
@@ -36,11 +36,11 @@ class Manifest:
 
 
 @dataclass(kw_only=True, slots=True)
-class Store:
+class BlobStore:
     """The models directory."""
 
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    models: dict[str, Manifest] = field(default_factory=dict[str, Manifest])
+    models: dict[str, ModelManifest] = field(default_factory=dict[str, ModelManifest])
 
     def base(
         self,
@@ -51,7 +51,7 @@ class Store:
         family: str = "llama",
         template: str = "{{ .Prompt }}",
         **config: str,
-    ) -> Manifest:
+    ) -> ModelManifest:
         """A model as `ollama pull` leaves it. Other `weights`: the same name, pulled anew."""
         model = self.put(
             gguf.written(general_architecture=family, general_name=weights or name)
@@ -66,7 +66,7 @@ class Store:
             "model_type": "596.05M",
             "file_type": "Q4_K_M" if form == "gguf" else "int4",
         }
-        self.models[whole(name)] = made = Manifest(layers=layers, config=config)
+        self.models[whole(name)] = made = ModelManifest(layers=layers, config=config)
         return made
 
     def put(self, blob: bytes) -> str:

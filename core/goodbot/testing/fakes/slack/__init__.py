@@ -16,7 +16,7 @@ the strict one. It is one workspace with one app; there are no files, no search,
 
 from __future__ import annotations
 
-from goodbot.testing.fakes.slack.app import EVENTS, SCOPES, App
+from goodbot.testing.fakes.slack.app import EVENTS, SCOPES, SlackApp
 from goodbot.testing.fakes.slack.delivery import Delivery, Outbox, Pace
 from goodbot.testing.fakes.slack.errors import SlackError
 from goodbot.testing.fakes.slack.people import People
@@ -26,7 +26,6 @@ from goodbot.testing.fakes.slack.workspace import Channel, Message, User, View, 
 __all__ = [
     "EVENTS",
     "SCOPES",
-    "App",
     "Channel",
     "Delivery",
     "FakeSlack",
@@ -34,6 +33,7 @@ __all__ = [
     "Outbox",
     "Pace",
     "People",
+    "SlackApp",
     "SlackError",
     "User",
     "View",

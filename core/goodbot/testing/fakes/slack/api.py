@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from goodbot.testing.fakes.slack.app import App
+from goodbot.testing.fakes.slack.app import SlackApp
 from goodbot.testing.fakes.slack.errors import SlackError
 from goodbot.testing.fakes.slack.workspace import Workspace
 
@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Call:
+class ApiCall:
     """One call of the Web API and its answer."""
 
     method: str
@@ -35,7 +35,7 @@ class Context:
     """What a method works on."""
 
     workspace: Workspace
-    app: App
+    app: SlackApp
     people: People
     url: str
     """Where this Slack listens."""
@@ -117,7 +117,7 @@ def call(context: Context, name: str, token: str, arguments: Json) -> tuple[Json
         return error.body, headers
 
 
-def _granted(app: App, token: str, known: Method) -> set[str]:
+def _granted(app: SlackApp, token: str, known: Method) -> set[str]:
     if not token:
         raise SlackError("not_authed")
     if token not in (app.bot_token, app.app_token):

@@ -48,7 +48,7 @@ _ALWAYS = ("app_home_opened", "app_rate_limited", "app_uninstalled", "tokens_rev
 
 
 @dataclass(kw_only=True)
-class App:
+class SlackApp:
     """One installed app. What it may is in `scopes`, what it is told in `events`."""
 
     user: User
@@ -76,7 +76,7 @@ def read_scope(kind: str) -> str:
     return f"{_KIND[kind]}:read"
 
 
-def wanted(app: App, workspace: Workspace, event: Json) -> Iterator[Json]:
+def wanted(app: SlackApp, workspace: Workspace, event: Json) -> Iterator[Json]:
     """The events that an app gets of one that happened: none, itself, or also an `app_mention`."""
     kind = event["type"]
     place = event.get("channel") or event.get("item", {}).get("channel", "")
@@ -96,14 +96,14 @@ def wanted(app: App, workspace: Workspace, event: Json) -> Iterator[Json]:
         yield event
 
 
-def _may(app: App, event: str) -> bool:
+def _may(app: SlackApp, event: str) -> bool:
     needed = {"app_mention": "app_mentions:read"}.get(event, "")
     if event.startswith("reaction_"):
         needed = "reactions:read"
     return (event in app.events or event in _ALWAYS) and (not needed or needed in app.scopes)
 
 
-def event_callback(app: App, event: Json, event_id: str) -> Json:
+def event_callback(app: SlackApp, event: Json, event_id: str) -> Json:
     """What surrounds an event: docs.slack.dev/apis/events-api#event-object."""
     authorization = {
         "enterprise_id": None,
@@ -149,7 +149,7 @@ def across(workspace: Workspace, body: Json) -> Json:
     return body | {"is_ext_shared_channel": True}
 
 
-def _actor(app: App, user: User) -> Json:
+def _actor(app: SlackApp, user: User) -> Json:
     return {
         "api_app_id": app.id,
         "token": "deprecated",
@@ -160,7 +160,7 @@ def _actor(app: App, user: User) -> Json:
     }
 
 
-def block_actions(app: App, user: User, action: Json, where: Json) -> Json:
+def block_actions(app: SlackApp, user: User, action: Json, where: Json) -> Json:
     """Somebody pressed something; `where` has container, channel and message, or the view."""
     return {
         "type": "block_actions",
@@ -171,13 +171,13 @@ def block_actions(app: App, user: User, action: Json, where: Json) -> Json:
     }
 
 
-def message_action(app: App, user: User, callback_id: str, where: Json) -> Json:
+def message_action(app: SlackApp, user: User, callback_id: str, where: Json) -> Json:
     """Somebody chose a message shortcut."""
     actor = {name: value for name, value in _actor(app, user).items() if name != "api_app_id"}
     return {"type": "message_action", **actor, "callback_id": callback_id, **where}
 
 
-def view_event(kind: str, app: App, user: User, view: Json, trigger_id: str) -> Json:
+def view_event(kind: str, app: SlackApp, user: User, view: Json, trigger_id: str) -> Json:
     """`view_submission` or `view_closed`."""
     actor = _actor(app, user)
     del actor["user"]["username"]
@@ -187,7 +187,7 @@ def view_event(kind: str, app: App, user: User, view: Json, trigger_id: str) -> 
     return payload | {"is_cleared": False}
 
 
-def slash_command(app: App, user: User, command: str, text: str, where: Json) -> Json:
+def slash_command(app: SlackApp, user: User, command: str, text: str, where: Json) -> Json:
     """Somebody typed `/command text`; all values are strings, as in the form that HTTP gets."""
     return {
         "token": "deprecated",
@@ -203,6 +203,6 @@ def slash_command(app: App, user: User, command: str, text: str, where: Json) ->
     }
 
 
-def own(app: App, message: Message) -> bool:
+def own(app: SlackApp, message: Message) -> bool:
     """Whether the app wrote this message."""
     return message.user == app.user.id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from goodbot.testing.fakes.slack.api import Context, method
-from goodbot.testing.fakes.slack.app import App
+from goodbot.testing.fakes.slack.app import SlackApp
 from goodbot.testing.fakes.slack.blocks import IN_VIEWS, check, with_block_ids
 from goodbot.testing.fakes.slack.errors import SlackError
 from goodbot.testing.fakes.slack.workspace import TEAM, View
@@ -143,7 +143,7 @@ def _view(slack: Context, user: str, body: Json, kind: str) -> View:
     return View(id=mint("V"), user=user, hash=f"{slack.workspace.ts()}.{mint('h')}", body=kept)
 
 
-def described(app: App, view: View) -> Json:
+def described(app: SlackApp, view: View) -> Json:
     """A view as Slack's answers and interactions show it."""
     defaults: Json = {
         "private_metadata": "",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from goodbot.testing.fakes.slack import app as slack_app
-from goodbot.testing.fakes.slack.app import App
+from goodbot.testing.fakes.slack.app import SlackApp
 from goodbot.testing.fakes.slack.blocks import Element, elements, escape, rich_text, unescape
 from goodbot.testing.fakes.slack.delivery import Delivery, Kind
 from goodbot.testing.fakes.slack.errors import SlackError
@@ -29,7 +29,7 @@ _RESPONSES = 5
 class People:
     """Everybody in the workspace but the app."""
 
-    def __init__(self, workspace: Workspace, app: App, put: Put) -> None:
+    def __init__(self, workspace: Workspace, app: SlackApp, put: Put) -> None:
         self._workspace = workspace
         self._app = app
         self._put = put

@@ -13,7 +13,7 @@ import aiohttp
 
 from goodbot.base.clock import Clock
 from goodbot.testing.fakes.slack import signing
-from goodbot.testing.fakes.slack.app import App
+from goodbot.testing.fakes.slack.app import SlackApp
 from goodbot.testing.fakes.slack.delivery import Ack, Delivery
 
 Json = dict[str, Any]
@@ -23,7 +23,7 @@ _FORM = "application/x-www-form-urlencoded"
 class Requests:
     """Deliveries to one app over HTTP."""
 
-    def __init__(self, app: App, clock: Clock) -> None:
+    def __init__(self, app: SlackApp, clock: Clock) -> None:
         self._app = app
         self._clock = clock
         self.statuses: list[int] = []

@@ -12,7 +12,7 @@ from aiohttp import web
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.testing.fakes.dated import dated
 from goodbot.testing.fakes.slack import api, methods_app, methods_chat, methods_conversations
-from goodbot.testing.fakes.slack.app import App, across, event_callback, wanted
+from goodbot.testing.fakes.slack.app import SlackApp, across, event_callback, wanted
 from goodbot.testing.fakes.slack.delivery import Ack, Delivery, Kind, Outbox, Pace
 from goodbot.testing.fakes.slack.errors import SlackError
 from goodbot.testing.fakes.slack.faults import Faults
@@ -43,13 +43,13 @@ class FakeSlack:
         self.workspace = Workspace(self.clock)
         self.workspace.listener = self._happened
         bot = self.workspace.add_user("goodbot", app_id="A0G00DB0T", bot_id="B0G00DB0T")
-        self.app = App(user=bot)
+        self.app = SlackApp(user=bot)
         self.faults = Faults()
         self.sockets = Sockets(self.app)
         self.requests = Requests(self.app, self.clock)
         self.outbox = Outbox(self.clock, pace or Pace(), self._attempt)
         self.people = People(self.workspace, self.app, self._interact)
-        self.calls: list[api.Call] = []
+        self.calls: list[api.ApiCall] = []
         """The calls of the Web API so far, with their answers."""
         self.url = ""
         self._interactions: set[asyncio.Task[None]] = set()
@@ -183,7 +183,7 @@ class FakeSlack:
             else:
                 arguments = decoded
                 body, headers = api.call(self._context(), name, token, decoded)
-        self.calls.append(api.Call(method=name, arguments=arguments, status=status, response=body))
+        self.calls.append(api.ApiCall(method=name, arguments=arguments, status=status, response=body))
         if not body:
             return web.Response(status=status, text="<html>upstream error</html>", headers=headers)
         return web.json_response(body, status=status, headers=headers)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from aiohttp import WSMsgType, web
 
-from goodbot.testing.fakes.slack.app import App
+from goodbot.testing.fakes.slack.app import SlackApp
 from goodbot.testing.fakes.slack.delivery import Ack, Delivery
 
 Json = dict[str, Any]
@@ -25,7 +25,7 @@ MOST = 10
 class Sockets:
     """The open connections of one app."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: SlackApp) -> None:
         self._app = app
         self._tickets: set[str] = set()
         self._open: dict[web.WebSocketResponse, web.Request] = {}

@@ -24,25 +24,25 @@ from __future__ import annotations
 
 from goodbot.testing.fakes.teams.delivery import Delivery, Outbox, Pace
 from goodbot.testing.fakes.teams.errors import TeamsError
-from goodbot.testing.fakes.teams.identity import Identity, forgeries
+from goodbot.testing.fakes.teams.identity import IdentityProvider, forgeries
 from goodbot.testing.fakes.teams.people import Dialog, Person
 from goodbot.testing.fakes.teams.server import APP_ID, PASSWORD, FakeTeams
-from goodbot.testing.fakes.teams.tenant import Account, Conversation, Message, Tenant
+from goodbot.testing.fakes.teams.tenant import Account, Message, Tenant, TenantConversation
 
 __all__ = [
     "APP_ID",
     "PASSWORD",
     "Account",
-    "Conversation",
     "Delivery",
     "Dialog",
     "FakeTeams",
-    "Identity",
+    "IdentityProvider",
     "Message",
     "Outbox",
     "Pace",
     "Person",
     "TeamsError",
     "Tenant",
+    "TenantConversation",
     "forgeries",
 ]

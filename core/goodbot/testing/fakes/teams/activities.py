@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
-from goodbot.testing.fakes.teams.tenant import Account, Conversation, Message, Tenant
+from goodbot.testing.fakes.teams.tenant import Account, Message, Tenant, TenantConversation
 
 Json = dict[str, Any]
 
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 def _base(
     tenant: Tenant,
     service_url: str,
-    conversation: Conversation,
+    conversation: TenantConversation,
     author: Account,
     type_: str,
     id_: str,
@@ -174,7 +174,11 @@ def submit(tenant: Tenant, service_url: str, told: Message, author: Account, val
 
 
 def members_added(
-    tenant: Tenant, service_url: str, conversation: Conversation, author: Account, added: Sequence[Account]
+    tenant: Tenant,
+    service_url: str,
+    conversation: TenantConversation,
+    author: Account,
+    added: Sequence[Account],
 ) -> Json:
     """People, or the bot itself, came into a conversation."""
     activity = _base(tenant, service_url, conversation, author, "conversationUpdate", f"f:{tenant.now():x}")
@@ -182,7 +186,7 @@ def members_added(
 
 
 def installation(
-    tenant: Tenant, service_url: str, conversation: Conversation, author: Account, action: str
+    tenant: Tenant, service_url: str, conversation: TenantConversation, author: Account, action: str
 ) -> Json:
     """The app was installed (`add`) or taken away (`remove`)."""
     activity = _base(tenant, service_url, conversation, author, "installationUpdate", f"f:{tenant.now():x}")

@@ -13,14 +13,14 @@ from typing import Any
 from goodbot.testing.fakes.teams.errors import TeamsError
 from goodbot.testing.fakes.teams.fields import Json, items, sub
 from goodbot.testing.fakes.teams.streaming import Streams, info
-from goodbot.testing.fakes.teams.tenant import Conversation, Message, Tenant
+from goodbot.testing.fakes.teams.tenant import Message, Tenant, TenantConversation
 
 _SIZE = 100 * 1024
 """Bytes of a message in UTF-16, cards included."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Call:
+class ApiCall:
     """One call of the bot, and its answer."""
 
     operation: str
@@ -123,7 +123,7 @@ class ConnectorApi:
                 return 200, shape
         raise TeamsError(404, "MemberNotFoundInConversation", "Member not found in conversation.")
 
-    def _mine(self, conversation: str) -> tuple[Conversation, str]:
+    def _mine(self, conversation: str) -> tuple[TenantConversation, str]:
         place, thread = self._tenant.find(conversation)
         if self._tenant.bot.id not in place.members:
             raise TeamsError(
@@ -138,7 +138,7 @@ class ConnectorApi:
             raise TeamsError(403, "ForbiddenOperation", "The bot may change its own messages only.")
         return message
 
-    def _reader(self, place: Conversation, body: Json) -> str:
+    def _reader(self, place: TenantConversation, body: Json) -> str:
         to = sub(body, "recipient").get("id", "")
         if place.kind == "personal" or to not in place.members:
             raise TeamsError(400, "BadArgument", "Targeted messages go to a member of a group.")

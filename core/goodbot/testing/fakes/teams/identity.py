@@ -32,7 +32,7 @@ def _key(name: str) -> RSAPrivateKey:
     return generate_private_key(public_exponent=65537, key_size=2048)
 
 
-class Identity:
+class IdentityProvider:
     """The Bot Framework's signing keys, and the logins of one bot."""
 
     def __init__(self, clock: Clock, app_id: str, password: str) -> None:
@@ -139,7 +139,7 @@ def _oauth(status: int, error: str, description: str) -> TeamsError:
     return refusal
 
 
-def forgeries(identity: Identity, service_url: str) -> dict[str, str]:
+def forgeries(identity: IdentityProvider, service_url: str) -> dict[str, str]:
     """Authorization headers that a bot must refuse, by what is wrong with them; "" is none at all."""
     now = int(identity.claims(service_url)["nbf"]) + 60
     good = identity.header(service_url)

@@ -15,7 +15,7 @@ from typing import Any
 from goodbot.testing.fakes.teams import activities, cards
 from goodbot.testing.fakes.teams.delivery import Delivery
 from goodbot.testing.fakes.teams.fields import Json, items, sub
-from goodbot.testing.fakes.teams.tenant import Account, Conversation, Message, Tenant
+from goodbot.testing.fakes.teams.tenant import Account, Message, Tenant, TenantConversation
 
 UNREACHABLE = "Unable to reach app. Please try again."
 
@@ -59,11 +59,11 @@ class Person:
         return self.account.id
 
     @property
-    def chat(self) -> Conversation:
+    def chat(self) -> TenantConversation:
         """This person's chat with the bot."""
         return self.world.tenant.personal(self.account)
 
-    def sees(self, place: Conversation | None = None) -> list[Message]:
+    def sees(self, place: TenantConversation | None = None) -> list[Message]:
         """The bot's messages in a conversation, those for this person alone included."""
         found = self.world.tenant.within(place or self.chat)
         return [m for m in found if m.author is self._bot and m.to in ("", self.id)]
@@ -73,7 +73,7 @@ class Person:
     def says(
         self,
         text: str,
-        place: Conversation | None = None,
+        place: TenantConversation | None = None,
         *,
         mention: bool = False,
         thread: str = "",

@@ -13,14 +13,14 @@ from aiohttp import web
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.testing.fakes.dated import dated
 from goodbot.testing.fakes.teams import activities
-from goodbot.testing.fakes.teams.connector_api import Call, ConnectorApi
+from goodbot.testing.fakes.teams.connector_api import ApiCall, ConnectorApi
 from goodbot.testing.fakes.teams.delivery import Ack, Delivery, Outbox, Pace
 from goodbot.testing.fakes.teams.errors import TeamsError
 from goodbot.testing.fakes.teams.faults import Faults
-from goodbot.testing.fakes.teams.identity import Identity
+from goodbot.testing.fakes.teams.identity import IdentityProvider
 from goodbot.testing.fakes.teams.people import Person, World
 from goodbot.testing.fakes.teams.streaming import Streams
-from goodbot.testing.fakes.teams.tenant import Account, Conversation, Tenant
+from goodbot.testing.fakes.teams.tenant import Account, Tenant, TenantConversation
 from goodbot.testing.patience import patience
 
 Json = dict[str, Any]
@@ -44,7 +44,7 @@ class FakeTeams:
     def __init__(self, *, clock: Clock | None = None, pace: Pace | None = None) -> None:
         self.clock: Clock = clock or SystemClock()
         self.tenant = Tenant(self.clock, Account(id=f"28:{APP_ID}", name="goodbot"))
-        self.identity = Identity(self.clock, APP_ID, PASSWORD)
+        self.identity = IdentityProvider(self.clock, APP_ID, PASSWORD)
         self.streams = Streams(self.tenant)
         self.api = ConnectorApi(self.tenant, self.streams)
         self.faults = Faults()
@@ -58,7 +58,7 @@ class FakeTeams:
         """Whether requests to the bot go without a token, as from Microsoft's playground."""
         self.people: dict[str, Person] = {}
         """Everybody in the tenant, by name."""
-        self.calls: list[Call] = []
+        self.calls: list[ApiCall] = []
         """The calls of the Bot Connector so far, with their answers."""
         self.url = ""
         self._port = 0
@@ -137,12 +137,12 @@ class FakeTeams:
             self.people[name] = Person(account=self.tenant.add(name), world=self.world)
         return self.people[name]
 
-    def group(self, name: str, people: Sequence[Person]) -> Conversation:
+    def group(self, name: str, people: Sequence[Person]) -> TenantConversation:
         """A group chat with the bot in it."""
         members = [person.account for person in people]
         return self.tenant.add_conversation("groupChat", members, name=name)
 
-    def channel(self, name: str, people: Sequence[Person]) -> Conversation:
+    def channel(self, name: str, people: Sequence[Person]) -> TenantConversation:
         """A channel of a team of its own, with the bot in it."""
         members = [person.account for person in people]
         team = f"19:team-{len(self.tenant.conversations)}@thread.tacv2"
@@ -227,7 +227,7 @@ class FakeTeams:
             except TeamsError as error:
                 status, answer, headers = error.status, error.body, error.headers
             self.calls.append(
-                Call(operation=operation, path=request.path, body=body, status=status, answer=answer)
+                ApiCall(operation=operation, path=request.path, body=body, status=status, answer=answer)
             )
             return web.json_response(answer, status=status, headers=headers)
 

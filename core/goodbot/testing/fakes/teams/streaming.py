@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from goodbot.testing.fakes.teams.errors import TeamsError
 from goodbot.testing.fakes.teams.fields import Json, items
-from goodbot.testing.fakes.teams.tenant import Conversation, Message, Tenant
+from goodbot.testing.fakes.teams.tenant import Message, Tenant, TenantConversation
 
 _SECONDS = 120.0
 _INFORMATIVE = 1000
@@ -46,7 +46,7 @@ class Streams:
         """The person has pressed “Stop”."""
         self._open[message.id].cancelled = True
 
-    def take(self, conversation: Conversation, activity: Json, found: Json) -> tuple[int, str]:
+    def take(self, conversation: TenantConversation, activity: Json, found: Json) -> tuple[int, str]:
         """One piece; the status and the id that it is answered with."""
         if conversation.kind != "personal":
             raise _no("BadArgument", "Streaming API is not enabled in this conversation", 405)
@@ -68,7 +68,7 @@ class Streams:
         self._go_on(activity, found)
         return 202, ""
 
-    def _begin(self, conversation: Conversation, activity: Json, found: Json) -> str:
+    def _begin(self, conversation: TenantConversation, activity: Json, found: Json) -> str:
         if found["streamSequence"] != 1:
             raise _no("BadRequest", "A stream begins with streamSequence 1", 400)
         if any(s.message.conversation is conversation and self._lives(s) for s in self._open.values()):

@@ -31,7 +31,7 @@ class Account:
 
 
 @dataclass(kw_only=True, slots=True)
-class Conversation:
+class TenantConversation:
     """A chat, or a channel of a team; a channel's threads have ids of their own."""
 
     id: str
@@ -46,7 +46,7 @@ class Message:
     """One message, as it stands. `reactions` go by type and account."""
 
     id: str
-    conversation: Conversation
+    conversation: TenantConversation
     author: Account
     activity: Json
     thread: str = ""
@@ -86,7 +86,7 @@ class Tenant:
         self.id = str(uuid.uuid5(uuid.NAMESPACE_URL, "goodbot"))
         self.bot = bot
         self.accounts: dict[str, Account] = {bot.id: bot}
-        self.conversations: dict[str, Conversation] = {}
+        self.conversations: dict[str, TenantConversation] = {}
         self.messages: dict[tuple[str, str], Message] = {}
         self._numbers = itertools.count(1)
         self._last_ms = 0
@@ -106,7 +106,7 @@ class Tenant:
 
     def add_conversation(
         self, kind: Kind, members: Sequence[Account], *, name: str = "", team: str = ""
-    ) -> Conversation:
+    ) -> TenantConversation:
         """A chat or channel with these people and the bot in it."""
         number = next(self._numbers)
         id_ = {
@@ -115,18 +115,18 @@ class Tenant:
             "channel": f"19:{number:032x}@thread.tacv2",
         }[kind]
         people = {account.id: account for account in (*members, self.bot)}
-        found = Conversation(id=id_, kind=kind, name=name, members=people, team=team)
+        found = TenantConversation(id=id_, kind=kind, name=name, members=people, team=team)
         self.conversations[id_] = found
         return found
 
-    def personal(self, account: Account) -> Conversation:
+    def personal(self, account: Account) -> TenantConversation:
         """Somebody's chat with the bot, opened if need be."""
         for found in self.conversations.values():
             if found.kind == "personal" and account.id in found.members:
                 return found
         return self.add_conversation("personal", [account])
 
-    def find(self, conversation: str) -> tuple[Conversation, str]:
+    def find(self, conversation: str) -> tuple[TenantConversation, str]:
         """A conversation by the id that an address has, and the thread that it names."""
         id_, _, thread = conversation.partition(";messageid=")
         if id_ not in self.conversations:
@@ -140,7 +140,13 @@ class Tenant:
         return self.messages[found.id, id_]
 
     def post(
-        self, conversation: Conversation, author: Account, activity: Json, *, thread: str = "", to: str = ""
+        self,
+        conversation: TenantConversation,
+        author: Account,
+        activity: Json,
+        *,
+        thread: str = "",
+        to: str = "",
     ) -> Message:
         """A new message; in a channel without a thread, the beginning of one."""
         id_ = str(self.now())
@@ -152,7 +158,7 @@ class Tenant:
         self.messages[conversation.id, id_] = message
         return message
 
-    def within(self, conversation: Conversation) -> list[Message]:
+    def within(self, conversation: TenantConversation) -> list[Message]:
         """All messages of a conversation, oldest first."""
         found = [m for m in self.messages.values() if m.conversation is conversation]
         return sorted(found, key=lambda message: int(message.id))

@@ -27,7 +27,7 @@ _SERVICE = (
 
 
 @dataclass(kw_only=True)
-class Call:
+class ApiCall:
     """A call of a Bot API method, with its parameters as JSON, and what it got."""
 
     method: str
@@ -47,7 +47,7 @@ class Toast:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draft:
+class MessageDraft:
     """A message that is being written; clients show it until `until`, in monotonic seconds."""
 
     text: str
@@ -64,18 +64,18 @@ class Failure:
 
 
 @dataclass(kw_only=True)
-class Seen:
+class BotActivity:
     """What the bot has done that is no message."""
 
-    calls: list[Call] = field(default_factory=list[Call])
+    calls: list[ApiCall] = field(default_factory=list[ApiCall])
     toasts: list[Toast] = field(default_factory=list[Toast])
     actions: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     """Chat and action of each sendChatAction."""
-    drafts: dict[int, Draft] = field(default_factory=dict[int, "Draft"])
+    drafts: dict[int, MessageDraft] = field(default_factory=dict[int, "MessageDraft"])
     """What is being written now, by private chat."""
 
 
-class Account:
+class BotAccount:
     """One bot."""
 
     def __init__(self, *, token: str, username: str, clock: Clock, limits: FloodLimits | None = None) -> None:
@@ -96,7 +96,7 @@ class Account:
         self.flood = FloodControl(clock, limits)
         self.menus = Menus()
         self.webhook = Webhook(self.updates, clock)
-        self.seen = Seen()
+        self.seen = BotActivity()
         self.failures: list[Failure] = []
         self.queries: dict[str, tuple[int, float]] = {}
         """Who pressed and when, by the callback query's id, until it is answered."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from goodbot.testing.fakes.telegram import keyboards, reactions, texts
-from goodbot.testing.fakes.telegram.account import Account, Toast
+from goodbot.testing.fakes.telegram.account import BotAccount, Toast
 from goodbot.testing.fakes.telegram.chats import HERE, Chat, Message, as_reply, member
 from goodbot.testing.fakes.telegram.errors import Json
 from goodbot.testing.fakes.telegram.reactions import reaction
@@ -14,7 +14,7 @@ from goodbot.testing.fakes.telegram.reactions import reaction
 class Person:
     """One user, human or (with `is_bot`) another bot. Actions are in their private chat by default."""
 
-    def __init__(self, account: Account, user: Json) -> None:
+    def __init__(self, account: BotAccount, user: Json) -> None:
         self._account = account
         self.user = user
 

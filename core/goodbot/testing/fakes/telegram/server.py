@@ -13,7 +13,7 @@ from aiohttp import web
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.testing.fakes.dated import dated
 from goodbot.testing.fakes.telegram import methods
-from goodbot.testing.fakes.telegram.account import Account, Call, Failure
+from goodbot.testing.fakes.telegram.account import ApiCall, BotAccount, Failure
 from goodbot.testing.fakes.telegram.chats import SUPERGROUP, Chat
 from goodbot.testing.fakes.telegram.errors import NOT_FOUND, UNAUTHORIZED, BotApiError, Json
 from goodbot.testing.fakes.telegram.flood import FloodLimits
@@ -39,7 +39,7 @@ class FakeTelegram:
         limits: FloodLimits | None = None,
         port: int = 0,
     ) -> None:
-        self.account = Account(token=token, username=username, clock=clock or SystemClock(), limits=limits)
+        self.account = BotAccount(token=token, username=username, clock=clock or SystemClock(), limits=limits)
         self.updates, self.webhook, self.seen = (
             self.account.updates,
             self.account.webhook,
@@ -163,7 +163,7 @@ class FakeTelegram:
         return _answer(200, {"ok": True, "result": result})
 
     async def _call(self, method: str, raw: Json) -> Any:
-        call = Call(method=method, params=methods.decode(method, raw))
+        call = ApiCall(method=method, params=methods.decode(method, raw))
         self.seen.calls.append(call)
         try:
             for failure in self.account.failures:

@@ -1,6 +1,16 @@
 """The REST API, by subject."""
 
 from goodbot.testing.fakes.discord.rest import applications, channels, guilds, messages, responses
-from goodbot.testing.fakes.discord.rest.routing import ROUTES, Answer, Call, Route
+from goodbot.testing.fakes.discord.rest.routing import ROUTES, Answer, ApiCall, RestRoute
 
-__all__ = ["ROUTES", "Answer", "Call", "Route", "applications", "channels", "guilds", "messages", "responses"]
+__all__ = [
+    "ROUTES",
+    "Answer",
+    "ApiCall",
+    "RestRoute",
+    "applications",
+    "channels",
+    "guilds",
+    "messages",
+    "responses",
+]

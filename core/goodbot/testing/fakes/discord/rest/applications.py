@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from goodbot.testing.fakes.discord import payloads
 from goodbot.testing.fakes.discord.errors import invalid_form, missing_access, unknown
-from goodbot.testing.fakes.discord.rest.routing import Answer, Call, route
+from goodbot.testing.fakes.discord.rest.routing import Answer, ApiCall, route
 from goodbot.testing.fakes.discord.state import State
 
 _SETTABLE = ("description", "install_params", "integration_types_config", "tags", "custom_install_url")
@@ -13,26 +13,26 @@ _OF_GUILD = "/applications/{application_id}/guilds/{guild_id}/commands"
 
 
 @route("GET", "/gateway/bot")
-def get_gateway(state: State, call: Call) -> Answer:
+def get_gateway(state: State, call: ApiCall) -> Answer:
     limit = {"total": 1000, "remaining": 999, "reset_after": 86_400_000, "max_concurrency": 1}
     return {"url": state.gateway.url, "shards": 1, "session_start_limit": limit}
 
 
 @route("GET", "/users/@me")
-def get_me(state: State, call: Call) -> Answer:
+def get_me(state: State, call: ApiCall) -> Answer:
     more = {"mfa_enabled": False, "locale": "en-US", "verified": True, "email": None}
     return payloads.user(state.world.bot) | more
 
 
 @route("GET", "/users/{user_id}")
-def get_user(state: State, call: Call) -> Answer:
+def get_user(state: State, call: ApiCall) -> Answer:
     if call.params["user_id"] not in state.world.users:
         raise unknown("User")
     return payloads.user(state.world.users[call.params["user_id"]])
 
 
 @route("GET", "/users/@me/guilds")
-def my_guilds(state: State, call: Call) -> Answer:
+def my_guilds(state: State, call: ApiCall) -> Answer:
     return [
         {
             "id": one.id,
@@ -48,7 +48,7 @@ def my_guilds(state: State, call: Call) -> Answer:
 
 
 @route("POST", "/users/@me/channels")
-def create_dm(state: State, call: Call) -> Answer:
+def create_dm(state: State, call: ApiCall) -> Answer:
     user_id = str(call.fields().get("recipient_id") or "")
     if user_id not in state.world.users:
         raise invalid_form("recipient_id", "INVALID_RECIPIENT", "Invalid Recipient(s)")
@@ -57,12 +57,12 @@ def create_dm(state: State, call: Call) -> Answer:
 
 @route("GET", "/oauth2/applications/@me")
 @route("GET", "/applications/@me")
-def get_application(state: State, call: Call) -> Answer:
+def get_application(state: State, call: ApiCall) -> Answer:
     return state.application.json(len(state.world.guilds))
 
 
 @route("PATCH", "/applications/@me")
-def change_application(state: State, call: Call) -> Answer:
+def change_application(state: State, call: ApiCall) -> Answer:
     for name, value in call.fields().items():
         if name in _SETTABLE:
             state.application.settings[name] = value
@@ -72,7 +72,7 @@ def change_application(state: State, call: Call) -> Answer:
 # -- commands: the same for all servers and for one
 
 
-def _place(state: State, call: Call) -> str:
+def _place(state: State, call: ApiCall) -> str:
     if call.params["application_id"] != state.application.id:
         raise unknown("Application")
     guild = call.params.get("guild_id", "")
@@ -83,7 +83,7 @@ def _place(state: State, call: Call) -> str:
 
 @route("GET", _GLOBAL)
 @route("GET", _OF_GUILD)
-def list_commands(state: State, call: Call) -> Answer:
+def list_commands(state: State, call: ApiCall) -> Answer:
     found = state.application.commands.all(_place(state, call))
     if call.query.get("with_localizations", "").lower() in ("1", "true"):
         return found
@@ -94,25 +94,25 @@ def list_commands(state: State, call: Call) -> Answer:
 
 @route("PUT", _GLOBAL)
 @route("PUT", _OF_GUILD)
-def overwrite_commands(state: State, call: Call) -> Answer:
+def overwrite_commands(state: State, call: ApiCall) -> Answer:
     return state.application.commands.overwrite(call.body or [], _place(state, call))
 
 
 @route("POST", _GLOBAL)
 @route("POST", _OF_GUILD)
-def create_command(state: State, call: Call) -> Answer:
+def create_command(state: State, call: ApiCall) -> Answer:
     return state.application.commands.put(call.fields(), _place(state, call))
 
 
 @route("PATCH", _GLOBAL + "/{command_id}")
 @route("PATCH", _OF_GUILD + "/{command_id}")
-def change_command(state: State, call: Call) -> Answer:
+def change_command(state: State, call: ApiCall) -> Answer:
     place, id_ = _place(state, call), call.params["command_id"]
     return state.application.commands.change(id_, call.fields(), place)
 
 
 @route("DELETE", _GLOBAL + "/{command_id}")
 @route("DELETE", _OF_GUILD + "/{command_id}")
-def delete_command(state: State, call: Call) -> Answer:
+def delete_command(state: State, call: ApiCall) -> Answer:
     state.application.commands.remove(call.params["command_id"], _place(state, call))
     return None

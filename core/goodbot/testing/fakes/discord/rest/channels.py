@@ -6,11 +6,11 @@ from goodbot.testing.fakes.discord import drafts
 from goodbot.testing.fakes.discord.errors import DiscordError
 from goodbot.testing.fakes.discord.permissions import CREATE_PUBLIC_THREADS, SEND_MESSAGES, require, to_send
 from goodbot.testing.fakes.discord.records import FORUM, Channel
-from goodbot.testing.fakes.discord.rest.routing import Answer, Call, route
+from goodbot.testing.fakes.discord.rest.routing import Answer, ApiCall, route
 from goodbot.testing.fakes.discord.state import State
 
 
-def visible(state: State, call: Call, *needed: int) -> Channel:
+def visible(state: State, call: ApiCall, *needed: int) -> Channel:
     """The channel of a call, where the bot may do what is needed. Raises `DiscordError`."""
     channel = state.world.channel(call.params["channel_id"])
     require(state.world.rights(channel), *needed)
@@ -18,12 +18,12 @@ def visible(state: State, call: Call, *needed: int) -> Channel:
 
 
 @route("GET", "/channels/{channel_id}")
-def get_channel(state: State, call: Call) -> Answer:
+def get_channel(state: State, call: ApiCall) -> Answer:
     return state.world.channel_json(visible(state, call))
 
 
 @route("POST", "/channels/{channel_id}/typing")
-def trigger_typing(state: State, call: Call) -> Answer:
+def trigger_typing(state: State, call: ApiCall) -> Answer:
     channel = visible(state, call)
     require(state.world.rights(channel), to_send(channel))
     state.typing.append(channel.id)
@@ -31,7 +31,7 @@ def trigger_typing(state: State, call: Call) -> Answer:
 
 
 @route("POST", "/channels/{channel_id}/messages/{message_id}/threads")
-def thread_of_message(state: State, call: Call) -> Answer:
+def thread_of_message(state: State, call: ApiCall) -> Answer:
     channel = visible(state, call, CREATE_PUBLIC_THREADS)
     message = state.world.message(channel.id, call.params["message_id"])
     if message.id in state.world.channels:
@@ -42,7 +42,7 @@ def thread_of_message(state: State, call: Call) -> Answer:
 
 
 @route("POST", "/channels/{channel_id}/threads")
-def create_thread(state: State, call: Call) -> Answer:
+def create_thread(state: State, call: ApiCall) -> Answer:
     channel, body = visible(state, call, SEND_MESSAGES), call.fields()
     world = state.world
     if channel.kind != FORUM:

@@ -6,11 +6,11 @@ from goodbot.testing.fakes.discord import intents, payloads
 from goodbot.testing.fakes.discord.errors import missing_access, unknown
 from goodbot.testing.fakes.discord.permissions import VIEW_CHANNEL
 from goodbot.testing.fakes.discord.records import THREAD, Guild
-from goodbot.testing.fakes.discord.rest.routing import Answer, Call, route
+from goodbot.testing.fakes.discord.rest.routing import Answer, ApiCall, route
 from goodbot.testing.fakes.discord.state import State
 
 
-def _guild(state: State, call: Call) -> Guild:
+def _guild(state: State, call: ApiCall) -> Guild:
     guild = state.world.guilds.get(call.params["guild_id"])
     if guild is None or state.world.bot.id not in guild.members:
         raise unknown("Guild")
@@ -18,24 +18,24 @@ def _guild(state: State, call: Call) -> Guild:
 
 
 @route("GET", "/guilds/{guild_id}")
-def get_guild(state: State, call: Call) -> Answer:
+def get_guild(state: State, call: ApiCall) -> Answer:
     return payloads.guild(_guild(state, call))
 
 
 @route("GET", "/guilds/{guild_id}/channels")
-def list_channels(state: State, call: Call) -> Answer:
+def list_channels(state: State, call: ApiCall) -> Answer:
     found = state.world.guild_channels(_guild(state, call))
     return [state.world.channel_json(one) for one in found]
 
 
 @route("GET", "/guilds/{guild_id}/roles")
-def list_roles(state: State, call: Call) -> Answer:
+def list_roles(state: State, call: ApiCall) -> Answer:
     roles = _guild(state, call).roles.values()
     return [payloads.role(one, n) for n, one in enumerate(roles)]
 
 
 @route("GET", "/guilds/{guild_id}/threads/active")
-def active_threads(state: State, call: Call) -> Answer:
+def active_threads(state: State, call: ApiCall) -> Answer:
     guild, world = _guild(state, call), state.world
     found = [
         one
@@ -49,7 +49,7 @@ def active_threads(state: State, call: Call) -> Answer:
 
 
 @route("GET", "/guilds/{guild_id}/members/{user_id}")
-def get_member(state: State, call: Call) -> Answer:
+def get_member(state: State, call: ApiCall) -> Answer:
     guild, user_id = _guild(state, call), call.params["user_id"]
     if user_id not in guild.members:
         raise unknown("Member")
@@ -57,7 +57,7 @@ def get_member(state: State, call: Call) -> Answer:
 
 
 @route("GET", "/guilds/{guild_id}/members")
-def list_members(state: State, call: Call) -> Answer:
+def list_members(state: State, call: ApiCall) -> Answer:
     guild = _guild(state, call)
     if intents.GUILD_MEMBERS not in state.application.privileged:
         raise missing_access()

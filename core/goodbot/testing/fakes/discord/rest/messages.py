@@ -15,7 +15,7 @@ from goodbot.testing.fakes.discord.permissions import (
 )
 from goodbot.testing.fakes.discord.records import EPHEMERAL, FORUM, Channel, Message
 from goodbot.testing.fakes.discord.rest.channels import visible
-from goodbot.testing.fakes.discord.rest.routing import Answer, Call, route
+from goodbot.testing.fakes.discord.rest.routing import Answer, ApiCall, route
 from goodbot.testing.fakes.discord.state import State
 
 Json = dict[str, Any]
@@ -24,7 +24,7 @@ _MESSAGE = _MESSAGES + "/{message_id}"
 _REACTIONS = _MESSAGE + "/reactions/{emoji_name}"
 
 
-def _message(state: State, call: Call, *needed: int) -> tuple[Channel, Message]:
+def _message(state: State, call: ApiCall, *needed: int) -> tuple[Channel, Message]:
     channel = visible(state, call, *needed)
     return channel, state.world.message(channel.id, call.params["message_id"])
 
@@ -40,7 +40,7 @@ def _shown(state: State, channel: Channel, message: Message) -> Json:
 
 
 @route("GET", _MESSAGES)
-def list_messages(state: State, call: Call) -> Answer:
+def list_messages(state: State, call: ApiCall) -> Answer:
     """Newest first. Without the right to read the history there is none."""
     channel = visible(state, call)
     if not state.world.rights(channel) & READ_MESSAGE_HISTORY:
@@ -58,12 +58,12 @@ def list_messages(state: State, call: Call) -> Answer:
 
 
 @route("GET", _MESSAGE)
-def get_message(state: State, call: Call) -> Answer:
+def get_message(state: State, call: ApiCall) -> Answer:
     return _shown(state, *_message(state, call, READ_MESSAGE_HISTORY))
 
 
 @route("POST", _MESSAGES)
-def create_message(state: State, call: Call) -> Answer:
+def create_message(state: State, call: ApiCall) -> Answer:
     channel, body, world = visible(state, call), call.fields(), state.world
     require(world.rights(channel), to_send(channel))
     if channel.kind == FORUM:
@@ -94,7 +94,7 @@ def create_message(state: State, call: Call) -> Answer:
 
 
 @route("PATCH", _MESSAGE)
-def edit_message(state: State, call: Call) -> Answer:
+def edit_message(state: State, call: ApiCall) -> Answer:
     channel, message = _message(state, call)
     _not_archived(channel)
     if message.author_id != state.world.bot.id:
@@ -104,7 +104,7 @@ def edit_message(state: State, call: Call) -> Answer:
 
 
 @route("DELETE", _MESSAGE)
-def delete_message(state: State, call: Call) -> Answer:
+def delete_message(state: State, call: ApiCall) -> Answer:
     channel, message = _message(state, call)
     if message.author_id != state.world.bot.id:
         if channel.private:
@@ -115,7 +115,7 @@ def delete_message(state: State, call: Call) -> Answer:
 
 
 @route("PUT", _REACTIONS + "/@me")
-def add_reaction(state: State, call: Call) -> Answer:
+def add_reaction(state: State, call: ApiCall) -> Answer:
     channel, message = _message(state, call, READ_MESSAGE_HISTORY)
     _not_archived(channel)
     emoji = _emoji(state, call)
@@ -126,14 +126,14 @@ def add_reaction(state: State, call: Call) -> Answer:
 
 
 @route("DELETE", _REACTIONS + "/@me")
-def remove_own_reaction(state: State, call: Call) -> Answer:
+def remove_own_reaction(state: State, call: ApiCall) -> Answer:
     _, message = _message(state, call)
     state.world.unreact(message, state.world.bot.id, _emoji(state, call))
     return None
 
 
 @route("DELETE", _REACTIONS + "/{user_id}")
-def remove_reaction(state: State, call: Call) -> Answer:
+def remove_reaction(state: State, call: ApiCall) -> Answer:
     channel, message = _message(state, call)
     if channel.private:
         raise missing_permissions()
@@ -143,7 +143,7 @@ def remove_reaction(state: State, call: Call) -> Answer:
 
 
 @route("GET", _REACTIONS)
-def list_reactions(state: State, call: Call) -> Answer:
+def list_reactions(state: State, call: ApiCall) -> Answer:
     """Who has reacted so, by user id, a page at a time."""
     _, message = _message(state, call, READ_MESSAGE_HISTORY)
     after, limit = int(call.query.get("after", "0")), call.number("limit", 25, 100)
@@ -152,7 +152,7 @@ def list_reactions(state: State, call: Call) -> Answer:
     return [payloads.user(state.world.users[who]) for who in found]
 
 
-def _emoji(state: State, call: Call) -> str:
+def _emoji(state: State, call: ApiCall) -> str:
     """`👍`, or `name:id` of a server's own. Raises `DiscordError` 10014."""
     found = call.params["emoji_name"]
     name, _, id_ = found.partition(":")

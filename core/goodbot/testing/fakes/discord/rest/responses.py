@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from goodbot.testing.fakes.discord.errors import unknown
-from goodbot.testing.fakes.discord.rest.routing import Answer, Call, route
+from goodbot.testing.fakes.discord.rest.routing import Answer, ApiCall, route
 from goodbot.testing.fakes.discord.state import State
 
 _WEBHOOK = "/webhooks/{webhook_id}/{webhook_token}"
 _ORIGINAL, _MESSAGE = _WEBHOOK + "/messages/@original", _WEBHOOK + "/messages/{message_id}"
 
 
-def _token(state: State, call: Call) -> str:
+def _token(state: State, call: ApiCall) -> str:
     if call.params["webhook_id"] != state.application.id:
         raise unknown("Webhook")
     return call.params["webhook_token"]
 
 
 @route("POST", "/interactions/{interaction_id}/{interaction_token}/callback", free=True)
-def respond(state: State, call: Call) -> Answer:
+def respond(state: State, call: ApiCall) -> Answer:
     id_, token = call.params["interaction_id"], call.params["interaction_token"]
     body = call.fields()
     message = state.interactions.respond(id_, token, body)
@@ -37,21 +37,21 @@ def respond(state: State, call: Call) -> Answer:
 
 
 @route("POST", _WEBHOOK, free=True)
-def follow_up(state: State, call: Call) -> Answer:
+def follow_up(state: State, call: ApiCall) -> Answer:
     message = state.interactions.follow_up(_token(state, call), call.fields())
     return state.world.message_json(message)
 
 
 @route("GET", _MESSAGE, free=True)
 @route("GET", _ORIGINAL, free=True)  # the lower one is looked at first
-def get_answer(state: State, call: Call) -> Answer:
+def get_answer(state: State, call: ApiCall) -> Answer:
     id_ = call.params.get("message_id", "@original")
     return state.world.message_json(state.interactions.message(_token(state, call), id_))
 
 
 @route("PATCH", _MESSAGE, free=True)
 @route("PATCH", _ORIGINAL, free=True)  # the lower one is looked at first
-def edit_answer(state: State, call: Call) -> Answer:
+def edit_answer(state: State, call: ApiCall) -> Answer:
     id_ = call.params.get("message_id", "@original")
     message = state.interactions.edit(_token(state, call), id_, call.fields())
     return state.world.message_json(message)
@@ -59,7 +59,7 @@ def edit_answer(state: State, call: Call) -> Answer:
 
 @route("DELETE", _MESSAGE, free=True)
 @route("DELETE", _ORIGINAL, free=True)  # the lower one is looked at first
-def delete_answer(state: State, call: Call) -> Answer:
+def delete_answer(state: State, call: ApiCall) -> Answer:
     id_ = call.params.get("message_id", "@original")
     state.world.delete(state.interactions.message(_token(state, call), id_))
     return None

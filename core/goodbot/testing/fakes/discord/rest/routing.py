@@ -15,7 +15,7 @@ Answer = Json | list[Json] | None
 
 
 @dataclass(kw_only=True)
-class Call:
+class ApiCall:
     """One request, and what became of it."""
 
     method: str
@@ -45,11 +45,11 @@ class Call:
         return int(given)
 
 
-Handler = Callable[[State, Call], Answer]
+Handler = Callable[[State, ApiCall], Answer]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Route:
+class RestRoute:
     """A handler and what it stands for."""
 
     method: str
@@ -59,14 +59,14 @@ class Route:
     """Whether it needs no token: those of interactions carry one in the path."""
 
 
-ROUTES: list[Route] = []
+ROUTES: list[RestRoute] = []
 
 
 def route(method: str, path: str, *, free: bool = False) -> Callable[[Handler], Handler]:
     """Let a function answer these requests."""
 
     def add(handle: Handler) -> Handler:
-        ROUTES.append(Route(method=method, path=path, handle=handle, free=free))
+        ROUTES.append(RestRoute(method=method, path=path, handle=handle, free=free))
         return handle
 
     return add

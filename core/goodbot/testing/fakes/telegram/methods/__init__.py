@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from goodbot.testing.fakes.telegram.account import Account
+from goodbot.testing.fakes.telegram.account import BotAccount
 from goodbot.testing.fakes.telegram.errors import Json, bad_request
 from goodbot.testing.fakes.telegram.methods import chats, messages, profile, receiving
 
@@ -46,7 +46,7 @@ def decode(method: str, raw: Mapping[str, Any]) -> Json:
     return {name: _decoded(name, value, kinds.get(name)) for name, value in raw.items()}
 
 
-async def call(account: Account, method: str, params: Json) -> Any:
+async def call(account: BotAccount, method: str, params: Json) -> Any:
     """The result of a call. Raises `BotApiError`. Telegram ignores parameters that it does not know."""
     known = {name: params[name] for name in _PARAMETERS[method] if name in params}
     result: Any = METHODS[method](account, **known)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from goodbot.testing.fakes.telegram.account import Account
+from goodbot.testing.fakes.telegram.account import BotAccount
 from goodbot.testing.fakes.telegram.chats import member
 from goodbot.testing.fakes.telegram.errors import Json, bad_request
 
 
-def get_chat(account: Account, *, chat_id: int | str = 0) -> Json:
+def get_chat(account: BotAccount, *, chat_id: int | str = 0) -> Json:
     """getChat."""
     chat = account.chat(chat_id)
     gifts = (
@@ -24,7 +24,7 @@ def get_chat(account: Account, *, chat_id: int | str = 0) -> Json:
     }
 
 
-def get_chat_member(account: Account, *, chat_id: int | str = 0, user_id: int = 0) -> Json:
+def get_chat_member(account: BotAccount, *, chat_id: int | str = 0, user_id: int = 0) -> Json:
     """getChatMember: oneself always, others where the bot may look."""
     chat = account.chat(chat_id)
     user = account.users.get(user_id)
@@ -35,7 +35,7 @@ def get_chat_member(account: Account, *, chat_id: int | str = 0, user_id: int = 
     return member(user, chat.members.get(user_id, "left"))
 
 
-def get_chat_administrators(account: Account, *, chat_id: int | str = 0) -> list[Json]:
+def get_chat_administrators(account: BotAccount, *, chat_id: int | str = 0) -> list[Json]:
     """getChatAdministrators."""
     chat = account.chat(chat_id)
     if chat.private:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from goodbot.testing.fakes.telegram import keyboards, reactions, texts
-from goodbot.testing.fakes.telegram.account import Account, Draft, Toast
+from goodbot.testing.fakes.telegram.account import BotAccount, MessageDraft, Toast
 from goodbot.testing.fakes.telegram.chats import Chat, Message, as_reply
 from goodbot.testing.fakes.telegram.errors import NOT_MODIFIED, OLD_QUERY, Json, bad_request
 
@@ -18,7 +18,7 @@ _DELETABLE_SECONDS = 48 * 3600
 
 
 def send_message(
-    account: Account,
+    account: BotAccount,
     *,
     chat_id: int | str = 0,
     text: str = "",
@@ -51,7 +51,7 @@ def send_message(
 
 
 def send_message_draft(
-    account: Account,
+    account: BotAccount,
     *,
     chat_id: int = 0,
     draft_id: int = 0,
@@ -68,12 +68,12 @@ def send_message_draft(
         raise bad_request("draft_id must be non-zero")
     shown = _text(text, entities, parse_mode)[0] if text.strip() else ""
     until = account.clock.monotonic() + DRAFT_SECONDS
-    account.seen.drafts[chat.id] = Draft(text=shown, until=until)
+    account.seen.drafts[chat.id] = MessageDraft(text=shown, until=until)
     return True
 
 
 def edit_message_text(
-    account: Account,
+    account: BotAccount,
     *,
     chat_id: int | str = 0,
     message_id: int = 0,
@@ -93,7 +93,7 @@ def edit_message_text(
 
 
 def edit_message_reply_markup(
-    account: Account, *, chat_id: int | str = 0, message_id: int = 0, reply_markup: Json | None = None
+    account: BotAccount, *, chat_id: int | str = 0, message_id: int = 0, reply_markup: Json | None = None
 ) -> Json:
     """editMessageReplyMarkup."""
     chat, message = account.own(chat_id, message_id, "edit")
@@ -102,7 +102,7 @@ def edit_message_reply_markup(
     return _edit(account, chat, message, fields, reply_markup)
 
 
-def delete_message(account: Account, *, chat_id: int | str = 0, message_id: int = 0) -> bool:
+def delete_message(account: BotAccount, *, chat_id: int | str = 0, message_id: int = 0) -> bool:
     """deleteMessage: the bot's own, or as administrator anybody's, within 48 hours."""
     chat = account.chat(chat_id)
     message = chat.message(message_id, "delete")
@@ -115,7 +115,7 @@ def delete_message(account: Account, *, chat_id: int | str = 0, message_id: int 
 
 
 def delete_messages(
-    account: Account, *, chat_id: int | str = 0, message_ids: list[Any] | None = None
+    account: BotAccount, *, chat_id: int | str = 0, message_ids: list[Any] | None = None
 ) -> bool:
     """deleteMessages: those that are not there are skipped."""
     chat = account.chat(chat_id)
@@ -126,7 +126,7 @@ def delete_messages(
 
 
 def send_chat_action(
-    account: Account, *, chat_id: int | str = 0, action: str = "", message_thread_id: int = 0
+    account: BotAccount, *, chat_id: int | str = 0, action: str = "", message_thread_id: int = 0
 ) -> bool:
     """sendChatAction."""
     chat = account.chat(chat_id)
@@ -138,7 +138,7 @@ def send_chat_action(
 
 
 def set_message_reaction(
-    account: Account,
+    account: BotAccount,
     *,
     chat_id: int | str = 0,
     message_id: int = 0,
@@ -157,7 +157,7 @@ def set_message_reaction(
 
 
 def answer_callback_query(
-    account: Account,
+    account: BotAccount,
     *,
     callback_query_id: str = "",
     text: str = "",
@@ -225,7 +225,7 @@ def _thread(chat: Chat, thread: int) -> int:
     return thread
 
 
-def _edit(account: Account, chat: Chat, message: Message, fields: Json, markup: Json | None) -> Json:
+def _edit(account: BotAccount, chat: Chat, message: Message, fields: Json, markup: Json | None) -> Json:
     if shown := keyboards.shown(keyboards.checked(markup)):
         fields = fields | {"reply_markup": shown}
     changeable = ("text", "entities", "link_preview_options", "reply_markup")

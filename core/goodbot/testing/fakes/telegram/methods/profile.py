@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from goodbot.testing.fakes.telegram.account import Account
+from goodbot.testing.fakes.telegram.account import BotAccount
 from goodbot.testing.fakes.telegram.errors import Json
 
 
-def get_me(account: Account) -> Json:
+def get_me(account: BotAccount) -> Json:
     """getMe."""
     return account.user | {
         "can_join_groups": True,
@@ -18,19 +18,23 @@ def get_me(account: Account) -> Json:
 
 
 def set_my_commands(
-    account: Account, *, commands: list[Any] | None = None, scope: Json | None = None, language_code: str = ""
+    account: BotAccount,
+    *,
+    commands: list[Any] | None = None,
+    scope: Json | None = None,
+    language_code: str = "",
 ) -> bool:
     """setMyCommands."""
     account.menus.set(scope, language_code, commands or [])
     return True
 
 
-def get_my_commands(account: Account, *, scope: Json | None = None, language_code: str = "") -> list[Json]:
+def get_my_commands(account: BotAccount, *, scope: Json | None = None, language_code: str = "") -> list[Json]:
     """getMyCommands."""
     return account.menus.get(scope, language_code)
 
 
-def delete_my_commands(account: Account, *, scope: Json | None = None, language_code: str = "") -> bool:
+def delete_my_commands(account: BotAccount, *, scope: Json | None = None, language_code: str = "") -> bool:
     """deleteMyCommands."""
     account.menus.delete(scope, language_code)
     return True

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from goodbot.testing.fakes.telegram.account import Account
+from goodbot.testing.fakes.telegram.account import BotAccount
 from goodbot.testing.fakes.telegram.errors import WEBHOOK_ACTIVE, Json, conflict
 
 
 async def get_updates(
-    account: Account,
+    account: BotAccount,
     *,
     offset: int = 0,
     limit: int = 100,
@@ -25,7 +25,7 @@ async def get_updates(
 
 
 def set_webhook(
-    account: Account,
+    account: BotAccount,
     *,
     url: str = "",
     secret_token: str = "",
@@ -43,12 +43,12 @@ def set_webhook(
     return True
 
 
-def delete_webhook(account: Account, *, drop_pending_updates: bool = False) -> bool:
+def delete_webhook(account: BotAccount, *, drop_pending_updates: bool = False) -> bool:
     """deleteWebhook."""
     return set_webhook(account, drop_pending_updates=drop_pending_updates)
 
 
-def get_webhook_info(account: Account) -> Json:
+def get_webhook_info(account: BotAccount) -> Json:
     """getWebhookInfo."""
     return account.webhook.info
 
