@@ -7,7 +7,7 @@ PEERS  := tests/node/node_modules/.goodbot-lock.json
 PIP    := $(BIN)/pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real test-serving test-agents check format bench bench-learning bench-learning-quick clean
+.PHONY: help demo test test-real test-serving test-agents check format changelog bench bench-learning bench-learning-quick clean
 .PHONY: install install-test install-all
 
 help:
@@ -86,6 +86,9 @@ check: $(VENV)/installed-all
 format: $(VENV)/installed-test
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+changelog: $(VENV)/installed-test
+	$(BIN)/towncrier build --yes --version $(VERSION)
 
 bench: $(VENV)/installed-test
 	$(BIN)/python -m tests.benchmarks $(ARGS)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.examples.support import ROOT
+from tests.examples.support import ROOT, python
 from tests.support import require
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -109,3 +110,33 @@ def test_the_container_is_a_python_that_goodbot_runs_on() -> None:
     pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     [needed] = re.findall(r'^requires-python = ">=([\d.]+)"', pyproject, flags=re.M)
     assert told["image"].startswith(f"python:{needed}-")
+
+
+CHANGES = ROOT / "docs/changes"
+KINDS = {"added", "changed", "fixed", "removed", "security"}
+
+
+def test_the_next_changes_are_named_and_told() -> None:
+    for path in CHANGES.iterdir():
+        if path.name == "README.md":
+            continue
+        words, kind, ending = path.name.rsplit(".", 2)
+        assert re.fullmatch(r"\+[a-z0-9-]+|\d+", words), path.name
+        assert (kind in KINDS, ending) == (True, "md"), path.name
+        text = path.read_text(encoding="utf-8").strip()
+        assert text, path.name
+        assert not text.startswith(("-", "*", "#")), "the list is made of it"
+
+
+def test_the_changelog_is_made_of_them(tmp_path: Path) -> None:
+    require("towncrier")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    shutil.copy(ROOT / "CHANGELOG.md", tmp_path)
+    shutil.copytree(CHANGES, tmp_path / "docs/changes")
+    (tmp_path / "docs/changes/+pigeons.fixed.md").write_text("Pigeons find home.\n")
+    done = python("-m", "towncrier", "build", "--yes", "--version", "9.9.9", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    made = (tmp_path / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = made[: made.index("## Unreleased")]
+    assert "## 9.9.9 (" in newest
+    assert re.search(r"^### Fixed\n+- Pigeons find home\.$", newest, flags=re.M), newest[-400:]
