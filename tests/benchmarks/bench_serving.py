@@ -23,7 +23,7 @@ from goodbot_training.backends.torch import register_backend as torch
 
 from tests.benchmarks.serving_contenders import Contender, Embedded, Generate, MlxServer, make
 from tests.benchmarks.table import row
-from tests.core.serving import tiny
+from tests.core.inference.servers import tiny
 
 CHATS = (1, 8, 32)
 TOKENS = 64

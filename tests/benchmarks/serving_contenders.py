@@ -26,7 +26,7 @@ from goodbot.inference.servers.embedded import EmbeddedServer
 from tests.benchmarks.serving_schedulers import batching_in_mlx, batching_in_torch
 from tests.benchmarks.shapes import CPU, make_model
 from tests.core.builders import server_parts
-from tests.core.serving import mlx_far_side
+from tests.core.inference.servers import mlx_far_side
 
 ROOT = Path(__file__).parents[2]
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -15,7 +15,7 @@ from goodbot.cli import main, words
 from goodbot.learning.adapters import exporting
 
 from tests.cli.program import Bot
-from tests.core.serving import tiny
+from tests.core.inference.servers import tiny
 from tests.support import require
 
 Goodbot = Callable[..., tuple[int, str, str]]

@@ -15,7 +15,7 @@ from goodbot.daemon.control import ControlSocket
 from tests.cli.program import Bot as Program
 from tests.cli.terminal import Person
 from tests.core.builders import Bot, open_bot, until
-from tests.core.comparing.asking import current, letter, tally
+from tests.core.learning.evaluation.asking import current, letter, tally
 
 
 @contextlib.asynccontextmanager

@@ -20,7 +20,7 @@ from goodbot.config.lock import HomeLock, prepare_home
 from goodbot_training.tiny.plugin import register_model
 
 from tests.cli.program import Bot, need_backend
-from tests.core.doctor.examining import store
+from tests.core.cli.doctor.examining import store
 
 TOKEN = "123456789:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 

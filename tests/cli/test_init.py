@@ -24,8 +24,8 @@ from tests.cli.screens import CTRL_C, CTRL_D, Screen
 from tests.cli.setting_up import call as goodbot
 from tests.cli.setting_up import configured, listing
 from tests.connectors.telegram.peer import SECRET, serve
-from tests.core.models.fake_hub import FakeHub
-from tests.core.service.manager import FakeManager
+from tests.core.cli.service.manager import FakeManager
+from tests.core.inference.models.fake_hub import FakeHub
 from tests.support import require
 
 TOKEN = "GOODBOT_TELEGRAM_TOKEN"

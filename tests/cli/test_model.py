@@ -17,9 +17,9 @@ from goodbot.inference.models.machine import Device
 
 from tests.cli.program import PROGRAM, Bot, environment, until
 from tests.cli.terminal import Person
-from tests.core.models import fake_servers
-from tests.core.models.conftest import REPO, TINY
-from tests.core.models.fake_hub import FakeHub
+from tests.core.inference.models import fake_servers
+from tests.core.inference.models.conftest import REPO, TINY
+from tests.core.inference.models.fake_hub import FakeHub
 from tests.support import require
 
 HF = "hf_secret-of-a-person"

@@ -11,7 +11,7 @@ import pytest
 from goodbot.cli import main
 from goodbot.config.secrets import SecretStore
 
-from tests.core.service.manager import FakeManager
+from tests.core.cli.service.manager import FakeManager
 
 TOKEN = "GOODBOT_TELEGRAM_TOKEN"
 

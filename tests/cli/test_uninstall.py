@@ -26,7 +26,7 @@ from keyring.backend import KeyringBackend
 
 from tests.cli.program import Bot, need_backend
 from tests.cli.terminal import Person
-from tests.core.service.manager import FakeManager
+from tests.core.cli.service.manager import FakeManager
 from tests.core.store.golden import state_of_0_1_0
 from tests.support import patience, require
 

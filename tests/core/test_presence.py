@@ -18,7 +18,7 @@ from goodbot.daemon.loopback.chat import _Stream
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import GRANTS, Bot, Fake, check, config, open_bot, plugins, rows, until
-from tests.core.web.test_health import ask
+from tests.core.daemon.http.test_health import ask
 
 NO_START = {"no start": "There was not enough memory."}
 

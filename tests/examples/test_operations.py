@@ -18,7 +18,7 @@ from goodbot.base.log import IDS, JsonFormatter
 from goodbot.config import parse
 
 from tests.cli.program import Bot, need_backend
-from tests.core.service.manager import FakeManager
+from tests.core.cli.service.manager import FakeManager
 from tests.examples.support import ROOT
 from tests.support import require_program
 

@@ -20,7 +20,7 @@ from goodbot.learning import worker_process
 from goodbot.learning.adapters import formats
 
 from tests.core.builders import SPEC, server_parts, until
-from tests.core.serving import tiny
+from tests.core.inference.servers import tiny
 from tests.support import require
 
 REFUSED = {

@@ -14,8 +14,8 @@ from goodbot.daemon.loopback import Answer
 from goodbot.store import teaching, turns
 
 from tests.core.builders import Bot, add_turn, open_bot, until
+from tests.core.daemon.http.site import Site, served
 from tests.core.made import CHANNEL, turn
-from tests.core.web.site import Site, served
 
 PEOPLE = {"owners": ["boss"], "raters": ["ann"], "talkers": ["tom"]}
 

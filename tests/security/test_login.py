@@ -16,8 +16,8 @@ from goodbot.store import settings
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, open_bot, rows
-from tests.core.web import site
-from tests.core.web.site import Site
+from tests.core.daemon.http import site
+from tests.core.daemon.http.site import Site
 
 served = functools.partial(site.served, terminal=True)
 NOBODY = "Open it within ten minutes; it works once. Show it to nobody."

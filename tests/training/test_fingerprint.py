@@ -11,7 +11,7 @@ from goodbot.api.backend import LoraSettings
 from goodbot.inference.servers.fingerprint_check import Fingerprint, ServedAs, compare
 from goodbot_training.process import fingerprint
 
-from tests.core.serving import tiny
+from tests.core.inference.servers import tiny
 from tests.support import require
 
 

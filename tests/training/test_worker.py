@@ -18,7 +18,7 @@ from goodbot.base.errors import AdapterError, TrainingError
 from goodbot_training.process import worker
 
 from tests.cli.program import until
-from tests.core.serving import tiny
+from tests.core.inference.servers import tiny
 from tests.support import patience, require
 
 FACTORIES = {

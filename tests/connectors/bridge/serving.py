@@ -17,7 +17,7 @@ from goodbot_connectors.kit.bridge.clients import ApiClient
 from goodbot_connectors.kit.bridge.guard import HttpError, answer, guarded, json_object
 from goodbot_connectors.kit.bridge.local import LocalConnector
 
-from tests.core.web.asking import raw
+from tests.core.daemon.http.asking import raw
 
 ERRORS: dict[str, Exception] = {
     "usage": UsageError("say it otherwise"),

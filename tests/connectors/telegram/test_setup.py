@@ -22,7 +22,7 @@ from goodbot_connectors.telegram.menus import menus
 
 from tests.connectors.telegram.peer import GROUP, SECRET, TelegramPeer, called
 from tests.connectors.telegram.schema import check_call
-from tests.core.doctor.examining import examined
+from tests.core.cli.doctor.examining import examined
 from tests.support import require
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.serving import tiny
+from tests.core.inference.servers import tiny
 
 
 @pytest.fixture(scope="module")

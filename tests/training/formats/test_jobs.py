@@ -18,7 +18,7 @@ from goodbot_training.formats import checkpoint, gguf_names, jobs, proof, refere
 from goodbot_training.formats.checkpoint import Checkpoint
 from safetensors import safe_open
 
-from tests.core.serving import tiny
+from tests.core.inference.servers import tiny
 from tests.support import require
 
 IDS = np.array([5, 300, 17, 42, 42, 7])

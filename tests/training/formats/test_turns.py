@@ -11,7 +11,7 @@ import pytest
 from goodbot.base.errors import AdapterError
 from goodbot_training.formats import jobs
 
-from tests.core.serving import tiny
+from tests.core.inference.servers import tiny
 from tests.support import require
 
 require("transformers")

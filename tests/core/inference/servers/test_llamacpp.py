@@ -1,0 +1,364 @@
+"""llama.cpp: a process per version, the next beside the one that answers, and none left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import signal
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import pytest_asyncio
+from goodbot.api.server import BASE, AdapterFormat, Generated, GenerateRequest, Server
+from goodbot.base.errors import AdapterError, ServerError
+from goodbot.base.sampling import Filters
+from goodbot.base.spawn import child_environment
+from goodbot.inference.servers import llamacpp
+from goodbot.inference.servers.llamacpp import LlamaCppServer
+from goodbot.inference.servers.plugin import LlamaCppSettings
+from goodbot.learning.adapters.formats import Formats
+from goodbot.testing import ServingContract
+from goodbot.testing.fakes import llamacpp as fake
+from goodbot.testing.fakes.policy import END, WORDS
+
+from tests.core.builders import SPEC, server_parts
+from tests.core.inference.servers import tiny
+from tests.support import patience, require
+
+QUESTION = [{"role": "user", "content": "Which city?"}]
+
+
+def driver(home: Path, formats: Formats, **settings: Any) -> LlamaCppServer:
+    """On the fake program; its faults are read from `home/faults.json`."""
+    home.mkdir(exist_ok=True)
+    base = home / "base.gguf"
+    base.write_bytes(b"GGUF the base")
+    given = LlamaCppSettings(**{"binary": str(fake.program(home)), "model": str(base), **settings})
+    environ = {**child_environment(), fake.FAULTS: str(home / "faults.json")}
+    parts = server_parts(SPEC, tiny.model(), environ=environ, convert=formats.convert)
+    return LlamaCppServer(given, parts)
+
+
+def fault(home: Path, **faults: str) -> None:
+    (home / "faults.json").write_text(json.dumps(faults))
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the adapters, so that each is converted once."""
+    require("gguf")
+    return tmp_path_factory.mktemp("adapters")
+
+
+@pytest.fixture(scope="module")
+def two(root: Path) -> tuple[Path, Path]:
+    return tiny.two(root)
+
+
+@pytest.fixture(scope="module")
+def formats(root: Path) -> Formats:
+    return Formats(root, tiny.model(), child_environment())
+
+
+@pytest.mark.asyncio(loop_scope="class")
+class TestTheContract(ServingContract):
+    @pytest_asyncio.fixture(scope="class", loop_scope="class")
+    @classmethod
+    async def running(
+        cls, formats: Formats, tmp_path_factory: pytest.TempPathFactory
+    ) -> AsyncIterator[Server]:
+        server = driver(tmp_path_factory.mktemp("llama"), formats)
+        await server.start()
+        yield server
+        await server.stop()
+
+    @pytest_asyncio.fixture(loop_scope="class")
+    async def server(self, running: Server) -> AsyncIterator[Server]:
+        yield running
+        if not running.healthy():
+            await running.start()
+        await running.activate(BASE)
+        for version in (1, 2):
+            await running.unload(version)
+
+    @pytest.fixture
+    def adapters(self, two: tuple[Path, Path]) -> tuple[Path, Path]:
+        return two
+
+
+@pytest.fixture
+async def server(formats: Formats, tmp_path: Path) -> AsyncIterator[LlamaCppServer]:
+    server = driver(tmp_path, formats)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+async def ask(server: Server, *, temperature: float = 0.7, **more: Any) -> Generated:
+    request = GenerateRequest(messages=QUESTION, max_tokens=200, temperature=temperature, seed=3, **more)
+    pieces = [piece async for piece in server.generate(request)]
+    assert isinstance(pieces[-1], Generated)
+    return pieces[-1]
+
+
+def kill(server: LlamaCppServer, version: int) -> None:
+    process = server._children[version]._process
+    assert process is not None
+    os.killpg(process.pid, signal.SIGKILL)
+
+
+# -- what is told of an answer
+
+
+async def test_the_logprobs_are_those_of_the_temperature_that_was_sampled_at(server: LlamaCppServer) -> None:
+    answer = await ask(server, temperature=0.5)
+    texts = [*WORDS, END]
+    assert answer.text == "".join(texts[token] for token in answer.tokens[:-1])
+    assert texts[answer.tokens[-1]] == END
+    assert answer.finish == "stop"
+    assert answer.prompt_tokens == tuple(1000 + b for b in json.dumps(QUESTION).encode())
+    first = await server.first_tokens(QUESTION, version=BASE, top=len(texts))
+    total = math.log(sum(math.exp(logprob / 0.5) for logprob in first.values()))
+    expected = first[texts[answer.tokens[0]]] / 0.5 - total
+    assert answer.logprobs[0] == pytest.approx(expected, abs=1e-3)
+
+
+async def test_the_logprobs_are_those_of_what_its_filters_left(server: LlamaCppServer) -> None:
+    filters = Filters(top_k=3, top_p=0.9)
+    answer = await ask(server, temperature=0.5, filters=filters)
+    assert (answer.filters, answer.lifts) == (filters, ())
+    texts = [*WORDS, END]
+    first = await server.first_tokens(QUESTION, version=BASE, top=len(texts))
+    best = sorted((logprob / 0.5 for logprob in first.values()), reverse=True)[:3]
+    whole = sum(map(math.exp, best))
+    kept = [logprob for n, logprob in enumerate(best) if sum(map(math.exp, best[:n])) < 0.9 * whole]
+    token = first[texts[answer.tokens[0]]] / 0.5
+    assert any(token == pytest.approx(one) for one in kept)
+    expected = token - math.log(sum(map(math.exp, kept)))
+    assert answer.logprobs[0] == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("how", ["split", "unsure"])
+async def test_what_is_not_told_of_every_token_is_told_of_none(
+    server: LlamaCppServer, tmp_path: Path, how: str
+) -> None:
+    fault(tmp_path, answer=how)
+    answer = await ask(server)
+    assert answer.text
+    assert (answer.prompt_tokens, answer.tokens, answer.logprobs) == ((), (), ())
+
+
+async def test_the_likeliest_answer_has_no_logprobs_to_learn_from(server: LlamaCppServer) -> None:
+    assert (await ask(server, temperature=0.0)).tokens == ()
+
+
+async def test_a_first_token_without_text_is_told_by_its_own(server: LlamaCppServer) -> None:
+    first = await server.first_tokens(QUESTION, version=BASE, top=100)
+    assert END in first
+    assert "" not in first
+
+
+# -- processes
+
+
+async def test_a_process_that_died_is_noticed_and_comes_back(
+    server: LlamaCppServer, two: tuple[Path, Path]
+) -> None:
+    """By the reconciler, or with the next question, whichever is first."""
+    await server.load(1, two[0])
+    await server.activate(1)
+    before = await ask(server)
+    for revive in (server.start, server.served):
+        kill(server, 1)
+        with pytest.raises(ServerError):
+            await ask(server)
+        assert not server.healthy()
+        await revive()
+        assert await ask(server) == before
+        assert (server.healthy(), await server.served()) == (True, 1)
+
+
+async def test_a_version_that_does_not_come_up_again_leaves_the_base_answering(
+    server: LlamaCppServer, two: tuple[Path, Path], tmp_path: Path
+) -> None:
+    await server.load(1, two[0])
+    await server.activate(1)
+    kill(server, 1)
+    with pytest.raises(ServerError):
+        await ask(server)
+    fault(tmp_path, lora="ignored")
+    await server.start()
+    assert (await server.served(), (await ask(server)).version) == (BASE, BASE)
+
+
+async def test_no_process_is_left_when_it_stops(server: LlamaCppServer, two: tuple[Path, Path]) -> None:
+    """Also not one that was just replaced, and still writes."""
+    await server.load(1, two[0])
+    await server.activate(1)
+    old = server._children[1]
+    pieces = server.generate(GenerateRequest(messages=QUESTION, max_tokens=200, temperature=0.7, seed=3))
+    await anext(pieces)
+    await server.reload(1, two[0])
+    new = server._children[1]
+    assert old.alive
+    assert new.name == "goodbot-v1-2"
+    await server.stop()
+    assert (old.alive, new.alive) == (False, False)
+    await pieces.aclose()
+
+
+@pytest.mark.parametrize("how", ["500", "cut", "dies"])
+async def test_an_answer_that_breaks_off_is_an_error(
+    server: LlamaCppServer, tmp_path: Path, how: str
+) -> None:
+    fault(tmp_path, answer=how)
+    with pytest.raises(ServerError):
+        await ask(server)
+    fault(tmp_path)
+    if not server.healthy():
+        await server.start()
+    assert (await ask(server)).text
+
+
+async def test_a_version_that_cannot_be_started_leaves_the_old_one_answering(
+    server: LlamaCppServer, two: tuple[Path, Path], tmp_path: Path
+) -> None:
+    before = await ask(server)
+    for faults in ({"start": "bad"}, {"lora": "ignored"}, {"lora": "half"}):
+        fault(tmp_path, **faults)
+        with pytest.raises(AdapterError):
+            await server.load(1, two[0])
+    assert await ask(server) == before
+    fault(tmp_path, start="slow")
+    await server.load(1, two[0])
+    assert (await ask(server, version=1)).text != before.text
+
+
+async def test_a_stranger_on_this_machine_is_not_answered(server: LlamaCppServer) -> None:
+    url = server._children[BASE].upstream.url
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{url}/completion", json={"prompt": "hello"}) as reply,
+    ):
+        assert reply.status == 401
+
+
+async def test_what_it_lacks_is_said_in_a_sentence(formats: Formats, tmp_path: Path) -> None:
+    for settings, words in (
+        ({"binary": "no-such-llama"}, "install llama.cpp"),
+        ({"model": ""}, "export base --format gguf"),
+        ({"model": __file__}, "failed to load the model"),
+    ):
+        with pytest.raises(ServerError, match=words):
+            await driver(tmp_path, formats, **settings).start()
+
+
+async def test_the_base_gives_its_memory_back_when_it_is_not_needed(
+    server: LlamaCppServer, two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(llamacpp, "_LINGER_SECONDS", 0.05)
+    await server.load(1, two[0])
+    await server.activate(1)
+    async with asyncio.timeout(patience(20)):
+        while BASE in server._children:  # noqa: ASYNC110  it tells nobody
+            await asyncio.sleep(0.01)
+    assert (await ask(server, version=BASE)).version == BASE
+
+
+async def test_while_it_makes_room_nothing_runs(server: LlamaCppServer, two: tuple[Path, Path]) -> None:
+    await server.load(1, two[0])
+    await server.activate(1)
+    before = await ask(server)
+    assert await server.make_room()
+    assert server._children == {}
+    assert (server.healthy(), await server.served()) == (True, 1)
+    assert await server.first_tokens(QUESTION, version=1, top=5) == {}
+    waiting = asyncio.create_task(ask(server))
+    await server.come_back()
+    assert await waiting == before
+
+
+async def test_what_a_killed_server_has_started_is_ended(
+    server: LlamaCppServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process group goes when it is stopped."""
+    ended: list[int] = []
+    monkeypatch.setattr(os, "killpg", lambda group, _: ended.append(group))
+    child = server._children[BASE]
+    process = child._process
+    assert process is not None
+    process.kill()
+    await process.wait()
+    await child.stop()
+    assert ended == [process.pid]
+
+
+@pytest.mark.parametrize("said", ["No space left on device", "couldn't bind to port 8080"])
+async def test_a_machine_without_room_is_not_the_adapters_fault(
+    server: LlamaCppServer, two: tuple[Path, Path], tmp_path: Path, said: str
+) -> None:
+    fault(tmp_path, start="dies", says=said)
+    with pytest.raises(ServerError, match=said) as caught:
+        await server.load(1, two[0])
+    assert not isinstance(caught.value, AdapterError)
+    fault(tmp_path)
+    await server.load(1, two[0])
+
+
+async def test_one_that_is_still_coming_up_goes_when_it_stops(
+    server: LlamaCppServer, two: tuple[Path, Path], tmp_path: Path
+) -> None:
+    fault(tmp_path, start="hangs")
+    loading = asyncio.create_task(server.load(1, two[0]))
+    end = time.monotonic() + patience(30)
+    while not (server._coming and server._coming.alive) and time.monotonic() < end:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    child = server._coming
+    assert child is not None
+    await server.stop()
+    with pytest.raises(ServerError):
+        await loading
+    assert not child.alive
+    assert server._children == {}
+
+
+async def test_a_version_is_converted_for_it(server: LlamaCppServer, two: tuple[Path, Path]) -> None:
+    await server.load(1, two[0])
+    adapter = server._children[1].adapter
+    assert adapter == await server._parts.convert(two[0], AdapterFormat.GGUF)
+    assert adapter is not None
+    assert adapter.read_bytes()[:4] == b"GGUF"
+
+
+async def test_what_the_template_refuses_is_known_to_each_process_to_programs_and_to_training(
+    formats: Formats, two: tuple[Path, Path], tmp_path: Path
+) -> None:
+    server = driver(tmp_path / "home", formats)
+    fault(tmp_path / "home", template="no_system")
+    await server.start()
+    try:
+        asked = GenerateRequest(
+            messages=[{"role": "system", "content": "Be terse."}, *QUESTION],
+            max_tokens=4,
+            temperature=1.0,
+            seed=1,
+        )
+        *_, first = [piece async for piece in server.generate(asked)]
+        assert isinstance(first, Generated)
+        assert (first.form, first.filters) == ("without_system", Filters())
+        told = "the server refuses: system messages (their words go with the first question)"
+        assert server.trouble() == told
+        await server.load(1, two[0])
+        await server.activate(1)
+        async with server.far_side(asked) as far:
+            assert far is not None
+            assert far.manners is not None
+            assert far.manners.form == "without_system"
+    finally:
+        await server.stop()

@@ -1,0 +1,202 @@
+"""Thoughts as model servers really send them, through the drivers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any
+
+import pytest
+from aiohttp import web
+from goodbot.api.server import Generated, GenerateRequest
+from goodbot.base.thoughts import KNOWN, Thought
+from goodbot.config.secrets import Secret
+from goodbot.inference.servers import chat
+from goodbot.inference.servers.chat import Completion
+from goodbot.inference.servers.ollama_api import OllamaApi
+from goodbot.inference.servers.openai import OpenAIServer
+from goodbot.inference.servers.upstream import Upstream
+
+from tests.core.inference.servers.remote import parts, started
+
+Chunk = Mapping[str, Any]
+ASKED = GenerateRequest(
+    messages=[{"role": "user", "content": "What colour is grass?"}], max_tokens=64, temperature=0.7, seed=1
+)
+
+
+def chunk(delta: Chunk, finish: str | None = None, **more: Any) -> Chunk:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish, **more}]}
+
+
+@contextlib.asynccontextmanager
+async def serving(lines: Sequence[bytes], path: str) -> AsyncGenerator[str]:
+    """A server that streams these bytes, five at a time."""
+    data = b"".join(lines)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for at in range(0, len(data), 5):
+            await response.write(data[at : at + 5])
+        return response
+
+    async def models(_: web.Request) -> web.Response:
+        return web.json_response({"data": [{"id": "m"}]})
+
+    app = web.Application()
+    app.add_routes([web.post(path, answer), web.get("/v1/models", models)])
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+def events(*chunks: Chunk) -> list[bytes]:
+    return [*(f"data: {json.dumps(one)}\n\n".encode() for one in chunks), b"data: [DONE]\n\n"]
+
+
+SHAPES: dict[str, tuple[Sequence[Chunk], str, str]] = {
+    "DeepSeek, SGLang": (
+        [
+            chunk({"content": None, "reasoning_content": "Hm."}),
+            chunk({"content": "Green.", "reasoning_content": None}),
+            chunk({}, "stop"),
+        ],
+        "Hm.",
+        "Green.",
+    ),
+    "vLLM, mlx_lm": (
+        [
+            chunk({"reasoning": "H"}),
+            chunk({"reasoning": "m."}),
+            chunk({"content": "\n\nGreen."}),
+            chunk({}, "stop"),
+        ],
+        "Hm.",
+        "Green.",
+    ),
+    "Mistral": (
+        [
+            chunk({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}]}),
+            chunk({"content": "Green."}),
+            chunk({}, "stop"),
+        ],
+        "Hm.",
+        "Green.",
+    ),
+    "marks in the text": (
+        [
+            chunk({"content": "<thi"}),
+            chunk({"content": "nk>\nHm.\n</th"}),
+            chunk({"content": "ink>\n\nGreen."}),
+            chunk({}, "stop"),
+        ],
+        "Hm.",
+        "Green.",
+    ),
+    "begun by the template": (
+        [chunk({"content": "Hm.\n</think>\n\nGreen."}), chunk({}, "stop")],
+        "Hm.",
+        "Green.",
+    ),
+    "harmony": (
+        [
+            chunk(
+                {
+                    "content": "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
+                    "<|channel|>final<|message|>Green."
+                }
+            ),
+            chunk({}, "stop"),
+        ],
+        "Hm.",
+        "Green.",
+    ),
+    "cut": ([chunk({"reasoning_content": "Hm"}), chunk({}, "length")], "Hm", ""),
+    "cut, marks": ([chunk({"content": "<think>Hm"}), chunk({}, "length")], "Hm", ""),
+    "only mentioned": (
+        [chunk({"content": "Write <think> first."}), chunk({}, "stop")],
+        "",
+        "Write <think> first.",
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_the_thought_is_apart_from_the_answer(shape: str) -> None:
+    chunks, thought, answer = SHAPES[shape]
+    async with serving(events(*chunks), chat.PATH) as url, started(OpenAIServer(None, parts(url))) as server:
+        *pieces, whole = [piece async for piece in server.generate(ASKED)]
+    assert isinstance(whole, Generated)
+    assert (whole.thought, whole.text) == (thought, answer)
+    if shape != "begun by the template":  # nobody knows before its end has come
+        assert "".join(piece for piece in pieces if isinstance(piece, str)) == answer
+
+
+async def _told(url: str, opened: bool) -> tuple[str, Completion]:
+    upstream = Upstream("vLLM", url, Secret(""))
+    await upstream.open()
+    try:
+        stream = chat.stream(upstream, {}, opened=KNOWN[0] if opened else None)
+        *pieces, whole = [piece async for piece in stream]
+    finally:
+        await upstream.close()
+    assert isinstance(whole, Completion)
+    return "".join(piece for piece in pieces if isinstance(piece, str)), whole
+
+
+def _token(delta: Chunk, *tokens: int, finish: str | None = None) -> Chunk:
+    told = {"content": [{"logprob": -0.5} for _ in tokens]}
+    return {**chunk(delta, finish, token_ids=list(tokens), logprobs=told), "prompt_token_ids": [1, 2]}
+
+
+async def test_tokens_of_the_thought_belong_to_what_the_answer_is_written_after() -> None:
+    chunks = [
+        _token({"content": "Hm"}, 5),
+        _token({"content": "</think>"}, 6),
+        _token({"content": "\n\n"}, 7),
+        _token({"content": "Gre"}, 8),
+        _token({"content": "en."}, 9),
+        _token({}, 3, finish="stop"),
+    ]
+    async with serving(events(*chunks), chat.PATH) as url:
+        text, whole = await _told(url, opened=True)
+    assert text == whole.text == "Green."
+    assert whole.prompt_tokens == (1, 2, 5, 6, 7)
+    assert (whole.tokens, len(whole.logprobs), whole.thought_tokens) == ((8, 9, 3), 3, 3)
+
+
+async def test_tokens_that_may_be_either_are_not_kept() -> None:
+    chunks = [
+        _token({"content": "Hm</think>Gre"}, 5, 6, 8),
+        _token({"content": "en."}, 9),
+        _token({}, 3, finish="stop"),
+    ]
+    async with serving(events(*chunks), chat.PATH) as url:
+        text, whole = await _told(url, opened=True)
+    assert (text, whole.thought) == ("Green.", "Hm")
+    assert whole.tokens == whole.logprobs == ()
+
+
+async def test_ollama_tells_thoughts_in_a_field_of_its_own() -> None:
+    lines: list[Chunk] = [
+        {"message": {"role": "assistant", "content": "", "thinking": "Hm."}, "done": False},
+        {"message": {"role": "assistant", "content": "Green."}, "done": False},
+        {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"},
+    ]
+    data = [json.dumps(line).encode() + b"\n" for line in lines]
+    async with serving(data, "/api/chat") as url:
+        upstream = Upstream("Ollama", url, Secret(""))
+        await upstream.open()
+        try:
+            *pieces, whole = [piece async for piece in OllamaApi(upstream).chat({"model": "m"})]
+        finally:
+            await upstream.close()
+    assert pieces == [Thought("Hm."), "Green."]
+    assert isinstance(whole, Completion)
+    assert (whole.text, whole.thought) == ("Green.", "Hm.")
