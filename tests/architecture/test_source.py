@@ -24,7 +24,6 @@ TOO_LONG = {
     "core/goodbot/inference/servers/llamacpp.py",
     "core/goodbot/inference/servers/remote.py",
     "core/goodbot/learning/evaluation/ab_test.py",
-    "core/goodbot/learning/training/scheduler.py",
     "core/goodbot/learning/training/trainer.py",
     "core/goodbot/store/comparisons.py",
     "core/goodbot/store/forgetting.py",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from goodbot.access.authorization import Authorization, Grant
-from goodbot.api.events import Button, CommandEvent, UserRef
+from goodbot.api.events import Button, ChannelKind, CommandEvent, UserRef
 from goodbot.base.clock import Clock
 from goodbot.base.platform_time import PlatformTime
 from goodbot.base.sampling import Sampling
@@ -93,6 +93,12 @@ class Call:
     @property
     def user(self) -> UserRef:
         return self.event.user
+
+    @property
+    def confidential(self) -> bool:
+        """Whether nobody but an owner reads the answer."""
+        shared = self.event.channel.kind is ChannelKind.SHARED
+        return not shared and self.services.authorization.may(self.user, Grant.ADMINISTER)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -110,7 +110,7 @@ async def later(s: Services, found: Comparison | None) -> str:
     if not s.server.healthy():
         return "it goes on once the model runs"
     if pressure := await s.scheduler.pressure():
-        return pressure
+        return pressure.for_owners()
     number, why = s.ab_test.unasked or (0, "")
     return why if number == found.id else ""
 

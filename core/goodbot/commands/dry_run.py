@@ -21,7 +21,7 @@ async def dry_run(call: Call) -> Result:
     s = call.services
     if call.event.channel.kind is ChannelKind.SHARED:
         raise UsageError(f"it tells much of others: write `train {FLAG}` to me privately")
-    readiness = await s.scheduler.readiness()
+    readiness, pressure = await s.scheduler.readiness(), await s.scheduler.pressure()
     standing = await s.scheduler.standing()
     aside = await s.store.read(lambda db: quarantined.listed(db, s.model))
     prospect = await s.trainer.dry_run(busy=s.scheduler.training)
@@ -34,14 +34,15 @@ async def dry_run(call: Call) -> Result:
         "waiting_for_consent": standing.waiting_for_consent,
         "set_aside": [asdict(one) for one in aside],
         "due": readiness.due,
-        "why": readiness.why,
-        "pressure": await s.scheduler.pressure() or None,
+        "why": readiness.condition.for_owners(),
+        "pressure": pressure.for_owners() if pressure else None,
     }
-    return Result(text="\n".join(sentences(data)), data=data)
+    busy = pressure.for_owners() if pressure and pressure.name != readiness.condition.name else ""
+    return Result(text="\n".join(sentences(data, busy)), data=data)
 
 
-def sentences(data: Mapping[str, Any]) -> list[str]:
-    """What `data` says, a line a subject."""
+def sentences(data: Mapping[str, Any], busy: str = "") -> list[str]:
+    """What `data` says, a line a subject. `busy`: what else the machine is needed for."""
     trains = data["trains"]
     lines = [_what(data)] if trains else ["There is nothing to train on: rate some answers first."]
     if data["train"] or data["held_out"]:
@@ -58,7 +59,7 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
             )
         lines += _cost(data["estimate"]) if data["estimate"] else [data["unknown"]]
         lines.append(_tenancy(data["tenancy"]))
-    lines.append(_now(data))
+    lines.append(_now(data, busy))
     return lines
 
 
@@ -142,15 +143,14 @@ def _tenancy(plan: Mapping[str, Any]) -> str:
     return f"Peaks: {', '.join(parts) or 'not known'}. {plan['why']} {meanwhile}"
 
 
-def _now(data: Mapping[str, Any]) -> str:
+def _now(data: Mapping[str, Any], busy: str) -> str:
     if data["training"]:
         return "Now: a training is under way; `status` shows how far it is."
     if data["due"]:
         return f"Now: it starts by itself ({data['why']})."
     starts = " `train` starts it all the same." if data["trains"] else ""
-    busy = f" The machine: {data['pressure']}." if data["pressure"] else ""
-    busy = busy if (data["pressure"] or "") not in data["why"] else ""
-    return f"Now: it does not start by itself: {data['why']}.{busy}{starts}"
+    beside = f" The machine: {busy}." if busy else ""
+    return f"Now: it does not start by itself: {data['why']}.{beside}{starts}"
 
 
 def _seconds(seconds: float) -> str:

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from goodbot.access import pairing
 from goodbot.access.authorization import Grant
 from goodbot.api.events import ChannelKind, RatingKind
-from goodbot.base.suggest import version_name
 from goodbot.commands.base import Call, Command, Result
 from goodbot.commands.compare import later
+from goodbot.commands.state import Status
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.alarms import described
 from goodbot.inference.servers.health import Righted
 from goodbot.learning.canary import TrialTally
 from goodbot.learning.evaluation import report
 from goodbot.learning.rating_quality import contradictions
-from goodbot.learning.training import progress as told
-from goodbot.learning.training.memory_sharing import Sharing
 from goodbot.store import adapters, feedback, quarantined, runs, settings, turns
 
 _SHOWN = 60
@@ -30,10 +27,10 @@ _REMARKS = {RatingKind.COMMENT: "reason", RatingKind.BETTER: "better"}
 
 async def status(call: Call) -> Result:
     s = call.services
-    readiness = await s.scheduler.readiness()
+    condition = (await s.scheduler.readiness()).condition
     active = await s.registry.active()
     last = await s.store.read(lambda db: runs.last_runs(db, s.registry.scope))
-    standing = await s.scheduler.standing()
+    standing, pressure = await s.scheduler.standing(), await s.scheduler.pressure()
     off = bool(await s.store.read(lambda db: settings.switch(db, "off")))
     paused = bool(await s.store.read(lambda db: settings.switch(db, "paused")))
     progress = dict(s.scheduler.progress) if s.scheduler.progress else None
@@ -41,128 +38,59 @@ async def status(call: Call) -> Result:
     compared = await report.of(s.store, s.ab_test.pool, question, await later(s, question))
     rows, now = await s.registry.rows(), states.Now(model=s.model, active=active, off=off)
     tainted_by = next((row.tainted for row in rows if row.version == active), "")
-    data: dict[str, Any] = {
-        "model": s.model,
-        "backend": s.backend,
-        "version": active,
-        "off": off,
-        "paused": paused,
-        "tainted": bool(tainted_by),
-        "tainted_by": tainted_by,
-        "server": s.presence.state,
-        "starting": s.presence.starting,
-        "server_trouble": s.server.trouble(),
-        "proof": asdict(s.registry.witness.found),
-        "put_right": _recent(s.registry.witness.righted, s.clock.now()),
-        "canary": told_of(await s.canary.standing(), s.registry.share, rows, off=off),
-        "unserved": unserved(s.registry.model, rows),
-        "ratings": standing.available,
-        "needed": s.config.training.min_ratings,
-        "next": readiness.why,
-        "waiting_for_consent": standing.waiting_for_consent,
-        "off_policy": standing.off_policy,
-        "training": progress,
-        "pressure": await s.scheduler.pressure() or None,
-        "last_run": {**asdict(last[0]), "told": states.of_run(last[0], rows, now)} if last else None,
-        "tenancy": asdict(s.memory.plan) if s.memory.plan else None,
-        "waits": s.memory.note(),
-        "connectors": {
+    found = Status(
+        model=s.model,
+        backend=s.backend,
+        version=active,
+        off=off,
+        paused=paused,
+        tainted=bool(tainted_by),
+        tainted_by=tainted_by,
+        server=s.presence.state,
+        starting=s.presence.starting,
+        server_trouble=s.server.trouble(),
+        proof=s.registry.witness.found,
+        put_right=_recent(s.registry.witness.righted, s.clock.now()),
+        canary=told_of(await s.canary.standing(), s.registry.share, rows, off=off),
+        unserved=unserved(s.registry.model, rows),
+        ratings=standing.available,
+        needed=s.config.training.min_ratings,
+        condition=condition,
+        next=condition.for_owners(),
+        waiting_for_consent=standing.waiting_for_consent,
+        off_policy=standing.off_policy,
+        training=progress,
+        pressure=pressure.for_owners() if pressure else None,
+        last_run={**asdict(last[0]), "told": states.of_run(last[0], rows, now)} if last else None,
+        tenancy=s.memory.plan,
+        waits=s.memory.note(),
+        connectors={
             name: s.connector_errors.get(name, "running")
             for name in sorted({*s.connectors, *s.connector_errors})
         },
-        "clock": s.platform_time.found(),
-        "store": s.store.trouble or "ok",
-        "disk": s.dispatcher.quotas.no_reserve(),
-        "turned_away": s.http.turned_away,
-        "descriptors": s.http.descriptors.trouble,
-        "set_aside": [asdict(one) for one in await s.store.read(lambda db: quarantined.listed(db, s.model))],
-        "reward": s.config.training.reward,
-        "learning": s.learning or None,
-        "sampling": {**s.sampling.data(), "text": str(s.sampling)},
-        "thinking": s.thinks,
-        "alarms": [
+        clock=s.platform_time.found(),
+        store=s.store.trouble or "ok",
+        disk=s.dispatcher.quotas.no_reserve(),
+        turned_away=s.http.turned_away,
+        descriptors=s.http.descriptors.trouble,
+        set_aside=[asdict(one) for one in await s.store.read(lambda db: quarantined.listed(db, s.model))],
+        reward=s.config.training.reward,
+        learning=s.learning or None,
+        sampling={**s.sampling.data(), "text": str(s.sampling)},
+        thinking=s.thinks,
+        alarms=[
             {**asdict(alarm), "text": described(alarm)}
             for alarm in await s.store.read(lambda db: contradictions.alarmed(db, s.registry.scope))
         ],
-        "pairing_locked": await s.store.read(lambda db: pairing.locked(db, s.clock.now())),
+        pairing_locked=await s.store.read(lambda db: pairing.locked(db, s.clock.now())),
         **compared.data(),
-        "home": str(s.config.home),
-        "pid": os.getpid(),
-        "uptime": s.clock.now() - s.started_at,
-        "started_at": s.started_at,
-    }
-    shared = call.event.channel.kind is ChannelKind.SHARED
-    if s.authorization.may(call.user, Grant.ADMINISTER) and not shared:
-        lines = [*_lines(data), *_for_owners(data), *compared.lines()]
-    else:  # the reason of a failure may name a file or an account
-        lines = _lines({**data, "next": readiness.why.rpartition("); ")[2]})
-    return Result(text="\n".join(lines), data=data)
-
-
-def _lines(data: dict[str, Any]) -> list[str]:
-    """What everybody may know."""
-    version = version_name(data["version"])
-    lines = [data["starting"]] if data["starting"] else []
-    lines.append(f"{data['model']}, {'off: the base model' if data['off'] else version} answers")
-    if data["store"] != "ok":
-        lines.append(f"nothing can be stored, so ratings are not taken: {data['store']}")
-    if data["server"] == "down" and not data["starting"]:
-        lines.append("the model is not running; goodbot tries again every half minute")
-    if data["training"]:
-        lines.append(told.sentence(data["training"]))
-        if data["waits"]:
-            lines.append("its memory is the model's: questions wait until it is done")
-    else:
-        lines.append(str(data["next"]))
-    if data["tainted"]:
-        lines.append(f"v{data['version']} answers until it is replaced: {data['tainted_by']}")
-    return lines
-
-
-def _for_owners(data: dict[str, Any]) -> list[str]:
-    """What concerns the machine and other people."""
-    said = (
-        data["descriptors"],
-        data["disk"],
-        data["server_trouble"],
-        data["proof"]["why"],
-        data["put_right"],
-        data["canary"],
-        data["unserved"],
-        data["thinking"],
+        home=str(s.config.home),
+        pid=os.getpid(),
+        uptime=s.clock.now() - s.started_at,
+        started_at=s.started_at,
     )
-    lines = [one for one in (*said, *data["clock"]) if one]
-    if data["turned_away"]:
-        lines.append(f"{data['turned_away']} calls by HTTP found no room: too many came at once")
-    if data["waiting_for_consent"]:
-        lines.append(
-            f"{data['waiting_for_consent']} ratings of private chats wait for `/rl share on` of their people"
-        )
-    if data["off_policy"]:
-        lines.append(
-            f"{data['off_policy']} of the ratings are of answers of other models: they train off-policy"
-        )
-    metrics: dict[str, Any] = data["last_run"]["metrics"] if data["last_run"] else {}
-    if too_long := metrics.get("too_long"):
-        lines.append(f"the last run left out {too_long} answers that are too long with their prompts")
-    lines.extend(left_out(data["set_aside"]))
-    lines.extend(alarm["text"] for alarm in data["alarms"])
-    if data["tenancy"] and data["tenancy"]["sharing"] != Sharing.TOGETHER:
-        lines.append(f"memory: {data['tenancy']['why']}")
-    if data["learning"]:
-        lines.append(f"learns: {data['learning']}")
-    if data["reward"] != "binary":
-        lines.append(f"rewards: {data['reward']}")
-    if data["last_run"] and data["last_run"]["state"] != "running":
-        last = data["last_run"]
-        place = f" on {last['model']}" if last["model"] != data["model"] else ""
-        lines.append(f"last run{place}: {last['told']}")
-    lines.extend(
-        f"{name}: the pairing code was guessed at and is locked; `goodbot pair {name}` makes another"
-        for name in data["pairing_locked"]
-    )
-    lines.extend(f"{name}: {state}" for name, state in data["connectors"].items() if state != "running")
-    return lines
+    lines = [*found.for_owners(), *compared.lines()] if call.confidential else found.for_everybody()
+    return Result(text="\n".join(lines), data=asdict(found))
 
 
 def _recent(righted: Righted | None, now: float) -> str:
@@ -196,15 +124,6 @@ def unserved(model: str, rows: Sequence[adapters.AdapterRow]) -> str:
         if own and row.waits == adapters.UNSERVED:
             return f"v{row.version} waits: {row.waits}; `rollback {row.version}` tries it again"
     return ""
-
-
-def left_out(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What trainings have set aside, a line a reason."""
-    return [
-        f"{one['answers']} answer{'' if one['answers'] == 1 else 's'} left out of training since run "
-        f"{one['run']}: {one['reason']}; `release` lets them train again"
-        for one in found
-    ]
 
 
 async def history(call: Call) -> Result:

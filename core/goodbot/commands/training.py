@@ -10,6 +10,7 @@ import aiosqlite
 
 from goodbot.access.authorization import Grant, person
 from goodbot.api.events import ChannelKind
+from goodbot.api.sentences import sentence, waits
 from goodbot.base.errors import TrainingError, UsageError
 from goodbot.base.suggest import version_name
 from goodbot.commands.base import Call, Command, Result, Services
@@ -36,28 +37,25 @@ async def train(call: Call) -> Result:
     if ratings < 2:
         raise UsageError(f"{ratings} ratings are not enough to train on: rate some answers first")
     pressure = await s.scheduler.pressure()
-    off = await _is_set(call, "off")
-    against = [pressure.partition(": ")[0]] if pressure else []
-    if off:
-        against.insert(0, "goodbot is off")
-    elif await _is_set(call, "paused"):
-        against.insert(0, "training is paused")
-    although = f", although {' and '.join(against)}" if against else ""
+    off, paused = await _is_set(call, "off"), await _is_set(call, "paused")
+    switched = waits("off") if off else waits("paused") if paused else None
+    against = " and ".join(one.cause() for one in (switched, pressure) if one)
+    although = f", although {against}" if against else ""
     run = await s.scheduler.start(f"asked for by {person(call.user)}")
     later = None
     if "wait" in call.args:
-        later = partial(_verdict, call, run, ratings, although)
+        later = partial(_verdict, call, run, ratings, against)
     elif not call.direct and (message := await _message(call, f"Learning from {ratings} ratings{although}")):
         later = partial(_watched, call, run, message)
     what = f"goes on{waiting.progress.where}" if waiting else f"starts on {ratings} ratings"
     return Result(
         text=f"Training {what}{although}; `status` shows how far it is.",
-        data={"ratings": ratings, "pressure": pressure or None},
+        data={"ratings": ratings, "pressure": pressure.for_owners() if pressure else None},
         later=later,
     )
 
 
-async def _verdict(call: Call, run: asyncio.Task[RunOutcome], ratings: int, although: str) -> Result:
+async def _verdict(call: Call, run: asyncio.Task[RunOutcome], ratings: int, against: str) -> Result:
     await asyncio.wait([run])  # who waits no longer must not end it
     if call.event.channel.kind is ChannelKind.SHARED:
         return Result(text=await _ending(call, run, private=False))
@@ -65,7 +63,7 @@ async def _verdict(call: Call, run: asyncio.Task[RunOutcome], ratings: int, alth
         raise TrainingError(_STOPPED)
     verdict = run.result()
     version = await _live(call, verdict) if verdict.state == "activated" else verdict.state
-    ahead = f"\n(It went ahead{although.removeprefix(',')}.)" if although else ""
+    ahead = f"\n(It went ahead although {against}.)" if against else ""
     return Result(
         text=f"{version}: {verdict.reason}{ahead}",
         data={
@@ -119,7 +117,7 @@ async def _watched(call: Call, run: asyncio.Task[RunOutcome], message: LiveMessa
 async def _ending(call: Call, run: asyncio.Task[RunOutcome], *, private: bool) -> str:
     """How a run ended; the reason of a failure is not for a shared channel."""
     if run.cancelled():
-        return f"{_STOPPED[0].upper()}{_STOPPED[1:]}."
+        return sentence(_STOPPED)
     if error := run.exception():
         return f"No training: {error}." if private else _NOTHING
     verdict = run.result()

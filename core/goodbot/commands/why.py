@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from goodbot.access.authorization import Grant
 from goodbot.api.events import Message
+from goodbot.api.sentences import sentence
 from goodbot.api.server import BASE, GenerateRequest
 from goodbot.base.errors import GoodbotError
 from goodbot.commands.base import Call, Command, Result, Services
-from goodbot.commands.status import left_out
+from goodbot.commands.state import left_out
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.owners import counted, kept
 from goodbot.store import adapters, news, quarantined, runs, settings
@@ -46,7 +47,7 @@ async def _why(call: Call) -> Result:
     s = call.services
     active = await s.registry.active()
     if active == BASE:
-        return await _untrained(s)
+        return await _untrained(call)
     line = await _lineage(s, active)
     off = bool(await s.store.read(lambda db: settings.switch(db, "off")))
     cause, gate = await s.store.read(lambda db: news.cause(db, line[-1].run or 0))
@@ -85,15 +86,19 @@ async def _why(call: Call) -> Result:
     return Result(text="\n".join(lines), data=data)
 
 
-async def _untrained(s: Services) -> Result:
+async def _untrained(call: Call) -> Result:
     """What there is to say while the base model answers: of the version that waits, if there is one."""
-    readiness = await s.scheduler.readiness()
+    s = call.services
+    next_ = (await s.scheduler.readiness()).condition
     off = bool(await s.store.read(lambda db: settings.switch(db, "off")))
     rows = await s.registry.rows()
     last = await s.store.read(lambda db: runs.last_runs(db, s.registry.scope, model=s.model))
     now = states.Now(model=s.model, active=BASE, off=off)
-    told, waiting = states.why_the_base(rows, last[0] if last else None, now)
-    lines = [f"{told} {readiness.why[0].upper()}{readiness.why[1:]}."]
+    run = last[0] if last else None
+    if run is not None and run.state == "failed" and not call.confidential:
+        run = replace(run, reason="")
+    told, waiting = states.why_the_base(rows, run, now)
+    lines = [f"{told} {sentence(next_.for_owners() if call.confidential else next_.for_everybody())}"]
     if waiting is not None and waiting.run:
         run = waiting.run
         made_of = await s.store.read(lambda db: news.material(db, [run]))

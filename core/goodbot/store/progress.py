@@ -13,6 +13,7 @@ from typing import Any
 
 import aiosqlite
 
+from goodbot.api import sentences
 from goodbot.store import codec, runs, training_pool
 from goodbot.store.query import fetch, first
 
@@ -31,7 +32,7 @@ class RunProgress:
     @property
     def where(self) -> str:
         """` at step 12 of 32`; empty before anything is safe."""
-        return f" at step {self.step} of {self.steps}" if self.steps else ""
+        return sentences.at(self.step, self.steps)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

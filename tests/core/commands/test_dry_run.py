@@ -11,8 +11,10 @@ from goodbot.api.events import ChannelKind, ChannelRef, CommandEvent, OrderKey
 from goodbot.base.errors import UsageError
 from goodbot.commands.base import Result
 from goodbot.commands.dry_run import sentences
+from goodbot.testing import VirtualClock
 
 from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rows, until
+from tests.core.pressure.test_scheduling import BATTERY, Machine, held_at
 
 
 async def ask(bot: Bot, channel: ChannelRef = CHANNEL) -> Result:
@@ -97,6 +99,19 @@ async def test_with_nothing_to_train_on_it_says_why(tmp_path: Path) -> None:
             "There is nothing to train on: rate some answers first.",
             "Now: it does not start by itself: 0 of 8 ratings until the next training.",
         ]
+
+
+async def test_what_the_machine_is_needed_for_is_told_once(tmp_path: Path) -> None:
+    """Also where the interrupted run that waits for it says where it stands."""
+    clock, machine = VirtualClock(waits=True), Machine()
+    async with open_bot(tmp_path, clock=clock, machine=machine, schedule="auto") as bot:
+        await held_at(bot, clock, 3)
+        await bot.app.scheduler.suspend()
+        machine.readings = BATTERY
+        clock.advance(10)
+        text = (await ask(bot)).text
+        assert "training waits at step 3 of 6 until it is plugged in" in text
+        assert text.count("battery") == 1
 
 
 async def test_a_backend_that_cannot_tell_leaves_the_rest(tmp_path: Path) -> None:

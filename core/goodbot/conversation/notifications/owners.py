@@ -234,8 +234,8 @@ def live(version: int, made_of: news.RunMaterial, reason: str) -> str:
 
 def in_vain(run: runs.Run, active: int, readiness: Readiness) -> str:
     """A run was refused or has failed."""
-    why = readiness.why.rpartition("); ")[2]  # without the reason, which is told here
-    next_ = "it is tried again by itself" if readiness.due else why
+    # Without the reason, which is told here.
+    next_ = "it is tried again by itself" if readiness.due else readiness.condition.for_everybody()
     what = "The gate refused the new version" if run.state == "refused" else "A training failed"
     return (
         f"{what}: {run.reason.rstrip('.')}.\n{version_name(active, begins=True)} goes on answering. "

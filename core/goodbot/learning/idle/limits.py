@@ -1,10 +1,11 @@
-"""The decision: readings and limits in, one sentence out that says what would change it."""
+"""The decision: readings and limits in, one condition out that says what would change it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
+from goodbot.api.sentences import Condition, waits
 from goodbot.config import TrainingConfig
 from goodbot.config.hours import Hours
 
@@ -40,23 +41,19 @@ class Limits:
             max_gpu=config.max_gpu,
         )
 
-    def objection(self, readings: Readings, local: datetime) -> str:
-        """Why no training now, as one sentence that says until when; empty if nothing objects.
+    def objection(self, readings: Readings, local: datetime) -> Condition | None:
+        """Why no training now, and until when; None if nothing objects.
 
         `local` is the machine's own clock time, which the quiet hours are meant in.
         """
         if self.quiet_hours is not None and self.quiet_hours.hold(local):
-            return f"these are quiet hours: training waits until {self.quiet_hours.end:%H:%M}"
+            return waits("quiet_hours", until=f"{self.quiet_hours.end:%H:%M}")
         if readings.on_battery and not self.on_battery:
-            return "the machine runs on its battery: training waits until it is plugged in"
+            return waits("battery")
         for name, load, limit in (
             ("processors", readings.others_load, self.max_load),
-            ("GPU", readings.others_gpu, self.max_gpu),
+            ("gpu", readings.others_gpu, self.max_gpu),
         ):
             if load is not None and load > limit:
-                it = "they are" if name == "processors" else "it is"
-                return (
-                    f"other programs use {load:.0%} of the {name}: "
-                    f"training waits until {it} down to {limit:.0%}"
-                )
-        return ""
+                return waits(name, load=load, limit=limit)
+        return None

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 
+from goodbot.api.sentences import Condition
 from goodbot.base.clock import Clock
 from goodbot.learning.idle.limits import Limits, Readings
 
@@ -39,18 +40,18 @@ class Gauge:
         self._reading = asyncio.Lock()
         self._lasting = Lasting()
 
-    async def before_run(self) -> str:
+    async def before_run(self) -> Condition | None:
         """Why no run should begin or go on now; one that was interrupted waits for two minutes' ease."""
         now = await self.objection()
         return self._lasting.look(now, self._clock.monotonic()) or now
 
-    async def during_run(self) -> str:
+    async def during_run(self) -> Condition | None:
         """Why the run under way should be interrupted: what has been pressing for a minute."""
         now = await self.objection(training=True)
         return self._lasting.look(now, self._clock.monotonic())
 
-    async def objection(self, *, training: bool = False) -> str:
-        """Why training should wait, as one sentence; empty if nothing objects."""
+    async def objection(self, *, training: bool = False) -> Condition | None:
+        """Why training should wait; None if nothing objects."""
         async with self._reading:
             if self._read is not None and self._clock.monotonic() >= self._at + FRESH_SECONDS:
                 try:
@@ -70,10 +71,10 @@ class Lasting:
     def __init__(self) -> None:
         self._since: float | None = None
         """When what speaks for a change began."""
-        self.why = ""
-        """The objection for which the run is held; empty while it may go on."""
+        self.why: Condition | None = None
+        """The objection for which the run is held; None while it may go on."""
 
-    def look(self, objection: str, now: float) -> str:
+    def look(self, objection: Condition | None, now: float) -> Condition | None:
         """Take note of the present objection, `now` in seconds; returns `why` as it is from now on."""
         if bool(objection) == bool(self.why):
             self._since = None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from goodbot.api.sentences import Condition
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Readiness:
-    """Whether a run is due, and the one sentence that says why or why not."""
+    """Whether a run is due, and the one condition that decides it."""
 
-    due: bool
-    why: str
+    condition: Condition
     enough: int = 1
     """The least that a run which is due may claim: ties count among what is available, but train nothing."""
     urgent: bool = False
@@ -19,3 +20,7 @@ class Readiness:
     """A run waits to go on."""
     counted: int = 0
     """Ratings that were counted to tell: what it costs grows with them."""
+
+    @property
+    def due(self) -> bool:
+        return self.condition.met

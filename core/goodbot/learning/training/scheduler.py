@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import aiosqlite
 
 from goodbot.api.plugins import PluginHost
+from goodbot.api.sentences import Condition, met, waits
 from goodbot.base.clock import Clock, woken
 from goodbot.base.errors import UsageError, boundary
 from goodbot.base.suggest import version_name
 from goodbot.config import TrainingConfig
+from goodbot.config.hours import clock_time
 from goodbot.learning.adapters import AdapterRegistry
 from goodbot.learning.idle import Gauge
 from goodbot.learning.training.publish import RunOutcome
 from goodbot.learning.training.readiness import Readiness
 from goodbot.learning.training.trainer import STOPPED, Trainer
 from goodbot.store import Store, adapters, runs, settings, training_pool
-from goodbot.store.progress import Underway
 
 logger = logging.getLogger(__name__)
 
@@ -58,12 +60,9 @@ class Scheduler:
         self._store, self._registry = store, registry
         self._trainer = self._runner = trainer
         """`_runner` is whose run is or was the last: this model's, or that of one to switch to."""
-        self._gauge = gauge
         self._objection = objection  # of the config: nothing that is trained could answer
-        self._plugins = plugins
-        self._clock = clock
-        self._config = config
-        self._pool = pool
+        self._gauge, self._plugins, self._clock = gauge, plugins, clock
+        self._config, self._pool = config, pool
         self._retrain = adapters.retrain_switch(pool.model)
         self._wake = asyncio.Event()
         self._run: asyncio.Task[RunOutcome] | None = None
@@ -95,8 +94,8 @@ class Scheduler:
         """What the child of the run under way said last; None while nothing trains."""
         return self._runner.progress
 
-    async def pressure(self) -> str:
-        """Why the machine is needed for something else, as one sentence; empty if it is not."""
+    async def pressure(self) -> Condition | None:
+        """What else the machine is needed for; None if it is not."""
         return await self._gauge.objection(training=self.training)
 
     async def loop(self) -> None:
@@ -119,7 +118,7 @@ class Scheduler:
         """Interrupt an automatic run that others have needed the machine for; a person's goes on."""
         pressure = await self._gauge.during_run()
         if pressure and self._automatic and self.training:  # as it is now: reading takes a while
-            logger.info("the training is interrupted: %s", pressure)
+            logger.info("the training is interrupted: %s", pressure.for_owners())
             await self.suspend()
         return _PRESSURE_SECONDS
 
@@ -144,7 +143,7 @@ class Scheduler:
             return min(quiet_in, patience)
         self._due_since = None
         if stops == self._stops and not self.training:  # neither paused nor started meanwhile
-            await self.start(readiness.why, at_least=readiness.enough, automatic=True)
+            await self.start(readiness.condition.for_owners(), at_least=readiness.enough, automatic=True)
         return _CHECK_SECONDS
 
     async def standing(self) -> training_pool.PoolCount:
@@ -153,54 +152,51 @@ class Scheduler:
 
     async def readiness(self) -> Readiness:
         """Whether an automatic run is due now."""
-        needed, available = self._config.min_ratings, 0
-
-        def answer(due: bool, why: str) -> Readiness:
-            return Readiness(
-                due=due,
-                why=why,
-                enough=enough,
-                urgent=bool(retrain),
-                interrupted=waiting is not None,
-                counted=available,
-            )
-
         retrain = await self._store.read(lambda db: settings.switch(db, self._retrain))
-        enough = max(1, needed // 2) if retrain else needed
-
+        enough = max(1, self._config.min_ratings // 2) if retrain else self._config.min_ratings
         waiting = None if self.training else await self._trainer.underway()
-        where = waiting.progress.where if waiting else ""
-        if await self._store.read(lambda db: settings.switch(db, "paused")):
-            return answer(False, f"training is paused{where}; `resume` lets it go on")
-        if await self._store.read(lambda db: settings.switch(db, "off")):
-            return answer(False, "goodbot is off: the base model answers; `resume` brings it back")
-        if self._objection:
-            return answer(False, self._objection)
-        if waiting is not None:
-            return await self._to_go_on(answer, waiting)
-        # Every rating asks for this: all are counted only once nothing else is in the way.
-        available = await self._store.read(lambda db: training_pool.available(db, self._pool, needed))
-        if available < enough:
-            return answer(False, f"{available} of {needed} ratings until the next training")
-        if held := await self._held_back():
-            return answer(False, held)
-        if self._config.schedule != "auto" and not retrain and (wait := await self._not_yet()):
-            return answer(False, wait)
-        if pressure := await (self.pressure() if self.training else self._gauge.before_run()):
-            return answer(False, pressure)
-        available = (await self.standing()).available
-        if objection := self._plugins.veto_training(available):
-            return answer(False, objection)
-        return answer(True, retrain or f"{available} ratings")
+        at = {"step": waiting.progress.step, "steps": waiting.progress.steps} if waiting else {}
+        condition = await self._forbidden(at)
+        condition = condition or (await self._to_go_on(waiting.items, at) if waiting else None)
+        condition = condition or await self._to_begin(enough, retrain)
+        return Readiness(
+            condition=condition,
+            enough=enough,
+            urgent=bool(retrain),
+            interrupted=waiting is not None,
+            counted=condition.facts.get("available", 0),
+        )
 
-    async def _to_go_on(self, answer: Callable[[bool, str], Readiness], waiting: Underway) -> Readiness:
+    async def _forbidden(self, at: Mapping[str, int]) -> Condition | None:
+        """What a person has to change first; None where nothing is."""
+        if await self._store.read(lambda db: settings.switch(db, "paused")):
+            return waits("paused", **at)
+        if await self._store.read(lambda db: settings.switch(db, "off")):
+            return waits("off")
+        return waits("server", said=self._objection) if self._objection else None
+
+    async def _to_go_on(self, items: int, at: Mapping[str, int]) -> Condition:
         """Whether an interrupted run may go on now: it has been due before."""
         if pressure := await self._gauge.before_run():
-            waits = f"training waits{waiting.progress.where}"
-            return answer(False, pressure.replace("training waits", waits, 1))
-        if objection := self._plugins.veto_training(waiting.items):
-            return answer(False, f"training waits{waiting.progress.where}: {objection}")
-        return answer(True, f"the interrupted training goes on{waiting.progress.where}")
+            return replace(pressure, facts={**pressure.facts, **at})
+        if objection := self._plugins.veto_training(items):
+            return waits("plugin_again", said=objection, **at)
+        return met("goes_on", **at)
+
+    async def _to_begin(self, enough: int, retrain: str) -> Condition:
+        """The first thing that a new run waits for, or what it is for."""
+        # Every rating asks for this: all are counted only once nothing else is in the way.
+        needed = self._config.min_ratings
+        available = await self._store.read(lambda db: training_pool.available(db, self._pool, needed))
+        if available < enough:
+            return waits("ratings", available=available, needed=needed)
+        held = await self._held_back() or (None if retrain else await self._not_yet())
+        if held := held or await (self.pressure() if self.training else self._gauge.before_run()):
+            return replace(held, facts={**held.facts, "available": available})
+        available = (await self.standing()).available
+        if objection := self._plugins.veto_training(available):
+            return waits("plugin", said=objection, available=available)
+        return met("replaces" if retrain else "enough", said=retrain, available=available)
 
     async def _tainted(self) -> bool:
         active = await self._registry.active()
@@ -217,37 +213,39 @@ class Scheduler:
             why = (await self._registry.row(active)).tainted or "one before it is not to be used"
             logger.warning("v%d was withdrawn, %s answers: %s", active, version_name(clean), why)
 
-    async def _held_back(self) -> str:
+    async def _held_back(self) -> Condition | None:
         """After a verdict that was no success, the same ratings are not tried over and over."""
         last = await self._store.read(lambda db: self._last_runs(db, _TRIES))
         cancelled = bool(last) and last[0].reason == CANCELLED
         if not last or (last[0].state not in ("failed", "refused") and not cancelled):
-            return ""
-        if last[0].state == "failed" and any(run.state != "failed" for run in last[1:]):
-            return ""
-        if last[0].state == "failed" and len(last) < _TRIES:
-            return ""
+            return None
+        again = len(last) < _TRIES or any(run.state != "failed" for run in last[1:])
+        if last[0].state == "failed" and again:
+            return None
         wanted = max(1, self._config.min_ratings // 5)
         fresh = await self._store.read(lambda db: runs.labels_since(db, self._pool, last[0].id, wanted))
         if fresh >= wanted:
-            return ""
-        told = "was cancelled" if cancelled else f"{last[0].state} ({last[0].reason})"
-        return f"the last run {told}; {wanted - fresh} new ratings until another try"
+            return None
+        if cancelled:
+            return waits("cancelled", wanted=wanted - fresh)
+        private = {"state": last[0].state, "reason": last[0].reason}
+        return Condition(name="unsuccessful", facts={"wanted": wanted - fresh}, private=private)
 
-    async def _not_yet(self) -> str:
-        """Why the configured schedule does not allow a run now; empty if it does.
+    async def _not_yet(self) -> Condition | None:
+        """Why the configured schedule does not allow a run now; None if it does.
 
         One run a day: the first look after the time of day at which no run has begun since.
         """
+        if self._config.schedule == "auto":
+            return None
         if self._config.schedule == "manual":
-            return "training starts on command: `train`"
-        hours, _, minutes = self._config.schedule.partition(":")
+            return waits("manual")
         local = datetime.fromtimestamp(self._clock.now())  # noqa: DTZ006  the owner's own clock
-        at = local.replace(hour=int(hours), minute=int(minutes), second=0, microsecond=0)
+        at = datetime.combine(local, clock_time(self._config.schedule))
         last = await self._store.read(lambda db: self._last_runs(db))
         if local < at or (last and last[0].started_at >= at.timestamp()):
-            return f"training starts at {self._config.schedule}"
-        return ""
+            return waits("schedule", time=self._config.schedule)
+        return None
 
     async def _last_runs(self, db: aiosqlite.Connection, limit: int = 1) -> list[runs.Run]:
         return await runs.last_runs(db, self._pool.scope, limit, model=self._pool.model)

@@ -5,16 +5,20 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
+from goodbot.api.sentences import waits
 from goodbot.config import TrainingConfig
 from goodbot.config.hours import Hours
 from goodbot.learning.idle import Lasting, Limits, Readings
 
 NOON = datetime.fromisoformat("2027-01-15T12:00")
 IDLE = Readings(on_battery=False, others_load=0.1, others_gpu=0.0)
+BUSY = waits("processors", load=0.8, limit=0.75)
+BUSIER = waits("processors", load=0.9, limit=0.75)
 
 
 def objection(readings: Readings, at: datetime = NOON, **training: object) -> str:
-    return Limits.of(TrainingConfig(**training)).objection(readings, at)  # type: ignore[arg-type]
+    found = Limits.of(TrainingConfig(**training)).objection(readings, at)  # type: ignore[arg-type]
+    return found.for_everybody() if found else ""
 
 
 def test_what_cannot_be_read_objects_to_nothing() -> None:
@@ -72,22 +76,22 @@ def test_no_quiet_hours_are_none() -> None:
 
 def test_a_run_is_held_after_a_minute_of_pressure_and_goes_on_after_two_of_ease() -> None:
     lasting = Lasting()
-    assert lasting.look("busy", 0) == ""
-    assert lasting.look("busy", 59) == ""
-    assert lasting.look("busy", 60) == "busy"
-    assert lasting.look("busier", 70) == "busier"  # the sentence is today's
-    assert lasting.look("", 80) == "busier"
-    assert lasting.look("", 199) == "busier"
-    assert lasting.look("", 200) == ""
+    assert lasting.look(BUSY, 0) is None
+    assert lasting.look(BUSY, 59) is None
+    assert lasting.look(BUSY, 60) is BUSY
+    assert lasting.look(BUSIER, 70) is BUSIER  # the figures are today's
+    assert lasting.look(None, 80) is BUSIER
+    assert lasting.look(None, 199) is BUSIER
+    assert lasting.look(None, 200) is None
 
 
 def test_a_peak_holds_no_run_and_a_lull_frees_none() -> None:
     lasting = Lasting()
     for now in range(0, 600, 50):  # a peak every 50 s, with ease between
-        assert lasting.look("busy", now) == ""
-        assert lasting.look("", now + 25) == ""
-    lasting.look("busy", 1000)
-    assert lasting.look("busy", 1060) == "busy"
+        assert lasting.look(BUSY, now) is None
+        assert lasting.look(None, now + 25) is None
+    lasting.look(BUSY, 1000)
+    assert lasting.look(BUSY, 1060) is BUSY
     for now in range(1100, 2000, 100):
-        assert lasting.look("", now) == "busy"
-        assert lasting.look("busy", now + 50) == "busy"
+        assert lasting.look(None, now) is BUSY
+        assert lasting.look(BUSY, now + 50) is BUSY

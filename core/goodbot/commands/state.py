@@ -1,0 +1,145 @@
+"""What a goodbot is at: as data, and in words for everybody or for its owners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from goodbot.api.sentences import Condition
+from goodbot.base.suggest import version_name
+from goodbot.inference.servers.health import Proof
+from goodbot.learning.training import progress as told
+from goodbot.learning.training.memory_sharing import Plan, Sharing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Public:
+    """What everybody may know."""
+
+    model: str
+    version: int
+    off: bool
+    tainted: bool
+    tainted_by: str
+    server: str
+    starting: str
+    store: str
+    training: Mapping[str, Any] | None
+    waits: str
+    condition: Condition
+    """What decides on the next training."""
+
+    def for_everybody(self) -> list[str]:
+        """A line a subject."""
+        return self._lines(self.condition.for_everybody())
+
+    def _lines(self, next_: str) -> list[str]:
+        lines = [self.starting] if self.starting else []
+        who = "off: the base model" if self.off else version_name(self.version)
+        lines.append(f"{self.model}, {who} answers")
+        if self.store != "ok":
+            lines.append(f"nothing can be stored, so ratings are not taken: {self.store}")
+        if self.server == "down" and not self.starting:
+            lines.append("the model is not running; goodbot tries again every half minute")
+        if self.training:
+            lines.append(told.sentence(self.training))
+            if self.waits:
+                lines.append("its memory is the model's: questions wait until it is done")
+        else:
+            lines.append(next_)
+        if self.tainted:
+            lines.append(f"v{self.version} answers until it is replaced: {self.tainted_by}")
+        return lines
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status(Public):
+    """With what concerns the machine and other people; what `--json` prints."""
+
+    next: str
+    backend: str
+    paused: bool
+    server_trouble: str
+    proof: Proof
+    put_right: str
+    canary: str
+    unserved: str
+    ratings: int
+    needed: int
+    waiting_for_consent: int
+    off_policy: int
+    pressure: str | None
+    last_run: Mapping[str, Any] | None
+    tenancy: Plan | None
+    connectors: Mapping[str, str]
+    clock: Sequence[str]
+    disk: str
+    turned_away: int
+    descriptors: str
+    set_aside: Sequence[Mapping[str, Any]]
+    reward: str
+    learning: str | None
+    sampling: Mapping[str, Any]
+    thinking: str
+    alarms: Sequence[Mapping[str, Any]]
+    pairing_locked: Sequence[str]
+    acceptance: Sequence[Mapping[str, Any]]
+    choices: Sequence[Mapping[str, Any]]
+    comparison: Mapping[str, Any] | None
+    home: str
+    pid: int
+    uptime: float
+    started_at: float
+
+    def for_owners(self) -> list[str]:
+        """All of it."""
+        said = (
+            self.descriptors,
+            self.disk,
+            self.server_trouble,
+            self.proof.why,
+            self.put_right,
+            self.canary,
+            self.unserved,
+            self.thinking,
+        )
+        lines = [*self._lines(self.next), *(one for one in (*said, *self.clock) if one)]
+        if self.turned_away:
+            lines.append(f"{self.turned_away} calls by HTTP found no room: too many came at once")
+        if self.waiting_for_consent:
+            ratings = f"{self.waiting_for_consent} ratings of private chats"
+            lines.append(f"{ratings} wait for `/rl share on` of their people")
+        if self.off_policy:
+            lines.append(
+                f"{self.off_policy} of the ratings are of answers of other models: they train off-policy"
+            )
+        last = self.last_run or {"metrics": {}, "state": "running"}
+        if too_long := last["metrics"].get("too_long"):
+            lines.append(f"the last run left out {too_long} answers that are too long with their prompts")
+        lines.extend(left_out(self.set_aside))
+        lines.extend(alarm["text"] for alarm in self.alarms)
+        if self.tenancy and self.tenancy.sharing != Sharing.TOGETHER:
+            lines.append(f"memory: {self.tenancy.why}")
+        if self.learning:
+            lines.append(f"learns: {self.learning}")
+        if self.reward != "binary":
+            lines.append(f"rewards: {self.reward}")
+        if last["state"] != "running":
+            place = f" on {last['model']}" if last["model"] != self.model else ""
+            lines.append(f"last run{place}: {last['told']}")
+        lines.extend(
+            f"{name}: the pairing code was guessed at and is locked; `goodbot pair {name}` makes another"
+            for name in self.pairing_locked
+        )
+        lines.extend(f"{name}: {state}" for name, state in self.connectors.items() if state != "running")
+        return lines
+
+
+def left_out(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What trainings have set aside, a line a reason."""
+    return [
+        f"{one['answers']} answer{'' if one['answers'] == 1 else 's'} left out of training since run "
+        f"{one['run']}: {one['reason']}; `release` lets them train again"
+        for one in found
+    ]
