@@ -39,7 +39,7 @@ async def test_it_goes_back_to_the_newest_version_that_learnt_none_of_them(tmp_p
         await two_days(bot, clock)
         said = await since(bot, date(clock, DAY))
         assert said.startswith("8 ratings since ")
-        assert "withdrawn: v2. V1 answers." in said
+        assert "withdrawn: v2. v1 answers." in said
         assert await bot.app.registry.active() == 1
         assert (await bot.say("Who?")).text == "v1 says: Who?"
         for number, answer in enumerate(bot.answers):

@@ -11,8 +11,8 @@ import pytest
 from goodbot.api import sentences
 from goodbot.api.sentences import Condition
 from goodbot.commands.state import Public, Status
-from goodbot.inference.servers.fingerprint_check import Verdict
-from goodbot.inference.servers.health import Proof
+from goodbot.inference.servers.fingerprint_check import ServedAs
+from goodbot.inference.servers.health import VersionHealth
 
 from tests.core.builders import Bot, open_bot
 from tests.core.training.test_scheduler import Veto, rest
@@ -30,7 +30,7 @@ def status(**public: Any) -> Status:
     }
     aside = {"answers": 2, "run": 1, "reason": PRIVATE}
     of_others |= {
-        "proof": Proof(version=1, verdict=Verdict.BASE, why=PRIVATE),
+        "proof": VersionHealth(version=1, verdict=ServedAs.BASE, why=PRIVATE),
         "tenancy": None,
         "connectors": {PRIVATE: PRIVATE},
     }

@@ -11,6 +11,7 @@ from goodbot.access.authorization import Authorization, Grant, person
 from goodbot.access.limits import Quotas
 from goodbot.api import actions
 from goodbot.api.events import ChannelKind, Event, MessageEvent, Outcome, PressEvent, Receipt
+from goodbot.api.sentences import sentence
 from goodbot.base.clock import Clock
 from goodbot.store import channels, retries
 
@@ -51,7 +52,7 @@ class Admission:
     def no_reserve(self) -> str:
         """Why nothing of other programs is kept at present, in a sentence."""
         text = self._quotas.no_reserve()
-        return f"{text[:1].upper()}{text[1:]}." if text else ""
+        return sentence(text) if text else ""
 
     async def _message(self, db: aiosqlite.Connection, event: MessageEvent) -> Receipt:
         if not event.addressed:

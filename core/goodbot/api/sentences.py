@@ -84,8 +84,15 @@ def at(step: int, steps: int) -> str:
 
 
 def sentence(clause: str) -> str:
-    """A clause as a sentence of its own."""
-    return f"{clause[:1].upper()}{clause[1:].removesuffix('.')}." if clause else ""
+    """A clause, which may end like a sentence, as one."""
+    end = "" if clause[-1:] in ".…!?" else "."
+    return f"{clause[:1].upper()}{clause[1:]}{end}"
+
+
+def clause(sentence: str, *, small: bool = False) -> str:
+    """A sentence without its stop, to go on with; `small`: to stand within another one."""
+    begun = f"{sentence[:1].lower()}{sentence[1:]}" if small else sentence
+    return begun.rstrip(".")
 
 
 def _clause(words: str, name: str, facts: Mapping[str, Any]) -> str:

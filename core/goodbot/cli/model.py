@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from goodbot import config
+from goodbot.api.sentences import clause
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
 from goodbot.base.printing import say
 from goodbot.cli import client, output
@@ -215,7 +216,7 @@ def described(proposal: Proposal) -> str:
     if proposal.doubt:
         lines.append(f"  Training may go wrong: {proposal.doubt}.")
     if proposal.why:
-        lines += ["", proposal.why.rstrip(".") + "."]
+        lines += ["", f"{clause(proposal.why)}."]
     return "\n".join([*lines, *_table(proposal)])
 
 

@@ -129,8 +129,8 @@ def _why_not(found: Comparison | None, pairs: list[Pair], later: str) -> str:
     if pairs:
         return f"You have answered all that was asked of you; {new} waits for what others say."
     return (
-        f"{new[0].upper()}{new[1:]} is compared by those who have asked the questions: none was yours, at "
-        "this account or one that is joined with it."
+        f"{version_name(found.new, begins=True)} is compared by those who have asked the questions: none was "
+        "yours, at this account or one that is joined with it."
     )
 
 

@@ -10,6 +10,7 @@ import aiosqlite
 from goodbot.access.authorization import Grant, person
 from goodbot.api.events import ChannelRef, Outcome, RatingEvent, RatingKind, Receipt
 from goodbot.api.labels import STARS, star_value
+from goodbot.api.sentences import clause
 from goodbot.base.errors import UsageError
 from goodbot.commands.base import Call, Command, Result
 from goodbot.store import feedback, ledger, people, turns
@@ -98,7 +99,7 @@ async def _record(
 
     receipt, response, nothing = await call.services.store.write(operation)
     if receipt.outcome is Outcome.FAILED:
-        raise UsageError(receipt.text.rstrip("."))
+        raise UsageError(clause(receipt.text))
     if receipt.outcome is Outcome.ACCEPTED:
         call.services.dispatcher.rated()
     if kind is RatingKind.RETRACT and receipt.outcome is Outcome.ACCEPTED and nothing:

@@ -81,10 +81,9 @@ async def _quarantine(call: Call, start: float, since: str, *, everything: bool 
     none = "there was no version" if everything else "no version had learnt from them"
     learnt = f"withdrawn: {which}" if versions else none
     now = await s.registry.wanted()  # while it is off the base model, whatever the pointer says
-    answers = version_name(now)
     return Result(
         text=f"{count} rating{'' if count == 1 else 's'} {since}left out; {learnt}. "
-        f"{answers[0].upper()}{answers[1:]} answers. `rollback since never` lets them count again.",
+        f"{version_name(now, begins=True)} answers. `rollback since never` lets them count again.",
         data={"ratings": count, "versions": versions, "version": active, "previous": before},
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from goodbot.api.sentences import Condition
 from goodbot.base.suggest import version_name
-from goodbot.inference.servers.health import Proof
+from goodbot.inference.servers.health import VersionHealth
 from goodbot.learning.training import progress as told
 from goodbot.learning.training.memory_sharing import Plan, Sharing
 
@@ -61,7 +61,7 @@ class Status(Public):
     backend: str
     paused: bool
     server_trouble: str
-    proof: Proof
+    proof: VersionHealth
     put_right: str
     canary: str
     unserved: str

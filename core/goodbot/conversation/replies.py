@@ -13,6 +13,7 @@ from goodbot.access.authorization import person
 from goodbot.api import actions
 from goodbot.api.events import ChannelRef, Event, MessageEvent, Outcome, PressEvent, Receipt
 from goodbot.api.model import ResolvedModel
+from goodbot.api.sentences import sentence
 from goodbot.api.turns import Turn, ids, turn_id
 from goodbot.base.errors import ConnectorError, ServerError
 from goodbot.conversation.generate import Asked, Generator
@@ -161,8 +162,7 @@ class Answers:
 def _told(error: Exception, event: Event) -> str:
     """What a person is told of an answer that does not come."""
     if isinstance(error, TooLongError):
-        text = str(error)
-        return f"{text[0].upper()}{text[1:]}."
+        return sentence(str(error))
     logger.error("no answer: %s", error, extra=ids(event))
     return _REFUSED if isinstance(error, ServerError) and error.refused else _NO_MODEL
 

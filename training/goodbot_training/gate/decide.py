@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from goodbot.api.sentences import clause, sentence
+
 from goodbot_training.process.types import TrainingSettings
 
 Metrics = Mapping[str, float]
@@ -46,19 +48,18 @@ class Verdict:
 
         `share` and `before` are of the strength that was learnt: what it has now and what it had.
         """
-        first = self.reason[0].lower() + self.reason[1:]
         full = "full strength" if before == 1 else f"{before:.0%} of its strength"
         return Verdict(
             passed=weaker.passed,
-            reason=f"At {full} {first} At {share:.0%}: {weaker.reason}",
+            reason=f"At {full} {clause(self.reason, small=True)}. At {share:.0%}: {weaker.reason}",
             metrics=weaker.metrics,
         )
 
 
 def decide(metrics: Metrics, settings: TrainingSettings) -> Verdict:
     """The verdict on `measure`'s figures; a figure that could not be taken vetoes nothing."""
-    for sentence in _objections(metrics, settings):
-        return Verdict(passed=False, reason=sentence[0].upper() + sentence[1:], metrics=metrics)
+    for objection in _objections(metrics, settings):
+        return Verdict(passed=False, reason=sentence(objection), metrics=metrics)
     return Verdict(passed=True, reason=_claims(metrics), metrics=metrics)
 
 
@@ -75,14 +76,14 @@ def foreign_allowed(settings: TrainingSettings, usual: float) -> int:
 
 def _objections(m: Metrics, settings: TrainingSettings) -> list[str]:
     """What speaks against the candidate, the clearest sign first."""
-    for name, sentence in (
+    for name, words in (
         ("finite", "the adapter holds numbers that are not finite."),
         ("fits", "the adapter was made for another model: its shapes or its base's name differ."),
         ("changed", "there was nothing to learn, since all ratings of this round say what was expected."),
         ("speaks", "its answers come out as numbers that are not finite."),
     ):
         if not m.get(name, 1.0):
-            return [sentence]
+            return [words]
     found: list[str] = []
     if m.get("margin_high", 0.0) < 0:
         found.append(

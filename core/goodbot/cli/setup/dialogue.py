@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TextIO, TypeVar
 
+from goodbot.api.sentences import sentence
 from goodbot.base import printing
 from goodbot.base.errors import UsageError
 
@@ -92,12 +93,11 @@ class Dialogue:
         bold = f"\x1b[1m{text}\x1b[0m" if self._colour else text
         printing.draw(f"\n{bold}\n", file=self.out)
 
-    def trouble(self, sentence: str) -> None:
+    def trouble(self, clause: str) -> None:
         """Say what is wrong, so that it can be asked again. Raises UsageError with `--yes`."""
         if not self.asks:
-            raise UsageError(sentence)
-        end = "" if sentence[-1:] in ".…!?" else "."
-        self.say(f"{sentence[:1].upper()}{sentence[1:]}{end}")
+            raise UsageError(clause)
+        self.say(sentence(clause))
 
     def choose(self, flag: str, choices: Sequence[Choice], default: str) -> str:
         """One of `choices`, by number or by its value."""

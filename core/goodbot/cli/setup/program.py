@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from goodbot.api.sentences import clause
 from goodbot.api.setup import ConnectorSetup
 from goodbot.base.errors import GoodbotError
 from goodbot.cli.connector_setup import changes_a_program, prepared
@@ -80,7 +81,7 @@ def install(place: StateFound, draft: Draft) -> Sequence[str]:
     except (GoodbotError, OSError, TimeoutError) as error:
         why = str(error) or "it took too long"
         again = f"`goodbot connect {draft.platform}` tries again"
-        draft.missing[_TOPIC] = f"{setup.title} was not changed: {why.rstrip('.')}; {again}"
+        draft.missing[_TOPIC] = f"{setup.title} was not changed: {clause(why)}; {again}"
         return ()
 
 

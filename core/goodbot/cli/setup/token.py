@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from goodbot.api.sentences import sentence
 from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
 from goodbot.base.errors import GoodbotError, RetriableError, UsageError
 from goodbot.base.packages import install_line
@@ -112,7 +113,7 @@ def _checked(
         else:
             dialogue.say(f"It belongs to {draft.identity.name}.")
             for check in found:
-                dialogue.say(f"{check.text[:1].upper()}{check.text[1:]}. {_fix(check)}".rstrip())
+                dialogue.say(f"{sentence(check.text)} {_fix(check)}".rstrip())
             failed = [check.text for check in found if check.state is CheckState.FAIL]
             if not failed:
                 return True

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from goodbot.access.direct_message import Courier
 from goodbot.api.hookspecs import hookimpl
 from goodbot.api.notice import Notice
+from goodbot.api.sentences import clause
 from goodbot.base.clock import Clock, woken
 from goodbot.base.errors import boundary
 from goodbot.base.suggest import version_name
@@ -238,8 +239,8 @@ def in_vain(run: runs.Run, active: int, readiness: Readiness) -> str:
     next_ = "it is tried again by itself" if readiness.due else readiness.condition.for_everybody()
     what = "The gate refused the new version" if run.state == "refused" else "A training failed"
     return (
-        f"{what}: {run.reason.rstrip('.')}.\n{version_name(active, begins=True)} goes on answering. "
-        f"Next: {next_.rstrip('.')}."
+        f"{what}: {clause(run.reason)}.\n{version_name(active, begins=True)} goes on answering. "
+        f"Next: {clause(next_)}."
     )
 
 

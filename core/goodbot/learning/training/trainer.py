@@ -22,6 +22,7 @@ from goodbot.api.backend import BackendSpec
 from goodbot.api.events import Message
 from goodbot.api.plugins import PluginHost
 from goodbot.api.rewards import RewardPolicy
+from goodbot.api.sentences import clause
 from goodbot.base.clock import Clock
 from goodbot.base.errors import GoodbotError, TrainingError, boundary, unexpected
 from goodbot.config import TrainingConfig
@@ -314,7 +315,7 @@ class Trainer:
             done = await self._tries.train(run, job, lambda event: self._on_event(run, event))
             gate = {"reason": "the trainer reported no gate", **self._gate}
             if self._left > 0:
-                gate["reason"] = f"{str(gate['reason']).rstrip('.')}. {told.waiting(self._left)}"
+                gate["reason"] = f"{clause(str(gate['reason']))}. {told.waiting(self._left)}"
             if not gate.get("passed"):
                 return RunOutcome(run=run, state="refused", reason=str(gate["reason"]))
             await come_back()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from goodbot.api.sentences import Condition, waits
 from goodbot.base.errors import ServerError
 from goodbot.config import Grants, ServingConfig
 from goodbot.learning.adapters.registry import NotServedError
@@ -341,11 +342,14 @@ async def test_a_newer_round_supersedes_an_open_question(tmp_path: Path, ask: st
         assert (await bot.app.registry.row(2)).parent == 1, "nothing that was learnt is lost"
 
 
+BUSY = waits("battery")
+
+
 def always_busy(bot: Bot, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is ever written in the background."""
 
-    async def busy() -> str:
-        return "somebody works at this computer"
+    async def busy() -> Condition:
+        return BUSY
 
     monkeypatch.setattr(bot.app.scheduler, "pressure", busy)
 
@@ -387,20 +391,20 @@ async def test_a_day_is_taken_over_through_one_that_nobody_was_asked_about(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """v1 is asked about; v2 ends late and is not asked about yet when v3 ends."""
-    clock, busy = Later(), [""]
+    clock, busy = Later(), list[Condition | None]([None])
     async with open_asking(tmp_path, ask="before", clock=clock) as bot:
 
-        async def pressure() -> str:
+        async def pressure() -> Condition | None:
             return busy[0]
 
         monkeypatch.setattr(bot.app.scheduler, "pressure", pressure)
         await trained(bot)
         await asked(bot)
         clock.ahead = DAY * 20 / 24
-        busy[0] = "somebody works at this computer"
+        busy[0] = BUSY
         await trained(bot)
         clock.ahead += 600
-        busy[0] = ""
+        busy[0] = None
         await trained(bot)
         await bot.app.ab_test.look()
         await asked(bot, 2)

@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 from aiohttp import hdrs, web
 from goodbot.api.completions import ALIAS, CompletionRequest, FarSide, with_tools
+from goodbot.api.sentences import sentence
 from goodbot.base.errors import GoodbotError, ServerError
 from goodbot.base.sampling import Filters, merged
 from goodbot.base.thoughts import Thought
@@ -121,7 +122,7 @@ class OwnDoor:
                     deltas = asking.answer(far, response, mend=kept_out != asked_there)
                     return await self._written(request, call, session, about, deltas)
         except ServerError as error:
-            raise HttpError(503, _sentence(error), retry_after=5.0) from error
+            raise HttpError(503, sentence(str(error)), retry_after=5.0) from error
 
     async def _question(
         self, call: ProxyRequest, session: ProxySession, asked: ChatRequest
@@ -192,7 +193,7 @@ class OwnDoor:
                 delta = await anext(deltas, None)
         except GoodbotError as error:
             dialect = ANTHROPIC if request.path == MESSAGES else OPENAI
-            await response.write(errors.event(dialect, _sentence(error)))
+            await response.write(errors.event(dialect, sentence(str(error))))
         return response
 
     async def _kept(self, call: ProxyRequest, session: ProxySession, asked: ChatRequest, end: End) -> str:
@@ -323,8 +324,3 @@ class OwnDoor:
 def _shown(end: End, about: ResponseHead) -> End:
     """As the program gets it: what was thought only where it asks for that."""
     return end if about.asked.thinks else replace(end, said=replace(end.said, thought=""))
-
-
-def _sentence(error: GoodbotError) -> str:
-    text = str(error)
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from goodbot.api.sentences import sentence
 from goodbot.base.sampling import FILTERS, checked
 
 from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest
@@ -74,5 +75,4 @@ def check(body: Mapping[str, Any], asked: ChatRequest) -> None:
         try:
             checked(name, body[name])
         except ValueError as error:
-            words = str(error)
-            raise HttpError(400, f"{words[:1].upper()}{words[1:]}.") from None
+            raise HttpError(400, sentence(str(error))) from None
