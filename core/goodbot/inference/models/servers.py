@@ -20,7 +20,7 @@ from goodbot.api.server import ServerSpec
 from goodbot.api.survey import Ask, FoundServer, Survey
 from goodbot.base.errors import UsageError, boundary
 from goodbot.inference.servers.plugin import SPECS
-from goodbot.inference.surveys.lm_studio import LmStudio
+from goodbot.inference.surveys.lm_studio import LmStudioSurvey
 
 if TYPE_CHECKING:
     import aiohttp
@@ -33,7 +33,7 @@ _LARGEST = 1 << 20
 
 def surveys(specs: Iterable[ServerSpec] = SPECS) -> dict[str, Survey]:
     """What can be found, by kind: the drivers' own surveys, surest first."""
-    found: list[Survey] = [LmStudio()]
+    found: list[Survey] = [LmStudioSurvey()]
     for spec in specs:
         if spec.survey:
             module, _, name = spec.survey.partition(":")

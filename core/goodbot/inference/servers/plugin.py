@@ -54,7 +54,7 @@ SPECS = (
         settings=VllmSettings,
         adapters=AdapterFormat.PEFT,
         url="http://127.0.0.1:8000",
-        survey="goodbot.inference.surveys.vllm:Vllm",
+        survey="goodbot.inference.surveys.vllm:VllmSurvey",
     ),
     ServerSpec(
         name="sglang",
@@ -62,7 +62,7 @@ SPECS = (
         settings=NoSettings,
         adapters=AdapterFormat.PEFT,
         url="http://127.0.0.1:30000",
-        survey="goodbot.inference.surveys.sglang:Sglang",
+        survey="goodbot.inference.surveys.sglang:SglangSurvey",
     ),
     ServerSpec(
         name="ollama",
@@ -72,7 +72,7 @@ SPECS = (
         requires=("gguf",),
         extra="gguf",
         url="http://127.0.0.1:11434",
-        survey="goodbot.inference.surveys.ollama:Ollama",
+        survey="goodbot.inference.surveys.ollama:OllamaSurvey",
     ),
     ServerSpec(
         name="llamacpp",
@@ -81,7 +81,7 @@ SPECS = (
         adapters=AdapterFormat.GGUF,
         requires=("gguf",),
         extra="gguf",
-        survey="goodbot.inference.surveys.llamacpp:LlamaCpp",
+        survey="goodbot.inference.surveys.llamacpp:LlamaCppSurvey",
     ),
     ServerSpec(
         name="mlx",
@@ -89,7 +89,7 @@ SPECS = (
         settings=NoSettings,
         adapters=AdapterFormat.MLX,
         url="http://127.0.0.1:8080",
-        survey="goodbot.inference.surveys.openai:MlxServer",
+        survey="goodbot.inference.surveys.openai:MlxSurvey",
     ),
     ServerSpec(
         name="openai",
@@ -97,7 +97,7 @@ SPECS = (
         settings=NoSettings,
         adapters=AdapterFormat.NONE,
         url="http://127.0.0.1:8080",
-        survey="goodbot.inference.surveys.openai:OpenAI",
+        survey="goodbot.inference.surveys.openai:OpenAISurvey",
     ),
 )
 

@@ -12,7 +12,7 @@ _PROPS = "/props"
 _LINE = '[serving] server = "llamacpp"'
 
 
-class LlamaCpp(Survey):
+class LlamaCppSurvey(Survey):
     """Known by its properties, else by what it says of its models."""
 
     kind, title = "llamacpp", "llama.cpp"

@@ -11,7 +11,7 @@ from goodbot.api.survey import Ask, FoundServer, ListedModel, Survey, listed, te
 _MODELS = "/api/v0/models"
 
 
-class LmStudio(Survey):
+class LmStudioSurvey(Survey):
     """Known by its own API."""
 
     kind, title = "lmstudio", "LM Studio"

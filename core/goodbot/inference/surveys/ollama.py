@@ -14,7 +14,7 @@ TAKES_WHOLE_MODELS_SINCE = (0, 34, 1)
 _VERSION, _TAGS = "/api/version", "/api/tags"
 
 
-class Ollama(Survey):
+class OllamaSurvey(Survey):
     """Known by its own API."""
 
     kind, title = "ollama", "Ollama"

@@ -9,7 +9,7 @@ from goodbot.api.setup import Check, warn
 from goodbot.api.survey import MODELS, Ask, FoundServer, Survey, openai_models, owners
 
 
-class MlxServer(Survey):
+class MlxSurvey(Survey):
     """Known by what it leaves out."""
 
     kind, title = "mlx", "mlx_lm.server"
@@ -34,7 +34,7 @@ class MlxServer(Survey):
         )
 
 
-class OpenAI(Survey):
+class OpenAISurvey(Survey):
     """Whatever answers so."""
 
     kind, title = "openai", "a server that speaks OpenAI's API"

@@ -10,7 +10,7 @@ from goodbot.api.survey import MODELS, Ask, FoundServer, Survey, openai_models, 
 from goodbot.inference.surveys import command_line
 
 
-class Sglang(Survey):
+class SglangSurvey(Survey):
     """It says that it owns its models."""
 
     kind, title = "sglang", "SGLang"

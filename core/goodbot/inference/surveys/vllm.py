@@ -10,7 +10,7 @@ from goodbot.api.survey import MODELS, Ask, FoundServer, Survey, openai_models, 
 from goodbot.inference.surveys import command_line
 
 
-class Vllm(Survey):
+class VllmSurvey(Survey):
     """It says that it owns its models."""
 
     kind, title = "vllm", "vLLM"

@@ -130,7 +130,9 @@ def test_a_server_that_takes_adapters_is_proposed_to_go_on_answering(monkeypatch
 
 def test_at_its_usual_place_a_server_needs_no_url() -> None:
     assert serving.settings("ollama", "http://127.0.0.1:11434") == {"server": "ollama"}
-    found = FoundServer(survey=ollama.Ollama(), url="http://127.0.0.1:11434", models=(), version="0.34.1-rc1")
+    found = FoundServer(
+        survey=ollama.OllamaSurvey(), url="http://127.0.0.1:11434", models=(), version="0.34.1-rc1"
+    )
     assert serving.proposed(found, 'a"b') == {"server": "ollama", "model": 'a"b'}
     line = serving.written({"server": "ollama", "model": 'a"b'})
     assert tomllib.loads(line.replace("[serving] ", "").replace(", ", "\n"))["model"] == 'a"b'
