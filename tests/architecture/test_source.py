@@ -31,6 +31,12 @@ TOO_LONG = {
     "core/goodbot/store/turns.py",
     "core/goodbot/testing/fakes/discord/world.py",
 }
+LONGEST_FUNCTION = 60
+LONG_FUNCTIONS = {
+    # what is longer today; the list only shrinks
+    "core/goodbot/commands/status.py: status",
+    "core/goodbot/daemon/app.py: _build",
+}
 
 TIME = {"time.time", "asyncio.sleep", "datetime.now", "datetime.utcnow"}
 TIME_IS_READ_HERE = {
@@ -102,10 +108,22 @@ def test_no_module_is_too_long() -> None:
     assert {path for path, n in lengths.items() if n > LONGEST} == TOO_LONG
 
 
+def test_no_function_is_too_long() -> None:
+    """How many decisions one holds, ruff counts: C901."""
+    long = {
+        f"{module.path}: {node.name}"
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if (node.end_lineno or node.lineno) - node.lineno >= LONGEST_FUNCTION
+    }
+    assert long == LONG_FUNCTIONS
+
+
 def test_the_median_of_modules_is_short() -> None:
     lengths = {module.path: len(module.text.splitlines()) for module in modules()}
     median = sorted(n for n in lengths.values() if n)[len(lengths) // 2]
-    assert median <= 150
+    assert median <= 120
 
 
 def test_the_formatter_is_never_switched_off() -> None:

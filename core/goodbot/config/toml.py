@@ -87,14 +87,8 @@ def section(cls: type[T], table: Mapping[str, Any], where: Where, also: Iterable
 
 def _value(value: Any, hint: Any, where: Where, key: str) -> Any:
     origin = typing.get_origin(hint)
-    if origin is typing.Annotated:
+    if origin in (typing.Annotated, typing.Literal):
         return _checked(value, hint, where, key)
-    if origin is typing.Literal:
-        words = typing.get_args(hint)
-        if value in words:
-            return value
-        *others, last = (f'"{word}"' for word in words)
-        raise where.error(key, f"{key} must be {', '.join(others)} or {last}")
     if _is_section(hint) and isinstance(value, dict):
         inner = Where(where.path, where.source, f"{where.section}.{key}")
         return section(hint, typing.cast("dict[str, Any]", value), inner)
@@ -122,7 +116,13 @@ def _value(value: Any, hint: Any, where: Where, key: str) -> Any:
 
 
 def _checked(value: Any, hint: Any, where: Where, key: str) -> Any:
-    """A value, by the checks that stand beside its type (`goodbot.base.checks`)."""
+    """A value that is one of some words, or fits the checks beside its type (`goodbot.base.checks`)."""
+    if typing.get_origin(hint) is typing.Literal:
+        words = typing.get_args(hint)
+        if value in words:
+            return value
+        *others, last = (f'"{word}"' for word in words)
+        raise where.error(key, f"{key} must be {', '.join(others)} or {last}")
     kind, *checks = typing.get_args(hint)
     value = _value(value, kind, where, key)
     try:

@@ -88,32 +88,42 @@ async def run(
                 await process.wait()
                 await drain
     finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.terminate()
-            try:
-                async with asyncio.timeout(_TERMINATE_SECONDS):
-                    await process.wait()
-            except TimeoutError:
-                pass
-            finally:  # also when we are cancelled while we wait
-                if process.returncode is None:
-                    process.kill()
-                    await process.wait()
+        await _end(process)
         drain.cancel()
-    code = process.returncode
-    if last.get("event") == "done" and code == 0:
+    if last.get("event") == "done" and process.returncode == 0:
         return last
     if last.get("event") == "failed":
         _tell(who, str(last["trace"]) if "trace" in last else "\n".join(stderr))
         raise TrainingError(str(last.get("reason")), kind=str(last.get("kind", "error")))
     _tell(who, "\n".join(stderr))
-    if code is not None and code < 0:
-        name = signal.Signals(-code).name
-        if name == "SIGKILL":
-            raise TrainingError(f"the {who} was killed by SIGKILL (out of memory?)", kind="killed")
-        raise TrainingError(f"the {who} was killed by {name}", kind="died")
-    raise TrainingError(f"the {who} ended without a result (exit code {code})", kind="died")
+    raise _death(who, process.returncode)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """See that it is gone, also when we are cancelled while we wait."""
+    if process.returncode is not None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        async with asyncio.timeout(_TERMINATE_SECONDS):
+            await process.wait()
+    except TimeoutError:
+        pass
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+def _death(who: str, code: int | None) -> TrainingError:
+    """Of a child that has said no last word."""
+    if code is None or code >= 0:
+        return TrainingError(f"the {who} ended without a result (exit code {code})", kind="died")
+    name = signal.Signals(-code).name
+    if name == "SIGKILL":
+        return TrainingError(f"the {who} was killed by SIGKILL (out of memory?)", kind="killed")
+    return TrainingError(f"the {who} was killed by {name}", kind="died")
 
 
 def _cage(job: Mapping[str, Any]) -> spawn.Cage:

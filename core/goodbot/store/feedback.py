@@ -14,6 +14,11 @@ from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch
 from goodbot.store.training_pool import Pool
 
+_MAY = (
+    f"t.scope = :scope AND t.model = :model AND t.trainable AND (:others OR t.answered_by = '') AND {CONSENT}"
+)
+_MEAN = "(SELECT avg(value) FROM labels WHERE turn = {})"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Remark:
@@ -62,64 +67,42 @@ async def preferences(db: aiosqlite.Connection, pool: Pool) -> list[Preference]:
     Of several better answers that one person typed for an answer the last counts. Of an answer and
     its retry the one with the higher mean of its labels is preferred; equal ones are no pair.
     """
-    may = (
-        "t.scope = :scope AND t.model = :model AND t.trainable"
-        f" AND (:others OR t.answered_by = '') AND {CONSENT}"
-    )
     typed = await fetch(
         db,
-        "SELECT t.id, t.messages, e.text, t.response, e.rater FROM events e"  # noqa: S608
-        f" JOIN turns t ON t.id = e.turn WHERE e.kind = 'better' AND {rollback_window.STANDS} AND {may}"
+        "SELECT t.id, e.rater, t.messages, e.text, t.response FROM events e"  # noqa: S608
+        f" JOIN turns t ON t.id = e.turn WHERE e.kind = 'better' AND {rollback_window.STANDS} AND {_MAY}"
         " ORDER BY e.time_ms, e.tiebreak, e.seq",
         pool.values(),
     )
-    last = {(row[0], row[4]): row for row in typed}
-    better = [
-        Preference(
-            turn=row[0],
-            messages=json.loads(row[1]),
-            preferred=row[2],
-            other=row[3],
-            source="better",
-            rater=row[4],
-        )
-        for row in last.values()
-        if row[2] != row[3]
-    ]
-    mean = "(SELECT avg(value) FROM labels WHERE turn = {})"
     tried = await fetch(
         db,
-        "SELECT t.id, t.messages, t.response, l.response,"  # noqa: S608
-        f" {mean.format('t.id')} AS first, {mean.format('l.id')} AS second"
-        " FROM retries r JOIN turns t ON t.id = r.instead_of JOIN turns l ON l.id = r.turn"
-        f" WHERE {may} AND l.trainable AND l.model = t.model AND first <> second ORDER BY l.seq",
+        "SELECT id, '', messages, iif(second > first, later, response),"  # noqa: S608
+        " iif(second > first, response, later) FROM ("
+        f"  SELECT t.id, t.messages, t.response, l.response AS later, l.seq, {_MEAN.format('t.id')} AS first,"
+        f"  {_MEAN.format('l.id')} AS second"
+        "  FROM retries r JOIN turns t ON t.id = r.instead_of JOIN turns l ON l.id = r.turn"
+        f"  WHERE {_MAY} AND l.trainable AND l.model = t.model"
+        ") WHERE first <> second ORDER BY seq",
         pool.values(),
     )
     chosen = await fetch(
         db,
-        "SELECT t.id, t.messages, iif(p.choice = 'new', p.new_answer, p.old_answer),"  # noqa: S608
-        " iif(p.choice = 'new', p.old_answer, p.new_answer), p.chosen_by FROM pairs p"
-        f" JOIN turns t ON t.id = p.turn WHERE p.choice IN ('old', 'new') AND {may} ORDER BY p.id",
+        "SELECT t.id, p.chosen_by, t.messages, iif(p.choice = 'new', p.new_answer, p.old_answer),"  # noqa: S608
+        " iif(p.choice = 'new', p.old_answer, p.new_answer) FROM pairs p"
+        f" JOIN turns t ON t.id = p.turn WHERE p.choice IN ('old', 'new') AND {_MAY} ORDER BY p.id",
         pool.values(),
     )
-    better += [
+    last = {(row[0], row[1]): row for row in typed}
+    better = [row for row in last.values() if row[3] != row[4]]
+    return [
         Preference(
-            turn=row[0],
-            messages=json.loads(row[1]),
-            preferred=row[2],
-            other=row[3],
-            source="choice",
-            rater=row[4],
+            turn=turn,
+            rater=rater,
+            messages=json.loads(messages),
+            preferred=preferred,
+            other=other,
+            source=source,
         )
-        for row in chosen
-    ]
-    return better + [
-        Preference(
-            turn=row[0],
-            messages=json.loads(row[1]),
-            source="retry",
-            preferred=row[3] if row[5] > row[4] else row[2],
-            other=row[2] if row[5] > row[4] else row[3],
-        )
-        for row in tried
+        for source, rows in (("better", better), ("choice", chosen), ("retry", tried))
+        for turn, rater, messages, preferred, other in rows
     ]

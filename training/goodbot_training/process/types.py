@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -111,18 +111,13 @@ class RatedSample:
         split = item.get("split", TRAIN)
         if split not in (TRAIN, HELD_OUT):
             raise data_error(f"{where}: split must be {TRAIN} or {HELD_OUT}.")
-        reward = as_number(item.get("reward"), f"{where}: reward")
-        weight = as_number(item.get("weight", 1.0), f"{where}: weight")
-        if abs(reward) > 1:
-            raise data_error(f"{where}: reward must lie between -1 and 1.")
-        if weight < 0:
-            raise data_error(f"{where}: weight must not be negative.")
         version = item.get("version")
         if version is not None and not is_whole(version):
             raise data_error(f"{where}: version must be a whole number or null.")
         response, thought = item.get("response", ""), item.get("thought", "")
         if not isinstance(response, str) or not isinstance(thought, str):
             raise data_error(f"{where}: response and thought must be text.")
+        temperature = as_number(item.get("temperature", 1.0), f"{where}: temperature")
         parsed = cls(
             id=identity,
             messages=parse_messages(item.get("messages"), where),
@@ -130,30 +125,31 @@ class RatedSample:
             thought=thought,
             prompt_tokens=_ids(item.get("prompt_tokens"), f"{where}: prompt_tokens"),
             tokens=_ids(item.get("tokens"), f"{where}: tokens"),
-            logprobs=tuple(
-                as_number(value, f"{where}: logprobs")
-                for value in _list(item.get("logprobs"), f"{where}: logprobs")
-            ),
-            temperature=as_number(item.get("temperature", 1.0), f"{where}: temperature"),
+            logprobs=_numbers(item.get("logprobs"), f"{where}: logprobs"),
+            temperature=0.0 if 0 <= temperature < COLDEST else temperature,
             filters=parse_filters(item.get("filters"), where),
-            lifts=tuple(
-                as_number(value, f"{where}: lifts") for value in _list(item.get("lifts"), f"{where}: lifts")
-            ),
+            lifts=_numbers(item.get("lifts"), f"{where}: lifts"),
             version=version,
-            reward=reward,
-            weight=weight,
+            reward=as_number(item.get("reward"), f"{where}: reward"),
+            weight=as_number(item.get("weight", 1.0), f"{where}: weight"),
             split=split,
         )
-        if parsed.temperature < 0:
-            raise data_error(f"{where}: temperature must not be negative.")
-        if parsed.temperature < COLDEST:
-            parsed = replace(parsed, temperature=0.0)
-        if parsed.captured and len(parsed.tokens) != len(parsed.logprobs):
-            raise data_error(f"{where}: tokens and logprobs differ in length.")
-        if parsed.lifts and len(parsed.lifts) != len(parsed.logprobs):
-            raise data_error(f"{where}: lifts and logprobs differ in length.")
-        if any(value > 1e-3 for value in parsed.logprobs):
-            raise data_error(f"{where}: a log-probability is above 0.")
+        for wrong, sentence in (
+            (abs(parsed.reward) > 1, "reward must lie between -1 and 1"),
+            (parsed.weight < 0, "weight must not be negative"),
+            (parsed.temperature < 0, "temperature must not be negative"),
+            (
+                parsed.captured and len(parsed.tokens) != len(parsed.logprobs),
+                "tokens and logprobs differ in length",
+            ),
+            (
+                bool(parsed.lifts) and len(parsed.lifts) != len(parsed.logprobs),
+                "lifts and logprobs differ in length",
+            ),
+            (any(value > 1e-3 for value in parsed.logprobs), "a log-probability is above 0"),
+        ):
+            if wrong:
+                raise data_error(f"{where}: {sentence}.")
         return parsed
 
 
@@ -282,6 +278,10 @@ def _ids(value: object, what: str) -> tuple[int, ...]:
     if not all(is_whole(one) and one >= 0 for one in ids):
         raise data_error(f"{what} must be token ids.")
     return tuple(ids)
+
+
+def _numbers(value: object, what: str) -> tuple[float, ...]:
+    return tuple(as_number(one, what) for one in _list(value, what))
 
 
 def _path(value: object, what: str) -> Path:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
 
-from goodbot.api.backend import LoraSettings, OptimizesForInference, Sampled, StepStats, TrainingBackend
+from goodbot.api.backend import LoraSettings, OptimizesForInference, Sampled, TrainingBackend
 from goodbot.base.errors import AdapterError
 
 from goodbot_training.gate import Verdict, decide, measure
@@ -24,9 +24,10 @@ from goodbot_training.objectives import make_objective
 from goodbot_training.process import fingerprint
 from goodbot_training.process.types import Job
 from goodbot_training.round import attempts, contested, telling
-from goodbot_training.round.checkpoints import Checkpoints
+from goodbot_training.round.checkpoints import Checkpoints, Progress
 from goodbot_training.round.dataset import Dataset, gather
 from goodbot_training.round.restart import prepare
+from goodbot_training.round.resume_loop import Lesson
 from goodbot_training.round.rollouts import Tell, sift
 
 
@@ -44,8 +45,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict
     unheard = contested.unheard(job)
     checkpoints, job = Checkpoints(job.checkpoints, job), memory.within(job)
     telling.progress(emit, "load", 0, 1)
-    lora = LoraSettings(rank=job.settings.rank, alpha=job.settings.alpha)
-    backend.load(job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits)
+    load(job, backend)
     telling.progress(emit, "load", 1, 1)
     job, share = contested.settled(job)
 
@@ -63,35 +63,12 @@ def run_round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict
     lesson, progress = attempts.learn(
         job, backend, objective, material, checkpoints, emit, recompute=plan.recompute
     )
-    taken = [stats for stats in progress.steps if not stats.skipped]
-
-    candidate = job.output / ".partial"
     told = contested.told(unheard, share) + afresh + attempts.told(progress)
-    try:
-        backend.save_adapter(candidate)
-        if isinstance(backend, OptimizesForInference):
-            backend.optimize_for_inference()  # the gate mostly samples
-        with suppress(AdapterError):  # one that cannot be read is the gate's to refuse
-            _weaken(candidate, job, backend, job.settings.strength)
-        answers = 2 * job.settings.gate_anchors or 1
-        judge = partial(_judge, job, backend, candidate, material, bool(taken), base_answers=[])
-        verdict = judge(tell=telling.counter(emit, "gate", answers))
-        if verdict.too_strong(job.settings):
-            _weaken(candidate, job, backend, job.settings.gate_retry)
-            weaker = judge(tell=telling.counter(emit, "gate", job.settings.gate_anchors or 1))
-            before, share = share, share * job.settings.gate_retry
-            verdict = verdict.again(weaker, share, before)
-        if share < 1:
-            verdict = replace(verdict, metrics={**verdict.metrics, "strength": share})
-        if afresh:
-            verdict = replace(verdict, metrics={**verdict.metrics, "start_over": 1.0})
-        verdict = replace(verdict, reason=told + verdict.reason)
-        if verdict.passed:
-            backend.load_adapter(candidate)  # the gate has sampled by whichever version
-            fingerprint.write(backend, candidate)
-        _publish(candidate, job.output)
-    finally:
-        shutil.rmtree(candidate, ignore_errors=True)
+    changed = any(not stats.skipped for stats in progress.steps)
+    verdict = _published(job, backend, material, share, emit, changed=changed)
+    if afresh:
+        verdict = replace(verdict, metrics={**verdict.metrics, "start_over": 1.0})
+    verdict = replace(verdict, reason=told + verdict.reason)
     emit(
         {
             "event": "gate",
@@ -100,27 +77,63 @@ def run_round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict
             "metrics": telling.rounded(verdict.metrics),
         }
     )
-    metrics = {
-        "rollouts": len(lesson.rollouts),
-        "held_out": len(material.held_out),
-        "too_long": material.too_long,
-        "left_out": len({*progress.left_out, *job.refused}),
-        "off_policy": sum(rollout.off_policy for rollout in lesson.rollouts),
-        "reward": fmean(rollout.reward for rollout in lesson.rollouts),
-        "learning_rate": lesson.optimizer.learning_rate,
-        "steps": len(taken),
-        "skipped": len(progress.steps) - len(taken),
-        **_means(taken),
-    }
     emit(
         {
             "event": "done",
             "baseline": asdict(lesson.baseline),
-            "metrics": telling.rounded(metrics),
+            "metrics": telling.rounded(_metrics(job, lesson, progress, material)),
             "seconds": round(time.monotonic() - started, 3),
         }
     )
     return verdict
+
+
+def load(job: Job, backend: TrainingBackend) -> None:
+    """Load the base and the adapter that the job goes on from."""
+    lora = LoraSettings(rank=job.settings.rank, alpha=job.settings.alpha)
+    backend.load(job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits)
+
+
+def _published(
+    job: Job, backend: TrainingBackend, material: Dataset, share: float, emit: telling.Emit, *, changed: bool
+) -> Verdict:
+    """The gate's verdict on what was trained, whose files are in the job's output then."""
+    candidate = job.output / ".partial"
+    try:
+        backend.save_adapter(candidate)
+        judge = partial(_judge, job, backend, candidate, material, changed, base_answers=[])
+        verdict = _examined(job, backend, candidate, judge, share, emit)
+        if verdict.passed:
+            backend.load_adapter(candidate)  # the gate has sampled by whichever version
+            fingerprint.write(backend, candidate)
+        for path in sorted(candidate.iterdir()):  # to where the daemon looks for them
+            os.replace(path, job.output / path.name)
+    finally:
+        shutil.rmtree(candidate, ignore_errors=True)
+    return verdict
+
+
+def _examined(
+    job: Job,
+    backend: TrainingBackend,
+    candidate: Path,
+    judge: Callable[..., Verdict],
+    share: float,
+    emit: telling.Emit,
+) -> Verdict:
+    """The verdict at the job's strength, or at less of it; `share` is the part that was trained for."""
+    if isinstance(backend, OptimizesForInference):
+        backend.optimize_for_inference()  # the gate mostly samples
+    with suppress(AdapterError):  # one that cannot be read is the gate's to refuse
+        _weaken(candidate, job, backend, job.settings.strength)
+    answers = 2 * job.settings.gate_anchors or 1
+    verdict = judge(tell=telling.counter(emit, "gate", answers))
+    if verdict.too_strong(job.settings):
+        _weaken(candidate, job, backend, job.settings.gate_retry)
+        weaker = judge(tell=telling.counter(emit, "gate", job.settings.gate_anchors or 1))
+        before, share = share, share * job.settings.gate_retry
+        verdict = verdict.again(weaker, share, before)
+    return replace(verdict, metrics={**verdict.metrics, "strength": share}) if share < 1 else verdict
 
 
 def _judge(
@@ -158,19 +171,20 @@ def _weaken(candidate: Path, job: Job, backend: TrainingBackend, share: float) -
         backend.load_adapter(candidate)
 
 
-def _publish(partial: Path, output: Path) -> None:
-    """Move the finished files to where the daemon looks for them."""
-    for path in sorted(partial.iterdir()):
-        os.replace(path, output / path.name)
-
-
-def _means(taken: Sequence[StepStats]) -> dict[str, float]:
-    if not taken:
-        return {}
+def _metrics(job: Job, lesson: Lesson, progress: Progress, material: Dataset) -> dict[str, float]:
+    """What is told of a round at its end."""
+    taken = [stats for stats in progress.steps if not stats.skipped]
+    means = ("loss", "grad_norm", "token_acceptance", "trajectory_acceptance")
     return {
-        "loss": fmean(stats.loss for stats in taken),
-        "kl": taken[-1].kl,
-        "grad_norm": fmean(stats.grad_norm for stats in taken),
-        "token_acceptance": fmean(stats.token_acceptance for stats in taken),
-        "trajectory_acceptance": fmean(stats.trajectory_acceptance for stats in taken),
+        "rollouts": len(lesson.rollouts),
+        "held_out": len(material.held_out),
+        "too_long": material.too_long,
+        "left_out": len({*progress.left_out, *job.refused}),
+        "off_policy": sum(rollout.off_policy for rollout in lesson.rollouts),
+        "reward": fmean(rollout.reward for rollout in lesson.rollouts),
+        "learning_rate": lesson.optimizer.learning_rate,
+        "steps": len(taken),
+        "skipped": len(progress.steps) - len(taken),
+        **{name: fmean(getattr(stats, name) for stats in taken) for name in means if taken},
+        **({"kl": taken[-1].kl} if taken else {}),
     }

@@ -79,32 +79,45 @@ class RoundCounter:
                 return Effect(f"{_other(stands)} {counted}")
         if event.kind is not RatingKind.RATE:
             return Effect(f"{_SAID.get(event.kind, 'Kept.')} {counted}")
-        sentences = [f"{_said(event)}. {counted}"]
+        said = f"{_said(event)}. {counted}"
         if not level.alone:
-            sentences.append(_ALONE if event.value else _NEITHER)
+            said += f" {_ALONE if event.value else _NEITHER}"
         elif not level.teaches:
-            sentences.append(_TIED)
+            said += f" {_TIED}"
+        if event.source.startswith("reaction"):
+            await self._later(db, event, level, person)
+            return Effect(said)
+        more, offer = await self._now(db, level, person)
+        return Effect(" ".join([said, *more]), offer)
+
+    async def _now(
+        self, db: aiosqlite.Connection, level: news.Level, person: str
+    ) -> tuple[list[str], tuple[Button, ...]]:
+        """What a rater hears in the answer to their rating, and what they may press."""
+        sentences: list[str] = []
         offer: tuple[Button, ...] = ()
         words = await self._words(db, level)
         if level.waits_for:
-            key, waits = f"{_CONSENT}{person}", _waits(level, person)
-            if event.source.startswith("reaction"):
-                if await self._is_new(db, key):
-                    words[key] = waits
-            else:
-                sentences.append(waits)
-                if level.waits_for == person and await settings.tell_once(db, key):
-                    offer = SHARE
-        if event.source.startswith("reaction"):
-            if words:
-                self._due[event.event_id] = self._notices(words, level, person)
-                if len(self._due) > _OPEN:  # of transactions that were rolled back for good
-                    del self._due[next(iter(self._due))]
-        else:
-            for key, sentence in words.items():
-                if await settings.tell_once(db, key) and sentence:
-                    sentences.append(sentence)
-        return Effect(" ".join(sentences), offer)
+            sentences.append(_waits(level, person))
+            if level.waits_for == person and await settings.tell_once(db, f"{_CONSENT}{person}"):
+                offer = SHARE
+        for key, sentence in words.items():
+            if await settings.tell_once(db, key) and sentence:
+                sentences.append(sentence)
+        return sentences, offer
+
+    async def _later(
+        self, db: aiosqlite.Connection, event: RatingEvent, level: news.Level, person: str
+    ) -> None:
+        """What a rater whom nothing answers is told by a message, after the commit."""
+        words = await self._words(db, level)
+        key = f"{_CONSENT}{person}"
+        if level.waits_for and await self._is_new(db, key):
+            words[key] = _waits(level, person)
+        if words:
+            self._due[event.event_id] = self._notices(words, level, person)
+            if len(self._due) > _OPEN:  # of transactions that were rolled back for good
+                del self._due[next(iter(self._due))]
 
     def due(self, event: RatingEvent) -> list[Notice]:
         """After the commit: what the rater of this reaction is to be told."""

@@ -100,9 +100,7 @@ class LlamaCppServer(Server):
         return self._manners.told()
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
-        await self._awake.wait()
-        version = self._active if request.version is None else request.version
-        child = await self._child(version)
+        version, child = await self._asked(request)
         request, broke = guarded(request, await marks_of(self._parts.model.path))
         async with self._asking(child):
             given = await llama_api.prompt(child.upstream, request.messages, thinking=request.thinking)
@@ -117,9 +115,7 @@ class LlamaCppServer(Server):
 
     @contextlib.asynccontextmanager
     async def far_side(self, request: GenerateRequest) -> AsyncGenerator[FarSide | None]:
-        await self._awake.wait()
-        version = self._active if request.version is None else request.version
-        child = await self._child(version)
+        version, child = await self._asked(request)
         messages, tools = without_tools(request.messages)
         async with self._asking(child):
             yield FarSide(
@@ -207,6 +203,12 @@ class LlamaCppServer(Server):
         finally:
             self._awake.set()
 
+    async def _asked(self, request: GenerateRequest) -> tuple[int, LlamaProcess]:
+        """Which version is asked for, and its process. Raises ServerError, AdapterError."""
+        await self._awake.wait()
+        version = self._active if request.version is None else request.version
+        return version, await self._child(version)
+
     async def _child(self, version: int) -> LlamaProcess:
         """The process of a version, started if it is not. Raises ServerError, AdapterError."""
         if not self._up:
@@ -220,38 +222,38 @@ class LlamaCppServer(Server):
                     return child
                 logger.warning("the llama-server of v%d has ended and is started again", version)
                 await child.stop()
-            directory = self._directories.get(version)
-            if version != BASE and directory is None:
-                raise ServerError(f"v{version} is not loaded in llama.cpp")
-            adapter = None
-            if directory is not None:
-                adapter = await self._parts.convert(directory, AdapterFormat.GGUF)
-            self._serials[version] += 1
-            serial = self._serials[version]
-            name = f"goodbot-v{version}" + (f"-{serial}" if serial > 1 else "")
-            child = LlamaProcess(
-                name,
-                self._command(),
-                adapter=adapter,
-                environ=self._parts.environ,
-                clock=self._parts.clock,
-                manners=self._manners,
-            )
-            self._coming = child
-            try:
-                await child.start()
-            except ServerError as error:
-                if adapter is None or not self._up or child.blames_machine:
-                    raise
-                raise AdapterError(f"v{version} cannot be served by llama.cpp: {error}") from error
-            finally:
-                self._coming = None
-            if not self._up:  # stopped meanwhile, before there was a process to stop
-                await child.stop()
-                raise ServerError("llama.cpp is not started")
-            self._children[version] = child
+            child = self._children[version] = await self._begin(version)
         if version == BASE != self._active:
             self._chores.add(self._linger())
+        return child
+
+    async def _begin(self, version: int) -> LlamaProcess:
+        """A new process of a version. Raises ServerError, AdapterError."""
+        directory = self._directories.get(version)
+        if version != BASE and directory is None:
+            raise ServerError(f"v{version} is not loaded in llama.cpp")
+        adapter = await self._parts.convert(directory, AdapterFormat.GGUF) if directory else None
+        self._serials[version] += 1
+        serial = self._serials[version]
+        child = self._coming = LlamaProcess(
+            f"goodbot-v{version}" + (f"-{serial}" if serial > 1 else ""),
+            self._command(),
+            adapter=adapter,
+            environ=self._parts.environ,
+            clock=self._parts.clock,
+            manners=self._manners,
+        )
+        try:
+            await child.start()
+        except ServerError as error:
+            if adapter is None or not self._up or child.blames_machine:
+                raise
+            raise AdapterError(f"v{version} cannot be served by llama.cpp: {error}") from error
+        finally:
+            self._coming = None
+        if not self._up:  # stopped meanwhile, before there was a process to stop
+            await child.stop()
+            raise ServerError("llama.cpp is not started")
         return child
 
     def _command(self) -> list[str]:
@@ -271,17 +273,8 @@ class LlamaCppServer(Server):
             )
         most = int(read_config(self._parts.model.path).get("max_position_embeddings") or _CONTEXT)
         context = settings.context or min(most, _CONTEXT)
-        command = [
-            binary,
-            "--model",
-            str(model),
-            "--parallel",
-            str(settings.parallel),
-            "--ctx-size",
-            str(context * settings.parallel),
-            "--cache-ram",
-            "0",
-        ]
+        command = [binary, "--model", str(model), "--parallel", str(settings.parallel)]
+        command += ["--ctx-size", str(context * settings.parallel), "--cache-ram", "0"]
         if settings.gpu_layers >= 0:
             command += ["--n-gpu-layers", str(settings.gpu_layers)]
         if settings.threads:

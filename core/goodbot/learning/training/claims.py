@@ -52,13 +52,7 @@ def claim(
     rewards = _rewards(candidates, policy, past)
     taken = [c for c in candidates if c.turn.id in rewards]
     groups = _repetitions(taken, rewards) if duplicate_limit else range(len(taken))
-    sizes = Counter(groups)
-    repeats = {c.turn.id: sizes[name] > 1 for c, name in zip(taken, groups, strict=True)}
-    new = [c for c in taken if not c.replayed]
-    wanted = math.floor(held_out_share * len(new) + 0.5)
-    asked = [c.turn.id for c in new if not c.held_out_before and rewards[c.turn.id]]
-    fresh = [turn for turn in asked if turn not in unheard]
-    held_out = _held_out(fresh, rewards, repeats, wanted)
+    held_out = _held_out(taken, rewards, groups, unheard, held_out_share)
     items = [
         RunItem(
             turn=candidate.turn.id,
@@ -69,14 +63,13 @@ def claim(
         )
         for candidate in taken
     ]
-    trained = [n for n, item in enumerate(items) if item.split == "train" and item.turn not in unheard]
-    raters = [items[n].labels.keys() for n in trained]
-    few = near_duplicates.duplicate_weights([groups[n] for n in trained], duplicate_limit)
-    aged = [age_weight(taken[n].age, age_half_life) for n in trained]
-    weights = [age * weight for age, weight in zip(aged, few, strict=True)]
     # What is held out keeps its weight: the gate asks about every answer alike.
     final = {n: float(item.turn not in unheard) for n, item in enumerate(items)}
-    if trained:
+    if trained := [n for n, item in enumerate(items) if item.split == "train" and final[n]]:
+        few = near_duplicates.duplicate_weights([groups[n] for n in trained], duplicate_limit)
+        aged = [age_weight(taken[n].age, age_half_life) for n in trained]
+        weights = [age * weight for age, weight in zip(aged, few, strict=True)]
+        raters = [items[n].labels.keys() for n in trained]
         capped = weight_caps.share_weights(raters, rater_share, weights, round_size)
         final.update(zip(trained, capped, strict=True))
     return tuple(replace(item, weight=final[n]) for n, item in enumerate(items))
@@ -131,9 +124,19 @@ def _bounded(reward: float) -> float:
 
 
 def _held_out(
-    fresh: Sequence[str], rewards: Mapping[str, float], repeats: Mapping[str, bool], wanted: int
+    taken: Sequence[Candidate],
+    rewards: Mapping[str, float],
+    groups: Sequence[object],
+    unheard: Collection[str],
+    share: float,
 ) -> set[str]:
-    """So many of the fresh turns, good and bad ones as they are among them."""
+    """That share of the new turns, good and bad ones as they are among the fresh of them."""
+    sizes = Counter(groups)
+    repeats = {c.turn.id: sizes[name] > 1 for c, name in zip(taken, groups, strict=True)}
+    new = [c for c in taken if not c.replayed]
+    wanted = math.floor(share * len(new) + 0.5)
+    asked = [c.turn.id for c in new if not c.held_out_before and rewards[c.turn.id]]
+    fresh = [turn for turn in asked if turn not in unheard]
     order = sorted(fresh, key=lambda turn: (repeats[turn], _spread(turn)))
     good = [turn for turn in order if rewards[turn] > 0]
     bad = [turn for turn in order if rewards[turn] < 0]

@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import aiosqlite
+
 from goodbot.api.backend import BackendSpec
 from goodbot.api.events import Message
+from goodbot.api.model_shape import Architecture
 from goodbot.api.rewards import RewardPolicy
 from goodbot.base.errors import GoodbotError
 from goodbot.config import TrainingConfig
@@ -52,11 +55,11 @@ class Prospect:
     """Of `train` and `held_out`, those that another model has written."""
     interrupted: str
     """Where the run stands that would go on, as a clause; empty: a new one."""
-    parameters: int
-    lora: int
+    parameters: int = 0
+    lora: int = 0
     """Weights of the model, and of an adapter on `projections` matrices in `layers`; 0: not known."""
-    projections: int
-    layers: int
+    projections: int = 0
+    layers: int = 0
     estimate: Mapping[str, Any] | None
     """As the worker protocol has it (`docs/worker-protocol.md`)."""
     unknown: str
@@ -85,19 +88,10 @@ async def look(
 ) -> Prospect:
     """What a run from `parent`, or the one that is `waiting`, would do. `busy`: one trains now, and
     nothing is computed beside it. Raises StoreError, AdapterError."""
-    ties = 0
-    if waiting is not None:
-        items = await store.read(lambda db: progress.items(db, waiting.run))
-    else:
-        available, items = await store.read(
-            lambda db: batch.take(db, pool, policy, config, parent=parent, replay=False)
-        )
-        ties = available - sum(not item.replayed for item in items)
+    items, ties = await store.read(lambda db: _items(db, waiting, pool, policy, config, parent))
     heard = [item for item in items if item.weight]
     others = await store.read(lambda db: training_pool.off_policy(db, pool, [item.turn for item in heard]))
     train = sum(item.split == "train" for item in heard)
-    model_shape = shape(model)
-    adapted = [p for p in model_shape.projections if p.adapted] if model_shape else []
     estimate, unknown = None, ""
     if busy:
         unknown = "Not estimated: a training is under way."
@@ -128,14 +122,37 @@ async def look(
         replayed=sum(item.replayed for item in heard),
         off_policy=others,
         interrupted=waiting.progress.where if waiting else "",
-        parameters=model_shape.parameters if model_shape else 0,
-        lora=model_shape.lora(int(settings.get("rank", 8))) if model_shape else 0,
-        projections=sum(p.count for p in adapted),
-        layers=model_shape.layers if model_shape else 0,
+        **_sizes(shape(model), int(settings.get("rank", 8))),
         estimate=estimate,
         unknown=unknown,
         tenancy=await memory.look(model, settings),
     )
+
+
+async def _items(
+    db: aiosqlite.Connection,
+    waiting: Underway | None,
+    pool: training_pool.Pool,
+    policy: RewardPolicy,
+    config: TrainingConfig,
+    parent: int,
+) -> tuple[Sequence[runs.Item], int]:
+    """What it would learn from, and how many more get no reward."""
+    if waiting is not None:
+        return await progress.items(db, waiting.run), 0
+    available, items = await batch.take(db, pool, policy, config, parent=parent, replay=False)
+    return items, available - sum(not item.replayed for item in items)
+
+
+def _sizes(model: Architecture | None, rank: int) -> dict[str, int]:
+    if model is None:
+        return {}
+    return {
+        "parameters": model.parameters,
+        "lora": model.lora(rank),
+        "projections": sum(p.count for p in model.projections if p.adapted),
+        "layers": model.layers,
+    }
 
 
 async def _estimate(

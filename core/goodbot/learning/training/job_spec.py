@@ -45,24 +45,7 @@ async def make_job(
     """
     output, checkpoints = folder / "output", folder / "checkpoints"
     await asyncio.to_thread(_ready, (registry.root, folder, output, checkpoints))
-    baseline = {"mean": 0.0, "weight": 0.0}
-    behaviour: dict[str, str] = {}
-    rows: list[dict[str, Any]] = []
-    if parent != BASE:
-        baseline = (await registry.row(parent)).baseline
-    found = await store.read(lambda db: turns.some(db, [item.turn for item in items]))
-    for item in items:
-        if (turn := found.get(item.turn)) is None:
-            raise TrainingError("an answer was deleted before it could be trained on", kind="data")
-        own = turn.model == pool.model and not turn.answered_by
-        version = turn.version if own else None
-        if version and str(version) not in behaviour:
-            try:
-                behaviour[str(version)] = str(await registry.path(version))
-            except AdapterError:
-                logger.warning("v%d is gone; its answers count as the base model's", version)
-                version = BASE
-        rows.append(_row(turn, item, version))
+    rows, behaviour = await _rows(store, registry, items, pool)
     asked = [list(messages) for messages in anchors]
     if not asked:
         earlier = await store.read(
@@ -78,13 +61,35 @@ async def make_job(
         "checkpoints": str(checkpoints),
         "seed": seed,
         "settings": dict(settings),
-        "baseline": baseline,
+        "baseline": (await registry.row(parent)).baseline if parent != BASE else {"mean": 0.0, "weight": 0.0},
         "behaviour": behaviour,
         "items": rows,
         "anchors": asked,
         "background": background,
         "judged": await store.read(lambda db: runs.judged(db, pool, run)),
     }
+
+
+async def _rows(
+    store: Store, registry: AdapterRegistry, items: Sequence[runs.Item], pool: training_pool.Pool
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The items, and where the versions of ours lie that wrote them."""
+    rows: list[dict[str, Any]] = []
+    behaviour: dict[str, str] = {}
+    found = await store.read(lambda db: turns.some(db, [item.turn for item in items]))
+    for item in items:
+        if (turn := found.get(item.turn)) is None:
+            raise TrainingError("an answer was deleted before it could be trained on", kind="data")
+        own = turn.model == pool.model and not turn.answered_by
+        version = turn.version if own else None
+        if version and str(version) not in behaviour:
+            try:
+                behaviour[str(version)] = str(await registry.path(version))
+            except AdapterError:
+                logger.warning("v%d is gone; its answers count as the base model's", version)
+                version = BASE
+        rows.append(_row(turn, item, version))
+    return rows, behaviour
 
 
 def _ready(directories: Sequence[Path]) -> None:

@@ -10,6 +10,7 @@ import logging
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,41 @@ class RunOutcome:
     version: int = BASE
     kind: str = ""
     """Of a failure: `TrainingError.kind`."""
+
+
+class _Step(Enum):
+    """What becomes of a recorded version next."""
+
+    MOVED = "another version answers than the one it was to follow"
+    WAITS = "it waits"
+    GOES = "it goes live"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _New:
+    """A recorded version on its way."""
+
+    run: int
+    version: int
+    parent: int
+    active: int
+    """What must answer when it goes live."""
+    old: int
+    """The nearest usable ancestor of that, which it is compared with."""
+    gate: Mapping[str, Any]
+
+    @property
+    def reason(self) -> str:
+        return str(self.gate["reason"])
+
+    def activated(self, sentence: str = "") -> RunOutcome:
+        """The run's end, with a sentence on what it waits for."""
+        reason = f"{self.reason} {sentence}" if sentence else self.reason
+        return RunOutcome(run=self.run, state="activated", reason=reason, version=self.version)
+
+    def failed(self, error: Exception) -> RunOutcome:
+        """The run's end, where it could not be made to answer."""
+        return RunOutcome(run=self.run, state="failed", reason=f"it did not go live: {error}")
 
 
 class GoingLive:
@@ -107,7 +143,9 @@ class GoingLive:
         )
         if objection := await self._commit(run, row, directory):
             return RunOutcome(run=run, state="superseded", reason=objection)
-        return await self._activate(run, active, parent, version, gate)
+        return await self._activate(
+            _New(run=run, version=version, parent=parent, active=active, old=active, gate=gate)
+        )
 
     async def _commit(self, run: int, row: adapters.AdapterRow, directory: Path) -> str:
         """Record the adapter, unless there is an objection; returns that, and removes the files."""
@@ -129,89 +167,106 @@ class GoingLive:
                 await asyncio.to_thread(shutil.rmtree, directory)
         return objection
 
-    async def _activate(
-        self, run: int, active: int, parent: int, version: int, gate: Mapping[str, Any], left: int = _TRIES
-    ) -> RunOutcome:
+    async def _activate(self, new: _New, left: int = _TRIES) -> RunOutcome:
         """Make it live; the run ends in the transaction that moves the pointer, or not at all.
 
         The pointer must still be where it was when the run began, or at what the run continues: a
         rollback meanwhile wins.
         """
-        reason = str(gate["reason"])
-        verdict = RunOutcome(run=run, state="activated", reason=reason, version=version)
-
-        if await self._registry.active() == parent:
-            active = parent  # what it continues has waited, and went live meanwhile
-        old = await self._registry.usable_ancestor(active)
-        untainted = old == active  # a tainted one is replaced at once
-        share = self._registry.share if untainted else 0.0
-        held = self._ask == "before" and untainted
-
-        async def ends(db: aiosqlite.Connection, *, ask: bool) -> bool:
-            if await runs.objection(db, run):
-                return False
-            now = self._clock.now()
-            await settings.set_switch(db, adapters.retrain_switch(self._pool.model), "")
-            ended = await runs.finish(db, run, "activated", reason, gate, now)
-            if ended and ask:
-                await comparisons.open_(db, self._pool, run=run, old=old, new=version, held=held, now=now)
-            return ended
-
-        async def guard(db: aiosqlite.Connection) -> bool:
-            return await ends(db, ask=self._ask != "never")
-
-        async def hold(db: aiosqlite.Connection) -> str | None:
-            if await adapters.pointer(db, self._pool.scope, self._pool.model) != active:
-                return None  # what it continues went live in this moment, or somebody rolled back
-            pinned = await adapters.stays(db, active)
-            if not (pinned or share or held) or not await ends(db, ask=not (pinned or share)):
-                return ""
-            if share and not pinned:
-                await canaries.begin(
-                    db, self._pool.scope, self._pool.model, version, active, self._clock.now()
-                )
-                return f"{share:.0%} of the conversations meet v{version} first."
-            await adapters.hold(db, version, adapters.PINNED if pinned else comparisons.WAITS)
-            return waits(version, active) if pinned else f"v{version} waits: {comparisons.WAITS}."
-
-        async def wait(why: str, sentence: str) -> RunOutcome | None:
-            async def operation(db: aiosqlite.Connection) -> bool:
-                ended = await ends(db, ask=False)
-                if ended:
-                    await adapters.hold(db, version, why)
-                return ended
-
-            ended = await self._store.write(operation)
-            return replace(verdict, reason=f"{reason} It waits: {sentence}.") if ended else None
-
+        if await self._registry.active() == new.parent:
+            new = replace(new, active=new.parent)  # what it continues has waited, and went live meanwhile
+        new = replace(new, old=await self._registry.usable_ancestor(new.active))
         life = self._registry.lives
         try:
-            sentence = await self._store.write(hold)
-            if sentence is None and active != parent and await self._registry.active() == parent:
-                return await self._activate(run, active, parent, version, gate)
-            if sentence:
-                if share:
+            step, sentence = await self._store.write(lambda db: self._hold(db, new))
+            if step is _Step.WAITS:
+                if self._share(new):
                     await self._registry.refresh()
-                return replace(verdict, reason=f"{reason} {sentence}")
-            live = await self._registry.activate(version, expected=active, guard=guard)
+                return new.activated(sentence)
+            if step is _Step.MOVED and await self._is_behind(new):
+                return await self._activate(new)
+            live = await self._registry.activate(
+                new.version,
+                expected=new.active,
+                guard=lambda db: self._ends(db, new, ask=self._ask != "never"),
+            )
         except NotServedError as error:  # nothing is wrong with what was learnt
-            if waits_ := await wait(adapters.UNSERVED, str(error)):
-                return waits_
+            if waiting := await self._wait(new, adapters.UNSERVED, str(error)):
+                return waiting
             live = False
-        except (AdapterError, ServerError) as error:
-            if isinstance(error, ServerError):
-                # The model may have ended under it, which says nothing of what was learnt.
-                try:
-                    logger.warning("v%d: %s; %s", version, error, await self._registry.reconcile())
-                except ServerError as gone:
-                    logger.error("the model does not come back: %s", gone)
-                    if waits_ := await wait(adapters.AWAY, adapters.AWAY):
-                        return waits_
-                if left and self._registry.lives != life:
-                    return await self._activate(run, active, parent, version, gate, left - 1)
-            return RunOutcome(run=run, state="failed", reason=f"it did not go live: {error}")
-        if not live:
-            objection = await self._store.read(lambda db: runs.objection(db, run))
-            reason = objection or "another version was made active while it was trained"
-            return RunOutcome(run=run, state="superseded", reason=reason)
-        return verdict
+        except ServerError as error:
+            return await self._unreachable(new, error, left, life)
+        except AdapterError as error:
+            return new.failed(error)
+        if live:
+            return new.activated()
+        objection = await self._store.read(lambda db: runs.objection(db, new.run))
+        reason = objection or "another version was made active while it was trained"
+        return RunOutcome(run=new.run, state="superseded", reason=reason)
+
+    async def _unreachable(self, new: _New, error: ServerError, left: int, life: int) -> RunOutcome:
+        """The model may have ended under it, which says nothing of what was learnt."""
+        try:
+            logger.warning("v%d: %s; %s", new.version, error, await self._registry.reconcile())
+        except ServerError as gone:
+            logger.error("the model does not come back: %s", gone)
+            if waiting := await self._wait(new, adapters.AWAY, adapters.AWAY):
+                return waiting
+        if left and self._registry.lives != life:
+            return await self._activate(new, left - 1)
+        return new.failed(error)
+
+    async def _is_behind(self, new: _New) -> bool:
+        """Whether what it continues went live in this moment, and not somebody rolled back."""
+        return new.active != new.parent and await self._registry.active() == new.parent
+
+    def _share(self, new: _New) -> float:
+        """Of the conversations, that meet it first; a tainted version is replaced at once."""
+        return self._registry.share if new.old == new.active else 0.0
+
+    async def _ends(self, db: aiosqlite.Connection, new: _New, *, ask: bool) -> bool:
+        """End the run, and `ask` which version is better; False: something speaks against it."""
+        if await runs.objection(db, new.run):
+            return False
+        now = self._clock.now()
+        await settings.set_switch(db, adapters.retrain_switch(self._pool.model), "")
+        ended = await runs.finish(db, new.run, "activated", new.reason, new.gate, now)
+        if ended and ask:
+            await comparisons.open_(
+                db, self._pool, run=new.run, old=new.old, new=new.version, held=self._held(new), now=now
+            )
+        return ended
+
+    def _held(self, new: _New) -> bool:
+        """Whether owners are asked before it goes live."""
+        return self._ask == "before" and new.old == new.active
+
+    async def _hold(self, db: aiosqlite.Connection, new: _New) -> tuple[_Step, str]:
+        """End the run with a version that waits, if it has to; and for what, in a sentence."""
+        if await adapters.pointer(db, self._pool.scope, self._pool.model) != new.active:
+            return _Step.MOVED, ""
+        pinned, share = await adapters.stays(db, new.active), self._share(new)
+        must = pinned or share or self._held(new)
+        if not must or not await self._ends(db, new, ask=not (pinned or share)):
+            return _Step.GOES, ""
+        if share and not pinned:
+            await canaries.begin(
+                db, self._pool.scope, self._pool.model, new.version, new.active, self._clock.now()
+            )
+            return _Step.WAITS, f"{share:.0%} of the conversations meet v{new.version} first."
+        await adapters.hold(db, new.version, adapters.PINNED if pinned else comparisons.WAITS)
+        if pinned:
+            return _Step.WAITS, waits(new.version, new.active)
+        return _Step.WAITS, f"v{new.version} waits: {comparisons.WAITS}."
+
+    async def _wait(self, new: _New, why: str, sentence: str) -> RunOutcome | None:
+        """End the run with a version that waits; None: something speaks against it."""
+
+        async def operation(db: aiosqlite.Connection) -> bool:
+            ended = await self._ends(db, new, ask=False)
+            if ended:
+                await adapters.hold(db, new.version, why)
+            return ended
+
+        ended = await self._store.write(operation)
+        return new.activated(f"It waits: {sentence}.") if ended else None

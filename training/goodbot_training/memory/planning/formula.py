@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from goodbot.api.events import Message
@@ -85,14 +86,15 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundE
     here = place(backend)
     steps = planned_steps(len(train), settings)
     passes = steps * settings.batch_size / len(train)
-    lora = shape.lora(settings.rank)
     forward = 2 * shape.active / here.flops  # seconds a token
     policies = sum(
         (1 + (item.split == HELD_OUT) + (not item.captured and item.version in job.behaviour)) * size
         for (item, _, _), size in zip(kept, lengths, strict=True)
     )
     one_pass = sum(
-        training_flops(prompt + response, response, shape, lora, recompute=plan.recompute)
+        training_flops(
+            prompt + response, response, shape, shape.lora(settings.rank), recompute=plan.recompute
+        )
         for _, prompt, response in train
     )
     trained = sum(prompt + response for _, prompt, response in train)
@@ -105,7 +107,8 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundE
     portion = _portion(job, shape, here, forward, marks)
     least, usual, most = (number * portion for number in portions(settings))
     before = sum(parts.values()) + judged * forward
-    threads = _threads(here)
+    parts["gate"] = judged * forward + usual
+    cost = partial(_cost, threads=_threads(here))
     rate = settings.bolder * settings.rate_for(touched)
     rewards, weights = [row[0].reward for row in train], [row[0].weight for row in train]
     advantages, _ = restart.advantages(job, make_objective(settings), rewards, weights)
@@ -122,13 +125,10 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundE
         passes=passes,
         memory=plan,
         peak=0,
-        parts={
-            name: _cost(seconds, threads)
-            for name, seconds in {**parts, "gate": judged * forward + usual}.items()
-        },
-        total=_cost(before + usual, threads),
-        least=_cost(before + least, threads),
-        most=_cost(before + most, threads),
+        parts={name: cost(seconds) for name, seconds in parts.items()},
+        total=cost(before + usual),
+        least=cost(before + least),
+        most=cost(before + most),
     )
 
 

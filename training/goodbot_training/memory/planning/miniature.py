@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from goodbot.api.backend import LoraSettings, TrainingBackend, TrainingBatch
+from goodbot.api.backend import TrainingBackend, TrainingBatch
 
 from goodbot_training.memory.fit import Memory
 from goodbot_training.memory.planning.cost import Cost, RoundEstimate, Stopwatch, total
@@ -20,6 +20,7 @@ from goodbot_training.round.contested import settled
 from goodbot_training.round.dataset import Dataset, gather
 from goodbot_training.round.resume_loop import Lesson, make_lesson
 from goodbot_training.round.rollouts import sift
+from goodbot_training.round.run import load
 
 _ANSWERS = 64
 """Scored in the miniature, at most."""
@@ -34,9 +35,8 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> RoundEstimat
     Raises TrainingError as the round itself would.
     """
     watch = Stopwatch()
-    lora = LoraSettings(rank=job.settings.rank, alpha=job.settings.alpha)
-    backend.load(job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits)
-    load = watch.lap()
+    load(job, backend)
+    loaded = watch.lap()
     job, share = settled(job)
     job, lengths = sift(job, backend)
     kept = [item for item in job.items if item.id in lengths]
@@ -53,8 +53,7 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> RoundEstimat
     taught = [rollout for rollout in material.train if rollout.weight]
     if not taught:
         raise data_error("There is no rated turn to train on.")
-    tokens = sum(lengths.values())
-    rollouts = read + scored * (tokens / _tokens(material))
+    rollouts = read + scored * (sum(lengths.values()) / _tokens(material))
     per_token = scored * (1 / _scored(small, material))
 
     steps = planned_steps(count, settings)
@@ -64,19 +63,15 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> RoundEstimat
 
     backend.save_adapter(job.output)
     judged = sum(lengths[item.id] for item in kept if item.split == HELD_OUT)
-    answers = [Cost(), Cost(), Cost()]
-    if settings.gate_anchors and train.changes:
-        sample = sample_some(small, backend, watch)
-        portion = sample.portion + per_token * sample.tokens
-        answers = [portion * number for number in portions(settings, rare=sample.rare)]
-    before = total([load, rollouts, train.cost, watch.lap(), per_token * judged])
+    answers = _answers(small, backend, watch, per_token) if train.changes else [Cost()] * 3
+    before = total([loaded, rollouts, train.cost, watch.lap(), per_token * judged])
     least, usual, most = (before + cost for cost in answers)
     return RoundEstimate(
         how="measured",
         train=count,
         held_out=len(kept) - count,
         too_long=len(job.items) - len(kept),
-        tokens=tokens,
+        tokens=sum(lengths.values()),
         longest=max(lengths.values()),
         learning_rate=lesson.optimizer.learning_rate,
         share=share,
@@ -85,15 +80,24 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> RoundEstimat
         memory=plan,
         peak=peak_memory(),
         parts={
-            "load": load,
+            "load": loaded,
             "rollouts": rollouts,
             "train": train.cost,
-            "gate": usual + (load + rollouts + train.cost) * -1,
+            "gate": usual + (loaded + rollouts + train.cost) * -1,
         },
         total=usual,
         least=least,
         most=most,
     )
+
+
+def _answers(job: Job, backend: TrainingBackend, watch: Stopwatch, per_token: Cost) -> list[Cost]:
+    """Of the gate's answers: the least, the usual and the most."""
+    if not job.settings.gate_anchors:
+        return [Cost()] * 3
+    sample = sample_some(job, backend, watch)
+    portion = sample.portion + per_token * sample.tokens
+    return [portion * number for number in portions(job.settings, rare=sample.rare)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

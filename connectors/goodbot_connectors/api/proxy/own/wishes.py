@@ -55,24 +55,28 @@ def check(body: Mapping[str, Any], asked: ChatRequest) -> None:
             "The last message is the assistant's: goodbot's model begins its answers itself and goes on "
             "from none. End with a user's message.",
         )
+    given = {name: value for name, value in body.items() if value is not None}
     for name in _MOST:
-        value = body.get(name)
-        if value is not None and not (isinstance(value, int) and value >= 1):
+        if not (isinstance(most := given.get(name, 1), int) and most >= 1):
             raise HttpError(400, f"{name} must be a whole number, at least 1.")
-    warm = body.get("temperature")
-    if warm is not None and not (isinstance(warm, int | float) and 0 <= warm <= _HOTTEST):
+    if not (isinstance(warm := given.get("temperature", 1), int | float) and 0 <= warm <= _HOTTEST):
         raise HttpError(400, f"temperature must be a number from 0 to {_HOTTEST}.")
-    for name, value in body.items():
-        if value in (None, False, 0, [], {}, "") or (name in _ONES and value == 1):
-            continue
-        if name in _ALSO:
-            raise HttpError(400, f"{name} has another name here: {_ALSO[name]}.")
-        if name in _UNKNOWN:
-            raise HttpError(400, f"goodbot's model is not asked with {name}: leave it out.")
-    for name in FILTERS:
-        if body.get(name) is None:
-            continue
-        try:
-            checked(name, body[name])
-        except ValueError as error:
-            raise HttpError(400, sentence(str(error))) from None
+    for name, value in given.items():
+        if value not in (False, 0, [], {}, "") and not (name in _ONES and value == 1):
+            _check_name(name)
+        if name in FILTERS:
+            _check_filter(name, value)
+
+
+def _check_name(name: str) -> None:
+    if name in _ALSO:
+        raise HttpError(400, f"{name} has another name here: {_ALSO[name]}.")
+    if name in _UNKNOWN:
+        raise HttpError(400, f"goodbot's model is not asked with {name}: leave it out.")
+
+
+def _check_filter(name: str, value: Any) -> None:
+    try:
+        checked(name, value)
+    except ValueError as error:
+        raise HttpError(400, sentence(str(error))) from None

@@ -13,6 +13,7 @@ from goodbot.testing.fakes.ollama import gguf
 from goodbot.testing.fakes.ollama.store import ModelManifest, whole
 
 if TYPE_CHECKING:
+    from goodbot.testing.fakes.ollama.runners import Runner
     from goodbot.testing.fakes.ollama.server import FakeOllama
 
 STARTED = datetime(2026, 11, 1, tzinfo=UTC)
@@ -35,18 +36,8 @@ def routes(ollama: FakeOllama) -> list[web.RouteDef]:
 
     async def ps(_: web.Request) -> web.Response:
         now = ollama.runners.clock.monotonic()
-        running = [
-            {
-                **_listed(runner.name, runner.manifest),
-                "size_vram": 0,
-                "context_length": 4096,
-                "expires_at": (STARTED + timedelta(seconds=max(runner.expires, now))).isoformat(),
-            }
-            for runner in ollama.runners.running().values()
-        ]
-        for entry in running:
-            entry.pop("modified_at")
-        return web.json_response({"models": running})
+        runners = ollama.runners.running().values()
+        return web.json_response({"models": [_running(runner, now) for runner in runners]})
 
     async def copy(request: web.Request) -> web.Response:
         body = await request.json()
@@ -64,10 +55,8 @@ def routes(ollama: FakeOllama) -> list[web.RouteDef]:
         return web.Response()
 
     async def openai(_: web.Request) -> web.Response:
-        listed = [
-            {"id": name, "object": "model", "created": 1, "owned_by": "library"}
-            for name in ollama.store.models
-        ]
+        told = {"object": "model", "created": 1, "owned_by": "library"}
+        listed = [{"id": name, **told} for name in ollama.store.models]
         return web.json_response({"object": "list", "data": listed})
 
     return [
@@ -126,6 +115,13 @@ def _listed(name: str, model: ModelManifest) -> dict[str, Any]:
         "digest": model.digest,
         "details": _details(model),
     }
+
+
+def _running(runner: Runner, now: float) -> dict[str, Any]:
+    told = _listed(runner.name, runner.manifest)
+    del told["modified_at"]
+    expires = STARTED + timedelta(seconds=max(runner.expires, now))
+    return {**told, "size_vram": 0, "context_length": 4096, "expires_at": expires.isoformat()}
 
 
 def _details(model: ModelManifest) -> dict[str, Any]:

@@ -53,16 +53,14 @@ def routes(ollama: FakeOllama) -> list[web.RouteDef]:
 
 
 async def _create(ollama: FakeOllama, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
-    faults, store = ollama.faults, ollama.store
+    store = ollama.store
     adapters: dict[str, str] = body.get("adapters") or {}
     files: dict[str, str] = body.get("files") or {}
-    if adapters and ollama.numbers >= NO_ADAPTERS_SINCE:
-        yield {"error": NO_ADAPTERS, "status": 400}
+    if wrong := _wrong(ollama, body, adapters, files):
+        yield {"error": wrong, "status": 400}
         return
-    for key in (*adapters.values(), *files.values()):
-        if key not in store.blobs:
-            yield {"error": f"blob not found for model (digest {key})", "status": 400}
-            return
+    layers: list[tuple[str, str]] = []
+    config: dict[str, Any] = {"model_format": "gguf", "model_type": "1B", "file_type": "Q8_0"}
     if body.get("from"):
         base = store.models.get(whole(str(body["from"])))
         if base is None:  # the real one goes and pulls it
@@ -70,29 +68,38 @@ async def _create(ollama: FakeOllama, body: dict[str, Any]) -> AsyncGenerator[di
             yield {"error": "pull model manifest: file does not exist"}
             return
         layers, config = [*base.layers], {**base.config, "parent_model": body["from"]}
-    elif files:
-        layers, config = [], {"model_format": "gguf", "model_type": "1B", "file_type": "Q8_0"}
-    else:
-        yield {"error": "neither 'from' or 'files' was specified", "status": 400}
-        return
     yield {"status": "parsing GGUF"}
     try:
         for kind, key in [("adapter", k) for k in adapters.values()] + [("model", k) for k in files.values()]:
-            info = gguf.metadata(store.blobs[key])
-            if (info.get("general.type") == "adapter") != (kind == "adapter"):
-                raise ValueError(f"{NO_ADAPTERS}: model.gguf is a LoRA adapter")
-            if kind == "model":
-                config["model_family"] = info.get("general.architecture", "")
             layers.append((LAYER + kind, key))
+            config |= _read(store.blobs[key], kind)
     except ValueError as error:
         yield {"error": str(error), "status": 400}
         return
     for _, key in layers:
         yield {"status": f"using existing layer {key}"}
     yield {"status": "writing manifest"}
-    if faults.create_drops_adapter:
+    if ollama.faults.create_drops_adapter:
         layers = [layer for layer in layers if layer[0] != LAYER + "adapter"]
-    if not faults.create_does_nothing:
+    if not ollama.faults.create_does_nothing:
         name = whole(str(body.get("model", "")))
         store.models[name] = ModelManifest(layers=tuple(layers), config=config)
     yield {"status": "success"}
+
+
+def _wrong(ollama: FakeOllama, body: dict[str, Any], adapters: dict[str, str], files: dict[str, str]) -> str:
+    """Why nothing is begun."""
+    if adapters and ollama.numbers >= NO_ADAPTERS_SINCE:
+        return NO_ADAPTERS
+    for key in (*adapters.values(), *files.values()):
+        if key not in ollama.store.blobs:
+            return f"blob not found for model (digest {key})"
+    return "" if body.get("from") or files else "neither 'from' or 'files' was specified"
+
+
+def _read(blob: bytes, kind: str) -> dict[str, Any]:
+    """What a blob adds to the config. Raises ValueError where it is of another kind."""
+    info = gguf.metadata(blob)
+    if (info.get("general.type") == "adapter") != (kind == "adapter"):
+        raise ValueError(f"{NO_ADAPTERS}: model.gguf is a LoRA adapter")
+    return {"model_family": info.get("general.architecture", "")} if kind == "model" else {}

@@ -164,6 +164,11 @@ def _problems(block: Json) -> Iterator[str]:
         yield "markdown text must be 1 to 12000 characters"
     if len(block.get("block_id", "")) > 255:
         yield "block_id is longer than 255 characters"
+    yield from _element_problems(block)
+
+
+def _element_problems(block: Json) -> Iterator[str]:
+    kind = block["type"]
     held: list[Json] = block.get("elements", [])
     if kind in _MOST_ELEMENTS and not 0 < len(held) <= _MOST_ELEMENTS[kind]:
         yield f"elements must be 1 to {_MOST_ELEMENTS[kind]}"
