@@ -10,7 +10,7 @@ from typing import Any
 import aiosqlite
 
 from goodbot.store import codec, ledger, settings
-from goodbot.store.query import fetch, first
+from goodbot.store.query import fetch, first, value
 
 PINNED = "the version that answers is pinned"
 """Why a version waits (`AdapterRow.waits`) that goes live once that one is unpinned."""
@@ -75,9 +75,9 @@ async def add(db: aiosqlite.Connection, row: AdapterRow, scope: str) -> None:
 
 async def pointer(db: aiosqlite.Connection, scope: str, model: str) -> int:
     """The active version of a base model; 0 is the base model itself."""
-    rows = await fetch(db, "SELECT version FROM pointers WHERE (scope, model) = (?, ?)", (scope, model))
-    row = first(rows)
-    return row[0] if row else 0
+    return await value(
+        db, "SELECT version FROM pointers WHERE (scope, model) = (?, ?)", (scope, model), default=0
+    )
 
 
 async def exists(db: aiosqlite.Connection, scope: str, model: str, version: int) -> bool:
@@ -88,8 +88,7 @@ async def exists(db: aiosqlite.Connection, scope: str, model: str, version: int)
 
 async def tainted(db: aiosqlite.Connection, version: int) -> str:
     """Why a version must not be used; empty if it may be, or is the base model."""
-    row = first(await fetch(db, "SELECT tainted FROM adapters WHERE version = ?", (version,)))
-    return row[0] if row else ""
+    return await value(db, "SELECT tainted FROM adapters WHERE version = ?", (version,), default="")
 
 
 async def withdrawn_twin(db: aiosqlite.Connection, scope: str, sha256: str) -> tuple[int, str] | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import aiosqlite
 
 from goodbot.api.events import ChannelRef
-from goodbot.store.query import fetch, first
+from goodbot.store.query import fetch, first, value
 
 CONFIG = "config"
 """`enabled_by` of a channel that the config file names."""
@@ -71,13 +71,12 @@ async def enabled(db: aiosqlite.Connection, channel: ChannelRef) -> bool:
 
 async def known_account(db: aiosqlite.Connection, connector: str, channel: str) -> str:
     """The account under which a channel was met before; empty for a new one."""
-    rows = await fetch(
+    return await value(
         db,
         "SELECT account FROM channels WHERE (connector, channel) = (?, ?) ORDER BY account DESC",
         (connector, channel),
+        default="",
     )
-    row = first(rows)
-    return row[0] if row else ""
 
 
 async def everywhere(db: aiosqlite.Connection) -> list[ChannelRow]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import aiosqlite
 
@@ -13,7 +13,7 @@ from goodbot.api.turns import Turn
 from goodbot.base.sampling import Filters
 from goodbot.store import adapters, codec, runs, turns
 from goodbot.store.prompts import ASKABLE
-from goodbot.store.query import Row, fetch, first
+from goodbot.store.query import Row, fetch, records
 from goodbot.store.training_pool import Pool
 
 CHOICES = ("old", "new", "same", "skip")
@@ -120,8 +120,7 @@ async def current(db: aiosqlite.Connection, pool: Pool) -> Comparison | None:
         f"SELECT {_COLUMNS} FROM comparisons WHERE (scope, model) = (?, ?) AND {_OPEN}",  # noqa: S608
         (pool.scope, pool.model),
     )
-    row = first(rows)
-    return _comparison(row) if row else None
+    return _newest(rows)
 
 
 async def last(db: aiosqlite.Connection, pool: Pool, since: float) -> Comparison | None:
@@ -132,21 +131,11 @@ async def last(db: aiosqlite.Connection, pool: Pool, since: float) -> Comparison
         " ORDER BY id DESC LIMIT 1) WHERE closed_at > ?",
         (pool.scope, pool.model, since),
     )
-    row = first(rows)
-    return _comparison(row) if row else None
+    return _newest(rows)
 
 
-def _comparison(row: Row) -> Comparison:
-    return Comparison(
-        id=row[0],
-        run=row[1],
-        old=row[2],
-        new=row[3],
-        held=bool(row[4]),
-        seed=row[5],
-        state=row[6],
-        opened_at=row[7],
-    )
+def _newest(rows: list[Row]) -> Comparison | None:
+    return next((replace(one, held=bool(one.held)) for one in records(Comparison, rows)), None)
 
 
 async def ask(db: aiosqlite.Connection, comparison: int, now: float) -> None:
@@ -255,18 +244,7 @@ async def pairs(db: aiosqlite.Connection, comparison: Comparison, accounts: Sequ
         " AND p.owner IN (SELECT value FROM json_each(?)) ORDER BY p.id",
         (comparison.id, codec.dump_json(accounts)),
     )
-    return [
-        Pair(
-            id=row[0],
-            comparison=comparison,
-            turn=row[1],
-            question=row[2],
-            old=row[3],
-            new=row[4],
-            choice=row[5],
-        )
-        for row in rows
-    ]
+    return records(Pair, rows, comparison=comparison)
 
 
 async def choose(db: aiosqlite.Connection, pair: Pair, choice: str, who: str, now: float) -> bool:
@@ -298,11 +276,6 @@ async def sums(
         (pool.scope, pool.model, since, until, limit),
     )
     return [
-        Sum(
-            old=row[0],
-            new=row[1],
-            state=row[2],
-            tally=Tally(new=row[3], old=row[4], same=row[5], skip=row[6]),
-        )
-        for row in rows
+        Sum(old=old, new=new, state=state, tally=Tally(new=better, old=worse, same=same, skip=skip))
+        for old, new, state, better, worse, same, skip in rows
     ]

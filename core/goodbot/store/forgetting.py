@@ -15,7 +15,7 @@ import aiosqlite
 
 from goodbot.api.turns import Turn
 from goodbot.store import adapters, codec, people, retries, settings, teaching, turns
-from goodbot.store.query import fetch
+from goodbot.store.query import fetch, value
 
 FORGOTTEN = "somebody whose words or ratings it learnt from is forgotten"
 """`tainted` of an adapter whose files are to be erased."""
@@ -111,18 +111,19 @@ async def told(db: aiosqlite.Connection, who: str) -> None:
 async def knows(db: aiosqlite.Connection, person: str) -> bool:
     """Whether there is anything of this account to forget: words, ratings, a consent, a link."""
     connector, _, id_ = person.partition(":")
-    rows = await fetch(
-        db,
-        "SELECT EXISTS (SELECT 1 FROM turns WHERE (connector, talker) = (:connector, :id))"
-        " OR EXISTS (SELECT 1 FROM traces WHERE (connector, talker) = (:connector, :id))"
-        " OR EXISTS (SELECT 1 FROM events WHERE rater = :person)"
-        " OR EXISTS (SELECT 1 FROM shares WHERE person = :person)"
-        " OR EXISTS (SELECT 1 FROM withheld WHERE person = :person)"
-        " OR EXISTS (SELECT 1 FROM links WHERE person = :person)"
-        " OR EXISTS (SELECT 1 FROM pairs WHERE chosen_by = :person)",
-        {"connector": connector, "id": id_, "person": person},
+    return bool(
+        await value(
+            db,
+            "SELECT EXISTS (SELECT 1 FROM turns WHERE (connector, talker) = (:connector, :id))"
+            " OR EXISTS (SELECT 1 FROM traces WHERE (connector, talker) = (:connector, :id))"
+            " OR EXISTS (SELECT 1 FROM events WHERE rater = :person)"
+            " OR EXISTS (SELECT 1 FROM shares WHERE person = :person)"
+            " OR EXISTS (SELECT 1 FROM withheld WHERE person = :person)"
+            " OR EXISTS (SELECT 1 FROM links WHERE person = :person)"
+            " OR EXISTS (SELECT 1 FROM pairs WHERE chosen_by = :person)",
+            {"connector": connector, "id": id_, "person": person},
+        )
     )
-    return bool(rows[0][0])
 
 
 async def _answers_to(db: aiosqlite.Connection, persons: Sequence[str]) -> set[str]:

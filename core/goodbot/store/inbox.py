@@ -6,7 +6,7 @@ import aiosqlite
 
 from goodbot.api.events import Event, Receipt
 from goodbot.store import codec
-from goodbot.store.query import fetch, first
+from goodbot.store.query import fetch, first, value
 
 
 async def receipt(db: aiosqlite.Connection, event: Event) -> Receipt | None:
@@ -71,8 +71,7 @@ async def expire(db: aiosqlite.Connection, before: float) -> None:
 
 async def cursor(db: aiosqlite.Connection, connector: str) -> str | None:
     """The connector's last committed cursor."""
-    row = first(await fetch(db, "SELECT cursor FROM cursors WHERE connector = ?", (connector,)))
-    return row[0] if row else None
+    return await value(db, "SELECT cursor FROM cursors WHERE connector = ?", (connector,))
 
 
 async def set_cursor(db: aiosqlite.Connection, connector: str, value: str) -> None:

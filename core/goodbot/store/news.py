@@ -13,7 +13,7 @@ from goodbot.store import settings
 from goodbot.store.consent import CONSENT, OWNERS, PERSON
 from goodbot.store.people import IDENTITY
 from goodbot.store.prompts import ASKABLE
-from goodbot.store.query import fetch, first
+from goodbot.store.query import fetch, first, value
 from goodbot.store.teaching import OPINION
 from goodbot.store.training_pool import COUNT, Pool
 
@@ -108,13 +108,12 @@ async def level(db: aiosqlite.Connection, pool: Pool, person: str, limit: int, t
 
 async def streak_since(db: aiosqlite.Connection, rater: str) -> int:
     """The event that a streak of bad ratings comes after: the rater's last one that was not bad."""
-    rows = await fetch(
+    return await value(
         db,
         "SELECT event_seq FROM labels WHERE rater = ? AND value >= 0 ORDER BY event_seq DESC LIMIT 1",
         (rater,),
+        default=0,
     )
-    row = first(rows)
-    return row[0] if row else 0
 
 
 async def raters(db: aiosqlite.Connection, scope: str) -> list[tuple[str, bool]]:
@@ -162,15 +161,13 @@ async def untell(db: aiosqlite.Connection, key: str) -> None:
 
 async def last_seconds(db: aiosqlite.Connection, scope: str) -> float | None:
     """How long the last run took that reached a verdict."""
-    rows = await fetch(
+    return await value(
         db,
         "SELECT finished_at - started_at FROM runs WHERE scope = ?"
         " AND state IN ('activated', 'refused', 'released') AND finished_at IS NOT NULL"
         " ORDER BY id DESC LIMIT 1",
         (scope,),
     )
-    row = first(rows)
-    return row[0] if row else None
 
 
 async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> RunMaterial:

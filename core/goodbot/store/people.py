@@ -9,7 +9,7 @@ import aiosqlite
 
 from goodbot.store import codes, settings
 from goodbot.store.consent import OWN
-from goodbot.store.query import fetch, first
+from goodbot.store.query import fetch, value
 
 ROLES = ("owner", "rater", "talker")
 PAIRING = "pairing"
@@ -51,8 +51,7 @@ async def revoke(db: aiosqlite.Connection, person: str) -> bool:
 
 async def identity(db: aiosqlite.Connection, person: str) -> str:
     """The key that a person's one vote is kept under: that of one of their accounts."""
-    row = first(await fetch(db, "SELECT identity FROM links WHERE person = ?", (person,)))
-    return row[0] if row else person
+    return await value(db, "SELECT identity FROM links WHERE person = ?", (person,), default=person)
 
 
 async def accounts(db: aiosqlite.Connection, person: str) -> list[str]:

@@ -16,7 +16,7 @@ from goodbot.api.events import ChannelKind, Waiting
 from goodbot.api.labels import is_stars
 from goodbot.store import codec, people
 from goodbot.store.prompts import QUESTION, STANDING
-from goodbot.store.query import Row, fetch
+from goodbot.store.query import Row, fetch, value
 
 _WHO = "t.connector || ':' || t.talker"
 _SEEN = (
@@ -125,9 +125,10 @@ def _waiting(row: Row) -> Waiting:
 
 async def visible(db: aiosqlite.Connection, viewer: Viewer, turn: str) -> bool:
     """Whether this answer is one that they may see."""
-    rows = await fetch(
-        db,
-        f"SELECT EXISTS (SELECT 1 FROM turns t WHERE t.id = :turn AND {_SEEN})",  # noqa: S608
-        {**viewer.values(), "turn": turn},
+    return bool(
+        await value(
+            db,
+            f"SELECT EXISTS (SELECT 1 FROM turns t WHERE t.id = :turn AND {_SEEN})",  # noqa: S608
+            {**viewer.values(), "turn": turn},
+        )
     )
-    return bool(rows[0][0])

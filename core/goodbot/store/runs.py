@@ -15,7 +15,7 @@ import aiosqlite
 
 from goodbot.api.labels import Opinion
 from goodbot.store import codec, ledger, quarantined
-from goodbot.store.query import fetch, first
+from goodbot.store.query import fetch, first, value
 from goodbot.store.training_pool import Pool
 
 _JUDGED = 50
@@ -178,9 +178,7 @@ async def finish(
 
 async def live(db: aiosqlite.Connection, run: int) -> str | None:
     """With which reason a run's adapter went live; None when it did not, or is taken back."""
-    rows = await fetch(db, "SELECT reason FROM runs WHERE id = ? AND state = 'activated'", (run,))
-    row = first(rows)
-    return row[0] if row else None
+    return await value(db, "SELECT reason FROM runs WHERE id = ? AND state = 'activated'", (run,))
 
 
 async def learnt(db: aiosqlite.Connection, run: int) -> dict[str, list[int]]:

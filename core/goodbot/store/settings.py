@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import aiosqlite
 
 from goodbot.store import codec
-from goodbot.store.query import fetch, first
+from goodbot.store.query import fetch, first, value
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,8 +89,7 @@ async def tell_once(db: aiosqlite.Connection, person: str) -> bool:
 
 async def switch(db: aiosqlite.Connection, name: str) -> str:
     """A switch that outlives restarts; empty when it is not set."""
-    row = first(await fetch(db, "SELECT value FROM switches WHERE name = ?", (name,)))
-    return row[0] if row else ""
+    return await value(db, "SELECT value FROM switches WHERE name = ?", (name,), default="")
 
 
 async def rests(db: aiosqlite.Connection) -> bool:

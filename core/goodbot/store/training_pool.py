@@ -20,7 +20,7 @@ from goodbot.api.labels import Opinion
 from goodbot.api.turns import Turn
 from goodbot.store import turns
 from goodbot.store.consent import ALL_SHARE, CONSENT, OWNERS, PERSON, SHARING
-from goodbot.store.query import Row, fetch, first
+from goodbot.store.query import Row, fetch, first, value
 from goodbot.store.teaching import OPINIONS
 
 _LABELLED = (
@@ -128,8 +128,7 @@ async def owners(db: aiosqlite.Connection, pool: Pool) -> set[str]:
 
 async def available(db: aiosqlite.Connection, pool: Pool, limit: int) -> int:
     """How many turns a run could claim now, counted up to `limit`: however many there are, it is quick."""
-    rows = await fetch(db, COUNT, {**pool.values(), "limit": limit})
-    return rows[0][0]
+    return await value(db, COUNT, {**pool.values(), "limit": limit})
 
 
 async def standing(db: aiosqlite.Connection, pool: Pool) -> PoolCount:
@@ -282,21 +281,21 @@ async def replayable(db: aiosqlite.Connection, pool: Pool) -> int:
 
 async def off_policy(db: aiosqlite.Connection, pool: Pool, ids: Sequence[str]) -> int:
     """How many of these turns another model than this base or an adapter of it has written."""
-    rows = await fetch(
+    return await value(
         db,
         "SELECT count(*) FROM turns WHERE id IN (SELECT value FROM json_each(:turns))"
         " AND (answered_by <> '' OR model <> :model)",
         {**pool.values(), "turns": json.dumps(list(ids))},
     )
-    return rows[0][0]
 
 
 async def withdrawn(db: aiosqlite.Connection, pool: Pool, run: int) -> bool:
     """Whether the consent for one of a run's answers is gone."""
-    rows = await fetch(
-        db,
-        "SELECT EXISTS (SELECT 1 FROM run_items i JOIN turns t ON t.id = i.turn"  # noqa: S608
-        f" WHERE i.run = :run AND NOT (t.trainable AND {CONSENT}))",
-        {**pool.values(), "run": run},
+    return bool(
+        await value(
+            db,
+            "SELECT EXISTS (SELECT 1 FROM run_items i JOIN turns t ON t.id = i.turn"  # noqa: S608
+            f" WHERE i.run = :run AND NOT (t.trainable AND {CONSENT}))",
+            {**pool.values(), "run": run},
+        )
     )
-    return bool(rows[0][0])

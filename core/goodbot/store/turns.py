@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import aiosqlite
 
@@ -13,13 +14,15 @@ from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, UserRef
 from goodbot.api.turns import Turn
 from goodbot.store import codec, rollback_window
 from goodbot.store.prompts import QUESTION, STANDING
-from goodbot.store.query import fetch, first
+from goodbot.store.query import Row, fetch, first, records, value
 
+_PROMPT = ("messages", "context", "prompt_tokens", "tokens", "logprobs", "thought", "thought_tokens", "lifts")
+"""The columns of a prompt, and of what depends on it."""
 _COLUMNS = (
-    "id, connector, account, channel, channel_kind, thread, talker, messages, response, prompt_tokens,"
-    " tokens, logprobs, temperature, model, version, scope, kind, origin, context, created_at,"
-    " answered_by, thought, thought_tokens, filters, lifts"
+    *("id", "connector", "account", "channel", "channel_kind", "thread", "talker", "response", *_PROMPT),
+    *("temperature", "model", "version", "scope", "kind", "origin", "created_at", "answered_by", "filters"),
 )
+_TURN = f"SELECT {', '.join(_COLUMNS)} FROM turns WHERE id"  # noqa: S608
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,132 +58,67 @@ class RatedTurn:
 
 async def insert(db: aiosqlite.Connection, turn: Turn, *, trainable: bool) -> None:
     """Store an answer; `trainable` False keeps it as context only."""
+    columns = (*_COLUMNS, "trainable")
     await db.execute(
-        f"INSERT INTO turns ({_COLUMNS}, trainable) VALUES ({', '.join('?' * 26)})",  # noqa: S608
-        (
-            turn.id,
-            turn.channel.connector,
-            turn.channel.account,
-            turn.channel.id,
-            turn.channel.kind,
-            turn.channel.thread,
-            turn.talker.id,
-            codec.dump_json(list(turn.messages)),
-            turn.response,
-            codec.pack_ints(turn.prompt_tokens),
-            codec.pack_ints(turn.tokens),
-            codec.pack_floats(turn.logprobs),
-            turn.temperature,
-            turn.model,
-            turn.version,
-            turn.scope,
-            turn.kind,
-            turn.origin,
-            codec.dump_json(list(turn.context)),
-            turn.created_at,
-            turn.answered_by,
-            turn.thought,
-            turn.thought_tokens,
-            codec.dump_filters(turn.filters),
-            codec.pack_floats(turn.lifts),
-            trainable,
-        ),
+        f"INSERT INTO turns ({', '.join(columns)}) VALUES (:{', :'.join(columns)})",  # noqa: S608
+        {**_stored(turn), "trainable": trainable},
     )
 
 
 async def set_prompt(db: aiosqlite.Connection, turn: Turn) -> None:
     """Replace the prompt of a stored turn, and the tokens that depend on it."""
-    await db.execute(
-        "UPDATE turns SET messages = ?, context = ?, prompt_tokens = ?, tokens = ?, logprobs = ?,"
-        " thought = ?, thought_tokens = ?, lifts = ? WHERE id = ?",
-        (
-            codec.dump_json(list(turn.messages)),
-            codec.dump_json(list(turn.context)),
-            codec.pack_ints(turn.prompt_tokens),
-            codec.pack_ints(turn.tokens),
-            codec.pack_floats(turn.logprobs),
-            turn.thought,
-            turn.thought_tokens,
-            codec.pack_floats(turn.lifts),
-            turn.id,
-        ),
-    )
+    changed = ", ".join(f"{column} = :{column}" for column in _PROMPT)
+    await db.execute(f"UPDATE turns SET {changed} WHERE id = :id", _stored(turn))  # noqa: S608
 
 
-def from_row(row: aiosqlite.Row | tuple[object, ...]) -> Turn:
-    """The turn in a row of `COLUMNS`."""
-    (
-        id_,
-        connector,
-        account,
-        channel,
-        kind,
-        thread,
-        talker,
-        messages,
-        response,
-        prompt_tokens,
-        tokens,
-        logprobs,
-        temperature,
-        model,
-        version,
-        scope,
-        turn_kind,
-        origin,
-        context,
-        created_at,
-        answered_by,
-        thought,
-        thought_tokens,
-        filters,
-        lifts,
-    ) = row
+def _stored(turn: Turn) -> dict[str, Any]:
+    """By column."""
+    plain = {name: getattr(turn, name, None) for name in _COLUMNS}
+    return plain | {
+        "connector": turn.channel.connector,
+        "account": turn.channel.account,
+        "channel": turn.channel.id,
+        "channel_kind": turn.channel.kind,
+        "thread": turn.channel.thread,
+        "talker": turn.talker.id,
+        "messages": codec.dump_json(list(turn.messages)),
+        "context": codec.dump_json(list(turn.context)),
+        "prompt_tokens": codec.pack_ints(turn.prompt_tokens),
+        "tokens": codec.pack_ints(turn.tokens),
+        "logprobs": codec.pack_floats(turn.logprobs),
+        "lifts": codec.pack_floats(turn.lifts),
+        "filters": codec.dump_filters(turn.filters),
+    }
+
+
+def _turn(row: Row) -> Turn:
+    told = dict(zip(_COLUMNS, row, strict=True))
+    place = {"connector": told.pop("connector"), "account": told.pop("account")}
+    kind, thread = ChannelKind(told.pop("channel_kind")), told.pop("thread")
     return Turn(
-        id=str(id_),
-        channel=ChannelRef(
-            connector=str(connector),
-            account=str(account),
-            id=str(channel),
-            kind=ChannelKind(str(kind)),
-            thread=str(thread),
-        ),
-        talker=UserRef(connector=str(connector), account=str(account), id=str(talker)),
-        messages=json.loads(str(messages)),
-        response=str(response),
-        prompt_tokens=codec.unpack_ints(prompt_tokens),  # pyright: ignore[reportArgumentType]
-        tokens=codec.unpack_ints(tokens),  # pyright: ignore[reportArgumentType]
-        logprobs=codec.unpack_floats(logprobs),  # pyright: ignore[reportArgumentType]
-        temperature=float(temperature),  # pyright: ignore[reportArgumentType]
-        model=str(model),
-        version=int(version),  # pyright: ignore[reportArgumentType]
-        scope=str(scope),
-        kind=str(turn_kind),
-        origin=str(origin),
-        context=tuple((id_, who) for id_, who in json.loads(str(context))),
-        created_at=float(created_at),  # pyright: ignore[reportArgumentType]
-        answered_by=str(answered_by),
-        thought=str(thought),
-        thought_tokens=int(thought_tokens),  # pyright: ignore[reportArgumentType]
-        filters=codec.load_filters(str(filters)),
-        lifts=codec.unpack_floats(lifts),  # pyright: ignore[reportArgumentType]
+        channel=ChannelRef(**place, id=told.pop("channel"), kind=kind, thread=thread),
+        talker=UserRef(**place, id=told.pop("talker")),
+        messages=json.loads(told.pop("messages")),
+        context=tuple((id_, who) for id_, who in json.loads(told.pop("context"))),
+        prompt_tokens=codec.unpack_ints(told.pop("prompt_tokens")),
+        tokens=codec.unpack_ints(told.pop("tokens")),
+        logprobs=codec.unpack_floats(told.pop("logprobs")),
+        lifts=codec.unpack_floats(told.pop("lifts")),
+        filters=codec.load_filters(told.pop("filters")),
+        **told,
     )
 
 
 async def get(db: aiosqlite.Connection, turn: str) -> Turn | None:
     """One turn by its id."""
-    row = first(await fetch(db, f"SELECT {_COLUMNS} FROM turns WHERE id = ?", (turn,)))  # noqa: S608
-    return from_row(row) if row else None
+    row = first(await fetch(db, f"{_TURN} = ?", (turn,)))
+    return _turn(row) if row else None
 
 
 async def some(db: aiosqlite.Connection, ids: Sequence[str]) -> dict[str, Turn]:
     """Those of these turns that are stored, by their ids."""
-    rows = await fetch(
-        db,
-        f"SELECT {_COLUMNS} FROM turns WHERE id IN (SELECT value FROM json_each(?))",  # noqa: S608
-        (codec.dump_json(ids),),
-    )
-    return {row[0]: from_row(row) for row in rows}
+    rows = await fetch(db, f"{_TURN} IN (SELECT value FROM json_each(?))", (codec.dump_json(ids),))  # noqa: S608
+    return {row[0]: _turn(row) for row in rows}
 
 
 async def missing(db: aiosqlite.Connection, ids: Sequence[str]) -> set[str]:
@@ -193,13 +131,11 @@ async def missing(db: aiosqlite.Connection, ids: Sequence[str]) -> set[str]:
 
 async def by_message(db: aiosqlite.Connection, channel: ChannelRef, message: str) -> str | None:
     """The turn that a message of ours carries."""
-    rows = await fetch(
+    return await value(
         db,
         "SELECT turn FROM messages WHERE (connector, account, channel, message) = (?, ?, ?, ?)",
         (channel.connector, channel.account, channel.id, message),
     )
-    row = first(rows)
-    return row[0] if row else None
 
 
 async def last_in(db: aiosqlite.Connection, channel: ChannelRef, rated_by: str = "") -> str | None:
@@ -221,8 +157,7 @@ async def last_in(db: aiosqlite.Connection, channel: ChannelRef, rated_by: str =
             " AND kind = 'main' ORDER BY seq DESC LIMIT 1",
             place,
         )
-    row = first(await fetch(db, query, values))
-    return row[0] if row else None
+    return await value(db, query, values)
 
 
 async def conversation(db: aiosqlite.Connection, channel: ChannelRef, limit: int) -> list[PastExchange]:
@@ -239,109 +174,4 @@ async def conversation(db: aiosqlite.Connection, channel: ChannelRef, limit: int
         " ORDER BY t.seq DESC LIMIT ?",
         (channel.connector, channel.account, channel.id, channel.thread, limit),
     )
-    found = [
-        PastExchange(
-            turn=r[0],
-            talker=r[1],
-            question=r[2],
-            answer=r[3],
-            answer_tokens=r[4],
-            prompt_tokens=r[5],
-            prompt_bytes=r[6],
-            prompt_messages=r[7],
-        )
-        for r in rows
-    ]
-    return found[::-1]
-
-
-async def history(db: aiosqlite.Connection, limit: int, connector: str = "") -> list[RatedTurn]:
-    """The newest turns with the mean of their labels, newest first."""
-    rows = await fetch(
-        db,
-        f"SELECT t.id, {QUESTION}, t.response, t.version,"  # noqa: S608
-        " (SELECT avg(value) FROM labels WHERE turn = t.id), t.created_at, coalesce(r.instead_of, '')"
-        " FROM turns t LEFT JOIN retries r ON r.turn = t.id WHERE ? IN ('', t.connector)"
-        " ORDER BY t.seq DESC LIMIT ?",
-        (connector, limit),
-    )
-    return [
-        RatedTurn(
-            turn=row[0],
-            prompt=row[1],
-            response=row[2],
-            version=row[3],
-            value=row[4],
-            created_at=row[5],
-            instead_of=row[6],
-        )
-        for row in rows
-    ]
-
-
-async def open_turns(db: aiosqlite.Connection, connector: str, since: float) -> list[OpenTurn]:
-    """The answers on one connector that were sent after `since`, with their messages."""
-    found: dict[str, list[MessageRef]] = {}
-    rows = await fetch(
-        db,
-        "SELECT t.id, t.account, t.channel, t.channel_kind, t.thread, m.message FROM turns t"
-        " JOIN messages m ON m.turn = t.id WHERE t.connector = ? AND t.created_at > ?"
-        " ORDER BY t.seq, m.position",
-        (connector, since),
-    )
-    for turn, account, channel, kind, thread, message in rows:
-        place = ChannelRef(
-            connector=connector, account=account, id=channel, kind=ChannelKind(kind), thread=thread
-        )
-        found.setdefault(turn, []).append(MessageRef(channel=place, id=message))
-    known = await _reactions(db, connector, since)
-    return [
-        OpenTurn(turn=turn, messages=tuple(refs), reactions=frozenset(known.get(turn, ())))
-        for turn, refs in found.items()
-    ]
-
-
-async def _reactions(
-    db: aiosqlite.Connection, connector: str, since: float
-) -> dict[str, list[tuple[str, str, str]]]:
-    """By turn, the reactions that nobody has taken off again: message, user id, source.
-
-    Also those that were given to an answer whose place this turn took in the same message.
-    """
-    rows = await fetch(
-        db,
-        "WITH RECURSIVE shown (id) AS (SELECT id FROM turns WHERE connector = ? AND created_at > ?"
-        " UNION SELECT instead_of FROM retries JOIN shown ON turn = id)"
-        " SELECT turn, message, rater, source FROM ("
-        " SELECT m.turn, m.message, e.rater, e.source, e.kind, row_number() OVER ("
-        "  PARTITION BY m.turn, m.message, e.rater, e.source"
-        "  ORDER BY e.time_ms DESC, e.tiebreak DESC) AS newest"
-        " FROM events e JOIN messages m ON (m.connector, m.account, m.channel, m.message)"
-        "  = (e.connector, e.account, e.channel, e.message)"
-        " WHERE e.kind IN ('rate', 'retract') AND e.source LIKE 'reaction:%'"
-        " AND e.turn IN (SELECT id FROM shown)) WHERE newest = 1 AND kind = 'rate'",
-        (connector, since),
-    )
-    found: dict[str, list[tuple[str, str, str]]] = {}
-    for turn, message, rater, source in rows:
-        found.setdefault(turn, []).append((message, rater.partition(":")[2], source))
-    return found
-
-
-async def expire(db: aiosqlite.Connection, before: float) -> int:
-    """Delete turns older than `before` of which nobody thinks or said anything; returns how many.
-
-    A choice between two answers to its prompt is something said.
-
-    What was taken back keeps nothing, its events go with the turn; what is in quarantine may come
-    back.
-    """
-    rows = await db.execute(
-        "DELETE FROM turns WHERE created_at < ?"  # noqa: S608
-        " AND rated = 0 AND NOT EXISTS (SELECT 1 FROM events e WHERE e.turn = turns.id"
-        f" AND e.kind NOT IN ('rate', 'retract') AND {rollback_window.KEPT})"
-        " AND NOT EXISTS (SELECT 1 FROM pairs p WHERE p.turn = turns.id AND p.choice <> 'skip')"
-        " AND NOT EXISTS (SELECT 1 FROM run_items WHERE run_items.turn = turns.id)",
-        (before,),
-    )
-    return rows.rowcount
+    return records(PastExchange, rows)[::-1]
