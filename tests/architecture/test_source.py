@@ -17,7 +17,6 @@ TOO_LONG = {
     # what is longer today; the list only shrinks
     "connectors/goodbot_connectors/api/proxy/own/endpoint.py",
     "connectors/goodbot_connectors/slack/normalize.py",
-    "core/goodbot/api/backend.py",
     "core/goodbot/conversation/generate.py",
     "core/goodbot/daemon/app.py",
     "core/goodbot/inference/models/choose.py",
@@ -25,10 +24,8 @@ TOO_LONG = {
     "core/goodbot/inference/servers/remote.py",
     "core/goodbot/learning/evaluation/ab_test.py",
     "core/goodbot/learning/training/trainer.py",
-    "core/goodbot/store/comparisons.py",
     "core/goodbot/store/forgetting.py",
     "core/goodbot/store/training_pool.py",
-    "core/goodbot/store/turns.py",
     "core/goodbot/testing/fakes/discord/world.py",
 }
 LONGEST_FUNCTION = 60

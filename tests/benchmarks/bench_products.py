@@ -13,7 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from goodbot.api.backend import LoraSettings, SampleRequest
+from goodbot.api.backend import LoraSettings
+from goodbot.api.sampler import SampleRequest
 
 from tests.benchmarks.serving_contenders import make
 from tests.benchmarks.shapes import CPU

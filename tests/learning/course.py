@@ -19,7 +19,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from goodbot.api.backend import LoraSettings, Sampled, TrainingBackend
+from goodbot.api.backend import LoraSettings, TrainingBackend
+from goodbot.api.sampler import Sampled
 from goodbot.base.errors import TrainingError
 from goodbot.config.sections import TrainingConfig
 from goodbot.learning.rating_quality.consensus import RaterOpinion as OneSays

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from goodbot.api.backend import Sampled, Sampler, SampleRequest, TokenizedTurn, TrainingBackend
+from goodbot.api.backend import TrainingBackend
+from goodbot.api.sampler import Sampled, Sampler, SampleRequest, TokenizedTurn
 from goodbot_training.round.rollouts import score as logprobs_of
 from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.facts import FactQuestion

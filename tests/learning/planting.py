@@ -13,7 +13,8 @@ from random import Random
 from statistics import fmean
 from typing import Any
 
-from goodbot.api.backend import LoraSettings, Sampled, SampleRequest, TrainingBackend
+from goodbot.api.backend import LoraSettings, TrainingBackend
+from goodbot.api.sampler import Sampled, SampleRequest
 from goodbot_training.gate import Verdict, decide, measure
 from goodbot_training.process.types import HELD_OUT, Job
 from goodbot_training.round import run as training_round

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from goodbot.api.backend import Sampled, TokenizedTurn, TrainingBackend
+from goodbot.api.backend import TrainingBackend
+from goodbot.api.sampler import Sampled, TokenizedTurn
 from goodbot_training.gate.answers import compare_answers
 from goodbot_training.gate.decide import foreign_allowed
 from goodbot_training.gate.measure import PORTION

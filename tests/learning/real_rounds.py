@@ -23,7 +23,8 @@ from random import Random
 from statistics import fmean, median, stdev
 from typing import Any
 
-from goodbot.api.backend import LoraSettings, Sampled, Sampler, SampleRequest, TrainingBackend
+from goodbot.api.backend import LoraSettings, TrainingBackend
+from goodbot.api.sampler import Sampled, Sampler, SampleRequest
 from goodbot.base.errors import TrainingError
 from goodbot.base.proportions import wilson
 from goodbot.base.sampling import Filters

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.api.backend import Sampled
+from goodbot.api.sampler import Sampled
 from goodbot_training.process.types import Job
 from goodbot_training.round.batches import planned_steps
 from goodbot_training.tiny import model_path

@@ -10,7 +10,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from goodbot.api.backend import LoraSettings, Sampled, Sampler, SampleRequest, TrainingBackend
+from goodbot.api.backend import LoraSettings, TrainingBackend
+from goodbot.api.sampler import Sampled, Sampler, SampleRequest
 from goodbot_training.process.types import Job
 from goodbot_training.round.run import run_round
 from goodbot_training.tiny import TEMPERATURE, model_path

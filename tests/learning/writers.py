@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from goodbot.api.backend import LoraSettings, Sampled, TrainingBackend
+from goodbot.api.backend import LoraSettings, TrainingBackend
+from goodbot.api.sampler import Sampled
 from goodbot_training.tiny.facts import FactQuestion
 from safetensors.numpy import load_file, save_file
 

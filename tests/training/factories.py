@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from goodbot.api.backend import TokenizedTurn
+from goodbot.api.sampler import TokenizedTurn
 from goodbot_training.round.rollouts import Rollout
 
 

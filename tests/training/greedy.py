@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from goodbot.api.backend import LossFunction, OptimizerSettings, StepStats, TokenizedTurn, TrainingBatch
+from goodbot.api.backend import LossFunction, OptimizerSettings, StepStats, TrainingBatch
+from goodbot.api.sampler import TokenizedTurn
 from goodbot_training.process import worker
 
 ROOM = 256 << 20

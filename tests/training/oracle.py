@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from goodbot.api.backend import TokenizedTurn, TrainingBatch
+from goodbot.api.backend import TrainingBatch
+from goodbot.api.sampler import TokenizedTurn
 from goodbot_training.objectives.mispo import VARIANTS as MADE
 from goodbot_training.objectives.mispo import MisPo
 

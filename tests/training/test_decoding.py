@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.api.backend import SampleRequest
+from goodbot.api.sampler import SampleRequest
 from goodbot.base.errors import ServerError
 from goodbot.base.thoughts import KNOWN
 from goodbot_training.backends.decoding import first_tokens

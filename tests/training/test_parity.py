@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.api.backend import LoraSettings, OptimizerSettings, SampleRequest
+from goodbot.api.backend import LoraSettings, OptimizerSettings
+from goodbot.api.sampler import SampleRequest
 from goodbot_training.backends.adapters import read_adapter
 
 from tests.support import require

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.api.backend import TokenizedTurn
+from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError
 from goodbot_training.process.types import Job
 from goodbot_training.round.rollouts import build_rollouts, split_by_budget

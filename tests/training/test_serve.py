@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from goodbot.api.backend import Sampled
+from goodbot.api.sampler import Sampled
 from goodbot_training.process.serve import Serving
 from goodbot_training.process.worker import Lines, failure
 

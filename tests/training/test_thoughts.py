@@ -9,7 +9,7 @@ from typing import Any
 
 import goodbot_training
 import pytest
-from goodbot.api.backend import SampleRequest
+from goodbot.api.sampler import SampleRequest
 
 from tests.support import require
 

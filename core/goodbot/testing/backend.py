@@ -25,13 +25,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goodbot.api.backend import (
-    OptimizerSettings,
-    SampleRequest,
-    TokenizedTurn,
-    TrainingBackend,
-    TrainingBatch,
-)
+from goodbot.api.backend import OptimizerSettings, TrainingBackend, TrainingBatch
+from goodbot.api.sampler import SampleRequest, TokenizedTurn
 from goodbot.base.errors import AdapterError, GoodbotError, TrainingError
 from goodbot.testing.backend_answers import AnswerTests
 from goodbot.testing.backend_base import FILES, LORA, MESSAGES, TEXTS, files, poisoned, policy_gradient

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goodbot.api.backend import OptimizesForInference, Sampler, SampleRequest, TokenizedTurn, TrainingBackend
+from goodbot.api.backend import OptimizesForInference, TrainingBackend
+from goodbot.api.sampler import Sampler, SampleRequest, TokenizedTurn
 from goodbot.base.errors import GoodbotError
 from goodbot.testing.backend_base import LORA, MESSAGES, TEXTS, BackendGround
 

@@ -9,14 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goodbot.api.backend import (
-    LoraSettings,
-    OptimizerSettings,
-    StepStats,
-    TokenizedTurn,
-    TrainingBackend,
-    TrainingBatch,
-)
+from goodbot.api.backend import LoraSettings, OptimizerSettings, StepStats, TrainingBackend, TrainingBatch
+from goodbot.api.sampler import TokenizedTurn
 
 MESSAGES = [{"role": "user", "content": "What is the capital of France?"}]
 TEXTS = ("Paris.", "Arr matey! It be Paris, I tell ye.")

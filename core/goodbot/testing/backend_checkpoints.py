@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from goodbot.api.backend import OptimizerSettings, TokenizedTurn, TrainingBackend, TrainingBatch
+from goodbot.api.backend import OptimizerSettings, TrainingBackend, TrainingBatch
+from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError
 from goodbot.testing.backend_base import (
     LORA,

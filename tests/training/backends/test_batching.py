@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.api.backend import LoraSettings, SampleRequest
+from goodbot.api.backend import LoraSettings
+from goodbot.api.sampler import SampleRequest
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot_training.backends import answers, decoding
 from goodbot_training.backends.batching import Batching

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.api.backend import LoraSettings, OptimizerSettings, SampleRequest, TokenizedTurn
+from goodbot.api.backend import LoraSettings, OptimizerSettings
+from goodbot.api.sampler import SampleRequest, TokenizedTurn
 from goodbot.base.sampling import Filters
 from goodbot_training.backends.filtering import Cuts, keep, penalize, pick
 from goodbot_training.objectives import make_objective

@@ -135,7 +135,7 @@ def test_families_that_bend_logits_need_no_whole_logits(
 
 
 def turn(prompt: tuple[int, ...], response: tuple[int, ...]) -> Any:
-    from goodbot.api.backend import TokenizedTurn
+    from goodbot.api.sampler import TokenizedTurn
 
     return TokenizedTurn(prompt=prompt, response=response)
 

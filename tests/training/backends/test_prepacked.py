@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.api.backend import LoraSettings, OptimizesForInference, SampleRequest
+from goodbot.api.backend import LoraSettings, OptimizesForInference
+from goodbot.api.sampler import SampleRequest
 
 from tests.support import require
 from tests.training.backends.families import FAMILIES, make, save

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from goodbot.api import model_shape
-from goodbot.api.backend import TokenizedTurn
+from goodbot.api.sampler import TokenizedTurn
 
 from tests.support import require
 from tests.training.backends.families import FAMILIES, VOCABULARY, make, save

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.api.backend import OptimizerSettings, TokenizedTurn
+from goodbot.api.backend import OptimizerSettings
+from goodbot.api.sampler import TokenizedTurn
 
 from tests.support import require
 from tests.training.backends.test_logprobs import load, rated

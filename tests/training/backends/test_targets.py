@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import pytest
 from goodbot.api import model_shape
-from goodbot.api.backend import LoraSettings, SampleRequest
+from goodbot.api.backend import LoraSettings
+from goodbot.api.sampler import SampleRequest
 from goodbot.base.errors import AdapterError
 
 from tests.support import require

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.api.backend import SampleRequest
+from goodbot.api.sampler import SampleRequest
 from goodbot_training.backends.chat import ChatTemplate
 from goodbot_training.backends.decoding import Row
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.api.backend import LoraSettings, Sampled, TokenizedTurn
+from goodbot.api.backend import LoraSettings
+from goodbot.api.sampler import Sampled, TokenizedTurn
 from goodbot_training.gate import Verdict, decide, measure
 from goodbot_training.process.types import Job
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from goodbot.api import model_shape
-from goodbot.api.backend import LoraSettings, SampleRequest
+from goodbot.api.backend import LoraSettings
+from goodbot.api.sampler import SampleRequest
 
 from tests.support import missing
 from tests.training.test_worker import make_job

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.api.backend import SampleRequest
 from goodbot.api.completions import with_tools
+from goodbot.api.sampler import SampleRequest
 
 from tests.support import require
 from tests.training.backends.shapes import SCRIPTS

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from goodbot.api.backend import Sampled, SampleRequest
+from goodbot.api.sampler import Sampled, SampleRequest
 from goodbot.base.errors import ServerError
 
 from goodbot_training.backends.chat import ChatTemplate

@@ -8,15 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from goodbot.api.backend import (
-    LoraSettings,
-    LossFunction,
-    OptimizerSettings,
-    StepStats,
-    TokenizedTurn,
-    TrainingBatch,
-)
+from goodbot.api.backend import LoraSettings, LossFunction, OptimizerSettings, StepStats, TrainingBatch
 from goodbot.api.events import Message
+from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError
 from goodbot.inference.models.directory import identity
 

@@ -12,10 +12,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from goodbot.api.backend import TokenizedTurn
 from goodbot.api.completions import without_tools
 from goodbot.api.events import Message
 from goodbot.api.plain import in_parts, plainer, without_system
+from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError, message_of
 from goodbot.base.thoughts import options
 

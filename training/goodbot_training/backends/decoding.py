@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from goodbot.api.backend import Sampled, SampleRequest
 from goodbot.api.events import Message
+from goodbot.api.sampler import Sampled, SampleRequest
 from goodbot.base.errors import ServerError
 from goodbot.base.sampling import Filters
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from goodbot.api.backend import Sampled, SampleRequest
+from goodbot.api.sampler import Sampled, SampleRequest
 
 from goodbot_training.backends.abilities import Abilities
 from goodbot_training.backends.chat import ChatTemplate

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from goodbot.api.backend import TokenizedTurn, TrainingBatch
+from goodbot.api.backend import TrainingBatch
+from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError
 
 from goodbot_training.round.rollouts import OVERHEAD, split_by_budget

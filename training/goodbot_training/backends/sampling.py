@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from goodbot.api.backend import Sampled, SampleRequest
 from goodbot.api.events import Message
+from goodbot.api.sampler import Sampled, SampleRequest
 from goodbot.base.errors import AdapterError
 
 from goodbot_training.backends.adapters import AdapterWeights, Shape, fit, read_adapter

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Protocol
 
-from goodbot.api.backend import Sampled, TokenizedTurn
+from goodbot.api.sampler import Sampled, TokenizedTurn
 
 if TYPE_CHECKING:
     from goodbot.api.backend import Floats

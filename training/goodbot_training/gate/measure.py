@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from goodbot.api.backend import Sampled, Sampler, SampleRequest, TokenizedTurn, TrainingBackend
+from goodbot.api.backend import TrainingBackend
 from goodbot.api.events import Message
+from goodbot.api.sampler import Sampled, Sampler, SampleRequest, TokenizedTurn
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.inference.models.directory import identity
 

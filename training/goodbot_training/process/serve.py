@@ -15,14 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from goodbot.api.backend import (
-    LoraSettings,
-    OptimizesForInference,
-    Sampled,
-    Sampler,
-    SampleRequest,
-    TrainingBackend,
-)
+from goodbot.api.backend import LoraSettings, OptimizesForInference, TrainingBackend
+from goodbot.api.sampler import Sampled, Sampler, SampleRequest
 from goodbot.base.errors import AdapterError, GoodbotError
 
 from goodbot_training.process import autopsy

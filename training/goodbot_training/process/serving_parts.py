@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from goodbot.api.backend import Sampled
+from goodbot.api.sampler import Sampled
 
 
 class Out(Protocol):

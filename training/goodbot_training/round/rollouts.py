@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from goodbot.api.backend import TokenizedTurn, TrainingBackend
+from goodbot.api.backend import TrainingBackend
 from goodbot.api.events import Message
+from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError
 from goodbot.base.sampling import unlifted
 

@@ -15,7 +15,8 @@ from functools import partial
 from pathlib import Path
 from statistics import fmean
 
-from goodbot.api.backend import LoraSettings, OptimizesForInference, Sampled, TrainingBackend
+from goodbot.api.backend import LoraSettings, OptimizesForInference, TrainingBackend
+from goodbot.api.sampler import Sampled
 from goodbot.base.errors import AdapterError
 
 from goodbot_training.gate import Verdict, decide, measure

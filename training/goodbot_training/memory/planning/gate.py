@@ -13,7 +13,8 @@ from math import ceil
 from statistics import fmean
 
 import numpy as np
-from goodbot.api.backend import Sampled, SampleRequest, TrainingBackend
+from goodbot.api.backend import TrainingBackend
+from goodbot.api.sampler import Sampled, SampleRequest
 
 from goodbot_training.gate.measure import PORTION, make_requests
 from goodbot_training.gate.retention import foreign, foreign_below
