@@ -25,7 +25,7 @@ from goodbot_training.objectives import make_objective
 from goodbot_training.process import fingerprint
 from goodbot_training.process.types import Job
 from goodbot_training.round import attempts, contested, telling
-from goodbot_training.round.checkpoints import Checkpoints, Progress
+from goodbot_training.round.checkpoints import Checkpoints, RoundState
 from goodbot_training.round.dataset import Dataset, gather
 from goodbot_training.round.restart import prepare
 from goodbot_training.round.resume_loop import Lesson
@@ -172,7 +172,7 @@ def _weaken(candidate: Path, job: Job, backend: TrainingBackend, share: float) -
         backend.load_adapter(candidate)
 
 
-def _metrics(job: Job, lesson: Lesson, progress: Progress, material: Dataset) -> dict[str, float]:
+def _metrics(job: Job, lesson: Lesson, progress: RoundState, material: Dataset) -> dict[str, float]:
     """What is told of a round at its end."""
     taken = [stats for stats in progress.steps if not stats.skipped]
     means = ("loss", "grad_norm", "token_acceptance", "trajectory_acceptance")

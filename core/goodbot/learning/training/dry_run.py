@@ -136,7 +136,7 @@ async def _items(
     policy: RewardPolicy,
     config: TrainingConfig,
     parent: int,
-) -> tuple[Sequence[runs.Item], int]:
+) -> tuple[Sequence[runs.RunItem], int]:
     """What it would learn from, and how many more get no reward."""
     if waiting is not None:
         return await progress.items(db, waiting.run), 0

@@ -71,7 +71,7 @@ async def make_job(
 
 
 async def _rows(
-    store: Store, registry: AdapterRegistry, items: Sequence[runs.Item], pool: training_pool.Pool
+    store: Store, registry: AdapterRegistry, items: Sequence[runs.RunItem], pool: training_pool.Pool
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """The items, and where the versions of ours lie that wrote them."""
     rows: list[dict[str, Any]] = []
