@@ -175,3 +175,84 @@ async def conversation(db: aiosqlite.Connection, channel: ChannelRef, limit: int
         (channel.connector, channel.account, channel.id, channel.thread, limit),
     )
     return records(PastExchange, rows)[::-1]
+
+
+async def history(db: aiosqlite.Connection, limit: int, connector: str = "") -> list[RatedTurn]:
+    """The newest turns with the mean of their labels, newest first."""
+    rows = await fetch(
+        db,
+        f"SELECT t.id, {QUESTION}, t.response, t.version,"  # noqa: S608
+        " (SELECT avg(value) FROM labels WHERE turn = t.id), t.created_at, coalesce(r.instead_of, '')"
+        " FROM turns t LEFT JOIN retries r ON r.turn = t.id WHERE ? IN ('', t.connector)"
+        " ORDER BY t.seq DESC LIMIT ?",
+        (connector, limit),
+    )
+    return records(RatedTurn, rows)
+
+
+async def open_turns(db: aiosqlite.Connection, connector: str, since: float) -> list[OpenTurn]:
+    """The answers on one connector that were sent after `since`, with their messages."""
+    found: dict[str, list[MessageRef]] = {}
+    rows = await fetch(
+        db,
+        "SELECT t.id, t.account, t.channel, t.channel_kind, t.thread, m.message FROM turns t"
+        " JOIN messages m ON m.turn = t.id WHERE t.connector = ? AND t.created_at > ?"
+        " ORDER BY t.seq, m.position",
+        (connector, since),
+    )
+    for turn, account, channel, kind, thread, message in rows:
+        place = ChannelRef(
+            connector=connector, account=account, id=channel, kind=ChannelKind(kind), thread=thread
+        )
+        found.setdefault(turn, []).append(MessageRef(channel=place, id=message))
+    known = await _reactions(db, connector, since)
+    return [
+        OpenTurn(turn=turn, messages=tuple(refs), reactions=frozenset(known.get(turn, ())))
+        for turn, refs in found.items()
+    ]
+
+
+async def _reactions(
+    db: aiosqlite.Connection, connector: str, since: float
+) -> dict[str, list[tuple[str, str, str]]]:
+    """By turn, the reactions that nobody has taken off again: message, user id, source.
+
+    Also those that were given to an answer whose place this turn took in the same message.
+    """
+    rows = await fetch(
+        db,
+        "WITH RECURSIVE shown (id) AS (SELECT id FROM turns WHERE connector = ? AND created_at > ?"
+        " UNION SELECT instead_of FROM retries JOIN shown ON turn = id)"
+        " SELECT turn, message, rater, source FROM ("
+        " SELECT m.turn, m.message, e.rater, e.source, e.kind, row_number() OVER ("
+        "  PARTITION BY m.turn, m.message, e.rater, e.source"
+        "  ORDER BY e.time_ms DESC, e.tiebreak DESC) AS newest"
+        " FROM events e JOIN messages m ON (m.connector, m.account, m.channel, m.message)"
+        "  = (e.connector, e.account, e.channel, e.message)"
+        " WHERE e.kind IN ('rate', 'retract') AND e.source LIKE 'reaction:%'"
+        " AND e.turn IN (SELECT id FROM shown)) WHERE newest = 1 AND kind = 'rate'",
+        (connector, since),
+    )
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for turn, message, rater, source in rows:
+        found.setdefault(turn, []).append((message, rater.partition(":")[2], source))
+    return found
+
+
+async def expire(db: aiosqlite.Connection, before: float) -> int:
+    """Delete turns older than `before` of which nobody thinks or said anything; returns how many.
+
+    A choice between two answers to its prompt is something said.
+
+    What was taken back keeps nothing, its events go with the turn; what is in quarantine may come
+    back.
+    """
+    rows = await db.execute(
+        "DELETE FROM turns WHERE created_at < ?"  # noqa: S608
+        " AND rated = 0 AND NOT EXISTS (SELECT 1 FROM events e WHERE e.turn = turns.id"
+        f" AND e.kind NOT IN ('rate', 'retract') AND {rollback_window.KEPT})"
+        " AND NOT EXISTS (SELECT 1 FROM pairs p WHERE p.turn = turns.id AND p.choice <> 'skip')"
+        " AND NOT EXISTS (SELECT 1 FROM run_items WHERE run_items.turn = turns.id)",
+        (before,),
+    )
+    return rows.rowcount
