@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from goodbot_training.objectives import make_objective
+from goodbot.testing import ObjectiveContract
+from goodbot_training.objectives import NAMES, make_objective
 from goodbot_training.objectives.mispo import MisPo
 from goodbot_training.objectives.preference import Bco, Kto, goods_only, signed
 from goodbot_training.process.types import Baseline, TrainingSettings
@@ -155,3 +158,16 @@ def test_each_objective_has_its_rule_for_advantages() -> None:
     assert sum(found["scale"]) == pytest.approx(0.0, abs=0.1)
     assert found["sft_good"] == [1.0, 0.0, 1.0, 1.0]
     assert found["kto"] == [1.0, -1.0, 1.0, 1.0]
+
+
+class TestContract(ObjectiveContract):
+    """Our own are held to what a plugin's is held to."""
+
+    @pytest.fixture(params=NAMES)
+    def factory(self, request: pytest.FixtureRequest) -> Callable[[TrainingSettings], Any]:
+        self.name: str = request.param
+        return lambda settings: make_objective(replace(settings, objective=request.param))
+
+    @property
+    def adds_up(self) -> bool:  # type: ignore[override]
+        return self.name not in LOSSES

@@ -8,16 +8,24 @@ Whatever listens there is untrusted: answers are bounded JSON objects, and anyth
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 if TYPE_CHECKING:
     from goodbot.api.setup import Check
 
-Ask = Callable[..., Awaitable[tuple[int, dict[str, Any]]]]
-"""`await ask(path, body=None)`: a GET, or a POST of `body`, at the found server. Status and JSON object, of a
-list under the empty name; 0 without an answer."""
+
+class Ask(Protocol):
+    """Asks the found server one thing."""
+
+    async def __call__(self, path: str, body: object = None) -> tuple[int, dict[str, Any]]:
+        """A GET, or a POST of `body` as JSON: the status and the JSON object of the answer.
+
+        A list is under the empty name, anything else is an empty object. 0 without an answer.
+        """
+        ...
+
 
 MODELS = "/v1/models"
 _MOST_MODELS = 200
@@ -80,7 +88,8 @@ class Survey(ABC):
     questions: ClassVar[tuple[str, ...]] = (MODELS,)
     """Paths that are asked by GET; they must be harmless to any other server."""
     priority: ClassVar[int] = 20
-    """Who is sure of an answer is asked first: higher ones. OpenAI's API alone is 0."""
+    """Higher ones are asked first, and the first that knows the answers decides. Servers that are known by
+    OpenAI's API alone have 0 to 5."""
 
     @abstractmethod
     def recognize(self, url: str, said: Mapping[str, Mapping[str, Any]]) -> FoundServer | None:
@@ -100,9 +109,10 @@ class Survey(ABC):
 
     @abstractmethod
     async def examine(self, ask: Ask, found: FoundServer, line: str, rank: int) -> Check:
-        """One line of `goodbot doctor serving`; `line` are the settings to answer through it, to copy.
+        """One line of `goodbot doctor serving` (`goodbot.api.setup.ok` or `warn`, of `found.part`).
 
-        `rank` is what an adapter will have at least.
+        `line` are the settings with which goodbot answers through it, to put into the text. `rank` is what
+        an adapter will have at least.
         """
 
 

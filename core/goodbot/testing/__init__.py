@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from goodbot.testing.pilot import Pilot
     from goodbot.testing.platform import Driver, PlatformDriver, Post
     from goodbot.testing.serving import ServingContract
+    from goodbot.testing.serving_base import server_parts
 
 __all__ = [
     "Answer",
@@ -59,6 +60,7 @@ __all__ = [
     "ServingContract",
     "TrainingConfig",
     "VirtualClock",
+    "server_parts",
 ]
 
 _HOMES = {
@@ -75,6 +77,7 @@ _HOMES = {
     "ServingContract": "goodbot.testing.serving",
     "TrainingConfig": "goodbot.config",
     "VirtualClock": "goodbot.testing.clock",
+    "server_parts": "goodbot.testing.serving_base",
 }
 
 

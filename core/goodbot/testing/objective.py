@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -26,7 +26,10 @@ CLOSE = 1e-4
 
 
 class ObjectiveContract:
-    """The loss is finite, the same in every framework, and blind to what it must not see."""
+    """The loss is finite, the same in every framework, leads the right way, and sees what it may."""
+
+    adds_up: ClassVar[bool] = True
+    """False for one that compares the answers of a batch with each other, as KTO's does."""
 
     @pytest.fixture
     def factory(self) -> Callable[[Any], Any]:
@@ -84,6 +87,29 @@ class ObjectiveContract:
         one, _ = objective(np, **arrays, normalizer=5.0)
         half, _ = objective(np, **arrays, normalizer=10.0)
         assert float(half) == pytest.approx(float(one) / 2)
+
+    def test_parts_of_a_batch_add_up(self, objective: Any, arrays: Mapping[str, Any]) -> None:
+        np = pytest.importorskip("numpy")
+        whole, said = objective(np, **arrays, normalizer=10.0)
+        rows = ({name: array[one : one + 1] for name, array in arrays.items()} for one in range(ROWS))
+        parts = [objective(np, **row, normalizer=10.0) for row in rows]
+        if self.adds_up:
+            assert sum(float(loss) for loss, _ in parts) == pytest.approx(float(whole))
+        for name, value in said.items():
+            total = sum(float(statistics[name]) for _, statistics in parts)
+            assert total == pytest.approx(float(value)), f"{name} is a sum over the batch"
+
+    def test_a_step_makes_good_answers_likelier_and_bad_ones_less(
+        self, objective: Any, arrays: dict[str, Any]
+    ) -> None:
+        torch = pytest.importorskip("torch")
+        tensors = {name: torch.tensor(array) for name, array in arrays.items()}
+        for name in ("sampling_logprobs", "reference_logprobs"):  # a first step, from the base
+            tensors[name] = tensors["policy_logprobs"].clone()
+        tensors["policy_logprobs"].requires_grad_()
+        objective(torch, **tensors, normalizer=10.0)[0].backward()
+        slope = tensors["policy_logprobs"].grad.sum(dim=1).tolist()
+        assert slope[0] < 0 < slope[1], "down the slope the good answer becomes likelier, the bad one less"
 
     def test_torch_agrees_and_its_gradient_is_finite(self, objective: Any, arrays: Mapping[str, Any]) -> None:
         np, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")

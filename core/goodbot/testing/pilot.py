@@ -68,9 +68,10 @@ class Pilot:
 
         `model` is a model directory, by default the one that a plugin ships for demonstrations;
         `plugins` are registered beside what is installed; `sections` are those of
-        `goodbot.config.Config` (`training=TrainingConfig(...)`). Unless they say otherwise,
-        training starts on `train` only, a conversation has no memory, and nobody is asked which
-        version is better.
+        `goodbot.config.Config` (`training=TrainingConfig(...)`). Without a section `training` a training
+        starts on `train` only; without `serving` a conversation has no memory, and nobody is asked which
+        version is better. A section of yours takes the place of the whole: say `schedule="manual"`, and
+        `history=0, ask="never"`, if you want the same.
 
         Raises what `App.start` raises: MissingExtraError when no backend is installed.
         """

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
+from goodbot.api.backend import BackendSpec
 from goodbot.api.events import Message
-from goodbot.api.server import Generated, GenerateRequest, Server
+from goodbot.api.model import ResolvedModel
+from goodbot.api.server import AdapterFormat, Generated, GenerateRequest, Server, ServerParts
+from goodbot.base.clock import SystemClock
+from goodbot.base.spawn import child_environment
+from goodbot.config.secrets import Secret
 
 QUESTION = "What is the capital of France?"
 TOKENS = 24
@@ -66,6 +71,34 @@ class Answering(contextlib.AbstractAsyncContextManager["Answering"]):
 
     async def __aexit__(self, *_: object) -> None:
         await self._pieces.aclose()
+
+
+def server_parts(home: Path, **parts: Any) -> ServerParts:
+    """What a driver is given, with everything in `home`; `parts` are the fields of your own, as `url`.
+
+    `convert` gives adapters back as they are, in PEFT's layout.
+    """
+
+    async def convert(directory: Path, form: AdapterFormat) -> Path:
+        return directory
+
+    given: dict[str, Any] = {
+        "model": ResolvedModel(name="tiny", path=home / "model"),
+        "backend": BackendSpec(
+            name="none", factory="none:None", requires=(), extra="", settings=object, priority=0
+        ),
+        "url": "",
+        "served_model": "",
+        "key": Secret(""),
+        "home": home / "server",
+        "clock": SystemClock(),
+        "environ": child_environment(),
+        "adapters": home / "adapters",
+        "path_on_server": "",
+        "convert": convert,
+        **parts,
+    }
+    return ServerParts(**given)
 
 
 class ServingGround:

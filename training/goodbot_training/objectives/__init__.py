@@ -17,7 +17,7 @@ from typing import Any
 from goodbot.base.errors import unexpected
 
 from goodbot_training.objectives.base import Objective
-from goodbot_training.objectives.mispo import VARIANTS, MisPo
+from goodbot_training.objectives.mispo import VARIANTS, MisPo, detach
 from goodbot_training.objectives.preference import Bco, Kto, goods_only, signed
 from goodbot_training.process.types import TrainingSettings, data_error
 from goodbot_training.round.advantages import compute_advantages
@@ -46,9 +46,10 @@ def _of_plugin(settings: TrainingSettings) -> Objective:
     try:
         made = getattr(import_module(module), function)(settings)
     except Exception as error:
-        raise data_error(
-            f"The objective {settings.objective} cannot be made: {unexpected(error)}."
-        ) from error
+        gone = isinstance(error, ModuleNotFoundError)
+        hint = " Install its package where goodbot is installed: the trainer is a process of its own."
+        why = f"{unexpected(error)}.{hint if gone else ''}"
+        raise data_error(f"The objective {settings.objective} cannot be made: {why}") from error
     if not isinstance(made, Objective):
         raise data_error(f"The objective {settings.objective} gives {type(made).__name__}, not an Objective.")
     return made
@@ -58,4 +59,4 @@ def _against_baseline(settings: TrainingSettings) -> Any:
     return partial(compute_advantages, decay=settings.ema_decay)
 
 
-__all__ = ["NAMES", "Objective", "make_objective"]
+__all__ = ["NAMES", "Objective", "detach", "make_objective"]

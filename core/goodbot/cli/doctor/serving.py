@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from goodbot.api.server import ServerSpec
-from goodbot.api.setup import Check, Examined, Probe, ok, warn
+from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.api.survey import MODELS, FoundServer
+from goodbot.base.errors import unexpected
 from goodbot.cli.doctor import model_server
 from goodbot.inference.models import servers
 from goodbot.inference.models import serving as settings
@@ -59,7 +60,10 @@ async def _look(
     several = "NAME" if len(found.models) > 1 else ""
     line = settings.written(settings.settings(found.kind, found.url, several, specs))
     ask = servers.asking(http, found.url)
-    return await found.survey.examine(ask, found, line, rank if isinstance(rank, int) else 8)
+    try:
+        return await found.survey.examine(ask, found, line, rank if isinstance(rank, int) else 8)
+    except Exception as error:  # a plugin's; the other servers' lines are shown all the same
+        return fail(found.part, f"{found.title} cannot be looked at: {unexpected(error)}")
 
 
 async def _locked(http: ClientSession, url: str, examined: Examined) -> Check | None:

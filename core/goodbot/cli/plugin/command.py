@@ -7,16 +7,20 @@ import keyword
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
+from textwrap import indent
 
 from goodbot.base.errors import UsageError
 from goodbot.base.printing import say, say_json
 
 KINDS: Mapping[str, tuple[str, str]] = {
     # kind: what the package is, and what the config says to use it
-    "connector": ("A place where people talk to goodbot.", '[connectors.EXAMPLE]\n    folder = "EXAMPLE"'),
-    "server": ("A model server that answers.", '[serving]\n    server = "EXAMPLE"'),
-    "reward": ("A rule for what a rating is worth.", '[training]\n    reward = "EXAMPLE"'),
-    "objective": ("A way to learn from ratings.", '[training.settings]\n    objective = "EXAMPLE"'),
+    "connector": (
+        "A place where people talk to goodbot.",
+        '[connectors.EXAMPLE]\nfolder = "EXAMPLE"\nowners = ["ann"]',
+    ),
+    "server": ("A model server that answers.", '[serving]\nserver = "EXAMPLE"'),
+    "reward": ("A rule for what a rating is worth.", '[training]\nreward = "EXAMPLE"'),
+    "objective": ("A way to learn from ratings.", '[training.settings]\nobjective = "EXAMPLE"'),
     "tracker": ("A place for the numbers of each training.", "[tracking.EXAMPLE]"),
 }
 _FILES = {
@@ -59,7 +63,7 @@ def render(kind: str, name: str) -> dict[str, str]:
     if len(name) > _LONGEST:
         raise UsageError(f"a plugin's name has at most {_LONGEST} characters")
     summary, config = KINDS[kind]
-    words = {"SUMMARY": summary, "CONFIG": config, "EXAMPLE": name}
+    words = {"SUMMARY": summary, "CONFIG": indent(config, "    "), "EXAMPLE": name}
     return {
         _filled(file, words): _filled(template(path.replace("KIND", kind)), words)
         for file, path in _FILES.items()

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from goodbot.api.server import ServerSpec
 from goodbot.api.survey import Ask, FoundServer, Survey
-from goodbot.base.errors import UsageError, boundary
+from goodbot.base.errors import ConfigError, UsageError, boundary
 from goodbot.inference.servers.plugin import SPECS
 from goodbot.inference.surveys.lm_studio import LmStudioSurvey
 
@@ -37,10 +37,21 @@ def surveys(specs: Iterable[ServerSpec] = SPECS) -> dict[str, Survey]:
     for spec in specs:
         if spec.survey:
             module, _, name = spec.survey.partition(":")
-            with boundary(logger, "the survey of %s", spec.name):
-                found.append(getattr(import_module(module), name)())
+            with boundary(logger, "%s cannot be looked for", spec.name):
+                found.append(_whole(getattr(import_module(module), name)()))
     found.sort(key=lambda survey: -survey.priority)
     return {survey.kind: survey for survey in found}
+
+
+def _whole(survey: Any) -> Survey:
+    """One whose names and ports can be used. Raises ConfigError."""
+    names = (getattr(survey, "kind", None), getattr(survey, "title", None))
+    if not isinstance(survey, Survey) or not all(isinstance(name, str) and name for name in names):
+        raise ConfigError("its survey is a goodbot.api.survey.Survey with a `kind` and a `title`")
+    given: tuple[Any, ...] = (survey.ports, survey.questions)
+    if not all(type(one) is tuple for one in given):
+        raise ConfigError("its survey's `ports` are a tuple of numbers, its `questions` one of paths")
+    return survey
 
 
 def discover(urls: Sequence[str] | None = None, specs: Iterable[ServerSpec] = SPECS) -> list[FoundServer]:

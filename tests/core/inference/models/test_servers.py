@@ -273,6 +273,14 @@ class Lame(Pigeon):
         raise KeyError("a plugin's own fault")
 
 
+class Nameless(Pigeon):
+    kind = ""
+
+
+class OnePort(Pigeon):
+    ports = 4711  # type: ignore[assignment]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Coo:
     pass
@@ -321,8 +329,33 @@ async def test_doctor_lets_a_plugin_s_server_say_what_it_is(
         assert (line.state, line.text) == ("ok", f"it coos with 404; rank 12; {told}")
 
 
-def test_a_plugin_s_fault_hides_no_other_server() -> None:
-    lame = pigeons(survey=f"{__name__}:Lame")
-    gone = pigeons(survey="no_such_module:Survey")
+@pytest.mark.parametrize(
+    "survey", [f"{__name__}:{name}" for name in ("Lame", "Nameless", "OnePort", "Coo")] + ["x:Y"]
+)
+def test_a_plugin_s_fault_hides_no_other_server(survey: str) -> None:
+    specs = (*SPECS, pigeons(survey=survey))
     with fake_servers.vllm() as fake:
-        assert [server.kind for server in discover([fake.url], (*SPECS, lame, gone))] == ["vllm"]
+        assert [server.kind for server in discover([fake.url], specs)] == ["vllm"]
+        assert usual({}, surveys(specs).values())
+
+
+async def test_doctor_says_which_server_cannot_be_looked_at(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def broken(*_: object) -> Check:
+        raise KeyError("pigeons")
+
+    class Plugin:
+        @hookimpl
+        def register_server(self) -> ServerSpec:
+            return pigeons()
+
+    monkeypatch.setattr(Pigeon, "examine", broken)
+    plugins = PluginHost()
+    plugins.register(Plugin(), "pigeon")
+    with pigeon_post() as fake, fake_servers.ollama() as other:
+        _ports(monkeypatch, fake, other)
+        examined = Examined(config=parse("", home=tmp_path), plugins=plugins, environ={}, daemon=None)
+        texts = [line.text for line in await look(examined)]
+    assert texts[0] == "Pigeon Post cannot be looked at: KeyError: 'pigeons'"
+    assert texts[1].startswith("Ollama ")
