@@ -41,24 +41,13 @@ OFFENCES = {
     """,
     "goodbot_connectors.api.proxy.own.edited": "goodbot.inference.servers.sse.EventStream",
     "goodbot_connectors.claude_code.sidecar": "goodbot.daemon.http.http.SOCKET",
-    "goodbot_connectors.claude_code.connector": """
-        goodbot.commands.TABLE goodbot.commands.find goodbot.commands.rating.COMMANDS
-    """,
     "goodbot_connectors.codex.sidecar": "goodbot.daemon.http.http.SOCKET",
-    "goodbot_connectors.codex.words": "goodbot.commands.base.find goodbot.commands.rating",
-    "goodbot_connectors.openclaw.connector": """
-        goodbot.commands.TABLE goodbot.commands.find goodbot.access.authorization.Grant
-        goodbot.access.pairing
-    """,
+    "goodbot_connectors.openclaw.connector": "goodbot.access.pairing",
     "goodbot_connectors.openclaw.setup": "goodbot.daemon.http.http.SOCKET",
-    "goodbot_connectors.teams.manifest": "goodbot.commands.TABLE goodbot.commands.find",
-    "goodbot_connectors.teams.notices": "goodbot.commands.base.find goodbot.commands.rating",
-    "goodbot_connectors.telegram.feedback": "goodbot.commands.base.find goodbot.commands.rating",
     "goodbot_connectors.terminal.daemon": """
         goodbot.cli.client.RemoteError goodbot.cli.client.call goodbot.cli.output
     """,
     "goodbot_connectors.terminal.live": "goodbot.learning.training.progress",
-    "goodbot_connectors.web.normalize": "goodbot.commands.TABLE goodbot.commands.base.find",
     "goodbot_training.backends.adapters": "goodbot.learning.adapters.manifest.contents",
     "goodbot_training.backends.base": "goodbot.inference.models.directory.identity",
     "goodbot_training.backends.head": "goodbot.inference.models.estimate.CHUNK",

@@ -11,6 +11,7 @@ import pytest
 from goodbot.base.errors import UsageError
 from goodbot.base.printing import printable
 from goodbot.cli import main, parser
+from goodbot.cli.words import typed
 from goodbot.config.lock import HomeLock, prepare_home
 
 from tests.cli.program import need_backend
@@ -241,16 +242,42 @@ def test_sequences_without_an_end_take_linear_time() -> None:
         (["model", "use", "--yes", "DIR"], {"action": "use", "name": "DIR", "yes": True}),
         (["model", "--yes", "use", "DIR"], {"action": "use", "name": "DIR", "yes": True}),
         (["people", "grant", "--json", "rater", "x:1"], {"words": ["grant", "rater", "x:1"], "json": True}),
-        (["reason", "too", "--json", "long"], {"words": ["too", "long"], "json": True}),
+        (["reason", "too", "--json", "long"], {"answer": "too", "text": ["long"], "json": True}),
         (
             ["rollback", "--json", "since", "--home", "/nowhere/x", "2026-11-21"],
             {"words": ["since", "2026-11-21"]},
         ),
         (["adapters", "export", "--format", "gguf", "3", "--out", "F"], {"version": "3", "format": "gguf"}),
-        (["good", "--json"], {"word": None, "json": True}),
-        (["reason", "--", "--weird"], {"words": ["--weird"]}),
+        (["good", "--json"], {"answer": None, "json": True}),
+        (["reason", "--", "--weird"], {"answer": None, "text": ["--weird"]}),
     ],
 )
 def test_options_may_stand_between_words(argv: list[str], expected: dict[str, object]) -> None:
     arguments = vars(parser.parse(argv))
     assert {name: arguments[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["status"], []),
+        (["good"], []),
+        (["good", "5f1e"], ["5f1e"]),
+        (["stars", "4", "--json", "5f1e"], ["4", "5f1e"]),
+        (["reason", "wrong"], ["wrong"]),
+        (["reason", "too", "--json", "long", "by", "far"], ["too", "long", "by", "far"]),
+        (["reason", "--", "--weird"], ["--weird"]),
+        (["people", "grant", "--json", "rater", "x:1"], ["grant", "rater", "x:1"]),
+        (["rollback", "--since", "2026-11-21"], []),
+        (["rollback", "since", "2026-11-21"], ["since", "2026-11-21"]),
+        (["adapters"], []),
+        (["adapters", "list"], ["list"]),
+        (["adapters", "show"], ["show"]),
+        (["adapters", "diff", "2", "3"], ["diff", "2", "3"]),
+        (["adapters", "rollback", "base"], ["rollback", "base"]),
+        (["forget", "--yes", "x:1"], ["x:1"]),
+    ],
+)
+def test_what_the_daemon_is_asked_is_what_would_be_typed_in_a_chat(argv: list[str], words: list[str]) -> None:
+    arguments = parser.parse(argv)
+    assert (arguments.command, typed(arguments)) == (argv[0], words)

@@ -48,7 +48,7 @@ def test_every_task_of_a_newcomer_names_code_tests_and_docs() -> None:
 @pytest.mark.parametrize(
     ("name", "path"),
     [
-        ("COMMANDS", "core/goodbot/commands/probe.py"),
+        ("CHAT", "core/goodbot/api/commands/chat.py"),
         ("_MAKERS", "training/goodbot_training/objectives/__init__.py"),
         ("OBJECTIVES", "training/goodbot_training/process/settings.py"),
         ("SPECS", "core/goodbot/inference/servers/plugin.py"),

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.commands import Grant, of
 from goodbot.cli import parser
-from goodbot.commands import TABLE
 from goodbot.config import sections
 
 from tests.architecture.source import ROOT, modules
@@ -73,11 +73,22 @@ def _written(value: Any) -> str:
 
 
 def test_every_command_is_in_the_table() -> None:
-    [table] = re.findall(r"\| who \| commands \|\n(.*?)\n\n", README, flags=re.S)
-    told = {word.split()[0] for word in re.findall(r"`(?:goodbot )?([a-z].*?)`", table)}
-    assert {command.name for command in TABLE} - told == set()
-    _, terminal = parser._parser()
-    assert set(terminal.choices) - told == set()
+    [table] = re.findall(r"\| who \| commands \|\n\|---\|---\|\n(.*?)\n\n", README, flags=re.S)
+    talk, rate, own, terminal = (
+        {word.split()[0] for word in re.findall(r"`([a-z].*?)`", row)} - {"goodbot"}
+        for row in table.splitlines()
+    )
+    rows = {Grant.TALK: talk, Grant.RATE: rate, Grant.ADMINISTER: own}
+    for command in of("chat"):
+        found = {grant for grant, told in rows.items() if command.name in told}
+        more = {Grant.ADMINISTER} if command.name == "forget" else set[Grant]()  # of others
+        assert found == {command.grant} | more, command.name
+    assert set().union(*rows.values()) == {command.name for command in of("chat")}
+    _, commands = parser._parser()
+    only = set(commands.choices) - {command.name for command in of("chat")}
+    assert only - terminal == set()
+    of_plugins = {"api", "chat", "demo"}
+    assert terminal - only - of_plugins == {"adapters", "people", "web"}, "words of theirs are for a terminal"
 
 
 PAGES = [

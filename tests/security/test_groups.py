@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from goodbot.access.authorization import Grant
+from goodbot.api.commands import Grant
 from goodbot.api.events import Outcome
 from goodbot.base.errors import ConfigError
 from goodbot.config import Grants, parse

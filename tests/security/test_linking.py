@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from goodbot.access.authorization import Grant
+from goodbot.api.commands import Grant
 from goodbot.api.events import Outcome
 from goodbot.store import ledger
 from goodbot.testing import VirtualClock

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
-from goodbot.access.authorization import Grant
+from goodbot.api.commands import Grant
 from goodbot.base.errors import GoodbotError, RetriableError, UsageError
 from goodbot.daemon.control import execute
 from goodbot.store import settings

@@ -12,8 +12,8 @@ from typing import Any
 import goodbot_connectors.api
 import goodbot_connectors.web
 import pytest
-from goodbot.access.authorization import Grant
 from goodbot.access.inbox import viewer_of
+from goodbot.api.commands import Grant
 from goodbot.api.events import CommandEvent, OrderKey, Outcome, RatingEvent, RatingKind, Receipt, UserRef
 from goodbot.base.errors import GoodbotError
 from goodbot.config import HttpConfig, PrivacyConfig, ServingConfig

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from goodbot.access import pairing
-from goodbot.access.authorization import Grant
+from goodbot.api.commands import Grant
 from goodbot.api.events import MessageEvent, Outcome, UserRef
 from goodbot.config import Grants
 from goodbot.store import settings

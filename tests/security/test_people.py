@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from goodbot.access.authorization import Authorization, Grant
+from goodbot.access.authorization import Authorization
+from goodbot.api.commands import Grant
 from goodbot.api.events import ChannelKind, ChannelRef, Outcome, UserRef
 from goodbot.config import Grants
 from goodbot.config import parse as parse_config

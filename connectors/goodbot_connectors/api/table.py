@@ -5,25 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from goodbot.api.commands import Grant, of
+
 from goodbot_connectors.api import schemas
 from goodbot_connectors.api.schemas import Schema
 
-EVERYBODY = ("help", "probe", "share", "status", "why")
+_OPEN = sorted(of("api"), key=lambda command: command.name)
+EVERYBODY = tuple(one.name for one in _OPEN if one.grant is not Grant.ADMINISTER)
 """Commands that every client may pass on."""
-ADMIN = (
-    "adapters",
-    "cancel",
-    "compare",
-    "history",
-    "off",
-    "pause",
-    "plugins",
-    "release",
-    "reset",
-    "resume",
-    "rollback",
-    "train",
-)
+ADMIN = tuple(one.name for one in _OPEN if one.grant is Grant.ADMINISTER)
 """Those that a client made with `--admin` may, whose person is an owner. Who may come in, and ratings
 that name no answer, are in neither: the machine itself, and `/v1/feedback`, are the places for those."""
 LONGEST_KEY = 255

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from goodbot.api.commands import find
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import (
     CaptureEvent,
@@ -21,8 +22,6 @@ from goodbot.api.events import (
     UserRef,
 )
 from goodbot.base.errors import GoodbotError
-from goodbot.commands import TABLE, find
-from goodbot.commands.rating import COMMANDS as RATINGS
 
 from goodbot_connectors.claude_code import SPEC, sidecar, transcript
 from goodbot_connectors.claude_code.config import ClaudeCodeSettings
@@ -192,9 +191,9 @@ class ClaudeCodeConnector(LocalConnector):
     async def _typed(self, session: Session, called: Hook) -> str:
         """Do `/rl WORD ARGS`; a sentence for the person."""
         user, channel = self.user(session.user), self.channel(session.user, session.id)
-        command = find(TABLE, called.word or "help")
+        command = find(called.word or "help")
         name, args = command.name if command else called.word, called.args
-        if command in RATINGS:
+        if command is not None and command.rates:
             return await self._rate(session, called, command.name, user, channel)
         receipt = await self.command(user, channel, name, args, event_id=called.prompt_id)
         return receipt.text or "Done."

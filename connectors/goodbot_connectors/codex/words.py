@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from goodbot.api.commands import find
 from goodbot.api.labels import STARS, star_value
-from goodbot.commands import rating
-from goodbot.commands.base import find
 
 from goodbot_connectors.codex import shim
 
@@ -39,8 +38,8 @@ def said(prompt: str) -> PromptCommand | None:
         return None
     name, *rest = words.split(maxsplit=1)
     args = rest[0] if rest else ""
-    command = find(rating.COMMANDS, name)
-    if command is None:
+    command = find(name)
+    if command is None or not command.rates:
         return PromptCommand(name=name, args=args)
     return _rating(command.name, args)
 

@@ -10,68 +10,46 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from goodbot.api.commands import ABOUT, Arg, Command, Grant, menu
 from goodbot.api.connector import ConnectorHost
 from goodbot.base.errors import ConnectorError, StoreError
 from goodbot.base.text import clean
 
 from goodbot_connectors.discord.api import Api
-from goodbot_connectors.discord.words import ENGLISH, MENUS, OTHERS
+from goodbot_connectors.discord.words import MENUS, OTHERS
 from goodbot_connectors.kit.fields import Json, as_json, items, string
 
 logger = logging.getLogger(__name__)
 
 SLASH = "rl"
 PATH = "/applications/{application_id}/commands"
-_ANYTHING = "do"
 _KEPT = "commands"
 """The value of the host's that says what was published, and for which application."""
 _CHAT, _MESSAGE = 1, 3
-_SUBCOMMAND, _STRING, _INTEGER = 1, 3, 4
+_SUBCOMMAND, _STRING, _INTEGER, _BOOLEAN = 1, 3, 4, 5
 _GUILD, _USER = 0, 1
 _EVERYWHERE = (0, 1, 2)
 """In servers, in direct messages with us, and, for whoever has installed us, in all other chats."""
 _LONGEST = 6000
 
 
-class Option(NamedTuple):
-    """One thing that is filled in; integers have a largest value."""
-
-    name: str
-    required: bool = False
-    largest: int = 0
-
-
-_ANSWER, _WORDS = Option("answer"), Option("words")
-OPTIONS: dict[str, tuple[Option, ...]] = {
-    "good": (_ANSWER,),
-    "bad": (_ANSWER,),
-    "stars": (Option("count", required=True, largest=5), _ANSWER),
-    "reason": (Option("text", required=True),),
-    "better": (Option("text", required=True),),
-    "undo": (_ANSWER,),
-    "status": (),
-    "history": (Option("count", largest=50),),
-    "why": (_ANSWER,),
-    "help": (),
-    "share": (_WORDS,),
-    "forget": (_WORDS,),
-    "link": (_WORDS,),
-    "web": (),
-    "train": (_WORDS,),
-    "pause": (),
-    "resume": (),
-    "rollback": (_WORDS,),
-    _ANYTHING: (Option("words", required=True),),
-}
-"""The subcommands and their options, in the order in which their words go into a command."""
+_ANY = Command(
+    "do",
+    "any other command, typed out: help lists them",
+    arguments=(Arg("words", "what is typed behind /rl"),),
+    grant=Grant.TALK,
+)
+SUBCOMMANDS = {command.name: command for command in (*menu("long"), _ANY)}
+"""What follows `/rl`: what a long menu has room for, and a way to all the rest."""
 
 
 def commands() -> list[dict[str, Any]]:
     """All of it, as a bulk overwrite takes it."""
     places = {"contexts": list(_EVERYWHERE), "integration_types": [_GUILD, _USER]}
-    slash = {**_named(SLASH), **places, "type": _CHAT, "options": [_subcommand(name) for name in OPTIONS]}
+    options = [_subcommand(command) for command in SUBCOMMANDS.values()]
+    slash = {**_named(SLASH, ABOUT), **places, "type": _CHAT, "options": options}
     menus = [
         {
             "type": _MESSAGE,
@@ -84,23 +62,32 @@ def commands() -> list[dict[str, Any]]:
     return [slash, *menus]
 
 
-def _subcommand(name: str) -> dict[str, Any]:
-    return {**_named(name), "type": _SUBCOMMAND, "options": [_option(o) for o in OPTIONS[name]]}
+def _subcommand(command: Command) -> dict[str, Any]:
+    # Discord wants those first that are required.
+    options = sorted(command.words("chat"), key=lambda argument: not argument.required)
+    named = _named(command.name, command.label)
+    return {**named, "type": _SUBCOMMAND, "options": [_option(one) for one in options]}
 
 
-def _option(option: Option) -> dict[str, Any]:
-    found = {**_named(option.name), "required": option.required}
-    if option.name == "count":
-        return {**found, "type": _INTEGER, "min_value": 0, "max_value": option.largest}
+def _option(argument: Arg) -> dict[str, Any]:
+    named = _named(argument.name.removeprefix("--"), argument.label)
+    found = {**named, "required": argument.required}
+    if argument.is_option:
+        return {**found, "type": _BOOLEAN}
+    if argument.largest:
+        return {**found, "type": _INTEGER, "min_value": 0, "max_value": argument.largest}
+    if argument.choices:
+        choices = [{"name": one, "value": one} for one in argument.choices]
+        return {**found, "type": _STRING, "choices": choices}
     return {**found, "type": _STRING, "max_length": _LONGEST}
 
 
-def _named(word: str) -> dict[str, Any]:
+def _named(word: str, does: str) -> dict[str, Any]:
     there = {locale: words[word] for locale, words in OTHERS.items() if word in words}
     return {
-        "name": ENGLISH[word].name,
+        "name": word,
         "name_localizations": {locale: words.name for locale, words in there.items()},
-        "description": ENGLISH[word].does,
+        "description": does,
         "description_localizations": {locale: words.does for locale, words in there.items()},
     }
 
@@ -110,18 +97,22 @@ def typed(data: Json) -> tuple[str, str]:
     chosen = next(items(data, "options"), as_json(None))
     name = string(chosen, "name")
     given = {string(one, "name"): one.get("value") for one in items(chosen, "options")}
-    words = [
-        clean(str(given[option.name]))
-        for option in OPTIONS.get(name, ())
-        if isinstance(given.get(option.name), (str, int))
-    ]
-    args = " ".join(words).strip()
-    if name == _ANYTHING:
+    command = SUBCOMMANDS.get(name)
+    words = [_word(one, given) for one in command.words("chat")] if command else []
+    args = " ".join(word for word in words if word).strip()
+    if command is _ANY:
         name, _, args = args.removeprefix(f"/{SLASH} ").partition(" ")
     return clean(name) or "help", args.strip()
 
 
-def menu(data: Json) -> str:
+def _word(argument: Arg, given: Mapping[str, object]) -> str:
+    value = given.get(argument.name.removeprefix("--"))
+    if argument.is_option:
+        return argument.name if value is True else ""
+    return clean(str(value)) if isinstance(value, (str, int)) else ""
+
+
+def entry(data: Json) -> str:
     """What an entry of the context menu does: a key of `words.MENUS`, or nothing."""
     name = string(data, "name")
     return next((does for does, names in MENUS.items() if names[""] == name), "")

@@ -108,7 +108,7 @@ class Interactions:
     def _form(self, json: Json) -> dict[str, Any] | None:
         """The form that an interaction asks for, if it asks for one."""
         data, kind = sub(json, "data"), json.get("type")
-        if kind == COMMAND and commands.menu(data) == OPINION:
+        if kind == COMMAND and commands.entry(data) == OPINION:
             about = target(data, self._me.user)
             return forms.form(about, rate=True) if about else None
         action, about = read(string(data, "custom_id"), {})
@@ -119,7 +119,7 @@ class Interactions:
     async def _decline(self, json: Json, exchange: EphemeralReply) -> None:
         """Say why nothing comes of it."""
         kind = json.get("type")
-        if kind == COMMAND and commands.menu(sub(json, "data")):
+        if kind == COMMAND and commands.entry(sub(json, "data")):
             await exchange.say(NOT_OURS, AnswerRef())
         elif kind == FORM:
             await exchange.say(NOTHING_SAID, AnswerRef())

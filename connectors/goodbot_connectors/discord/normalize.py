@@ -163,7 +163,7 @@ class Normalizer:
         if kind == COMMAND and data.get("type") == 1 and string(data, "name") == commands.SLASH:
             name, args = commands.typed(data)
             yield CommandEvent(**common, name=name, args=args)
-        elif kind == COMMAND and (rated := rating(commands.menu(data))):
+        elif kind == COMMAND and (rated := rating(commands.entry(data))):
             about = target(data, self.me.user)
             if about is not None:
                 yield RatingEvent(

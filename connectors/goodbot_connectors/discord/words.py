@@ -15,34 +15,6 @@ class OptionText(NamedTuple):
     does: str
 
 
-ENGLISH = {
-    "rl": OptionText("rl", "Rate my answers, see what I have learnt"),
-    "good": OptionText("good", "That answer was good"),
-    "bad": OptionText("bad", "That answer was bad"),
-    "stars": OptionText("stars", "1 to 5 stars for that answer; 0 takes them back"),
-    "reason": OptionText("reason", "Say what was wrong with that answer"),
-    "better": OptionText("better", "Say what that answer should have been"),
-    "undo": OptionText("undo", "Take your rating back"),
-    "status": OptionText("status", "What it has learnt, and when it learns next"),
-    "history": OptionText("history", "The last answers and how they were rated"),
-    "why": OptionText("why", "What that answer would have been without your ratings"),
-    "help": OptionText("help", "All commands"),
-    "share": OptionText("share", "Whether what you write may be learnt from"),
-    "forget": OptionText("forget", "Delete what is stored of you"),
-    "link": OptionText("link", "Count as one person with your account elsewhere"),
-    "web": OptionText("web", "A link to rate in the browser"),
-    "train": OptionText("train", "Learn now (owners)"),
-    "pause": OptionText("pause", "Do not learn until resumed (owners)"),
-    "resume": OptionText("resume", "Learn again (owners)"),
-    "rollback": OptionText("rollback", "Back to the version before (owners)"),
-    "do": OptionText("do", "Any other command, typed out: help lists them"),
-    "answer": OptionText("answer", "Which answer, by its id in the history; the last one here without it"),
-    "count": OptionText("count", "How many"),
-    "text": OptionText("text", "In your words"),
-    "words": OptionText("words", "What to add, as help says"),
-}
-"""Each subcommand of `/rl`, and the options that they have."""
-
 OTHERS: dict[str, dict[str, OptionText]] = {
     "de": {
         "rl": OptionText("rl", "Bewerte meine Antworten, sieh, was ich gelernt habe"),
@@ -54,7 +26,7 @@ OTHERS: dict[str, dict[str, OptionText]] = {
         "undo": OptionText("zurück", "Nimm deine Bewertung zurück"),
         "status": OptionText("status", "Was er gelernt hat und wann er weiterlernt"),
         "history": OptionText("verlauf", "Die letzten Antworten und ihre Bewertungen"),
-        "why": OptionText("warum", "Wie die Antwort ohne eure Bewertungen gelautet hätte"),
+        "why": OptionText("warum", "Woraus ich gelernt habe und was das geändert hat"),
         "help": OptionText("hilfe", "Alle Befehle"),
         "answer": OptionText("antwort", "Welche Antwort, mit ihrer Kennung aus dem Verlauf"),
         "count": OptionText("anzahl", "Wie viele"),
@@ -121,7 +93,7 @@ OTHERS: dict[str, dict[str, OptionText]] = {
         "help": OptionText("ヘルプ", "すべてのコマンド"),
     },
 }
-"""The same by Discord's locale, as far as somebody here can vouch for the words."""
+"""By Discord's locale, as far as somebody here can vouch for the words; English has the table of commands."""
 
 MENUS = {
     "good": {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
 from goodbot.access import pairing
-from goodbot.access.authorization import Grant
+from goodbot.api.commands import Grant, find
 from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
@@ -21,7 +21,6 @@ from goodbot.api.events import (
     Reply,
 )
 from goodbot.base.errors import UsageError
-from goodbot.commands import TABLE, find
 
 from goodbot_connectors.kit import reactions
 from goodbot_connectors.kit.bridge.clients import ApiClient
@@ -153,7 +152,7 @@ class OpenClawConnector(LocalConnector):
         name, args = normalize.words(sent)
         if code := pairing.read(f"{name} {args}") or (pairing.read(args) if name == "pair" else ""):
             return await self._pair(sent, code)
-        command = find(TABLE, name)
+        command = find(name)
         if command is not None and command.grant is Grant.ADMINISTER:
             if sent.json.get("admin") is not True:
                 return _refused(sent, _ADMIN_ONLY.format(name=command.name))

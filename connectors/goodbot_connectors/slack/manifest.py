@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from goodbot.api.commands import ABOUT, Grant, menu
+
 from goodbot_connectors.slack.config import SlackSettings
 from goodbot_connectors.slack.methods import METHODS
 from goodbot_connectors.slack.normalize import EVENTS
@@ -60,8 +62,8 @@ def manifest(settings: SlackSettings, *, name: str = "goodbot", url: str = "") -
     request_url = {"request_url": url or f"https://YOUR-HOST{settings.path}"} if http else {}
     command: dict[str, Any] = {
         "command": SLASH,
-        "description": "Rate my answers, see what I have learnt",
-        "usage_hint": "good | bad | undo | status | help",
+        "description": ABOUT,
+        "usage_hint": " | ".join(one.name for one in menu("private", up_to=Grant.RATE)),
         "should_escape": True,  # so that a mentioned person arrives as an id
     }
     if http:

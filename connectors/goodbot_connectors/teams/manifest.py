@@ -13,7 +13,7 @@ import zipfile
 from typing import Any
 
 import goodbot
-from goodbot.commands import TABLE, find
+from goodbot.api.commands import Command, menu
 
 from goodbot_connectors.teams import icons
 from goodbot_connectors.teams.config import TeamsSettings
@@ -34,11 +34,7 @@ PERMISSIONS = {
     "messageTeamMembers": "tells somebody in their own chat what nobody else shall see",
 }
 """What the app asks of people, and why."""
-COMMANDS = {
-    "personal": ("good", "bad", "undo", "status", "history", "help"),
-    "groupChat": ("good", "bad", "undo", "help", "enable", "disable"),
-    "team": ("good", "bad", "undo", "help", "enable", "disable"),
-}
+COMMANDS = {"personal": menu("private"), "groupChat": menu("shared"), "team": menu("shared")}
 """What the app suggests to type, by scope; a choice is only put into the text."""
 _COLOUR, _OUTLINE = "color.png", "outline.png"
 _DATE = (2026, 1, 1, 0, 0, 0)
@@ -73,8 +69,8 @@ def manifest(settings: TeamsSettings, *, name: str = "goodbot") -> dict[str, Any
                 "isNotificationOnly": False,
                 "supportsFiles": False,
                 "commandLists": [
-                    {"scopes": [scope], "commands": [_command(word) for word in words]}
-                    for scope, words in COMMANDS.items()
+                    {"scopes": [scope], "commands": [_command(one) for one in commands]}
+                    for scope, commands in COMMANDS.items()
                 ],
             }
         ],
@@ -98,8 +94,5 @@ def package(settings: TeamsSettings) -> bytes:
     return made.getvalue()
 
 
-def _command(word: str) -> dict[str, str]:
-    command = find(TABLE, word)
-    if command is None:
-        raise LookupError(f"there is no command {word!r} that an app could suggest")
-    return {"title": f"/rl {word}", "description": command.summary}
+def _command(command: Command) -> dict[str, str]:
+    return {"title": f"/rl {command.name}", "description": command.label}

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from goodbot.api.actions import RETRY
+from goodbot.api.commands import rates
 from goodbot.api.events import (
     Button,
     ChannelKind,
@@ -28,8 +29,6 @@ from goodbot.api.events import (
 )
 from goodbot.base.clock import Clock
 from goodbot.base.errors import ConnectorError, RetriableError
-from goodbot.commands import rating as rating_commands
-from goodbot.commands.base import find
 
 from goodbot_connectors.kit.rate_limit import Budget
 from goodbot_connectors.teams import cards, render
@@ -124,11 +123,7 @@ def _shared(event: Event) -> bool:
 
 def _rated_by_words(event: Event, receipt: Receipt) -> bool:
     """Whether it was `/rl good` or the like, and is counted."""
-    return (
-        isinstance(event, CommandEvent)
-        and receipt.outcome is Outcome.ACCEPTED
-        and find(rating_commands.COMMANDS, event.name) is not None
-    )
+    return isinstance(event, CommandEvent) and receipt.outcome is Outcome.ACCEPTED and rates(event.name)
 
 
 def _typed(event: Event) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeGuard
 
 from goodbot.api.actions import RETRY
+from goodbot.api.commands import rates
 from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
@@ -27,8 +28,6 @@ from goodbot.api.events import (
 )
 from goodbot.base.clock import Clock
 from goodbot.base.errors import ConnectorError, RetriableError
-from goodbot.commands import rating as rating_commands
-from goodbot.commands.base import find
 
 from goodbot_connectors.kit.rate_limit import Budget
 from goodbot_connectors.kit.receipt_marks import ReceiptMarks
@@ -135,4 +134,4 @@ def _is_retry(event: Event) -> TypeGuard[PressEvent]:
 
 
 def _is_rating_command(event: Event) -> bool:
-    return isinstance(event, CommandEvent) and (find(rating_commands.COMMANDS, event.name) is not None)
+    return isinstance(event, CommandEvent) and rates(event.name)

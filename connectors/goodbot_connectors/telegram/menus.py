@@ -9,29 +9,21 @@ import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from goodbot.api.commands import Grant, menu
+
 from goodbot_connectors.telegram.normalize import PREFIX
 
-_PRIVATE = ("good", "bad", "undo", "status", "help")
-_GROUP = ("good", "bad", "undo", "help")
-_ADMINISTRATORS = (*_GROUP, "status", "enable", "disable")
+_PRIVATE, _GROUP = (menu(kind, up_to=Grant.RATE) for kind in ("private", "shared"))
+_HERE = menu("shared")
 SCOPES = {
     "default": _GROUP,
     "all_private_chats": _PRIVATE,
     "all_group_chats": _GROUP,
-    "all_chat_administrators": _ADMINISTRATORS,
+    "all_chat_administrators": [*_HERE, *(one for one in _PRIVATE if one not in _HERE)],
 }
 """The commands of each scope, as core.telegram.org/bots/api#botcommandscope calls it."""
 
 WORDS = {
-    "": {
-        "good": "That answer was good",
-        "bad": "That answer was bad",
-        "undo": "Take your rating back",
-        "status": "What it has learned, and when it learns next",
-        "help": "All commands",
-        "enable": "Answer in this group",
-        "disable": "Be silent in this group",
-    },
     "de": {
         "good": "Die Antwort war gut",
         "bad": "Die Antwort war schlecht",
@@ -60,7 +52,7 @@ WORDS = {
         "disable": "Se taire dans ce groupe",
     },
 }
-"""By language code; what has no language of its own gets the empty one's, English."""
+"""By language code; whoever has another language reads English, which is in the table of commands."""
 
 
 class Menu(NamedTuple):
@@ -79,6 +71,7 @@ def fingerprint() -> str:
 
 def menus() -> Iterator[Menu]:
     """Every list that we publish."""
-    for scope, names in SCOPES.items():
+    for scope, commands in SCOPES.items():
+        yield Menu(scope, "", tuple((f"{PREFIX}{one.name}", one.label) for one in commands))
         for language, words in WORDS.items():
-            yield Menu(scope, language, tuple((f"{PREFIX}{name}", words[name]) for name in names))
+            yield Menu(scope, language, tuple((f"{PREFIX}{one.name}", words[one.name]) for one in commands))

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from goodbot.api.actions import rating
+from goodbot.api.commands import find
 from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
@@ -29,8 +30,6 @@ from goodbot.api.events import (
 from goodbot.base.errors import UsageError
 from goodbot.base.redact import redact
 from goodbot.base.text import clean
-from goodbot.commands import TABLE
-from goodbot.commands.base import find
 
 from goodbot_connectors.kit.fields import Json, string
 
@@ -115,7 +114,7 @@ def _said(text: str, id_: str, common: dict[str, Any]) -> Event:
     if verb.casefold() == "/rl":
         name, args = _parted(args)
         return CommandEvent(**common, name=name or "help", args=args, message_id=id_)
-    if verb[:1] == "/" and verb[1:] and find(TABLE, verb[1:]):
+    if verb[:1] == "/" and verb[1:] and find(verb[1:]):
         return CommandEvent(**common, name=verb[1:], args=args, message_id=id_)
     return MessageEvent(**common, text=text, message_id=id_, addressed=True)
 

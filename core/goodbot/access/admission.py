@@ -7,9 +7,10 @@ from dataclasses import replace
 import aiosqlite
 
 from goodbot.access import pairing, strangers
-from goodbot.access.authorization import Authorization, Grant, person
+from goodbot.access.authorization import Authorization, person
 from goodbot.access.limits import Quotas
 from goodbot.api import actions
+from goodbot.api.commands import Grant
 from goodbot.api.events import ChannelKind, Event, MessageEvent, Outcome, PressEvent, Receipt
 from goodbot.api.sentences import sentence
 from goodbot.base.clock import Clock

@@ -9,23 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 
+from goodbot.api.commands import Grant
 from goodbot.api.events import ChannelKind, ChannelRef, UserRef
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.suggest import TERMINAL
 from goodbot.config import Grants
 from goodbot.store import Store, people
-
-
-class Grant(IntEnum):
-    """What a command or an event needs. Each includes the ones below it, TALK by channel aside."""
-
-    NONE = 0
-    TALK = 1
-    RATE = 2
-    ADMINISTER = 3
-
 
 LEVELS = {"owner": Grant.ADMINISTER, "rater": Grant.RATE, "talker": Grant.TALK}
 """What each role may."""

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import aiosqlite
 
 from goodbot.access import linking
-from goodbot.access.authorization import Authorization, Grant, origin, person
+from goodbot.access.authorization import Authorization, origin, person
+from goodbot.api.commands import Grant
 from goodbot.api.events import RatingEvent, UserRef, Waiting
 from goodbot.store import Store, review_queue
 

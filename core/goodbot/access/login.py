@@ -16,7 +16,8 @@ from dataclasses import replace
 import aiosqlite
 
 from goodbot.access import linking
-from goodbot.access.authorization import WEB, Authorization, Grant, origin
+from goodbot.access.authorization import WEB, Authorization, origin
+from goodbot.api.commands import Grant
 from goodbot.base.clock import Clock
 from goodbot.base.errors import RetriableError
 from goodbot.config import Grants

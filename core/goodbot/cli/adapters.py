@@ -53,7 +53,7 @@ def export(arguments: argparse.Namespace) -> int:
 
 
 async def _export(arguments: argparse.Namespace) -> int:
-    kind: str = arguments.format
+    kind: str = "fused" if arguments.fused else arguments.format
     out: Path = arguments.out.expanduser()
     model = _model(arguments)
     path: Path | None = None

@@ -16,6 +16,7 @@ from typing import Any
 from goodbot.base.errors import BusyError, GoodbotError
 from goodbot.base.printing import say
 from goodbot.cli import output
+from goodbot.cli.words import typed
 from goodbot.config.lock import socket_path
 
 Progress = Callable[[Mapping[str, Any]], None]
@@ -38,8 +39,8 @@ class RemoteError(GoodbotError):
 def main(arguments: argparse.Namespace) -> int:
     """Run the command and print its answer."""
     command: str = arguments.command
-    args = [*arguments.first, *([arguments.word] if arguments.word else arguments.words or ())]
-    if arguments.since:
+    args = typed(arguments)
+    if getattr(arguments, "since", None):
         args += ["since", arguments.since]
     if command in ("forget", "reset"):
         if not _agrees(arguments):
@@ -79,7 +80,7 @@ def _agrees(arguments: argparse.Namespace) -> bool:
     question = (
         "Let the base model answer, and leave out all ratings so far?"
         if arguments.command == "reset"
-        else f"Delete all words and ratings of {arguments.words[0]}, and what was learnt from them? "
+        else f"Delete all words and ratings of {arguments.person}, and what was learnt from them? "
         f"It cannot be undone.{replaced(arguments.home)}"
     )
     return agrees(question, yes=arguments.yes)

@@ -14,7 +14,7 @@ from goodbot.cli.client import ask
 
 def main(arguments: argparse.Namespace) -> int:
     """Show what `/rl compare` shows; where a person is there, ask until nothing is open."""
-    answer = _call(arguments, arguments.words)
+    answer = _call(arguments, arguments.words or ())
     _print(answer, as_json=arguments.json)
     if arguments.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return 0

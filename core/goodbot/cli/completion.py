@@ -11,6 +11,7 @@ import shtab
 
 from goodbot.base.printing import say
 from goodbot.cli import parser
+from goodbot.cli.words import Commands
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -28,7 +29,7 @@ def _actions(whole: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     """Every option and word of the program and of its commands."""
     for action in whole._actions:  # noqa: SLF001  argparse lists them nowhere else
         yield action
-        if isinstance(action, parser.Commands):
-            commands = cast("parser.Commands[Any]", action)
+        if isinstance(action, Commands):
+            commands = cast("Commands[Any]", action)
             for command in commands.choices.values():
                 yield from _actions(command)

@@ -149,7 +149,7 @@ def _given(arguments: argparse.Namespace) -> dict[str, str]:
     given = {
         f"--{name.replace('_', '-')}": str(value)
         for name in _FLAGS
-        if (value := getattr(arguments, name)) is not None
+        if (value := getattr(arguments, name, None)) is not None
     }
     tokens = [arguments.token] if arguments.token else []
     if arguments.token_stdin or arguments.token == "-":  # noqa: S105

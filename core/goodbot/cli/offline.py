@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from goodbot import config
+from goodbot.api.commands import find
 from goodbot.api.plugins import PluginHost
 from goodbot.base.errors import ConfigError
 from goodbot.cli.client import Progress
-from goodbot.commands import TABLE, find
 from goodbot.daemon.app import App, open_plugins
 from goodbot.daemon.control import execute as execute_locally
 from goodbot.learning.idle import read_machine
@@ -34,7 +34,7 @@ def execute(arguments: argparse.Namespace, args: list[str], progress: Progress) 
 
 async def _execute(arguments: argparse.Namespace, args: list[str], progress: Progress) -> dict[str, Any]:
     settings = config.load(arguments.home, arguments.config)
-    command = find(TABLE, arguments.command)
+    command = find(arguments.command)
     assert command is not None  # noqa: S101  the parser knows only these
     server = command.needs_server and "--dry-run" not in args
     return await run(settings, arguments.command, args, progress, server=server)

@@ -11,11 +11,10 @@ from typing import Any, NoReturn, cast
 
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.cli import words
+from goodbot.cli.words import Commands
 
 _MOTTO = "Good bot. Bad bot. It learns."
 _GLOBAL_VALUES = ("--home", "--config")
-
-Commands = argparse._SubParsersAction  # noqa: SLF001  it has no public name
 
 
 class _Parser(argparse.ArgumentParser):
@@ -46,12 +45,12 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
     Exits with 0 after `--help` and `--version`, as argparse does.
     """
-    parser, commands = _parser()
     word = _command(argv)
     if word == "help":
         argv = [*argv, "--help"]
         argv.remove("help")
         word = _command(argv)
+    parser, commands = _parser(word)
     if (word is None and "--version" not in argv) or (word and word not in commands.choices):
         _add_plugin_commands(commands, argv)
     if word is None and not {"-h", "--help", "--version"} & set(argv):
@@ -113,14 +112,15 @@ def _home(wanted: Path | None) -> Path:
     return home
 
 
-def _parser() -> tuple[_Parser, Commands[_Parser]]:
+def _parser(word: str | None = None) -> tuple[_Parser, Commands[_Parser]]:
+    """With only one command where `word` is the table's: each costs a while."""
     from goodbot import __version__
 
     parser = _Parser(prog="goodbot", description=_MOTTO, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"goodbot {__version__}")
     _add_globals(parser)
     commands = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
-    words.add(commands)
+    words.add(commands, word)
     return parser, commands
 
 

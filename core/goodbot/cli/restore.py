@@ -61,7 +61,7 @@ def _accepts(arguments: argparse.Namespace, ready: UnpackedBackup) -> bool:
         what = WORDS[word]
         if arguments.json:  # nothing was shown
             what += f" ({'; '.join(gain.text for gain in ready.gains if gain.word == word)})"
-        if not types(word, what, accepted=arguments.accept):
+        if not types(word, what, accepted=arguments.accept or ()):
             return False
     return True
 

@@ -7,14 +7,13 @@ import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from goodbot.access.authorization import Grant
 from goodbot.api.server import BASE
 from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.base.suggest import version_name
 from goodbot.commands import confirm
-from goodbot.commands.base import Call, Command, Result
+from goodbot.commands.base import Call, Result
 from goodbot.commands.lineage import diff, listed, show, version_of
-from goodbot.commands.rollback_window import reset, since
+from goodbot.commands.rollback_window import since
 from goodbot.conversation.notifications import states
 from goodbot.learning.adapters import importing, lineage, retention
 from goodbot.store import adapters as versions
@@ -196,29 +195,3 @@ def _to(word: str) -> int:
         return version_of(word)
     except UsageError:
         raise UsageError("say which: `rollback`, `rollback 3` or `rollback base`") from None
-
-
-COMMANDS = (
-    Command(
-        name="adapters",
-        grant=Grant.ADMINISTER,
-        run=adapters,
-        summary="all versions and where they come from",
-        usage="[show|diff|pin|unpin|rollback VERSION]",
-    ),
-    Command(
-        name="rollback",
-        grant=Grant.ADMINISTER,
-        run=rollback,
-        needs_server=True,
-        summary="back to an earlier version, or to base",
-        usage="[VERSION|base|since DATE]",
-    ),
-    Command(
-        name="reset",
-        grant=Grant.ADMINISTER,
-        run=reset,
-        needs_server=True,
-        summary="begin anew: the base model, and none of the ratings so far",
-    ),
-)

@@ -1,13 +1,12 @@
-"""A command: its names, what it needs, what it does."""
+"""What a command is given, and what it answers."""
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from goodbot.access.authorization import Authorization, Grant
+from goodbot.access.authorization import Authorization
 from goodbot.api.events import Button, ChannelKind, CommandEvent, UserRef
 from goodbot.base.clock import Clock
 from goodbot.base.platform_time import PlatformTime
@@ -115,43 +114,3 @@ class Result:
     """What that person may press next."""
     later: Callable[[], Awaitable[Result]] | None = None
     """What it comes to in the end, for somebody who waits; the commands behind it do not."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Command:
-    """One entry of the table. Errors that `run` raises are GoodbotErrors with a sentence."""
-
-    name: str
-    grant: Grant
-    summary: str
-    run: Callable[[Call], Awaitable[Result]]
-    aliases: tuple[str, ...] = ()
-    usage: str = ""
-    needs_server: bool = False
-    """Without a daemon, the model is started for this command."""
-    plain: bool = False
-    """No look-alike of its name is taken for it. So it is with all that needs ADMINISTER."""
-    personal: bool = False
-    """What it answers is for the one who typed it: in a shared channel they are told privately."""
-    quotes: bool = False
-    """What is typed behind it may be anybody's words: the audit trail leaves them out."""
-    own: bool = False
-    """It is about what is stored of the person, who may use it for as long as anything is."""
-
-
-def find(table: Sequence[Command], word: str) -> Command | None:
-    """The command that a word names, or None.
-
-    Rating and status words are forgiving (NFKC, invisible characters and case dropped); an
-    administrative one must be plain ASCII as it stands, so that no look-alike ever reaches it.
-    """
-    folded = unicodedata.normalize("NFKC", word)
-    folded = "".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Cc", "Mn"))
-    folded = folded.casefold().strip("/ \U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
-    for command in table:
-        if folded == command.name or folded in command.aliases:
-            strict = command.plain or command.grant is Grant.ADMINISTER
-            if strict and not (word.isascii() and word.isprintable()):
-                return None
-            return command
-    return None

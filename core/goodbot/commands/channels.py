@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import datetime
 
-from goodbot.access.authorization import Grant, person
+from goodbot.access.authorization import person
 from goodbot.api.events import ChannelKind, ChannelRef
 from goodbot.base.errors import UsageError
 from goodbot.base.suggest import instead
-from goodbot.commands.base import Call, Command, Result
+from goodbot.commands.base import Call, Result
 from goodbot.store import channels
 
 _USAGE = "say `channels`, `channels enable CONNECTOR:ID` or `channels disable CONNECTOR:ID`"
@@ -102,17 +102,3 @@ async def _named(call: Call, name: str) -> ChannelRef:
 
 def _day(seconds: float) -> str:
     return datetime.fromtimestamp(seconds).date().isoformat()  # noqa: DTZ006  the owner's clock
-
-
-COMMANDS = (
-    Command(
-        name="channels",
-        grant=Grant.ADMINISTER,
-        personal=True,
-        run=list_or_switch,
-        summary="where I am on; switch me on and off elsewhere",
-        usage="[enable|disable CONNECTOR:ID]",
-    ),
-    Command(name="enable", grant=Grant.ADMINISTER, run=enable, summary="answer in this channel"),
-    Command(name="disable", grant=Grant.ADMINISTER, run=disable, summary="be silent in this channel"),
-)

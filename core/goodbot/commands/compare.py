@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from goodbot.access.authorization import Grant, person
+from goodbot.access.authorization import person
 from goodbot.api.connector import Capability
 from goodbot.api.events import ChannelKind
 from goodbot.base.errors import UsageError
 from goodbot.base.suggest import version_name
-from goodbot.commands.base import Call, Command, Result, Services
+from goodbot.commands.base import Call, Result, Services
 from goodbot.learning.evaluation import blind, side_by_side
 from goodbot.store import comparisons, news, settings
 from goodbot.store.comparisons import Comparison, Pair
@@ -167,16 +167,3 @@ def _version(word: str) -> int | None:
 
 def _is_number(word: str) -> bool:
     return word.isascii() and word.isdecimal() and len(word) < 10
-
-
-COMMANDS = (
-    Command(
-        name="compare",
-        grant=Grant.ADMINISTER,
-        personal=True,
-        quotes=True,
-        run=compare,
-        summary="which of two versions is better: say a, b, same or skip",
-        usage="[a|b|same|skip | v6 v7 PROMPT]",
-    ),
-)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 
-from goodbot.access.authorization import Grant
 from goodbot.base.errors import GoodbotError
-from goodbot.commands.base import Call, Command, Result
+from goodbot.commands.base import Call, Result
 from goodbot.store import exporting
 
 
@@ -27,14 +26,3 @@ async def export(call: Call) -> Result:
         text=f"{count}: {exporting.EXPORTS}/{path.name} in goodbot's directory on its machine.",
         data={"answers": len(rated), "path": str(path)},
     )
-
-
-COMMANDS = (
-    Command(
-        name="export",
-        grant=Grant.ADMINISTER,
-        personal=True,
-        run=export,
-        summary="the rated answers, reasons and better answers as a file on the bot's machine",
-    ),
-)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import aiosqlite
 
 from goodbot.access import linking, pairing
-from goodbot.access.authorization import Grant, person
+from goodbot.access.authorization import person
 from goodbot.api.events import ChannelKind
 from goodbot.base.errors import UsageError
-from goodbot.commands.base import Call, Command, Result
+from goodbot.commands.base import Call, Result
 from goodbot.store import settings
 
 
@@ -74,23 +74,3 @@ async def unlink(call: Call) -> Result:
         raise UsageError("this account is linked with no other")
     s.scheduler.wake()
     return Result(text="This account is a person of its own again.")
-
-
-COMMANDS = (
-    Command(
-        name="link",
-        grant=Grant.TALK,
-        personal=True,
-        run=link,
-        summary="your accounts are one person: one vote",
-        usage="[CODE]",
-    ),
-    Command(
-        name="unlink",
-        grant=Grant.TALK,
-        personal=True,
-        own=True,
-        run=unlink,
-        summary="this account is on its own again",
-    ),
-)

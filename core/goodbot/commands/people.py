@@ -10,10 +10,10 @@ import aiosqlite
 
 from goodbot import config
 from goodbot.access import linking, pairing
-from goodbot.access.authorization import LEVELS, WEB, Grant, Granted, person
+from goodbot.access.authorization import LEVELS, WEB, Granted, person
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.suggest import TERMINAL, instead
-from goodbot.commands.base import Call, Command, Result
+from goodbot.commands.base import Call, Result
 from goodbot.store import people, settings, turns
 
 _USAGE = (
@@ -201,23 +201,3 @@ async def pair(call: Call) -> Result:
         data={"code": code, "connector": connector, "seconds": pairing.PAIR_SECONDS},
         once=True,
     )
-
-
-COMMANDS = (
-    Command(
-        name="people",
-        grant=Grant.ADMINISTER,
-        personal=True,
-        run=list_or_change,
-        summary="who may talk, rate and administer",
-        usage="[grant ROLE PERSON|revoke|link|unlink PERSON]",
-    ),
-    Command(
-        name="pair",
-        grant=Grant.ADMINISTER,
-        personal=True,
-        run=pair,
-        summary="a one-time code that makes its sender an owner",
-        usage="CONNECTOR",
-    ),
-)

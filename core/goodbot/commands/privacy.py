@@ -8,11 +8,12 @@ from pathlib import Path
 import aiosqlite
 
 from goodbot.access import linking
-from goodbot.access.authorization import Grant, origin, person
+from goodbot.access.authorization import origin, person
+from goodbot.api.commands import Grant
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.commands import confirm
 from goodbot.commands.audit import name
-from goodbot.commands.base import Call, Command, Result, Services
+from goodbot.commands.base import Call, Result, Services
 from goodbot.config.layout import beside, replaced
 from goodbot.learning.adapters.erasure import delete_replaced
 from goodbot.store import exporting, forgetting, people, settings
@@ -179,26 +180,3 @@ def _data(done: forgetting.Forgotten) -> dict[str, object]:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-COMMANDS = (
-    Command(
-        name="share",
-        grant=Grant.TALK,
-        personal=True,
-        own=True,
-        run=share,
-        summary="whether your private chats may train what others talk to",
-        usage="on|off",
-    ),
-    Command(
-        name="forget",
-        grant=Grant.TALK,
-        plain=True,
-        personal=True,
-        own=True,
-        run=forget,
-        summary="delete all your words and ratings, and what was learnt from them",
-        usage="me",
-    ),
-)

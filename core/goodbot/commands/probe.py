@@ -6,11 +6,10 @@ import contextlib
 import os
 
 from goodbot import __version__
-from goodbot.access.authorization import Grant
 from goodbot.api.server import BASE, Generated, GenerateRequest, Server
 from goodbot.base.errors import ServerError
 from goodbot.base.suggest import version_name
-from goodbot.commands.base import Call, Command, Result
+from goodbot.commands.base import Call, Result
 
 _PROMPTS = ("Hello! Who are you?", "Say one sentence about the weather.")
 _TOKENS = 8
@@ -77,14 +76,3 @@ async def _answer(server: Server, version: int, words: str) -> Generated:
             if isinstance(piece, Generated):
                 return piece
     raise ServerError("the server ended an answer without saying what it was")
-
-
-COMMANDS = (
-    Command(
-        name="probe",
-        grant=Grant.RATE,  # an owner's commands leave a line in the audit trail; this one changes nothing
-        run=probe,
-        needs_server=True,
-        summary="whether the version that should answer really does",
-    ),
-)

@@ -7,12 +7,13 @@ from dataclasses import asdict, replace
 
 import aiosqlite
 
-from goodbot.access.authorization import Grant, person
+from goodbot.access.authorization import person
+from goodbot.api.commands import Grant
 from goodbot.api.events import ChannelRef, Outcome, RatingEvent, RatingKind, Receipt
 from goodbot.api.labels import STARS, star_value
 from goodbot.api.sentences import clause
 from goodbot.base.errors import UsageError
-from goodbot.commands.base import Call, Command, Result
+from goodbot.commands.base import Call, Result
 from goodbot.store import feedback, ledger, people, turns
 
 _STARS = tuple(str(count) for count in range(STARS + 1))
@@ -154,61 +155,3 @@ async def _named(db: aiosqlite.Connection, call: Call, word: str) -> bool:
 def _place(channel: ChannelRef) -> tuple[str, str, str]:
     """A channel without its thread, which not every platform names with a rating."""
     return (channel.connector, channel.account, channel.id)
-
-
-COMMANDS = (
-    Command(
-        name="good",
-        aliases=("yes", "y", "+1", "+", "👍", "up"),
-        grant=Grant.RATE,
-        personal=True,
-        run=good,
-        summary="the answer was good (reply to it, or it means the last one)",
-        usage="[ANSWER]",
-    ),
-    Command(
-        name="bad",
-        aliases=("no", "n", "-1", "-", "👎", "down"),
-        grant=Grant.RATE,
-        personal=True,
-        run=bad,
-        summary="the answer was bad",
-        usage="[ANSWER]",
-    ),
-    Command(
-        name="stars",
-        aliases=("rate", "star"),
-        grant=Grant.RATE,
-        personal=True,
-        run=stars,
-        summary="1 to 5, beside good or bad; 0 takes them back",
-        usage="COUNT [ANSWER]",
-    ),
-    Command(
-        name="reason",
-        aliases=("because", "comment"),
-        grant=Grant.RATE,
-        personal=True,
-        run=reason,
-        summary="what was wrong with the answer, in your words",
-        usage="[ANSWER] TEXT",
-    ),
-    Command(
-        name="better",
-        aliases=("instead", "correct"),
-        grant=Grant.RATE,
-        personal=True,
-        run=better,
-        summary="what the answer should have been",
-        usage="[ANSWER] TEXT",
-    ),
-    Command(
-        name="undo",
-        aliases=("u",),
-        grant=Grant.RATE,
-        personal=True,
-        run=undo,
-        summary="take your rating back",
-        usage="[ANSWER]",
-    ),
-)

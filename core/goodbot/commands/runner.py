@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
 from goodbot.access import strangers
-from goodbot.access.authorization import Grant, person
+from goodbot.access.authorization import person
 from goodbot.api import actions
+from goodbot.api.commands import Command, Grant, find, of
 from goodbot.api.events import ChannelKind, CommandEvent, Event, Outcome, PressEvent, Receipt
 from goodbot.base.errors import GoodbotError, UsageError, boundary
 from goodbot.commands.audit import NOT_ALLOWED, audit
-from goodbot.commands.base import Call, Command, Result, Services, find
+from goodbot.commands.base import Call, Result, Services
 from goodbot.store import channels, forgetting, inbox
 
 logger = logging.getLogger(__name__)
@@ -36,8 +38,8 @@ class DeniedError(GoodbotError):
 class CommandRunner:
     """Executes command events against the services of a running goodbot."""
 
-    def __init__(self, table: Sequence[Command], services: Services) -> None:
-        self._table = table
+    def __init__(self, services: Services) -> None:
+        self._run = {command.name: _does(command) for command in of("chat")}
         self._services = services
         self._waiting: set[asyncio.Task[None]] = set()
 
@@ -45,7 +47,7 @@ class CommandRunner:
         """Run a command of the inbox, close it there with its receipt, and acknowledge it."""
         typed = actions.typed(event) if isinstance(event, PressEvent) else event
         assert isinstance(typed, CommandEvent)  # noqa: S101  the dispatcher sorts
-        command = find(self._table, typed.name)
+        command = find(typed.name)
         if command is not None and command.grant is Grant.ADMINISTER:
             # Done at most once: `rollback`, done again after a crash, would go back further.
             await self._close(event, Outcome.FAILED, _INTERRUPTED)
@@ -122,19 +124,19 @@ class CommandRunner:
 
         Raises DeniedError, or a GoodbotError with a sentence.
         """
-        command = find(self._table, event.name)
+        command = find(event.name)
         if command is None:
             await self._require(event, Grant.TALK)
             raise UsageError(f"there is no command {event.name[:40]!r}: try `/rl help`")
         call = Call(event=event, args=tuple(event.args.split()), services=self._services, direct=direct)
         if command.grant is not Grant.ADMINISTER:
             await self._require(event, command.grant, own=command.own)
-            return await command.run(call)
+            return await self._run[command.name](call)
         detail: dict[str, Any] = {}
         try:
             if not self._services.authorization.may(event.user, Grant.ADMINISTER):
                 raise DeniedError(await self._no_owner(event, command))
-            result = await command.run(call)
+            result = await self._run[command.name](call)
             detail["done"] = True  # not what it said: the trail outlives the words of others
         except DeniedError:
             detail["refused"] = NOT_ALLOWED
@@ -178,3 +180,8 @@ class CommandRunner:
         if event.channel.kind is ChannelKind.PRIVATE:
             raise DeniedError(await store.write(lambda db: strangers.who_talks(db, event.user)))
         raise DeniedError("")
+
+
+def _does(command: Command) -> Callable[[Call], Awaitable[Result]]:
+    module, _, function = command.run.partition(":")
+    return getattr(importlib.import_module(f"goodbot.commands.{module}"), function)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from goodbot.access import pairing
-from goodbot.access.authorization import Grant
+from goodbot.api.commands import Grant, of
 from goodbot.api.events import ChannelKind, RatingKind
-from goodbot.commands.base import Call, Command, Result
+from goodbot.commands.base import Call, Result
 from goodbot.commands.compare import later
 from goodbot.commands.state import Status
 from goodbot.conversation.notifications import states
@@ -166,8 +166,6 @@ _GROUPS = {
 
 async def help_(call: Call) -> Result:
     """What this person may do here, by who may do it; in a shared channel it is short."""
-    from goodbot.commands import TABLE
-
     level = call.services.authorization.level(call.user)
     shared = call.event.channel.kind is ChannelKind.SHARED
     lines: list[str] = []
@@ -180,28 +178,7 @@ async def help_(call: Call) -> Result:
         lines.append(heading)
         lines += [
             f"/rl {command.name} {command.usage}".rstrip() + f" – {command.summary}"
-            for command in TABLE
+            for command in of("chat")
             if command.grant is grant
         ]
     return Result(text="\n".join(lines))
-
-
-COMMANDS = (
-    Command(
-        name="status",
-        aliases=("stat", "info"),
-        grant=Grant.TALK,
-        run=status,
-        summary="what answers, and how far the next training is",
-    ),
-    Command(name="help", aliases=("start", "?", ""), grant=Grant.TALK, run=help_, summary="this list"),
-    Command(
-        name="history",
-        grant=Grant.ADMINISTER,
-        personal=True,
-        run=history,
-        summary="the last answers and their ratings",
-        usage="[COUNT]",
-    ),
-    Command(name="plugins", grant=Grant.ADMINISTER, personal=True, run=plugins, summary="what is plugged in"),
-)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from goodbot.access.authorization import Grant
+from goodbot.api.commands import Grant
 from goodbot.api.turns import Turn
 from goodbot.base.errors import UsageError
-from goodbot.commands.base import Call, Command, Result
+from goodbot.commands.base import Call, Result
 from goodbot.store import turns
 
 
@@ -24,15 +24,3 @@ async def thought(call: Call) -> Result:
 def _may(call: Call, turn: Turn) -> bool:
     own = turn.talker == call.user
     return own or call.services.authorization.may(call.user, Grant.ADMINISTER)
-
-
-COMMANDS = (
-    Command(
-        name="thought",
-        grant=Grant.TALK,
-        run=thought,
-        personal=True,
-        usage="[TURN]",
-        summary="what the model thought before its last answer",
-    ),
-)

@@ -8,12 +8,12 @@ from functools import partial
 
 import aiosqlite
 
-from goodbot.access.authorization import Grant, person
+from goodbot.access.authorization import person
 from goodbot.api.events import ChannelKind
 from goodbot.api.sentences import sentence, waits
 from goodbot.base.errors import TrainingError, UsageError
 from goodbot.base.suggest import version_name
-from goodbot.commands.base import Call, Command, Result, Services
+from goodbot.commands.base import Call, Result, Services
 from goodbot.commands.dry_run import FLAG, dry_run
 from goodbot.conversation.notifications import LiveMessage
 from goodbot.conversation.notifications.owners import news_key
@@ -232,40 +232,3 @@ async def _switch(call: Call, **switches: str) -> None:
             await settings.set_switch(db, name, value)
 
     await call.services.store.write(operation)
-
-
-COMMANDS = (
-    Command(
-        name="train",
-        grant=Grant.ADMINISTER,
-        run=train,
-        needs_server=True,
-        summary="train now on all unused ratings; `--dry-run`: what that would be",
-        usage="[--dry-run]",
-    ),
-    Command(
-        name="cancel",
-        grant=Grant.ADMINISTER,
-        run=cancel,
-        summary="drop the training under way; its ratings are free again",
-    ),
-    Command(
-        name="release",
-        grant=Grant.ADMINISTER,
-        run=release,
-        summary="let answers train again that trainings have left out",
-    ),
-    Command(name="pause", grant=Grant.ADMINISTER, run=pause, summary="stop training until `resume`"),
-    Command(
-        name="resume", aliases=("on",), grant=Grant.ADMINISTER, run=resume, summary="undo `pause` and `off`"
-    ),
-    Command(
-        name="off", grant=Grant.ADMINISTER, run=off, summary="the base model answers and nothing is trained"
-    ),
-    Command(
-        name="switch",
-        grant=Grant.ADMINISTER,
-        run=switch,
-        summary="another base model; in a terminal: `goodbot model switch`",
-    ),
-)

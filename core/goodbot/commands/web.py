@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from goodbot.access import login
-from goodbot.access.authorization import WEB, Grant, person
+from goodbot.access.authorization import WEB, person
+from goodbot.api.commands import Grant
 from goodbot.api.events import ChannelKind
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.suggest import TERMINAL
-from goodbot.commands.base import Call, Command, Result
+from goodbot.commands.base import Call, Result
 
 SIGN_OUT = "sign-out"
 _SHOWN_TO_NOBODY = "Open it within ten minutes; it works once. Show it to nobody."
@@ -74,15 +75,3 @@ async def _sign_out(call: Call) -> Result:
     await s.logins.drop()
     await s.connectors[WEB].sign_out()
     return Result(text="Everybody is signed out of the browser; `goodbot web` makes a new link.")
-
-
-COMMANDS = (
-    Command(
-        name="web",
-        grant=Grant.RATE,
-        personal=True,
-        plain=True,
-        run=web,
-        summary="a link that logs you in to the browser, once",
-    ),
-)

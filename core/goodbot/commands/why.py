@@ -9,12 +9,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from goodbot.access.authorization import Grant
 from goodbot.api.events import Message
 from goodbot.api.sentences import sentence
 from goodbot.api.server import BASE, GenerateRequest
 from goodbot.base.errors import GoodbotError
-from goodbot.commands.base import Call, Command, Result, Services
+from goodbot.commands.base import Call, Result, Services
 from goodbot.commands.state import left_out
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.owners import counted, kept
@@ -195,8 +194,3 @@ def _shown(pairs: Sequence[_Pair], version: int) -> list[str]:
 def _short(text: str) -> str:
     line = " ".join(text.split()) or "(empty)"
     return line if len(line) <= _WIDE else line[: _WIDE - 1] + "…"
-
-
-COMMANDS = (
-    Command(name="why", grant=Grant.RATE, run=why, summary="what I learnt from, and what it changed"),
-)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import aiosqlite
 
-from goodbot.access.authorization import Authorization, Grant, person
+from goodbot.access.authorization import Authorization, person
+from goodbot.api.commands import Grant
 from goodbot.api.events import RatingKind, UserRef
 from goodbot.api.turns import OwnTurn
 from goodbot.store import feedback, ledger, people, traces, turns

@@ -9,9 +9,10 @@ import aiosqlite
 
 from goodbot.access import strangers
 from goodbot.access.admission import Admission
-from goodbot.access.authorization import Authorization, Grant, person
+from goodbot.access.authorization import Authorization, person
 from goodbot.access.inbox import shown
 from goodbot.api.actions import retry_row
+from goodbot.api.commands import Grant
 from goodbot.api.events import Button, Outcome, RatingEvent, RatingKind, Receipt
 from goodbot.base.clock import Clock
 from goodbot.conversation import sanitize

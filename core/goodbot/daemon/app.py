@@ -19,7 +19,7 @@ from goodbot.api.plugins import PluginHost, choose_backend
 from goodbot.base import sampling
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import boundary
-from goodbot.commands import TABLE, Services
+from goodbot.commands.base import Services
 from goodbot.commands.confirm import Confirmations
 from goodbot.commands.runner import CommandRunner
 from goodbot.config import Config, Grants
@@ -341,7 +341,7 @@ class App:
                 room=Room.of(shape(self.model.path), config.serving),
             ),
         )
-        self.commands = CommandRunner(TABLE, services)
+        self.commands = CommandRunner(services)
         self.dispatcher.wire(
             answer=answers.answer,
             put_back=answers.put_back,

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.commands import find
 from goodbot.api.setup import CheckState
 from goodbot.base.errors import FatalConnectorError
-from goodbot.commands import TABLE, find
 from goodbot.config.secrets import Secrets
 from goodbot_connectors.claude_code import examining, plugin_files, script, sidecar
 from goodbot_connectors.claude_code.config import ClaudeCodeSettings
@@ -189,7 +189,7 @@ def test_the_page_tells_of_every_setting_and_command() -> None:
         assert f"| `{field.name}` | `{default}` |" in page
     for word in ("good", "bad", "better", "stars", "undo", "status", "why", "help"):
         assert f"`/rl {word}" in page
-        assert find(TABLE, word) is not None
+        assert find(word) is not None
 
 
 def states(checks: Any) -> list[CheckState]:

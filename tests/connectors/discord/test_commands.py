@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
-from goodbot.commands import TABLE, find
 from goodbot.testing.connector_base import build
 from goodbot.testing.fakes.discord import FakeDiscord
 from goodbot.testing.host import RecordingHost
@@ -38,22 +38,26 @@ def test_each_is_offered_in_servers_in_direct_messages_and_to_whoever_installs_t
 
 @pytest.mark.parametrize("locale", ["", *words.OTHERS])
 def test_names_are_such_as_discord_allows_and_told_apart(locale: str) -> None:
-    there = words.ENGLISH | words.OTHERS.get(locale, {})
-    for word, (name, does) in there.items():
-        assert NAME.fullmatch(name), word
-        assert name == name.lower()
-        assert 0 < len(does) <= 100
-    names = [there[name].name for name in commands.OPTIONS]
-    assert len(set(names)) == len(names)
-    for options in commands.OPTIONS.values():
-        mine = [there[option.name].name for option in options]
-        assert len(set(mine)) == len(mine)
+    def told(one: dict[str, Any]) -> tuple[str, str]:
+        if not locale:
+            return one["name"], one["description"]
+        names, texts = one["name_localizations"], one["description_localizations"]
+        return names.get(locale, one["name"]), texts.get(locale, one["description"])
+
+    [slash, *_] = commands.commands()
+    for options in (slash["options"], *(one["options"] for one in slash["options"])):
+        mine = [told(one) for one in options]
+        for name, does in mine:
+            assert NAME.fullmatch(name)
+            assert name == name.lower()
+            assert 0 < len(does) <= 100, does
+        assert len({name for name, _ in mine}) == len(mine)
 
 
 def test_what_people_use_every_day_is_in_each_language() -> None:
     everyday = {"rl", "good", "bad", "stars", "reason", "better", "undo", "status", "history", "help"}
     for locale, there in words.OTHERS.items():
-        assert everyday <= set(there) <= set(words.ENGLISH), locale
+        assert everyday <= set(there), locale
         assert all(locale in names for names in words.MENUS.values())
 
 
@@ -62,10 +66,12 @@ def test_discord_knows_the_locales() -> None:
     assert set(words.OTHERS) <= known
 
 
-def test_every_subcommand_is_a_command_of_the_core() -> None:
-    for name in commands.OPTIONS:
-        assert name == "do" or find(TABLE, name) is not None, name
-    assert len(commands.OPTIONS) <= 25
+def test_every_word_that_is_translated_is_there() -> None:
+    [slash, *_] = commands.commands()
+    there = {"rl", *(one["name"] for one in slash["options"])}
+    there |= {option["name"] for one in slash["options"] for option in one["options"]}
+    assert {word for words_ in words.OTHERS.values() for word in words_} <= there
+    assert len(slash["options"]) <= 25
 
 
 def slash(name: str, **options: object) -> dict[str, object]:
@@ -80,6 +86,10 @@ def slash(name: str, **options: object) -> dict[str, object]:
         (slash("stars", count=4), ("stars", "4")),
         (slash("stars", answer="5f1e", count=4), ("stars", "4 5f1e")),
         (slash("reason", text="too\nlong "), ("reason", "too\nlong")),
+        (slash("better", answer="5f1e", text="this"), ("better", "5f1e this")),
+        (slash("train", **{"dry-run": True}), ("train", "--dry-run")),
+        (slash("train", **{"dry-run": False}), ("train", "")),
+        (slash("share", choice="off"), ("share", "off")),
         (slash("do", words="rollback since 2026-11-21 yes"), ("rollback", "since 2026-11-21 yes")),
         (slash("do", words="/rl status"), ("status", "")),
         (slash("do", words=" "), ("help", "")),
@@ -114,6 +124,6 @@ async def test_they_are_published_once_and_again_when_they_are_gone_or_others(
     assert await start() == 0, "nothing has changed"
     discord.application.commands.overwrite([])
     assert await start() == 1, "somebody took them away"
-    monkeypatch.setitem(words.ENGLISH, "good", words.OptionText("good", "It was good"))
+    monkeypatch.setitem(words.OTHERS["de"], "good", words.OptionText("gut", "Sie war gut"))
     assert await start() == 1, "another description"
     await host.close()

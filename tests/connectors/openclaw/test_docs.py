@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from goodbot.commands import TABLE, find
+from goodbot.api.commands import find
 from goodbot_connectors.openclaw.config import OpenClawSettings
 
 from tests.agents.programs import PINNED
@@ -27,7 +27,7 @@ def test_the_settings_are_those_that_there_are() -> None:
 def test_the_commands_are_those_that_there_are() -> None:
     words = set(re.findall(r"`/(?:rl|rladmin) ([a-z]+)", PAGE))
     assert {"good", "undo", "train", "enable", "people"} <= words
-    assert [word for word in words if find(TABLE, word) is None] == []
+    assert [word for word in words if find(word) is None] == []
 
 
 def test_the_version_is_the_one_that_it_is_tried_with() -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-from goodbot.commands import TABLE, find
 from goodbot_connectors.teams import icons, manifest
 from goodbot_connectors.teams.config import TeamsSettings
 
@@ -82,14 +81,6 @@ def test_every_scope_says_why_and_has_its_commands() -> None:
     [bot] = manifest.manifest(SETTINGS)["bots"]
     assert bot["scopes"] == list(manifest.WHY) == list(manifest.COMMANDS)
     assert [one["scopes"] for one in bot["commandLists"]] == [[scope] for scope in bot["scopes"]]
-
-
-def test_what_is_suggested_is_a_command_and_no_look_alike() -> None:
-    for words in manifest.COMMANDS.values():
-        for word in words:
-            command = find(TABLE, word)
-            assert command is not None
-            assert command.name == word, "its own name, no alias"
 
 
 def test_no_consent_for_a_whole_chat_is_asked_for() -> None:

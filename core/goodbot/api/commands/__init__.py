@@ -1,0 +1,55 @@
+"""What people can type, as data: the one table from which every surface is made.
+
+The program's arguments and its completion, `/rl` and its help, the platforms' menus and the API for
+programs all follow from it. It is light: nothing that a command needs is imported with it.
+"""
+
+from __future__ import annotations
+
+from goodbot.api.commands.chat import CHAT
+from goodbot.api.commands.entry import Arg, Command, Grant, Menu, Where
+from goodbot.api.commands.people import PEOPLE
+from goodbot.api.commands.program import KEEPING, SETTING_UP
+
+ABOUT = "Rate my answers, see what I have learnt"
+"""What `/rl` as a whole is for."""
+TABLE: tuple[Command, ...] = (*SETTING_UP, *CHAT, *PEOPLE, *KEEPING)
+"""All commands, in the order in which they are shown."""
+
+__all__ = ["ABOUT", "TABLE", "Arg", "Command", "Grant", "Menu", "Where", "find", "menu", "of", "rates"]
+
+
+def of(where: Where) -> list[Command]:
+    """The commands that can be typed there."""
+    return [command for command in TABLE if where in command.where]
+
+
+def menu(kind: Menu, *, up_to: Grant = Grant.ADMINISTER) -> list[Command]:
+    """The commands that a menu of that kind offers to who has that grant."""
+    return [command for command in TABLE if kind in command.menus and command.grant <= up_to]
+
+
+def find(word: str) -> Command | None:
+    """The command that a word names in a chat, or None.
+
+    Rating and status words are forgiving (NFKC, invisible characters and case dropped); an
+    administrative one must be plain ASCII as it stands, so that no look-alike ever reaches it.
+    """
+    import unicodedata
+
+    folded = unicodedata.normalize("NFKC", word)
+    folded = "".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Cc", "Mn"))
+    folded = folded.casefold().strip("/ \U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
+    for command in of("chat"):
+        if folded == command.name or folded in command.aliases:
+            strict = command.plain or command.grant is Grant.ADMINISTER
+            if strict and not (word.isascii() and word.isprintable()):
+                return None
+            return command
+    return None
+
+
+def rates(word: str) -> bool:
+    """Whether a word names a command that says what somebody thinks of an answer."""
+    command = find(word)
+    return command is not None and command.rates

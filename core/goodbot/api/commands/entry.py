@@ -1,0 +1,126 @@
+"""What an entry of the table of commands is: names, words, who may, where it can be typed."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Literal, NamedTuple
+
+Where = Literal["chat", "terminal", "api"]
+"""`/rl NAME` in a chat, `goodbot NAME` in a terminal, `POST /v1/commands` of a program."""
+Menu = Literal["long", "private", "shared"]
+"""A menu with room for two dozen commands; a short one of a private chat; one of a shared chat."""
+
+ALL: tuple[Where, ...] = ("chat", "terminal", "api")
+CHAT_ONLY: tuple[Where, ...] = ("chat",)
+TERMINAL: tuple[Where, ...] = ("terminal",)
+LONG: tuple[Menu, ...] = ("long",)
+EVERY: tuple[Menu, ...] = ("long", "private", "shared")
+
+
+class Grant(IntEnum):
+    """What a command or an event needs. Each includes the ones below it, TALK by channel aside."""
+
+    NONE = 0
+    TALK = 1
+    RATE = 2
+    ADMINISTER = 3
+
+
+class Arg(NamedTuple):
+    """One word behind a command, or with a name such as `--yes` an option of it."""
+
+    name: str
+    help: str = ""
+    """What it means; an option without it is shown nowhere."""
+    metavar: str = ""
+    """What stands for it where it is explained. An option without one is a switch."""
+    required: bool = True
+    many: bool = False
+    """A word: it and all behind it. An option: it may be given several times."""
+    choices: tuple[str, ...] = ()
+    default: str | None = None
+    path: bool = False
+    largest: int = 0
+    """It is a number from 0 on, and the largest one that a menu offers; 0: it is no number."""
+    where: tuple[Where, ...] = ("chat", "terminal")
+
+    @property
+    def is_option(self) -> bool:
+        """Whether it is an option, not a word."""
+        return self.name.startswith("-")
+
+    @property
+    def label(self) -> str:
+        """What a menu says of it."""
+        return _capital(self.help)
+
+    @property
+    def usage(self) -> str:
+        """How it is written where a command is explained: `COUNT`, `[ANSWER]`."""
+        text = self.metavar or "|".join(self.choices) or self.name
+        return text if self.required else f"[{text}]"
+
+
+def option(name: str, help: str, metavar: str = "", *, many: bool = False, path: bool = False) -> Arg:
+    """An option that only a terminal has, and that may be left out."""
+    return Arg(name, help, metavar, required=False, many=many, path=path, where=TERMINAL)
+
+
+def words(help: str, metavar: str) -> Arg:
+    """All that is typed, which may be nothing."""
+    return Arg("words", help, metavar, required=False, many=True)
+
+
+class Command(NamedTuple):
+    """One entry of the table. What it does is named, not imported: the table costs next to nothing."""
+
+    name: str
+    summary: str
+    run: str = ""
+    """`MODULE:FUNCTION` of `goodbot.commands`, which takes a Call and returns a Result; the errors that it
+    raises are GoodbotErrors with a sentence. Empty for what only the program in a terminal does."""
+    arguments: tuple[Arg, ...] = ()
+    grant: Grant = Grant.ADMINISTER
+    aliases: tuple[str, ...] = ()
+    actions: tuple[Command, ...] = ()
+    """What its first word may be, each with words of its own."""
+    where: tuple[Where, ...] = ("chat", "terminal")
+    program: str = "client:main"
+    """`MODULE:FUNCTION` of `goodbot.cli` that does it in a terminal; by itself the daemon is asked."""
+    json: bool = True
+    """A terminal's `--json` prints what it answers as one JSON object."""
+    menus: tuple[Menu, ...] = ()
+    """Where it is offered before anything is typed."""
+    rates: bool = False
+    """It says what somebody thinks of an answer."""
+    needs_server: bool = False
+    """Without a daemon, the model is started for this command."""
+    plain: bool = False
+    """No look-alike of its name is taken for it. So it is with all that needs ADMINISTER."""
+    personal: bool = False
+    """What it answers is for the one who typed it: in a shared channel they are told privately."""
+    quotes: bool = False
+    """What is typed behind it may be anybody's words: the audit trail leaves them out."""
+    own: bool = False
+    """It is about what is stored of the person, who may use it for as long as anything is."""
+
+    def words(self, where: Where) -> list[Arg]:
+        """Its arguments in a chat or in a terminal, in the order in which they are said."""
+        return [one for one in self.arguments if where in one.where]
+
+    @property
+    def usage(self) -> str:
+        """What is typed behind its name in a chat."""
+        if self.actions:
+            each = [f"{one.name} {one.usage}".strip() for one in self.actions if "chat" in one.where]
+            return f"[{' | '.join(each)}]"
+        return " ".join(one.usage for one in self.words("chat"))
+
+    @property
+    def label(self) -> str:
+        """What a menu says of it."""
+        return _capital(self.summary) + (" (owners)" if self.grant is Grant.ADMINISTER else "")
+
+
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
