@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from goodbot.api.events import CommandEvent, OrderKey
-from goodbot.commands import Result, why
+from goodbot.commands import why
+from goodbot.commands.base import Result
 from goodbot.daemon.app import App
 from goodbot.store import news
 

@@ -109,7 +109,7 @@ _ASKING = (
     ),
     Command(
         "compare",
-        "which of two versions is better: asked blind, or side by side",
+        "which of two versions is better",
         "compare:compare",
         (
             words(

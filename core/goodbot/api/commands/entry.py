@@ -112,8 +112,7 @@ class Command(NamedTuple):
     def usage(self) -> str:
         """What is typed behind its name in a chat."""
         if self.actions:
-            each = [f"{one.name} {one.usage}".strip() for one in self.actions if "chat" in one.where]
-            return f"[{' | '.join(each)}]"
+            return f"[{'|'.join(one.name for one in self.actions if 'chat' in one.where)} …]"
         return " ".join(one.usage for one in self.words("chat"))
 
     @property
