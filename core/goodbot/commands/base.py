@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from goodbot.access.authorization import Authorization
+from goodbot.api.commands import Grant
 from goodbot.api.events import Button, ChannelKind, CommandEvent, UserRef
 from goodbot.base.clock import Clock
 from goodbot.base.platform_time import PlatformTime
