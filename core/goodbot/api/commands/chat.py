@@ -227,12 +227,7 @@ _LEARNING = (
             ),
         ),
     ),
-    Command(
-        "export",
-        "the rated answers, reasons and better answers as a file on the bot's machine",
-        "export:export",
-        personal=True,
-    ),
+    Command("export", "the rated answers as a file on the bot's machine", "export:export", personal=True),
 )
 
 CHAT: tuple[Command, ...] = (*_ASKING[:1], *_RATING, *_ASKING[1:], *_LEARNING)
