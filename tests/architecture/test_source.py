@@ -20,13 +20,8 @@ TOO_LONG = {
     "core/goodbot/conversation/generate.py",
     "core/goodbot/daemon/app.py",
     "core/goodbot/inference/models/choose.py",
-    "core/goodbot/inference/servers/llamacpp.py",
     "core/goodbot/inference/servers/remote.py",
-    "core/goodbot/learning/evaluation/ab_test.py",
     "core/goodbot/learning/training/trainer.py",
-    "core/goodbot/store/forgetting.py",
-    "core/goodbot/store/training_pool.py",
-    "core/goodbot/testing/fakes/discord/world.py",
 }
 LONGEST_FUNCTION = 60
 LONG_FUNCTIONS = {

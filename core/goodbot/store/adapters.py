@@ -12,6 +12,8 @@ import aiosqlite
 from goodbot.store import codec, ledger, settings
 from goodbot.store.query import fetch, first, value
 
+FORGOTTEN = "somebody whose words or ratings it learnt from is forgotten"
+"""`tainted` of an adapter whose files are to be erased."""
 PINNED = "the version that answers is pinned"
 """Why a version waits (`AdapterRow.waits`) that goes live once that one is unpinned."""
 AWAY = "the model is not running"
@@ -239,3 +241,15 @@ async def mark(
 def retrain_switch(model: str) -> str:
     """The switch that asks for a replacement of this base model's active adapter."""
     return f"retrain {model}"
+
+
+async def to_erase(db: aiosqlite.Connection, scope: str) -> list[AdapterRow]:
+    """Adapters whose files are to be deleted and that no pointer names."""
+    rows = await fetch(
+        db,
+        "SELECT version FROM adapters WHERE scope = ? AND tainted = ? AND erased_at IS NULL"
+        " AND version NOT IN (SELECT version FROM pointers)",
+        (scope, FORGOTTEN),
+    )
+    wanted = {row[0] for row in rows}
+    return [row for row in await all_of(db, scope) if row.version in wanted]

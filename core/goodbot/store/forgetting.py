@@ -17,8 +17,6 @@ from goodbot.api.turns import Turn
 from goodbot.store import adapters, codec, people, retries, settings, teaching, turns
 from goodbot.store.query import fetch, value
 
-FORGOTTEN = "somebody whose words or ratings it learnt from is forgotten"
-"""`tainted` of an adapter whose files are to be erased."""
 ERASE = "erase"
 """The switch that is set while deleted words may still lie in the database's free space."""
 _TELL = "forget "
@@ -61,7 +59,7 @@ async def forget(
     mine = await _answers_to(db, persons)
     scrubbed, quoting = await _in_prompts(db, persons, mine)
     stale, ended = await _learnt_from(db, persons, {*mine, *quoting, *(t.id for t in scrubbed)})
-    versions = await adapters.mark(db, scope, stale, FORGOTTEN, again=True)
+    versions = await adapters.mark(db, scope, stale, adapters.FORGOTTEN, again=True)
     await _move_other_pointers(db, scope, model)
     ratings = await _delete_ratings(db, persons)
     for id_ in {*mine, *quoting}:
@@ -216,7 +214,9 @@ async def _learnt_from(
     )
     running = {run for run, _, state in rows if state == "running"}
     for run in running:
-        await db.execute("UPDATE runs SET state = 'released', reason = ? WHERE id = ?", (FORGOTTEN, run))
+        await db.execute(
+            "UPDATE runs SET state = 'released', reason = ? WHERE id = ?", (adapters.FORGOTTEN, run)
+        )
     # One that was ended may have recorded its adapter already: nobody else would disown it.
     return running | {run for run, split, _ in rows if split == "train"}, bool(running)
 
@@ -295,15 +295,3 @@ async def _delete_person(
         await db.execute(
             "UPDATE runs SET why = ? WHERE why = ?", (f"asked for by {_NOBODY}", f"asked for by {who}")
         )
-
-
-async def to_erase(db: aiosqlite.Connection, scope: str) -> list[adapters.AdapterRow]:
-    """Adapters whose files are to be deleted and that no pointer names."""
-    rows = await fetch(
-        db,
-        "SELECT version FROM adapters WHERE scope = ? AND tainted = ? AND erased_at IS NULL"
-        " AND version NOT IN (SELECT version FROM pointers)",
-        (scope, FORGOTTEN),
-    )
-    wanted = {row[0] for row in rows}
-    return [row for row in await adapters.all_of(db, scope) if row.version in wanted]

@@ -104,12 +104,8 @@ class Pool:
 
     def values(self) -> dict[str, str | bool]:
         """The parameters of the queries here."""
-        return {
-            "scope": self.scope,
-            "model": self.model,
-            "others": self.others,
-            "owners": _named(self.owners),
-        }
+        owners = _named(self.owners)
+        return {"scope": self.scope, "model": self.model, "others": self.others, "owners": owners}
 
 
 @functools.cache

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import secrets
+import shutil
 import signal
 import socket
 from collections import deque
@@ -18,11 +19,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from goodbot.api.server import ServerParts
 from goodbot.base import spawn
 from goodbot.base.clock import Clock
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.config.secrets import Secret
+from goodbot.inference.models.directory import read_config
 from goodbot.inference.servers.manners import Manners
+from goodbot.inference.servers.plugin import LlamaCppSettings
 from goodbot.inference.servers.upstream import Upstream
 
 logger = logging.getLogger(__name__)
@@ -32,6 +36,8 @@ _LOOK_SECONDS = 0.05
 _STOP_SECONDS = 10.0
 _DOUBT_SECONDS = 10.0
 _HOST = "127.0.0.1"
+_CONTEXT = 8192
+"""Tokens of a conversation, if the model can and nothing else is said."""
 _MACHINE = (
     "no space left",
     "cannot allocate",
@@ -49,6 +55,31 @@ _MACHINE = (
 """As llama-server, its libraries and what starts it say that the machine has no room for it."""
 _KILLED = -signal.SIGKILL
 """Its exit code when it was killed, as a machine without memory does."""
+
+
+def command(settings: LlamaCppSettings, parts: ServerParts) -> list[str]:
+    """The program and what each process is given. Raises ServerError for what is not there."""
+    binary = shutil.which(settings.binary, path=parts.environ.get("PATH"))
+    if binary is None:
+        raise ServerError(
+            f"there is no program {settings.binary!r}: install llama.cpp, or set binary in "
+            "[serving.settings] to where its llama-server is"
+        )
+    model = Path(settings.model).expanduser()
+    if not settings.model or not model.is_file():
+        raise ServerError(
+            "llama.cpp needs the base model as a GGUF file: set model in [serving.settings] to it "
+            "(`goodbot adapters export base --format gguf --out base.gguf` makes one)"
+        )
+    most = int(read_config(parts.model.path).get("max_position_embeddings") or _CONTEXT)
+    context = settings.context or min(most, _CONTEXT)
+    words = [binary, "--model", str(model), "--parallel", str(settings.parallel)]
+    words += ["--ctx-size", str(context * settings.parallel), "--cache-ram", "0"]
+    if settings.gpu_layers >= 0:
+        words += ["--n-gpu-layers", str(settings.gpu_layers)]
+    if settings.threads:
+        words += ["--threads", str(settings.threads)]
+    return words
 
 
 class LlamaProcess:

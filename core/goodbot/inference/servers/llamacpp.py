@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import shutil
 from collections import Counter
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
@@ -26,12 +25,11 @@ from goodbot.api.events import Message
 from goodbot.api.server import BASE, AdapterFormat, GenerateRequest, Piece, Server, ServerParts
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.thoughts import options
-from goodbot.inference.models.directory import read_config
 from goodbot.inference.servers import llama_api
 from goodbot.inference.servers.background import Chores
 from goodbot.inference.servers.guarding import guarded, marks_of, mended
 from goodbot.inference.servers.in_flight import Flights
-from goodbot.inference.servers.llama_process import LlamaProcess
+from goodbot.inference.servers.llama_process import LlamaProcess, command
 from goodbot.inference.servers.manners import Manners
 from goodbot.inference.servers.plugin import LlamaCppSettings
 from goodbot.inference.servers.upstream import Unreachable
@@ -41,8 +39,6 @@ logger = logging.getLogger(__name__)
 _DRAIN_SECONDS = 600.0
 _ROOM_SECONDS = 120.0
 _LINGER_SECONDS = 60.0
-_CONTEXT = 8192
-"""Tokens of a conversation, if the model can and nothing else is said."""
 
 
 class LlamaCppServer(Server):
@@ -237,7 +233,7 @@ class LlamaCppServer(Server):
         serial = self._serials[version]
         child = self._coming = LlamaProcess(
             f"goodbot-v{version}" + (f"-{serial}" if serial > 1 else ""),
-            self._command(),
+            command(self._settings, self._parts),
             adapter=adapter,
             environ=self._parts.environ,
             clock=self._parts.clock,
@@ -255,31 +251,6 @@ class LlamaCppServer(Server):
             await child.stop()
             raise ServerError("llama.cpp is not started")
         return child
-
-    def _command(self) -> list[str]:
-        """The program and what each process is given. Raises ServerError for what is not there."""
-        settings = self._settings
-        binary = shutil.which(settings.binary, path=self._parts.environ.get("PATH"))
-        if binary is None:
-            raise ServerError(
-                f"there is no program {settings.binary!r}: install llama.cpp, or set binary in "
-                "[serving.settings] to where its llama-server is"
-            )
-        model = Path(settings.model).expanduser()
-        if not settings.model or not model.is_file():
-            raise ServerError(
-                "llama.cpp needs the base model as a GGUF file: set model in [serving.settings] to it "
-                "(`goodbot adapters export base --format gguf --out base.gguf` makes one)"
-            )
-        most = int(read_config(self._parts.model.path).get("max_position_embeddings") or _CONTEXT)
-        context = settings.context or min(most, _CONTEXT)
-        command = [binary, "--model", str(model), "--parallel", str(settings.parallel)]
-        command += ["--ctx-size", str(context * settings.parallel), "--cache-ram", "0"]
-        if settings.gpu_layers >= 0:
-            command += ["--n-gpu-layers", str(settings.gpu_layers)]
-        if settings.threads:
-            command += ["--threads", str(settings.threads)]
-        return command
 
     @contextlib.asynccontextmanager
     async def _asking(self, child: LlamaProcess) -> AsyncGenerator[None]:

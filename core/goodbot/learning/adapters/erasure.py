@@ -21,7 +21,7 @@ from goodbot.base.errors import ServerError, boundary
 from goodbot.config.layout import beside
 from goodbot.config.lock import holder
 from goodbot.learning.adapters import AdapterRegistry, retention
-from goodbot.store import Store, backup, exporting, forgetting, settings
+from goodbot.store import Store, adapters, backup, exporting, forgetting, settings
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class Eraser:
     async def _erase_adapters(self) -> list[int]:
         erased: list[int] = []
         served = {await self._served(), self._registry.canary}
-        rows = await self._store.read(lambda db: forgetting.to_erase(db, self._registry.scope))
+        rows = await self._store.read(lambda db: adapters.to_erase(db, self._registry.scope))
         for row in rows:
             if row.version in served:
                 continue

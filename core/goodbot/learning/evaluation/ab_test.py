@@ -75,10 +75,7 @@ class AbTest:
         """Look soon."""
         self._wake.set()
 
-    @hookimpl
-    def on_adapter_activated(self) -> None:
-        """Look soon."""
-        self._wake.set()
+    on_adapter_activated = on_training_finished
 
     async def loop(self) -> None:
         """Until cancelled."""

@@ -73,6 +73,22 @@ def emoji(name: str) -> Json:
     return {"id": id_ or None, "name": word}
 
 
+def reaction(name: str, users: list[str], me: User) -> Json:
+    """All of one emoji on a message."""
+    return {
+        "emoji": emoji(name),
+        "count": len(users),
+        "count_details": {"burst": 0, "normal": len(users)},
+        "burst_colors": [],
+        "me_burst": False,
+        "me": me.id in users,
+    }
+
+
+EMPTY = ("voice_states", "presences", "stage_instances", "guild_scheduled_events", "soundboard_sounds")
+"""Of a server as the gateway tells of it: lists in which there is nothing here."""
+
+
 def guild(one: Guild) -> Json:
     """A server, as REST shows it."""
     return {

@@ -218,21 +218,15 @@ class World:
     def whole_guild(self, guild: Guild) -> Json:
         """A server as `GUILD_CREATE` has it, with all that the bot may see."""
         mine = [one for one in self.channels.values() if one.guild_id == guild.id]
-        threads = [self.channel_json(one) for one in mine if one.kind == THREAD]
-        channels = [self.channel_json(one) for one in mine if one.kind in (TEXT, FORUM)]
         return payloads.guild(guild) | {
             "joined_at": payloads.timestamp(guild.joined_at),
             "large": False,
             "unavailable": False,
             "member_count": len(guild.members),
-            "voice_states": [],
-            "presences": [],
             "members": [payloads.member(self.bot, guild)],
-            "channels": channels,
-            "threads": threads,
-            "stage_instances": [],
-            "guild_scheduled_events": [],
-            "soundboard_sounds": [],
+            "channels": [self.channel_json(one) for one in mine if one.kind in (TEXT, FORUM)],
+            "threads": [self.channel_json(one) for one in mine if one.kind == THREAD],
+            **{name: [] for name in payloads.EMPTY},
         }
 
     def message_json(self, message: Message, *, deep: bool = True) -> Json:
@@ -256,13 +250,14 @@ class World:
             "tts": False,
         }
         if message.reactions and deep:
-            found["reactions"] = [self._reaction(*one) for one in message.reactions.items()]
-        if message.webhook_id:
-            found |= {"webhook_id": message.webhook_id, "application_id": message.webhook_id}
-        if message.interaction:
-            found["interaction_metadata"] = message.interaction
-        if message.nonce:
-            found["nonce"] = message.nonce
+            found["reactions"] = [payloads.reaction(*one, self.bot) for one in message.reactions.items()]
+        told = {
+            "webhook_id": message.webhook_id,
+            "application_id": message.webhook_id,
+            "interaction_metadata": message.interaction,
+            "nonce": message.nonce,
+        }
+        found |= {name: value for name, value in told.items() if value}
         if message.reply_to:
             where = self.channels[message.channel_id].guild_id
             found["message_reference"] = {
@@ -287,16 +282,6 @@ class World:
             author = self.users[message.author_id]
             found["member"] = payloads.member(author, guild, whole=False)
         return found
-
-    def _reaction(self, emoji: str, users: list[str]) -> Json:
-        return {
-            "emoji": payloads.emoji(emoji),
-            "count": len(users),
-            "count_details": {"burst": 0, "normal": len(users)},
-            "burst_colors": [],
-            "me_burst": False,
-            "me": self.bot.id in users,
-        }
 
     def guild_channels(self, guild: Guild) -> Iterator[Channel]:
         """What the bot sees of a server's channels, without threads."""
