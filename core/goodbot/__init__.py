@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Reply,
         UserRef,
         Waiting,
+        command_in,
     )
     from goodbot.api.hookspecs import hookimpl
     from goodbot.api.model import ModelSpec
@@ -134,6 +135,7 @@ __all__ = [
     "TurnRating",
     "UserRef",
     "Waiting",
+    "command_in",
     "hookimpl",
 ]
 

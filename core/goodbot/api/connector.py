@@ -23,6 +23,7 @@ from goodbot.api.events import (
     Receipt,
     Reply,
     UserRef,
+    command_in,
 )
 from goodbot.api.host import ConnectorHost
 from goodbot.api.reply_stream import CollectedStream, ReplyStream
@@ -168,9 +169,9 @@ class Connector(ABC):
             "user": UserRef(connector=name, account=account, id=user),
             "channel": ChannelRef(connector=name, account=account, id=user, kind=ChannelKind.PRIVATE),
         }
-        if text.startswith("/"):
-            word, _, args = text[1:].removeprefix("rl ").strip().partition(" ")
-            event: Event = CommandEvent(**common, name=word, args=args.strip())
+        event: Event
+        if typed := command_in(text):
+            event = CommandEvent(**common, name=typed[0], args=typed[1])
         else:
             event = MessageEvent(**common, text=text, addressed=True)
         (receipt,) = await self.host.submit([event])

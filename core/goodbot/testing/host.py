@@ -228,11 +228,21 @@ class RecordingHost:
         self._open.set()
 
     async def wait(self, done: Callable[[], bool], seconds: float = 10.0) -> None:
-        """Until `done()`, which is asked after every change; TimeoutError when it never is."""
-        async with asyncio.timeout(patience(seconds)):
-            while not done():
-                self._changed.clear()
-                await self._changed.wait()
+        """Until `done()`, which is asked after every change; TimeoutError when it never is.
+
+        Raises at once what a task has died of that the connector had spawned.
+        """
+        known = len(self.failures)
+        try:
+            async with asyncio.timeout(patience(seconds)):
+                while not done():
+                    if len(self.failures) > known:
+                        raise self.failures[known]
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            stored = ", ".join(type(event).__name__ for event in self.events) or "nothing"
+            raise TimeoutError(f"it did not come within {seconds:g} s; stored so far: {stored}") from None
 
     async def received(self, kind: type[E], count: int = 1) -> list[E]:
         """The stored events of one kind, as soon as there are `count`."""

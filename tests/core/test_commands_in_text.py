@@ -1,0 +1,29 @@
+"""What of a typed text is a command."""
+
+from __future__ import annotations
+
+import pytest
+from goodbot import command_in
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("/rl good", ("good", "")),
+        (" /RL  reason too long ", ("reason", "too long")),
+        ("/rl\ngood", ("good", "")),
+        ("/rl", ("help", "")),
+        ("/good", ("good", "")),
+        ("/Good", ("good", "")),
+        ("/good@bot", ("good", "")),
+        ("/stars 4", ("stars", "4")),
+        ("/tmp/x is full", None),
+        ("/", None),
+        ("// a comment", None),
+        ("", None),
+        ("good", None),
+        ("what does /rl do?", None),
+    ],
+)
+def test_what_is_a_command(text: str, command: tuple[str, str] | None) -> None:
+    assert command_in(text) == command
