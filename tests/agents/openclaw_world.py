@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import ClientSession, ClientTimeout, web
-from goodbot.testing.fakes.telegram import TOKEN, FakeTelegram
+from goodbot_fakes.telegram import TOKEN, FakeTelegram
 
 from tests.agents import programs
 from tests.support import free_port, patience

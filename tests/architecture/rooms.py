@@ -40,7 +40,7 @@ ALLOWED = {
 }
 """Which rooms a room may import from, besides its own."""
 
-NOT_YET = {"cli": "__main__", "fakes": "testing.fakes"}
+NOT_YET = {"cli": "__main__"}
 """Of `goodbot`: a module, a package with all that is in it, or one definition. The longest name decides."""
 
 

@@ -14,13 +14,14 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = {
     "goodbot": ROOT / "core",
     "goodbot_connectors": ROOT / "connectors",
+    "goodbot_fakes": ROOT / "connectors",
     "goodbot_training": ROOT / "training",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Module:
-    """One file of the three packages. `path` is relative to the repository."""
+    """One file of our packages. `path` is relative to the repository."""
 
     name: str
     path: str
@@ -66,7 +67,7 @@ class Module:
 
 @cache
 def modules() -> tuple[Module, ...]:
-    """All modules that the wheel will hold."""
+    """All modules of ours: those that the wheel will hold, and the fakes."""
     found: list[Module] = []
     for package, root in PACKAGES.items():
         for path in sorted((root / package).rglob("*.py")):

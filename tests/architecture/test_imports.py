@@ -45,16 +45,21 @@ def test_the_core_knows_no_platform_and_no_framework() -> None:
     assert offences("goodbot", FRAMEWORKS | CHAT | TRACKERS) == []
 
 
-def test_the_host_does_not_import_its_test_suites() -> None:
+def test_the_product_imports_no_test_suite_and_no_fake() -> None:
     assert offences("goodbot", {"pytest", "hypothesis"}, but="goodbot.testing") == []
     found = [
         f"{module.path}:{line}"
         for module in modules()
-        if not module.name.startswith("goodbot.testing")
+        if not module.name.startswith(("goodbot.testing", "goodbot_fakes"))
         for name, line in module.imports()
-        if name.startswith("goodbot.testing")
+        if name.startswith(("goodbot.testing", "goodbot_fakes"))
     ]
     assert found == []
+
+
+def test_the_suites_that_ship_import_no_fake() -> None:
+    """The fakes are a distribution of their own."""
+    assert offences("goodbot", {"goodbot_fakes"}) == []
 
 
 def test_the_core_needs_only_what_it_declares() -> None:

@@ -42,7 +42,7 @@ ROLES = {
     "Head": "hidden states to logits",
     "LoraProjection": "a matrix with LoRA beside it",
 }
-ROOTS = ("goodbot_connectors.", "goodbot.testing.fakes.", "goodbot_training.backends.")
+ROOTS = ("goodbot_connectors.", "goodbot_fakes.", "goodbot_training.backends.")
 
 
 def _place(module: str) -> str:

@@ -66,7 +66,7 @@ def test_no_other_module_starts_a_program() -> None:
     others = [
         f"{module.path}:{line}"
         for module in modules()
-        if module.path not in DOOR and not module.path.startswith("core/goodbot/testing/fakes/")
+        if module.path not in DOOR and not module.path.startswith("connectors/goodbot_fakes/")
         for line in found(module.tree)
     ]
     assert others == [], "goodbot.base.spawn starts programs: `start`, `run`, `python`"

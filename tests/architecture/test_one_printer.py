@@ -8,7 +8,7 @@ ELSEWHERE = {
     # path: why it writes by itself
     "core/goodbot/base/printing.py": "it is the printer",
     "core/goodbot/base/cage/__main__.py": "the log of a child, before it is started",
-    "core/goodbot/testing/fakes/llamacpp.py": "a fake: what the real one writes",
+    "connectors/goodbot_fakes/llamacpp.py": "a fake: what the real one writes",
     "core/goodbot/learning/tracking/child.py": "a child: the parent logs its stderr",
     "training/goodbot_training/process/worker.py": "a child: the parent reads its stdout, logs its stderr",
     "training/goodbot_training/process/look.py": "a child: the parent reads its stdout",

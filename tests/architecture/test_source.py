@@ -67,9 +67,9 @@ EXPRESSIONS = {
     "core/goodbot/inference/models/hub.py": "a hub's file names and hashes; bounded repeats, whole matches",
     "core/goodbot/learning/adapters/importing.py": "our own directory names",
     "core/goodbot/learning/adapters/manifest.py": "our own file names",
-    "core/goodbot/testing/fakes/discord/registry.py": "names of a bot's commands; bounded repeats",
-    "core/goodbot/testing/fakes/discord/world.py": "what a test says; bounded repeats",
-    "core/goodbot/testing/fakes/telegram/texts.py": "what a test says; bounded repeats",
+    "connectors/goodbot_fakes/discord/registry.py": "names of a bot's commands; bounded repeats",
+    "connectors/goodbot_fakes/discord/world.py": "what a test says; bounded repeats",
+    "connectors/goodbot_fakes/telegram/texts.py": "what a test says; bounded repeats",
     "connectors/goodbot_connectors/kit/code.py": "the model's answers; a line, one class a match, possessive",
     "connectors/goodbot_connectors/kit/inert.py": "the model's answers; 200 signs, possessive",
     "core/goodbot/base/printing.py": "all for a terminal or a log; bounded repeats, one class a match",
@@ -132,7 +132,8 @@ def test_time_is_injected() -> None:
     found = [
         f"{module.path}:{node.lineno} calls {name}"
         for module in modules()
-        if module.path not in TIME_IS_READ_HERE and not module.name.startswith("goodbot.testing")
+        if module.path not in TIME_IS_READ_HERE
+        and not module.name.startswith(("goodbot.testing", "goodbot_fakes"))
         for name, node in module.calls()
         if name in TIME or name.removeprefix("datetime.") in TIME
     ]

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import tomlkit
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.discord import FakeDiscord
-from goodbot.testing.fakes.slack import FakeSlack
-from goodbot.testing.fakes.teams import FakeTeams
-from goodbot.testing.fakes.telegram import FakeTelegram
+from goodbot_fakes.discord import FakeDiscord
+from goodbot_fakes.slack import FakeSlack
+from goodbot_fakes.teams import FakeTeams
+from goodbot_fakes.telegram import FakeTelegram
 
 from tests.benchmarks import load
 from tests.benchmarks.load import Outcome, Platform

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.discord import TOKEN, Channel, FakeDiscord, Interaction, Message
 from goodbot_connectors.discord import presses
 from goodbot_connectors.discord.config import TOKEN as NAME
+from goodbot_fakes.discord import TOKEN, Channel, FakeDiscord, Interaction, Message
 
 from tests.benchmarks.load import PRESSES, Opinion
 

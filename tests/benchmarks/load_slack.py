@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.slack import FakeSlack, Message
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET
+from goodbot_fakes.slack import FakeSlack, Message
 
 from tests.benchmarks.load import PRESSES, Opinion
 from tests.connectors.slack.peer import action_of

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.teams import APP_ID, PASSWORD, FakeTeams, Message, Pace, Person, TenantConversation
 from goodbot_connectors.teams.config import APP_PASSWORD
+from goodbot_fakes.teams import APP_ID, PASSWORD, FakeTeams, Message, Pace, Person, TenantConversation
 
 from tests.benchmarks.load import PRESSES, Opinion
 from tests.support import free_port

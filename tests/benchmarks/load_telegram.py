@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.telegram import TOKEN, Chat, FakeTelegram, Message, Person
-from goodbot.testing.fakes.telegram.keyboards import buttons
 from goodbot_connectors.telegram import callback
 from goodbot_connectors.telegram.config import TOKEN as NAME
+from goodbot_fakes.telegram import TOKEN, Chat, FakeTelegram, Message, Person
+from goodbot_fakes.telegram.keyboards import buttons
 
 from tests.benchmarks.load import PRESSES, Opinion
 

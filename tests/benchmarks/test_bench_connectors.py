@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.testing.fakes.discord import FakeDiscord
-from goodbot.testing.fakes.slack import FakeSlack
-from goodbot.testing.fakes.telegram import FakeTelegram
 from goodbot_connectors import discord, slack, teams, telegram
+from goodbot_fakes.discord import FakeDiscord
+from goodbot_fakes.slack import FakeSlack
+from goodbot_fakes.telegram import FakeTelegram
 
 from tests.benchmarks import load
 from tests.benchmarks.load import Platform
@@ -56,7 +56,7 @@ async def on_discord() -> AsyncIterator[Platform]:
 @contextlib.asynccontextmanager
 async def on_teams() -> AsyncIterator[Platform]:
     require("botbuilder.core")
-    from goodbot.testing.fakes.teams import FakeTeams
+    from goodbot_fakes.teams import FakeTeams
 
     from tests.benchmarks.load_teams import PACE, TeamsLoad
 

@@ -17,8 +17,8 @@ from tests.connectors.telegram.peer import SECRET, serve
 from tests.support import require
 
 slack_bolt = require("slack_bolt")
-from goodbot.testing.fakes.slack import FakeSlack  # noqa: E402
 from goodbot_connectors.slack import manifest as made  # noqa: E402
+from goodbot_fakes.slack import FakeSlack  # noqa: E402
 
 BOT, APP = "GOODBOT_SLACK_BOT_TOKEN", "GOODBOT_SLACK_APP_TOKEN"
 PLATFORMS = "api, claude_code, codex, discord, openclaw, slack, teams, telegram, web"

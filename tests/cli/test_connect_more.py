@@ -20,9 +20,9 @@ from tests.support import require
 
 require("discord")
 require("botbuilder.core")
-from goodbot.testing.fakes import discord, teams  # noqa: E402
 from goodbot_connectors.discord import permissions  # noqa: E402
 from goodbot_connectors.teams import manifest  # noqa: E402
+from goodbot_fakes import discord, teams  # noqa: E402
 
 MODEL = '# my bot\n[model]\npath = "demo"\n\n'
 TENANT = "0f3a8f6e-0000-4000-8000-000000000001"

@@ -15,11 +15,11 @@ from goodbot.base.clock import SystemClock
 from goodbot.config.secrets import Secrets
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import build, load_spec
-from goodbot.testing.fakes.discord import FakeDiscord
-from goodbot.testing.fakes.slack import FakeSlack
-from goodbot.testing.fakes.teams import FakeTeams
-from goodbot.testing.fakes.telegram import FakeTelegram
 from goodbot.testing.host import RecordingHost
+from goodbot_fakes.discord import FakeDiscord
+from goodbot_fakes.slack import FakeSlack
+from goodbot_fakes.teams import FakeTeams
+from goodbot_fakes.telegram import FakeTelegram
 
 from tests.connectors.proxying import PLATFORMS
 from tests.support import require

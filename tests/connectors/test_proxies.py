@@ -16,12 +16,12 @@ from goodbot.base.clock import SystemClock
 from goodbot.base.errors import ConnectorError, FatalConnectorError
 from goodbot.config.secrets import Secret, Secrets
 from goodbot.testing.connector_base import build, load_spec
-from goodbot.testing.fakes.discord import FakeDiscord
-from goodbot.testing.fakes.slack import FakeSlack
-from goodbot.testing.fakes.teams import FakeTeams
-from goodbot.testing.fakes.telegram import FakeTelegram
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.kit.dates import Dates
+from goodbot_fakes.discord import FakeDiscord
+from goodbot_fakes.slack import FakeSlack
+from goodbot_fakes.teams import FakeTeams
+from goodbot_fakes.telegram import FakeTelegram
 
 from tests.connectors import proxying
 from tests.connectors.proxying import Proxy

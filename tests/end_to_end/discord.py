@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.discord import Channel, Message
+from goodbot_fakes.discord import Channel, Message
 
 from tests.connectors.discord.peer import DiscordPeer
 from tests.end_to_end.daemon import Daemon

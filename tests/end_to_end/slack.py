@@ -7,9 +7,9 @@ from pathlib import Path
 
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.slack import Message
-from goodbot.testing.fakes.slack.blocks import shown
 from goodbot_connectors.slack.presses import EXPLAIN, SHORTCUT
+from goodbot_fakes.slack import Message
+from goodbot_fakes.slack.blocks import shown
 
 from tests.connectors.slack.peer import SlackPeer, actions
 from tests.end_to_end.daemon import Daemon

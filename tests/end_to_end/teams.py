@@ -9,7 +9,7 @@ from pathlib import Path
 
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.teams import Message, TenantConversation, cards
+from goodbot_fakes.teams import Message, TenantConversation, cards
 
 from tests.connectors.teams.peer import TeamsPeer
 from tests.end_to_end.daemon import Daemon

@@ -14,8 +14,8 @@ from random import Random
 
 import pytest
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.discord import FORUM, TOKEN, FakeDiscord, Message, components
 from goodbot_connectors.discord import presses
+from goodbot_fakes.discord import FORUM, TOKEN, FakeDiscord, Message, components
 
 from tests.connectors.discord import schema
 from tests.connectors.discord.peer import DiscordPeer

@@ -13,7 +13,7 @@ from random import Random
 
 import aiohttp
 import pytest
-from goodbot.testing.fakes.telegram import TOKEN, FakeTelegram
+from goodbot_fakes.telegram import TOKEN, FakeTelegram
 
 from tests.connectors.telegram.fake import NAME, Driver
 from tests.end_to_end.daemon import Daemon, running

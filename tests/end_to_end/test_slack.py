@@ -15,9 +15,9 @@ from random import Random
 import pytest
 from goodbot.api.events import ChannelKind
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.slack import FakeSlack, Message, Pace
-from goodbot.testing.fakes.slack.blocks import shown
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN
+from goodbot_fakes.slack import FakeSlack, Message, Pace
+from goodbot_fakes.slack.blocks import shown
 
 from tests.connectors.slack import schema
 from tests.connectors.slack.peer import SlackPeer, actions

@@ -15,7 +15,7 @@ from random import Random
 import pytest
 from goodbot.api.events import ChannelKind
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.teams import FakeTeams, Message, Pace
+from goodbot_fakes.teams import FakeTeams, Message, Pace
 
 from tests.connectors.teams import schema
 from tests.connectors.teams.peer import TeamsPeer, actions

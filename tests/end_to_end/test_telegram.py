@@ -15,8 +15,8 @@ from random import Random
 import pytest
 from goodbot.api.events import ChannelKind
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.telegram import FakeTelegram
 from goodbot.testing.platform import Post
+from goodbot_fakes.telegram import FakeTelegram
 
 from tests.connectors.telegram.fake import Driver, check_conversation
 from tests.end_to_end.daemon import Daemon, running

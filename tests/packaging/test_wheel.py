@@ -37,16 +37,21 @@ EXTRAS = {
     "dev",
     "zstd",
 }
+WHEEL = set(PACKAGES) - {"goodbot_fakes"}
 BASE = ("aiohttp", "aiosqlite", "pluggy", "shtab", "tomlkit")
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+def built(root: Path, out: Path) -> Path:
+    """The wheel of the project in `root`."""
     require("build")
     require("hatchling")
-    out = tmp_path_factory.mktemp("wheel")
     done = subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT],
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, root],
         capture_output=True,
         text=True,
         check=False,
@@ -72,7 +77,7 @@ def told(wheel: Path) -> Message:
 def test_it_holds_three_packages_and_nothing_else(names: set[str]) -> None:
     tops = {name.split("/")[0] for name in names}
     info = {top for top in tops if top.endswith(".dist-info")}
-    assert tops - info == set(PACKAGES)
+    assert tops - info == WHEEL
     assert len(info) == 1
     assert not [n for n in names if "test_" in n or "/tests/" in n or "__pycache__" in n]
 
@@ -80,11 +85,14 @@ def test_it_holds_three_packages_and_nothing_else(names: set[str]) -> None:
 def test_it_holds_every_module_and_what_they_read(names: set[str]) -> None:
     roots = {f"{root.name}/": "" for root in PACKAGES.values()}
     for module in modules():
+        if module.package not in WHEEL:
+            continue
         root = module.path.split("/")[0] + "/"
         assert module.path.replace(root, roots[root], 1) in names
     beside = {
         str(path.relative_to(root))
         for package, root in PACKAGES.items()
+        if package in WHEEL
         for path in (root / package).rglob("*")
         if path.is_file() and path.suffix != ".py" and "__pycache__" not in path.parts
     }
@@ -95,7 +103,7 @@ def test_it_holds_every_module_and_what_they_read(names: set[str]) -> None:
 
 
 def test_it_is_typed_and_licensed(names: set[str], told: Message) -> None:
-    assert {f"{package}/py.typed" for package in PACKAGES} <= names, "a checker reads no types"
+    assert {f"{package}/py.typed" for package in WHEEL} <= names, "a checker reads no types"
     assert any(re.fullmatch(r"goodbot-[^/]+\.dist-info/licenses/LICENSE", name) for name in names)
     assert told["License-Expression"] == "Apache-2.0"
 
@@ -110,6 +118,23 @@ def test_its_metadata_name_the_extras(told: Message) -> None:
 
 def test_the_wheel_is_small(wheel: Path) -> None:
     assert wheel.stat().st_size < 6 * 1024 * 1024
+
+
+def test_the_fakes_are_a_distribution_of_their_own(tmp_path: Path) -> None:
+    with zipfile.ZipFile(built(ROOT / "connectors/goodbot_fakes", tmp_path)) as archive:
+        names = set(archive.namelist())
+        [about] = [n for n in names if n.endswith(".dist-info/METADATA")]
+        told = Parser().parsestr(archive.read(about).decode())
+    fakes = {m.path.removeprefix("connectors/") for m in modules() if m.package == "goodbot_fakes"}
+    assert len(fakes) > 50
+    assert {n for n in names if n.endswith(".py")} == fakes
+    assert {n for n in names if not n.endswith(".py") and ".dist-info/" not in n} == {
+        "goodbot_fakes/LICENSE",
+        "goodbot_fakes/py.typed",
+    }
+    version = pyproject()["project"]["version"]
+    assert told["Version"] == version
+    assert f"goodbot=={version}" in (told.get_all("Requires-Dist") or [])
 
 
 def _closure(names: tuple[str, ...]) -> set[str]:

@@ -10,7 +10,7 @@ from unittest import mock
 
 import discord as library
 import yarl
-from goodbot.testing.fakes.discord import TOKEN, FakeDiscord
+from goodbot_fakes.discord import TOKEN, FakeDiscord
 
 
 class Client(library.Client):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from goodbot.testing.fakes.discord import FakeDiscord
+from goodbot_fakes.discord import FakeDiscord
 
 from tests.connectors.discord import schema
 from tests.support import require

@@ -9,7 +9,11 @@ from typing import Any
 from goodbot.api.actions import rating
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.discord import (
+from goodbot.testing.host import RecordingHost
+from goodbot_connectors.discord import presses
+from goodbot_connectors.discord.config import TOKEN as NAME
+from goodbot_connectors.discord.config import DiscordSettings
+from goodbot_fakes.discord import (
     TOKEN,
     WRONG_TOKEN,
     Channel,
@@ -18,10 +22,6 @@ from goodbot.testing.fakes.discord import (
     Interaction,
     Message,
 )
-from goodbot.testing.host import RecordingHost
-from goodbot_connectors.discord import presses
-from goodbot_connectors.discord.config import TOKEN as NAME
-from goodbot_connectors.discord.config import DiscordSettings
 
 ENVIRON = {NAME: TOKEN}
 _SILENT = 1 << 12

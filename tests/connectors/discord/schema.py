@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-from goodbot.testing.fakes.discord import ApiCall, FakeDiscord
+from goodbot_fakes.discord import ApiCall, FakeDiscord
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 

@@ -10,9 +10,9 @@ import pytest
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
 from goodbot.config.secrets import Secret
 from goodbot.testing.clock import VirtualClock
-from goodbot.testing.fakes.discord import TOKEN, WRONG_TOKEN, Channel, FakeDiscord, RateLimits
 from goodbot_connectors.discord.config import TOKEN as NAME
 from goodbot_connectors.kit.backoff import FloodError
+from goodbot_fakes.discord import TOKEN, WRONG_TOKEN, Channel, FakeDiscord, RateLimits
 
 from tests.support import require
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from goodbot.testing.connector_base import build
-from goodbot.testing.fakes.discord import FakeDiscord
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.discord import SPEC, words
+from goodbot_fakes.discord import FakeDiscord
 
 from tests.connectors.discord import schema
 from tests.connectors.discord.peer import DiscordPeer

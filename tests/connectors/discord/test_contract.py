@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from goodbot.api.connector import ConnectorSpec
 from goodbot.testing.connector import ConnectorContract
-from goodbot.testing.fakes.discord import FakeDiscord, intents
 from goodbot.testing.host import RecordingHost
+from goodbot_fakes.discord import FakeDiscord, intents
 
 from tests.connectors.discord import schema
 from tests.connectors.discord.peer import DiscordPeer

@@ -13,7 +13,7 @@ import discord as library
 import pytest
 from discord import app_commands, ui
 from goodbot.testing.clock import VirtualClock
-from goodbot.testing.fakes.discord import (
+from goodbot_fakes.discord import (
     FORUM,
     TOKEN,
     WRONG_TOKEN,

@@ -27,9 +27,9 @@ from goodbot.daemon.app import App
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import BAD, GOOD, build, eventually
 from goodbot.testing.connector_ratings import opinion
-from goodbot.testing.fakes.discord import FakeDiscord, Interaction, Message, RateLimits, intents, permissions
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.discord import SPEC
+from goodbot_fakes.discord import FakeDiscord, Interaction, Message, RateLimits, intents, permissions
 
 from tests.connectors.discord import schema
 from tests.connectors.discord.peer import ENVIRON, DiscordPeer

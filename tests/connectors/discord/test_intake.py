@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from goodbot.api.events import MessageEvent
-from goodbot.testing.fakes.discord import FakeDiscord
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.discord import SPEC
 from goodbot_connectors.discord.progress import Cursor, Progress
+from goodbot_fakes.discord import FakeDiscord
 
 from tests.connectors.discord.peer import DiscordPeer
 from tests.support import patience, require

@@ -10,9 +10,9 @@ import pytest
 from goodbot.base.errors import ConnectorError
 from goodbot.config.secrets import Secret
 from goodbot.testing.clock import VirtualClock
-from goodbot.testing.fakes.discord import TOKEN
 from goodbot_connectors.discord import permissions
 from goodbot_connectors.discord.permissions import BITS, INTENTS, ROUTES, WHY
+from goodbot_fakes.discord import TOKEN
 
 from tests.connectors.discord import schema
 from tests.support import require

@@ -9,11 +9,11 @@ import pytest
 from goodbot.api.setup import Check, CheckState
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
 from goodbot.config.secrets import Secret, Secrets
-from goodbot.testing.fakes.discord import TOKEN as REAL
-from goodbot.testing.fakes.discord import WRONG_TOKEN, Channel, FakeDiscord, intents
 from goodbot_connectors.discord import SPEC, permissions
 from goodbot_connectors.discord.config import TOKEN, DiscordSettings
 from goodbot_connectors.discord.permissions import BITS
+from goodbot_fakes.discord import TOKEN as REAL
+from goodbot_fakes.discord import WRONG_TOKEN, Channel, FakeDiscord, intents
 
 from tests.support import require
 

@@ -25,10 +25,10 @@ from goodbot.api.events import (
     Reply,
 )
 from goodbot.testing.connector_base import BAD, GOOD, build, eventually
-from goodbot.testing.fakes.discord import FORUM, FakeDiscord, Message, intents
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.discord import SPEC, presses
 from goodbot_connectors.discord.presses import EXPLAIN
+from goodbot_fakes.discord import FORUM, FakeDiscord, Message, intents
 
 from tests.connectors.discord.peer import DiscordPeer
 

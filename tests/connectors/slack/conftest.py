@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from goodbot.testing.clock import VirtualClock
-from goodbot.testing.fakes.slack import FakeSlack, Pace
+from goodbot_fakes.slack import FakeSlack, Pace
 
 from tests.connectors.slack import schema
 from tests.connectors.slack.peer import SlackPeer

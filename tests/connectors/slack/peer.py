@@ -7,12 +7,12 @@ from typing import Any
 
 from goodbot.api.events import ChannelKind, MessageRef
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.slack import FakeSlack, Message
-from goodbot.testing.fakes.slack.blocks import Element, elements, shown
-from goodbot.testing.fakes.slack.workspace import file
 from goodbot.testing.platform import Post
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, SlackSettings
 from goodbot_connectors.slack.presses import EXPLAIN, read
+from goodbot_fakes.slack import FakeSlack, Message
+from goodbot_fakes.slack.blocks import Element, elements, shown
+from goodbot_fakes.slack.workspace import file
 
 EMOJI = {"👍": "+1", "👎": "-1", "🤔": "thinking_face", "🎉": "tada", "💩": "hankey"}
 Json = dict[str, Any]

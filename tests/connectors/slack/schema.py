@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from goodbot.testing.fakes.slack import FakeSlack
+from goodbot_fakes.slack import FakeSlack
 
 from tests.node.schema import Types, unavailable
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 from goodbot.testing.connector import ConnectorContract
-from goodbot.testing.fakes.slack import FakeSlack
+from goodbot_fakes.slack import FakeSlack
 
 from tests.connectors.slack.peer import SlackPeer
 from tests.support import free_port

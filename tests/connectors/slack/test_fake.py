@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 from goodbot.testing.clock import VirtualClock
-from goodbot.testing.fakes.slack import FakeSlack, Pace, SlackError, signing
-from goodbot.testing.fakes.slack.blocks import shown
+from goodbot_fakes.slack import FakeSlack, Pace, SlackError, signing
+from goodbot_fakes.slack.blocks import shown
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
@@ -487,5 +487,5 @@ async def test_retries_over_http_say_that_they_are(slack: FakeSlack) -> None:
 
 
 def test_who_tests_another_platform_needs_no_aiohttp() -> None:
-    code = "import sys; sys.modules['aiohttp'] = None; import goodbot.testing, goodbot.testing.fakes"
+    code = "import sys; sys.modules['aiohttp'] = None; import goodbot.testing, goodbot_fakes"
     subprocess.run([sys.executable, "-c", code], check=True)

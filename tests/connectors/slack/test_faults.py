@@ -20,9 +20,9 @@ from goodbot.daemon.app import App
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import GOOD, build, eventually
 from goodbot.testing.connector_ratings import opinion
-from goodbot.testing.fakes.slack import FakeSlack, Message, Pace, signing
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.slack import SPEC, transport
+from goodbot_fakes.slack import FakeSlack, Message, Pace, signing
 
 from tests.connectors.slack.conftest import VIRTUAL, pass_time
 from tests.connectors.slack.peer import EMOJI, SlackPeer

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from goodbot.api.events import ChannelKind, MessageEvent, RatingEvent, Reply
 from goodbot.testing.connector_base import build, eventually
-from goodbot.testing.fakes.slack import EVENTS as DELIVERED
-from goodbot.testing.fakes.slack import SCOPES as KNOWN
-from goodbot.testing.fakes.slack import FakeSlack, app
-from goodbot.testing.fakes.slack.api import METHODS as OFFERED
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.slack import SPEC, manifest, normalize
 from goodbot_connectors.slack.config import SlackSettings
 from goodbot_connectors.slack.methods import METHODS, READING
 from goodbot_connectors.slack.presses import MODAL, SHORTCUT, SLASH
+from goodbot_fakes.slack import EVENTS as DELIVERED
+from goodbot_fakes.slack import SCOPES as KNOWN
+from goodbot_fakes.slack import FakeSlack, app
+from goodbot_fakes.slack.api import METHODS as OFFERED
 
 from tests.connectors.slack.peer import SlackPeer
 from tests.support import require

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from goodbot.api.actions import STAR_ROW, THUMBS, retry_row
 from goodbot.api.events import Button
-from goodbot.testing.fakes.slack.blocks import IN_MESSAGES, IN_VIEWS, check, elements
 from goodbot_connectors.slack import forms, home, presses, render
 from goodbot_connectors.slack.presses import EXPLAIN, AnswerRef, Opening
+from goodbot_fakes.slack.blocks import IN_MESSAGES, IN_VIEWS, check, elements
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,9 +8,9 @@ import pytest
 from goodbot.api.setup import Check, CheckState
 from goodbot.base.errors import FatalConnectorError, RetriableError
 from goodbot.config.secrets import Secrets
-from goodbot.testing.fakes.slack import FakeSlack
 from goodbot_connectors.slack import SPEC, manifest
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, SlackSettings
+from goodbot_fakes.slack import FakeSlack
 
 from tests.support import require
 

@@ -25,14 +25,14 @@ from goodbot.api.events import (
 )
 from goodbot.base.errors import ConnectorError, FatalConnectorError
 from goodbot.testing.connector_base import build, eventually
-from goodbot.testing.fakes.slack import FakeSlack, Pace
-from goodbot.testing.fakes.slack.blocks import elements, shown
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.slack import SPEC, transport
 from goodbot_connectors.slack.api import RefusedError
 from goodbot_connectors.slack.config import APP_TOKEN
 from goodbot_connectors.slack.presses import SHORTCUT, read
 from goodbot_connectors.slack.threads import KEY
+from goodbot_fakes.slack import FakeSlack, Pace
+from goodbot_fakes.slack.blocks import elements, shown
 
 from tests.connectors.slack.peer import SlackPeer, action_of, actions
 from tests.support import free_port

@@ -10,7 +10,6 @@ import pytest
 from goodbot.api.events import RatingEvent
 from goodbot.base.errors import RetriableError
 from goodbot.testing.clock import VirtualClock
-from goodbot.testing.fakes.slack import FakeSlack
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.kit.backoff import FloodError
 from goodbot_connectors.slack import SPEC
@@ -18,6 +17,7 @@ from goodbot_connectors.slack.api import RefusedError
 from goodbot_connectors.slack.connector import SlackConnector
 from goodbot_connectors.slack.identity import ActorOrigin, BotIdentity
 from goodbot_connectors.slack.members import Members
+from goodbot_fakes.slack import FakeSlack
 
 from tests.connectors.slack.peer import SlackPeer
 

@@ -44,7 +44,7 @@ def cards_are_teams_s() -> Iterator[None]:
 async def teams(request: pytest.FixtureRequest, cards_are_teams_s: None) -> AsyncIterator[Any]:
     """Parametrize it with fields of another `Pace`, or with `VIRTUAL` time at Teams's own pace."""
     require("botbuilder.core")
-    from goodbot.testing.fakes.teams import FakeTeams, Pace
+    from goodbot_fakes.teams import FakeTeams, Pace
 
     from tests.connectors.teams import schema
 

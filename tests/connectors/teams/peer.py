@@ -8,7 +8,10 @@ from typing import Any
 from goodbot.api.actions import rating
 from goodbot.api.events import ChannelKind, MessageRef
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.teams import (
+from goodbot.testing.platform import Post
+from goodbot_connectors.teams.config import APP_PASSWORD, TeamsSettings
+from goodbot_connectors.teams.presses import EXPLAIN, read
+from goodbot_fakes.teams import (
     APP_ID,
     PASSWORD,
     Account,
@@ -18,9 +21,6 @@ from goodbot.testing.fakes.teams import (
     TenantConversation,
     cards,
 )
-from goodbot.testing.platform import Post
-from goodbot_connectors.teams.config import APP_PASSWORD, TeamsSettings
-from goodbot_connectors.teams.presses import EXPLAIN, read
 
 from tests.support import free_port
 
@@ -91,7 +91,7 @@ class TeamsPeer:
         return said.id
 
     async def say_as_bot(self, text: str, *, room: ChannelKind = ChannelKind.SHARED) -> None:
-        from goodbot.testing.fakes.teams.people import Person
+        from goodbot_fakes.teams.people import Person
 
         echo = Account(id="28:5c1e0000-0000-4000-8000-00000000ec40", name="Echo")
         for author in (echo, self.teams.tenant.bot):

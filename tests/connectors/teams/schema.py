@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterable
 from typing import Any
 
-from goodbot.testing.fakes.teams import Delivery, FakeTeams
+from goodbot_fakes.teams import Delivery, FakeTeams
 
 from tests.node.install import HERE, node
 from tests.node.schema import Types, unavailable

@@ -13,11 +13,11 @@ import pytest
 from goodbot.api.events import MessageEvent, Reply
 from goodbot.base.errors import FatalConnectorError, RetriableError
 from goodbot.testing.clock import VirtualClock
-from goodbot.testing.fakes.teams import APP_ID, FakeTeams, activities, forgeries
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.teams import SPEC
 from goodbot_connectors.teams.config import TeamsSettings
 from goodbot_connectors.teams.tokens import ServiceUrls
+from goodbot_fakes.teams import APP_ID, FakeTeams, activities, forgeries
 
 from tests.connectors.teams.peer import TeamsPeer
 from tests.support import free_port, require

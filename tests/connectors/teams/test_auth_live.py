@@ -15,11 +15,11 @@ from goodbot.base.errors import FatalConnectorError
 from goodbot.daemon.app import App
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import build
-from goodbot.testing.fakes.teams import FakeTeams, activities, forgeries
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors import teams as plugin
 from goodbot_connectors.teams import SPEC
 from goodbot_connectors.teams.config import TeamsSettings
+from goodbot_fakes.teams import FakeTeams, activities, forgeries
 
 from tests.connectors.teams.conftest import VIRTUAL
 from tests.connectors.teams.peer import TeamsPeer

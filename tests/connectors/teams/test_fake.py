@@ -12,8 +12,8 @@ import pytest
 from aiohttp import web
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.teams import APP_ID, PASSWORD, FakeTeams, Pace, cards
-from goodbot.testing.fakes.teams.identity import SCOPE
+from goodbot_fakes.teams import APP_ID, PASSWORD, FakeTeams, Pace, cards
+from goodbot_fakes.teams.identity import SCOPE
 
 from tests.connectors.teams import schema
 from tests.connectors.teams.conftest import VIRTUAL, pass_time
@@ -98,7 +98,7 @@ async def bot(teams: FakeTeams) -> AsyncIterator[Bot]:
 
 def test_it_needs_no_sdk_of_a_bot() -> None:
     code = (
-        "import sys, goodbot.testing.fakes.teams; "
+        "import sys, goodbot_fakes.teams; "
         "print(*[name for name in ('botbuilder', 'botframework', 'msal') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -16,10 +16,10 @@ from goodbot.base.errors import ConnectorError
 from goodbot.daemon.app import App
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import GOOD, build, eventually, words
-from goodbot.testing.fakes.teams import FakeTeams, Message, Pace
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors import teams as plugin
 from goodbot_connectors.teams import SPEC
+from goodbot_fakes.teams import FakeTeams, Message, Pace
 
 from tests.connectors.stalling import stalled
 from tests.connectors.teams.conftest import VIRTUAL, pass_time
@@ -186,7 +186,7 @@ async def test_a_reaction_on_somebody_else_s_message_is_no_rating(
 ) -> None:
     """A bot hears of those on its own messages only; what else is sent as one is not believed."""
     answer, ada = await answered(peer, app), peer.people["ada"]
-    from goodbot.testing.fakes.teams import activities
+    from goodbot_fakes.teams import activities
 
     bob = peer.people["bob"].says("mine", peer.lab)
     for place in (bob, answer):

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from goodbot.daemon.app import App
 from goodbot.testing.connector_base import eventually
-from goodbot.testing.fakes.teams import FakeTeams, Message
 from goodbot_connectors import teams as plugin
+from goodbot_fakes.teams import FakeTeams, Message
 
 from tests.connectors.teams.peer import TeamsPeer, actions, shown
 from tests.connectors.teams.test_auth_live import section

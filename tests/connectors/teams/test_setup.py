@@ -11,9 +11,9 @@ import pytest
 from goodbot.api.setup import CheckState
 from goodbot.base.errors import FatalConnectorError, RetriableError
 from goodbot.config.secrets import Secrets
-from goodbot.testing.fakes.teams import APP_ID, PASSWORD, FakeTeams
 from goodbot_connectors.teams import SPEC, manifest
 from goodbot_connectors.teams.config import APP_PASSWORD, TeamsSettings
+from goodbot_fakes.teams import APP_ID, PASSWORD, FakeTeams
 
 from tests.support import require
 

@@ -12,11 +12,11 @@ from goodbot.api.actions import THUMBS
 from goodbot.api.events import ChannelRef, MessageEvent, Reply
 from goodbot.base.errors import RetriableError
 from goodbot.testing.clock import VirtualClock
-from goodbot.testing.fakes.teams import FakeTeams, Pace
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.kit.cancellation import CancelledReplyError
 from goodbot_connectors.teams import SPEC, render
 from goodbot_connectors.teams.config import TeamsSettings
+from goodbot_fakes.teams import FakeTeams, Pace
 
 from tests.support import free_port, require
 

@@ -20,9 +20,9 @@ from goodbot.api.events import (
     Reply,
 )
 from goodbot.testing.connector_base import BAD, GOOD, QUIET, build, eventually
-from goodbot.testing.fakes.teams import FakeTeams, activities, cards
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.teams import SPEC
+from goodbot_fakes.teams import FakeTeams, activities, cards
 
 from tests.connectors.teams.peer import TeamsPeer, actions, shown
 

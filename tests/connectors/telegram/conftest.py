@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from goodbot.testing.connector_base import build
-from goodbot.testing.fakes.telegram import FakeTelegram
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.telegram import SPEC
+from goodbot_fakes.telegram import FakeTelegram
 
 from tests.connectors.telegram.fake import check_conversation
 from tests.connectors.telegram.peer import TelegramPeer, people, serve

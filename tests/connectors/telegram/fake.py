@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef
 from goodbot.testing.connector_base import build, eventually
-from goodbot.testing.fakes.telegram import TOKEN, WRONG_TOKEN, FakeTelegram, TelegramDriver
-from goodbot.testing.fakes.telegram.keyboards import buttons
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.telegram import SPEC, callback
 from goodbot_connectors.telegram.config import TOKEN as NAME
 from goodbot_connectors.telegram.config import TelegramSettings
+from goodbot_fakes.telegram import TOKEN, WRONG_TOKEN, FakeTelegram, TelegramDriver
+from goodbot_fakes.telegram.keyboards import buttons
 
 from tests.connectors.telegram.schema import check_call, check_result, check_type, specified
 

@@ -15,10 +15,10 @@ from goodbot.api.events import ChannelKind, ChannelRef, MessageEvent, MessageRef
 from goodbot.api.reply_stream import REPLACED
 from goodbot.base.errors import RetriableError
 from goodbot.testing.connector_base import build, eventually
-from goodbot.testing.fakes.telegram import FakeTelegram
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.telegram import SPEC
 from goodbot_connectors.telegram.menus import SCOPES, WORDS, menus
+from goodbot_fakes.telegram import FakeTelegram
 
 from tests.connectors.telegram.fake import Driver, channel
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from goodbot.api.connector import ConnectorSpec
 from goodbot.testing.connector import ConnectorContract
-from goodbot.testing.fakes.telegram import FakeTelegram
 from goodbot.testing.host import RecordingHost
+from goodbot_fakes.telegram import FakeTelegram
 
 from tests.connectors.telegram.fake import Driver
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from goodbot.testing.clock import VirtualClock
-from goodbot.testing.fakes.telegram import TOKEN, WRONG_TOKEN, Chat, FakeTelegram, FloodLimits, Person
-from goodbot.testing.fakes.telegram.reactions import STANDARD
-from goodbot.testing.fakes.telegram.updates import KINDS
+from goodbot_fakes.telegram import TOKEN, WRONG_TOKEN, Chat, FakeTelegram, FloodLimits, Person
+from goodbot_fakes.telegram.reactions import STANDARD
+from goodbot_fakes.telegram.updates import KINDS
 
 from tests.connectors.telegram.schema import check_type, standard_emoji, update_kinds
 from tests.support import patience, require

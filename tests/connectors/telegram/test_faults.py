@@ -15,10 +15,10 @@ from goodbot.base.errors import RetriableError, StoreError
 from goodbot.store import Store
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import build, eventually
-from goodbot.testing.fakes.telegram import TOKEN, FakeTelegram, FloodLimits
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors import telegram as plugin
 from goodbot_connectors.telegram import SPEC
+from goodbot_fakes.telegram import TOKEN, FakeTelegram, FloodLimits
 
 from tests.connectors.telegram.fake import ENVIRON, Driver, channel, check_conversation, connected
 from tests.core.builders import Fake, check_store, rows

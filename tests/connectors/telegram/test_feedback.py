@@ -27,11 +27,11 @@ from goodbot.api.events import (
 from goodbot.base.errors import StoreError
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import QUIET, build, eventually
-from goodbot.testing.fakes.telegram import FakeTelegram
-from goodbot.testing.fakes.telegram.keyboards import buttons
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.telegram import SPEC
 from goodbot_connectors.telegram.keyboards import TYPED as TYPED_BUTTONS
+from goodbot_fakes.telegram import FakeTelegram
+from goodbot_fakes.telegram.keyboards import buttons
 
 from tests.connectors.telegram.fake import Driver, channel
 from tests.support import patience

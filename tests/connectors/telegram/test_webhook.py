@@ -16,10 +16,10 @@ from goodbot.base.errors import FatalConnectorError, StoreError
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector import ConnectorContract
 from goodbot.testing.connector_base import build, eventually
-from goodbot.testing.fakes.telegram import TOKEN, FakeTelegram
-from goodbot.testing.fakes.telegram.webhook import HEADER
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.telegram import SPEC
+from goodbot_fakes.telegram import TOKEN, FakeTelegram
+from goodbot_fakes.telegram.webhook import HEADER
 
 from tests.connectors.telegram.fake import Driver, channel, check_conversation, connected
 from tests.support import free_port, patience, require

@@ -10,8 +10,8 @@ import pytest
 from goodbot.api.setup import Check, CheckState, Examined
 from goodbot.cli.doctor import model_server, serving
 from goodbot.cli.doctor.parts import probes
-from goodbot.testing.fakes.openai_server import FakeOpenAI
-from goodbot.testing.fakes.vllm import FakeVllm
+from goodbot_fakes.openai_server import FakeOpenAI
+from goodbot_fakes.vllm import FakeVllm
 
 from tests.core.cli.doctor.examining import examined, only
 from tests.core.inference.servers.test_manners import Strict, no_system, strict

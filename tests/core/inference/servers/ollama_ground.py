@@ -15,7 +15,7 @@ from goodbot.base.errors import AdapterError
 from goodbot.config.secrets import Secret
 from goodbot.inference.servers.ollama import OllamaServer
 from goodbot.inference.servers.ollama_tags import OllamaSettings
-from goodbot.testing.fakes.ollama import FakeOllama, gguf
+from goodbot_fakes.ollama import FakeOllama, gguf
 
 from tests.core.builders import SPEC
 

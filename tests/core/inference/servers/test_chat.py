@@ -10,8 +10,8 @@ from goodbot.config.secrets import Secret
 from goodbot.inference.servers import chat
 from goodbot.inference.servers.chat import Completion
 from goodbot.inference.servers.upstream import StatusError, Unreachable, Upstream
-from goodbot.testing.fakes.openai_server import FakeOpenAI
-from goodbot.testing.fakes.vllm import FakeVllm
+from goodbot_fakes.openai_server import FakeOpenAI
+from goodbot_fakes.vllm import FakeVllm
 
 from tests.core.inference.servers.remote import until
 

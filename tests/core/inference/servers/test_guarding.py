@@ -22,9 +22,9 @@ from goodbot.inference.servers.openai import OpenAIServer
 from goodbot.inference.servers.plugin import VllmSettings
 from goodbot.inference.servers.sglang import SglangServer
 from goodbot.inference.servers.vllm import VllmServer
-from goodbot.testing.fakes.openai_server import FakeOpenAI
-from goodbot.testing.fakes.sglang import FakeSglang
-from goodbot.testing.fakes.vllm import FakeVllm
+from goodbot_fakes.openai_server import FakeOpenAI
+from goodbot_fakes.sglang import FakeSglang
+from goodbot_fakes.vllm import FakeVllm
 
 from tests.core.inference.servers.remote import parts, started
 

@@ -24,8 +24,8 @@ from goodbot.inference.servers.llamacpp import LlamaCppServer
 from goodbot.inference.servers.plugin import LlamaCppSettings
 from goodbot.learning.adapters.formats import Formats
 from goodbot.testing import ServingContract
-from goodbot.testing.fakes import llamacpp as fake
-from goodbot.testing.fakes.policy import END, WORDS
+from goodbot_fakes import llamacpp as fake
+from goodbot_fakes.policy import END, WORDS
 
 from tests.core.builders import SPEC, server_parts
 from tests.core.inference.servers import tiny

@@ -13,9 +13,9 @@ from goodbot.inference.servers import upstream
 from goodbot.inference.servers.fingerprint_check import Fingerprint, FingerprintProbe, ServedAs, prove
 from goodbot.inference.servers.ollama import OllamaServer
 from goodbot.testing import VirtualClock
-from goodbot.testing.fakes.ollama import FakeOllama
 from goodbot.testing.serving import ServingContract
 from goodbot.testing.serving_base import messages
+from goodbot_fakes.ollama import FakeOllama
 
 from tests.core.inference.servers.ollama_ground import LORA, WHOLE, adapter, ask, converter, driver, served
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from goodbot.base.spawn import child_environment
 from goodbot.learning.adapters.formats import Formats
-from goodbot.testing.fakes.ollama import FakeOllama, gguf
-from goodbot.testing.fakes.ollama.server import MODEL
+from goodbot_fakes.ollama import FakeOllama, gguf
+from goodbot_fakes.ollama.server import MODEL
 
 from tests.core.inference.servers import tiny
 from tests.core.inference.servers.ollama_ground import ask, driver

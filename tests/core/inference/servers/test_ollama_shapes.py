@@ -15,8 +15,8 @@ from typing import Any
 import aiohttp
 import jsonschema
 import pytest
-from goodbot.testing.fakes.ollama import FakeOllama, gguf
-from goodbot.testing.fakes.ollama.server import MODEL
+from goodbot_fakes.ollama import FakeOllama, gguf
+from goodbot_fakes.ollama.server import MODEL
 
 SCHEMA: dict[str, Any] = json.loads((Path(__file__).parent / "ollama_schema.json").read_text())
 HELLO = [{"role": "user", "content": "Say hello."}]

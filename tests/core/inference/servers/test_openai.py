@@ -12,8 +12,8 @@ from goodbot.api.server import Server
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.inference.servers.openai import OpenAIServer
 from goodbot.testing import ServingContract
-from goodbot.testing.fakes.openai_server import FakeOpenAI
 from goodbot.testing.serving_base import answered
+from goodbot_fakes.openai_server import FakeOpenAI
 
 from tests.core.inference.servers.remote import parts, started
 

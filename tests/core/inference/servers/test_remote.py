@@ -14,8 +14,8 @@ from goodbot.inference.servers.heartbeat import SECONDS
 from goodbot.inference.servers.plugin import VllmSettings
 from goodbot.inference.servers.vllm import VllmServer
 from goodbot.testing import VirtualClock
-from goodbot.testing.fakes.vllm import FakeVllm
 from goodbot.testing.serving_base import Answering, answered, asking
+from goodbot_fakes.vllm import FakeVllm
 
 from tests.core.inference.servers import tiny
 from tests.core.inference.servers.remote import parts, started, until

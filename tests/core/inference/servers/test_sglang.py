@@ -14,8 +14,8 @@ from goodbot.base.sampling import Filters
 from goodbot.inference.servers.fingerprint_check import Fingerprint, FingerprintProbe, ServedAs, prove
 from goodbot.inference.servers.sglang import SglangServer
 from goodbot.testing import ServingContract
-from goodbot.testing.fakes.sglang import FakeSglang
 from goodbot.testing.serving_base import answered, asking, messages
+from goodbot_fakes.sglang import FakeSglang
 
 from tests.core.inference.servers import tiny
 from tests.core.inference.servers.lora_faults import LoraFaults

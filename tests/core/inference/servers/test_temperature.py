@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 from goodbot.inference.servers import temperature
-from goodbot.testing.fakes.policy import at_temperature
+from goodbot_fakes.policy import at_temperature
 
 TOLD = at_temperature({"a": -0.2, "b": -2.0, "c": -3.0, "d": -3.1}, 1.0)
 

@@ -14,7 +14,7 @@ from goodbot.base.errors import ServerError
 from goodbot.config.secrets import Secret
 from goodbot.inference.servers import upstream as module
 from goodbot.inference.servers.upstream import StatusError, Unreachable, Upstream, UpstreamResponse
-from goodbot.testing.fakes.openai_server import FakeOpenAI
+from goodbot_fakes.openai_server import FakeOpenAI
 
 KEY = "sk-for-tests-only"
 

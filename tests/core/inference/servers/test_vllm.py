@@ -18,8 +18,8 @@ from goodbot.inference.servers.fingerprint_check import Fingerprint, Fingerprint
 from goodbot.inference.servers.plugin import VllmSettings
 from goodbot.inference.servers.vllm import VllmServer
 from goodbot.testing import ServingContract
-from goodbot.testing.fakes.vllm import FakeVllm
 from goodbot.testing.serving_base import answered, asking, messages
+from goodbot_fakes.vllm import FakeVllm
 
 from tests.core.inference.servers import tiny
 from tests.core.inference.servers.lora_faults import LoraFaults

@@ -13,10 +13,10 @@ from goodbot.base.errors import ServerError
 from goodbot.cli.doctor import settings
 from goodbot.config import ServingConfig
 from goodbot.learning.adapters.manifest import AdapterManifest, publish
-from goodbot.testing.fakes.openai_server import FakeOpenAI
-from goodbot.testing.fakes.policy import Policy
-from goodbot.testing.fakes.vllm import FakeVllm
 from goodbot.testing.serving_base import answered
+from goodbot_fakes.openai_server import FakeOpenAI
+from goodbot_fakes.policy import Policy
+from goodbot_fakes.vllm import FakeVllm
 
 from tests.core.builders import Bot, open_bot, rows
 from tests.core.cli.doctor.examining import examined, only
