@@ -15,7 +15,7 @@ from goodbot.inference.servers.fingerprint_check import ServedAs
 from goodbot.inference.servers.health import VersionHealth
 
 from tests.core.builders import Bot, open_bot
-from tests.core.training.test_scheduler import Veto, rest
+from tests.core.learning.training.test_scheduler import Veto, rest
 
 PRIVATE = "CANARY"
 

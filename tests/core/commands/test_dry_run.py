@@ -12,9 +12,9 @@ from goodbot.base.errors import UsageError
 from goodbot.commands.base import Result
 from goodbot.commands.dry_run import sentences
 from goodbot.testing import VirtualClock
-from tests.core.pressure.test_scheduling import BATTERY, Machine, held_at
 
 from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rows, until
+from tests.core.learning.idle.test_scheduling import BATTERY, Machine, held_at
 
 
 async def ask(bot: Bot, channel: ChannelRef = CHANNEL) -> Result:
