@@ -70,7 +70,7 @@ OFFENCES = {
 }
 OFFENCES_OF_TYPES = {
     # the same, imported for type checkers only: nothing is loaded, but the one knows the other
-    "goodbot.commands.base": "goodbot.daemon.http.http.Http",
+    "goodbot.commands.services": "goodbot.daemon.http.http.Http",
     "goodbot.api.completions": "goodbot.inference.servers.manners.Manners",
 }
 SQL_ELSEWHERE = {

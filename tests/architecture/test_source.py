@@ -17,11 +17,8 @@ TOO_LONG = {
     # what is longer today; the list only shrinks
     "connectors/goodbot_connectors/api/proxy/own/endpoint.py",
     "connectors/goodbot_connectors/slack/normalize.py",
-    "core/goodbot/conversation/generate.py",
-    "core/goodbot/daemon/app.py",
     "core/goodbot/inference/models/choose.py",
     "core/goodbot/inference/servers/remote.py",
-    "core/goodbot/learning/training/trainer.py",
 }
 LONGEST_FUNCTION = 60
 LONG_FUNCTIONS = {

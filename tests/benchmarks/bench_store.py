@@ -17,28 +17,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from goodbot.access.authorization import Authorization
-from goodbot.access.limits import Quotas
 from goodbot.api.events import (
     CaptureEvent,
     ChannelKind,
     ChannelRef,
-    Event,
     OrderKey,
     RatingEvent,
     RatingKind,
-    Receipt,
     UserRef,
 )
-from goodbot.api.plugins import PluginHost
 from goodbot.api.turns import Turn
-from goodbot.base.clock import SystemClock
-from goodbot.config import Grants, ServingConfig
+from goodbot.config import Grants
 from goodbot.conversation.ingest import Dispatcher
 from goodbot.store import Store, training_pool
 from goodbot.store import turns as turn_store
 
 from tests.benchmarks.table import row
+from tests.core import dispatching
 from tests.core.builders import copied
 
 EVENTS = 1024
@@ -48,6 +43,8 @@ WAITING = (0, 20_000, 200_000)
 NEEDED = (40, 1_000_000)
 PAIRS = 40
 
+_GRANTS = {"bench": Grants(owners=("1",))}
+_POOL = training_pool.Pool(scope="default", model="m", owners=("bench:1",))
 _USER = UserRef(connector="bench", account="bench", id="1")
 _CHANNEL = ChannelRef(connector="bench", account="bench", id="c", kind=ChannelKind.PRIVATE)
 
@@ -79,7 +76,7 @@ async def _measure() -> dict[int, tuple[float, float]]:
     with tempfile.TemporaryDirectory() as directory:
         store = await Store.open(Path(directory) / "bench.db")
         try:
-            dispatcher = _dispatcher(store)
+            dispatcher = dispatching.dispatcher(store, _GRANTS, _POOL)
             for number in range(EVENTS):
                 await _answer(store, f"t{number}")
             for round_ in range(ROUNDS):
@@ -102,7 +99,7 @@ async def _waiting() -> None:
             store = await Store.open(directory / f"{waiting}.db")
             stack.push_async_callback(store.close)
             for needed in NEEDED:
-                dispatchers[waiting, needed] = _dispatcher(store, needed)
+                dispatchers[waiting, needed] = dispatching.dispatcher(store, _GRANTS, _POOL, needed)
             await _answer(store, "like")
             await dispatchers[waiting, NEEDED[0]].submit([_rating("like", "like", 0, 1.0)], "bench")
             if waiting:
@@ -132,29 +129,6 @@ async def _pair(dispatcher: Dispatcher, name: str) -> tuple[float, float]:
     [kept] = await dispatcher.submit([capture], "bench")
     await dispatcher.submit([_rating(f"r{name}", kept.turn, 0, 1.0)], "bench")
     return time.perf_counter() - begin, time.process_time() - cpu
-
-
-def _dispatcher(store: Store, min_ratings: int = 40) -> Dispatcher:
-    dispatcher = Dispatcher(
-        store=store,
-        authorization=Authorization({"bench": Grants(owners=("1",))}),
-        plugins=PluginHost(),
-        clock=SystemClock(),
-        pool=training_pool.Pool(scope="default", model="m", owners=("bench:1",)),
-        min_ratings=min_ratings,
-        quotas=Quotas(ServingConfig(), Path("/"), SystemClock()),
-    )
-
-    async def nothing(event: Event) -> None:
-        pass
-
-    async def silent(event: Event, receipt: Receipt) -> None:
-        pass
-
-    dispatcher.wire(
-        answer=nothing, command=nothing, acknowledge=silent, rated=lambda: None, talked=lambda: None
-    )
-    return dispatcher
 
 
 async def _answer(store: Store, name: str) -> None:

@@ -101,7 +101,7 @@ class Plugin:
 @pytest.fixture
 async def bot(tmp_path: Path, plugin: Plugin) -> AsyncGenerator[Bot]:
     async with open_bot(tmp_path, extra=(plugin,)) as opened:
-        config = opened.app.connectors.authorization._config
+        config = opened.app.authorization._config
         config["agent"] = dataclasses.replace(GRANTS, owners=("me",), talkers=("talker", "other"))
         yield opened
 

@@ -127,7 +127,7 @@ async def test_b5_status_and_readyz_tell_it(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         loop = asyncio.get_running_loop()
         assert (await readiness.parts(bot.app))["descriptors"] == "ok"
-        bot.app.connectors.http.descriptors.watch()
+        bot.app.http.descriptors.watch()
         error = OSError(24, "Too many open files")
         loop.call_exception_handler({"message": "accept", "exception": error, "socket": None})
         assert (await readiness.parts(bot.app))["descriptors"] == "down"

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from goodbot import hookimpl
@@ -180,7 +181,8 @@ async def test_three_stars_say_that_they_teach_nothing(tmp_path: Path) -> None:
 async def test_it_survives_a_crash_between_the_commit_and_the_message(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         [answer] = await ask(bot, 1)
-        bot.app.dispatcher._tell = None  # the process dies before this is done
+        dispatcher = bot.app.dispatcher  # the process dies before this is done
+        dispatcher._then = replace(dispatcher._then, tell=AsyncMock())
         await bot.react(answer, "👍")
         assert told(bot) == []
     for expected in (1, 0):
@@ -197,7 +199,7 @@ async def test_a_start_tells_nothing_of_what_a_run_left_over(tmp_path: Path) -> 
         await bot.train()
         await until(lambda: any("is live" in text for _, text in told(bot)))
     async with open_bot(tmp_path) as bot:
-        await bot.app.dispatcher.progress.catch_up(bot.store, bot.app.courier)
+        await bot.app.ratings.progress.catch_up(bot.store, bot.app.courier)
         assert told(bot) == []
 
 
@@ -393,7 +395,7 @@ async def test_where_nobody_is_there_it_waits(tmp_path: Path) -> None:
         await wall.command("status")
         assert (wall.news, wall.tried) == ([], 0)
         wall.closed = False
-        await app.dispatcher.progress.catch_up(app.store, app.courier)
+        await app.ratings.progress.catch_up(app.store, app.courier)
         assert len(wall.news) == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -15,6 +16,7 @@ from goodbot.cli.service.supervision import Supervision
 from goodbot.config import HttpConfig
 from goodbot.daemon.app import App
 from goodbot.daemon.loopback.chat import _Stream
+from goodbot.daemon.wiring import choose
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import GRANTS, Bot, Fake, check, config, open_bot, plugins, rows, until
@@ -115,11 +117,14 @@ async def test_b8_ratings_are_taken_and_questions_wait_while_the_model_loads(
     fake, clock = Fake(tmp_path / "fake"), VirtualClock(waits=True)
     loads = fake.path / "loads"
     loads.touch()
-    app = App(config(tmp_path / "bot", fake), plugins(), grants={"loopback": GRANTS}, clock=clock)
+    chosen = choose(config(tmp_path / "bot", fake), plugins(), grants={"loopback": GRANTS}, clock=clock)
     supervision = Supervision(HttpConfig(port=unused_tcp_port))
     await supervision.start()
-    try:
-        await app.start(behind=True)
+    async with contextlib.AsyncExitStack() as ends:
+        ends.push_async_callback(supervision.stop)
+        app = await ends.enter_async_context(App.made(chosen))
+        ends.callback(loads.unlink, missing_ok=True)
+        await app.serve(behind=True)
         supervision.begun(app)
         bot = Bot(app, fake)
         receipt = await bot.react(answer, "👍")
@@ -141,26 +146,21 @@ async def test_b8_ratings_are_taken_and_questions_wait_while_the_model_loads(
         await app.loaded()
         assert (await ask(unused_tcp_port, "/readyz"))[1]["status"] == "ready"
         assert (await bot.status())["starting"] == ""
-    finally:
-        loads.unlink(missing_ok=True)
-        await app.stop()
-        await supervision.stop()
 
 
 async def test_b8_a_model_that_does_not_load_ends_goodbot_and_keeps_what_was_asked(tmp_path: Path) -> None:
     fake = Fake(tmp_path / "fake")
     fake.set(**NO_START)
-    app = App(config(tmp_path / "bot", fake), plugins(), grants={"loopback": GRANTS})
-    try:
-        await app.start(behind=True)
+    async with App.open(
+        config(tmp_path / "bot", fake), plugins(), grants={"loopback": GRANTS}, serve=False
+    ) as app:
+        await app.serve(behind=True)
         bot = Bot(app, fake)
         asked = asyncio.create_task(bot.say("Hello?"))
         await until(lambda: rows(app.store, "SELECT 1 FROM inbox WHERE payload <> ''"))
         with pytest.raises(ServerError, match="not enough memory"):
             await app.loaded()
         assert not asked.done()
-    finally:
-        await app.stop()
     asked.cancel()
     fake.set(**{"no start": ""})
     async with open_bot(tmp_path) as bot:

@@ -537,10 +537,9 @@ async def test_a_press_that_is_found_long_after_a_crash_leaves_no_half_answer(
                     return False
 
                 patch.setattr(Generator, "deliver", dies)
-                patch.setattr("goodbot.daemon.app._DRAIN_SECONDS", 0.0)
+                monkeypatch.setattr("goodbot.daemon.app._DRAIN_SECONDS", 0.0)
                 await bot.chat.press(answer, "again:long")
                 await until(lambda: rows(bot.store, "SELECT 1 FROM retries"))
-                await bot.app.stop()
         else:
             event = replace(press(bot, answer), turn=answer.turn)
             receipt = Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, turn=answer.turn)

@@ -113,9 +113,9 @@ class Agreeing:
 
 async def claimed(bot: Bot) -> int:
     """How many answers a training would claim now, as it is."""
-    trainer = bot.app.trainer
+    core = bot.app
     _, items = await bot.store.read(
-        lambda db: take(db, trainer._pool, trainer._policy, trainer._config, parent=0, replay=False)
+        lambda db: take(db, core.pool, core.policy, core.config.training, parent=0, replay=False)
     )
     return len(items)
 

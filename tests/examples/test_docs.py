@@ -69,7 +69,7 @@ async def test_the_connector_answers_in_its_folder(files: Path, monkeypatch: pyt
         return file.read_text()
 
     async with App.open(config, plugins, demo_model=True, grants={}) as app:
-        assert app.connectors.authorization.owners() == ["box:ann"]
+        assert app.authorization.owners() == ["box:ann"]
         (files / "inbox/1-ann.txt").write_text("What is 2 + 2?")
         # What it says is drawn by the id of the message, which is another one each time.
         assert (await answer(0)).startswith("[demo model] ")

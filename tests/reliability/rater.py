@@ -12,37 +12,19 @@ import signal
 import sys
 from pathlib import Path
 
-from goodbot.access.authorization import Authorization
-from goodbot.access.limits import Quotas
 from goodbot.api.events import Event, RatingEvent, Receipt
-from goodbot.api.plugins import PluginHost
-from goodbot.base.clock import SystemClock
 from goodbot.base.errors import StoreError
-from goodbot.config import ServingConfig
 from goodbot.conversation.ingest import Dispatcher
 from goodbot.store import Store, runs
 
+from tests.core import dispatching
 from tests.core.made import GRANTS, rate, retract
 
 POOL = runs.Pool(scope="default", model="fake", owners=("loopback:owner",))
 
 
 def make(store: Store) -> Dispatcher:
-    async def nothing(*args: object) -> None: ...
-
-    dispatcher = Dispatcher(
-        store=store,
-        authorization=Authorization({"loopback": GRANTS}),
-        plugins=PluginHost(),
-        clock=SystemClock(),
-        pool=POOL,
-        min_ratings=40,
-        quotas=Quotas(ServingConfig(), Path("/"), SystemClock()),
-    )
-    dispatcher.wire(
-        answer=nothing, command=nothing, acknowledge=nothing, rated=lambda: None, talked=lambda: None
-    )
-    return dispatcher
+    return dispatching.dispatcher(store, {"loopback": GRANTS}, POOL)
 
 
 def parse(line: str) -> RatingEvent:

@@ -77,13 +77,13 @@ class Matrix:
         self.bot = bot
         self.count = 0
         self.receipts: dict[str, Receipt] = {}
-        real = bot.app.dispatcher.acknowledge
+        real = bot.chat.acknowledge
 
         async def acknowledge(event: Any, receipt: Receipt) -> None:
             self.receipts[event.event_id] = receipt
             await real(event, receipt)
 
-        bot.app.dispatcher.acknowledge = acknowledge
+        bot.chat.acknowledge = acknowledge
 
     async def answer_in(self, where: str) -> str:
         """The turn of an answer there, however it came to be (the channel was on once)."""

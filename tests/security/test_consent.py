@@ -80,7 +80,7 @@ async def test_who_said_nothing_waits_when_others_talk(tmp_path: Path) -> None:
 async def test_who_was_paired_at_the_machine_teaches_from_the_start(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.store.write(lambda db: people.grant(db, "loopback:bob", "owner", people.PAIRING, 1.0))
-        await bot.app.connectors.authorization.refresh(bot.store)
+        await bot.app.authorization.refresh(bot.store)
         await rated(bot, "bob")
         await bot.say("Hello?", user="talker")
         assert await ratings(bot) == (1, 0)

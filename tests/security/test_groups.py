@@ -21,7 +21,7 @@ MODS = Grants(owners=("owner",), rater_groups=("mods",))
 
 
 async def may_rate(bot: Bot, who: str) -> bool:
-    return bot.app.connectors.authorization.may(user(who), Grant.RATE)
+    return bot.app.authorization.may(user(who), Grant.RATE)
 
 
 async def test_members_may_rate_and_nobody_else(tmp_path: Path) -> None:

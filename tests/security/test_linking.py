@@ -63,13 +63,13 @@ async def test_undo_takes_back_all_that_the_person_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("first", "second"), [("owner", "talker"), ("talker", "owner"), ("rater", "talker")])
 async def test_linking_raises_no_grant(tmp_path: Path, first: str, second: str) -> None:
     async with open_bot(tmp_path) as bot:
-        before = [bot.app.connectors.authorization.level(user(who)) for who in (first, second)]
+        before = [bot.app.authorization.level(user(who)) for who in (first, second)]
         await link(bot, first, second)
-        after = [bot.app.connectors.authorization.level(user(who)) for who in (first, second)]
+        after = [bot.app.authorization.level(user(who)) for who in (first, second)]
         assert after == before
         answer = await bot.say("Hello?")
         assert (await bot.react(answer, "👍", user="talker")).outcome is Outcome.DENIED
-        assert bot.app.connectors.authorization.level(user("talker")) is Grant.TALK
+        assert bot.app.authorization.level(user("talker")) is Grant.TALK
 
 
 async def test_three_accounts_and_the_first_one_leaves(tmp_path: Path) -> None:

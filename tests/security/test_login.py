@@ -37,7 +37,7 @@ async def test_the_machine_s_owner_logs_in_as_the_owner(tmp_path: Path, unused_t
         url = await link(bot)
         assert re.fullmatch(rf"http://127\.0\.0\.1:{unused_tcp_port}/login#[A-Za-z0-9_-]{{22}}", url)
         assert await pages.host.log_in(code(url)) == "owner"
-        assert bot.app.connectors.authorization.level(pages.user("owner")) is Grant.ADMINISTER
+        assert bot.app.authorization.level(pages.user("owner")) is Grant.ADMINISTER
         assert await pages.host.log_in(code(url)) == "", "it works once"
 
 
@@ -46,7 +46,7 @@ async def test_an_owner_that_the_config_names_takes_that_place(tmp_path: Path, u
     async with served(tmp_path, unused_tcp_port, web=people) as (bot, pages):
         assert await pages.host.log_in(code(await link(bot))) == "ada"
         assert await pages.host.log_in(code(await link(bot, "tom"))) == "tom"
-        assert bot.app.connectors.authorization.level(pages.user("owner")) is Grant.NONE
+        assert bot.app.authorization.level(pages.user("owner")) is Grant.NONE
         for name in ("owner", "nobody", "loopback:owner", "ADA"):
             with pytest.raises(UsageError, match="may do nothing in the browser"):
                 await link(bot, name)
@@ -138,7 +138,7 @@ async def test_from_a_chat_one_logs_in_as_oneself_and_may_the_same(
     tmp_path: Path, unused_tcp_port: int
 ) -> None:
     async with served(tmp_path, unused_tcp_port) as (bot, pages):
-        level = bot.app.connectors.authorization.level
+        level = bot.app.authorization.level
         for who, grant in (("rater", Grant.RATE), ("owner", Grant.ADMINISTER)):
             text = await bot.command("web", user=who)
             assert NOBODY in text
@@ -203,7 +203,7 @@ async def test_forgetting_ends_the_browser_s_account_too(tmp_path: Path, unused_
         await bot.command("forget", "me", user="rater")
         await bot.command("forget", "me yes", user="rater")
         assert await rows(bot.store, "SELECT rater FROM events UNION SELECT person FROM links") == []
-        assert bot.app.connectors.authorization.level(pages.user("loopback:rater")) is Grant.RATE, (
+        assert bot.app.authorization.level(pages.user("loopback:rater")) is Grant.RATE, (
             "the config's grants stay"
         )
 

@@ -91,7 +91,7 @@ async def say(bot: Bot, command: str, *args: str) -> str:
 
 async def seen(bot: Bot, account: str) -> set[str]:
     async def operation(db: Any) -> set[str]:
-        viewer = await viewer_of(db, bot.app.connectors.authorization, who(account))
+        viewer = await viewer_of(db, bot.app.authorization, who(account))
         assert viewer is not None
         return {one.turn for one in await review_queue.page(db, viewer, review_queue.Filter(), 50)}
 
@@ -151,7 +151,7 @@ async def test_linking_gives_no_grant_and_no_rater_sees_the_owner_s_chats(
         for account in (ME, "web:owner", "api:ci", "api:other", "loopback:rater"):
             await asked(bot, account, f"of {account}")
         await say(bot, "people", "link", "api:ci")
-        assert bot.app.connectors.authorization.level_of("api:ci") is Grant.RATE
+        assert bot.app.authorization.level_of("api:ci") is Grant.RATE
         own = {f"of {account}" for account in (ME, "web:owner", "api:ci")}
         for account in OWN:
             assert await seen(bot, account) == own
@@ -234,7 +234,7 @@ _COUNT = [0]
 
 async def taught(bot: Bot, account: str) -> bool:
     """Whether what an account has said in private may teach."""
-    named = bot.app.connectors.authorization.owners(granted=False)
+    named = bot.app.authorization.owners(granted=False)
     return account in await bot.store.read(lambda db: inspection.sharers(db, named))
 
 
@@ -375,7 +375,7 @@ async def test_forgetting_keeps_them_together_apart_and_silent(tmp_path: Path, u
 
 async def test_whose_private_chats_teach_is_all_of_them(tmp_path: Path, unused_tcp_port: int) -> None:
     async with machine(tmp_path, unused_tcp_port) as bot:
-        named = bot.app.connectors.authorization.owners(granted=False)
+        named = bot.app.authorization.owners(granted=False)
         assert {*OWN, "loopback:owner"} <= {*named}
 
         async def sharers() -> set[str]:

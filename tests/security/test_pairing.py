@@ -26,7 +26,7 @@ async def code(bot: Bot) -> str:
 
 
 def level(bot: Bot, user: UserRef = NEWCOMER) -> Grant:
-    return bot.app.connectors.authorization.level(user)
+    return bot.app.authorization.level(user)
 
 
 async def send(bot: Bot, text: str, user: str = "newcomer", channel: str = "") -> Any:

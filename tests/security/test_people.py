@@ -28,12 +28,12 @@ async def test_a_grant_holds_at_once_and_after_a_restart_until_it_is_revoked(
 ) -> None:
     async with open_bot(tmp_path) as bot:
         assert "loopback:ada may" in await bot.command("people", f"grant {role} loopback:ada")
-        assert bot.app.connectors.authorization.level(user("ada")) is level
+        assert bot.app.authorization.level(user("ada")) is level
         assert (await bot.say("Hello?", user="ada")).turn
     async with open_bot(tmp_path) as bot:
-        assert bot.app.connectors.authorization.level(user("ada")) is level
+        assert bot.app.authorization.level(user("ada")) is level
         assert "no grant any more" in await bot.command("people", "revoke loopback:ada")
-        assert bot.app.connectors.authorization.level(user("ada")) is Grant.NONE
+        assert bot.app.authorization.level(user("ada")) is Grant.NONE
         assert (await bot.say("Hello?", user="ada")).turn == ""
 
 
@@ -54,7 +54,7 @@ async def test_no_command_takes_away_what_the_config_gives(tmp_path: Path) -> No
     async with open_bot(tmp_path) as bot:
         await bot.command("people", "grant owner loopback:rater")
         assert "rater by the program" in await bot.command("people", "revoke loopback:rater")
-        assert bot.app.connectors.authorization.level(user("rater")) is Grant.RATE
+        assert bot.app.authorization.level(user("rater")) is Grant.RATE
 
 
 def test_the_sentence_names_the_file_and_the_line(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ async def test_nobody_locks_themselves_out_by_a_slip(tmp_path: Path) -> None:
         assert "another owner can" in await bot.command("people", "revoke loopback:ada", user="ada")
         said = await bot.command("people", "grant rater loopback:ada", user="ada")
         assert "another owner can" in said
-        assert bot.app.connectors.authorization.level(user("ada")) is Grant.ADMINISTER
+        assert bot.app.authorization.level(user("ada")) is Grant.ADMINISTER
 
 
 @pytest.mark.parametrize(
@@ -139,10 +139,10 @@ async def test_the_trail_knows_who_granted_and_calls_others_by_an_alias(tmp_path
 async def test_a_grant_of_a_connector_that_is_not_configured_counts_for_nothing(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.store.write(lambda db: people.grant(db, "gone:ada", "owner", "x", 0.0))
-        await bot.app.connectors.authorization.refresh(bot.store)
-        assert "gone:ada" not in bot.app.connectors.authorization.owners()
+        await bot.app.authorization.refresh(bot.store)
+        assert "gone:ada" not in bot.app.authorization.owners()
         ada = UserRef(connector="gone", account="a", id="ada")
-        assert bot.app.connectors.authorization.level(ada) is Grant.NONE
+        assert bot.app.authorization.level(ada) is Grant.NONE
 
 
 # -- the sources of a grant, as one table

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from goodbot import config
 from goodbot.base import cage, log
@@ -29,11 +29,13 @@ from goodbot.config.secrets import SecretStore
 from goodbot.conversation.notifications import progress
 from goodbot.daemon.app import App, open_plugins
 from goodbot.daemon.control import SOCKET, ControlSocket
+from goodbot.daemon.wiring import choose
 from goodbot.inference.models.directory import DEMO
 from goodbot.learning.idle import read_machine
 
 logger = logging.getLogger(__name__)
 
+_T = TypeVar("_T")
 _LAST_WORDS_SECONDS = 2.0
 _MOMENT_SECONDS = 10.0
 _STEP = 0.1
@@ -155,37 +157,40 @@ async def _life(
     environ = SecretStore(settings.home).environment(names)
     log.to_stderr(settings.log.level, settings.log.format, [environ.get(name, "") for name in names])
     try:
-        app = App(
-            settings, plugins, demo_model=demo, lock=lock, machine=read_machine(), http=supervision.http
-        )
+        chosen = choose(settings, plugins, demo_model=demo)
     except GoodbotError as error:
         raise _NeverUpError(error) from error
-    control.app = app
-    try:
+    control.model = chosen.model.name
+    app: App | None = None
+    async with contextlib.AsyncExitStack() as life:
         try:
-            await _unless(stop, app.start(behind=True))
-            if not stop.is_set():
-                control.ready()
-                supervision.begun(app)
-                await _unless(stop, app.loaded())
-        except GoodbotError as error:
-            raise _NeverUpError(error) from error
-        if not stop.is_set():
-            # What was imported and set up stays: no collection of garbage holds everybody up for it.
-            gc.unfreeze()  # what the App before this one has left
-            gc.collect()
-            gc.freeze()
-            supervision.up(app, await _greet(app))
-            await _either(stop, app.restart)
-    finally:
-        if app.restart.is_set() and not stop.is_set():
-            supervision.restarting()
-        else:
-            supervision.stopping()
-        # Whoever asked for the switch is still told what came of it.
-        await control.stop(grace=_LAST_WORDS_SECONDS if app.restart.is_set() else 0.0)
-        await app.stop()
-    return app.restart.is_set() and not stop.is_set()
+            try:
+                making = App.made(chosen, lock=lock, machine=read_machine(), http=supervision.http)
+                control.app = app = await _unless(stop, life.enter_async_context(making))
+                if app is not None and not stop.is_set():
+                    await _unless(stop, app.serve(behind=True))
+                if app is not None and not stop.is_set():
+                    control.ready()
+                    supervision.begun(app)
+                    await _unless(stop, app.loaded())
+            except GoodbotError as error:
+                raise _NeverUpError(error) from error
+            if app is not None and not stop.is_set():
+                # What was imported and set up stays: no collection of garbage holds everybody up for it.
+                gc.unfreeze()  # what the App before this one has left
+                gc.collect()
+                gc.freeze()
+                supervision.up(app, await _greet(app))
+                await _either(stop, app.restart)
+        finally:
+            switches = app is not None and app.restart.is_set()
+            if switches and not stop.is_set():
+                supervision.restarting()
+            else:
+                supervision.stopping()
+            # Whoever asked for the switch is still told what came of it.
+            await control.stop(grace=_LAST_WORDS_SECONDS if switches else 0.0)
+    return switches and not stop.is_set()
 
 
 async def _either(*events: asyncio.Event) -> None:
@@ -206,8 +211,8 @@ def _set_model(settings: config.Config, path: str) -> config.Config:
     return file.save()
 
 
-async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    """Start, but let a signal interrupt it: loading a model can take minutes."""
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, _T]) -> _T | None:
+    """Start, but let a signal interrupt it, which makes it None: loading a model can take minutes."""
     starting = asyncio.create_task(work)
     stopped = asyncio.create_task(stop.wait())
     await asyncio.wait({starting, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -216,8 +221,8 @@ async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
         starting.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await starting
-    elif starting.exception() is not None:
-        await starting
+        return None
+    return await starting
 
 
 async def _greet(app: App) -> str:

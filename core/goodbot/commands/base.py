@@ -6,78 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from goodbot.access.authorization import Authorization
 from goodbot.api.commands import Grant
 from goodbot.api.events import Button, ChannelKind, CommandEvent, UserRef
-from goodbot.base.clock import Clock
-from goodbot.base.platform_time import PlatformTime
-from goodbot.base.sampling import Sampling
-from goodbot.config import Config
-from goodbot.store import Store
 
 if TYPE_CHECKING:
-    from goodbot.access.direct_message import Courier
-    from goodbot.access.login import Logins
-    from goodbot.access.notices import Notices
-    from goodbot.api.connector import Connector
-    from goodbot.api.plugins import PluginHost
-    from goodbot.api.server import Server
-    from goodbot.commands.confirm import Confirmations
-    from goodbot.conversation.ingest import Dispatcher
-    from goodbot.conversation.notifications import OwnerNews
-    from goodbot.conversation.presence import Presence
-    from goodbot.daemon.http.http import Http
-    from goodbot.learning.adapters import AdapterRegistry
-    from goodbot.learning.adapters.erasure import Eraser
-    from goodbot.learning.canary import Canary
-    from goodbot.learning.evaluation.ab_test import AbTest
-    from goodbot.learning.evaluation.idle import SpareTime
-    from goodbot.learning.evaluation.side_by_side import SideBySide
-    from goodbot.learning.model_switch import ModelSwitch
-    from goodbot.learning.training.memory_sharing import MemorySharing
-    from goodbot.learning.training.scheduler import Scheduler
-    from goodbot.learning.training.trainer import Trainer
-
-
-@dataclass(frozen=True, kw_only=True)
-class Services:
-    """The parts of a running goodbot that commands work with."""
-
-    config: Config
-    store: Store
-    clock: Clock
-    authorization: Authorization
-    dispatcher: Dispatcher
-    registry: AdapterRegistry
-    server: Server
-    scheduler: Scheduler
-    trainer: Trainer
-    memory: MemorySharing
-    presence: Presence
-    model_switch: ModelSwitch
-    plugins: PluginHost
-    courier: Courier
-    news: OwnerNews
-    connectors: Mapping[str, Connector]
-    connector_errors: Mapping[str, str]
-    platform_time: PlatformTime
-    model: str
-    backend: str
-    learning: str
-    """How boldly it learns and what decided that, in one line."""
-    sampling: Sampling
-    thinks: str
-    """Whether the model thinks before it answers, in a sentence; empty for one that does not."""
-    started_at: float
-    confirmations: Confirmations
-    notices: Notices
-    eraser: Eraser
-    logins: Logins
-    http: Http
-    canary: Canary
-    spare: SpareTime
-    ab_test: AbTest
-    side_by_side: SideBySide
+    from goodbot.commands.services import Services
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -94,7 +94,7 @@ async def _named(call: Call, name: str) -> ChannelRef:
     known = s.authorization.connectors
     if connector not in known:
         raise UsageError(f"there is no connector {connector[:40]!r}; {instead(connector, known)}")
-    running = s.connectors.get(connector)
+    running = s.connectors.running.get(connector)
     account = running.account if running else ""
     account = account or await s.store.read(lambda db: channels.known_account(db, connector, id_))
     return ChannelRef(connector=connector, account=account, id=id_, kind=ChannelKind.SHARED)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from goodbot.access.authorization import person
 from goodbot.api.connector import Capability
 from goodbot.api.events import ChannelKind
 from goodbot.base.errors import UsageError
 from goodbot.base.suggest import version_name
-from goodbot.commands.base import Call, Result, Services
+from goodbot.commands.base import Call, Result
 from goodbot.learning.evaluation import blind, side_by_side
 from goodbot.store import comparisons, news, settings
 from goodbot.store.comparisons import Comparison, Pair
+
+if TYPE_CHECKING:
+    from goodbot.commands.services import Services
 
 _USAGE = (
     "say `compare` for the open question, `compare a`, `b`, `same` or `skip` to answer it, or "
@@ -95,7 +98,7 @@ async def _knows(call: Call, found: Comparison, pairs: list[Pair], pair: Pair) -
     What has no buttons fetches its news with its next request: that an invitation waits there says nothing.
     """
     s, keys = call.services, [_seen(call, pair)]
-    connector = s.connectors.get(call.user.connector)
+    connector = s.connectors.running.get(call.user.connector)
     if pair is pairs[0] and connector and Capability.BUTTONS in connector.spec.capabilities:
         keys.append(comparisons.invited(found, person(call.user)))
     return any([await s.store.read(lambda db, k=key: news.told(db, k)) for key in keys])

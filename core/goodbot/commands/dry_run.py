@@ -23,10 +23,10 @@ async def dry_run(call: Call) -> Result:
         raise UsageError(f"it tells much of others: write `train {FLAG}` to me privately")
     readiness, pressure = await s.scheduler.readiness(), await s.scheduler.pressure()
     standing = await s.scheduler.standing()
-    aside = await s.store.read(lambda db: quarantined.listed(db, s.model))
+    aside = await s.store.read(lambda db: quarantined.listed(db, s.model.name))
     prospect = await s.trainer.dry_run(busy=s.scheduler.training)
     data: dict[str, Any] = {
-        "model": s.model,
+        "model": s.model.name,
         "learning": s.learning or None,
         **asdict(prospect),
         "trains": prospect.train > 0 and prospect.train + prospect.held_out > 1,

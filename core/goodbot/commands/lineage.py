@@ -48,7 +48,7 @@ async def listed(call: Call) -> Result:
     active, rows = await registry.active(), await registry.rows()
     liked = await _liked(call)
     ends = {run.id: run for run in await s.store.read(lambda db: runs.last_runs(db, registry.scope, _ALL))}
-    lines = [_line("", f"base  {s.model}", liked.get(BASE), active == BASE)]
+    lines = [_line("", f"base  {s.model.name}", liked.get(BASE), active == BASE)]
     entries: list[dict[str, Any]] = []
     for lead, row in lineage.branches(rows):
         made_of = await _material(call, row)

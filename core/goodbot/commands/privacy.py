@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import aiosqlite
 
@@ -13,10 +14,13 @@ from goodbot.api.commands import Grant
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.commands import confirm
 from goodbot.commands.audit import name
-from goodbot.commands.base import Call, Result, Services
+from goodbot.commands.base import Call, Result
 from goodbot.config.layout import beside, replaced
 from goodbot.learning.adapters.erasure import delete_replaced
 from goodbot.store import exporting, forgetting, people, settings
+
+if TYPE_CHECKING:
+    from goodbot.commands.services import Services
 
 _FORGET = "say `forget me`"
 _FORGET_ANYBODY = f"{_FORGET}, or `forget PERSON` (CONNECTOR:ID, see `people`)"
@@ -100,7 +104,7 @@ async def _forget(call: Call, who: str) -> Result:
         actor, of = await name(db, call, person(call.user)), await name(db, call, who)
         own = await linking.adopted(db, accounts)
         done = await forgetting.forget(
-            db, s.registry.scope, s.model, who, keep_grants=keeps, keep_silent=silent
+            db, s.registry.scope, s.model.name, who, keep_grants=keeps, keep_silent=silent
         )
         await linking.put_back(db, s.authorization, s.registry.scope, accounts, own, now)
         detail = {

@@ -91,7 +91,7 @@ async def _record(
             text=text,
         )
         before = await _said(db, turn)
-        receipt = await call.services.dispatcher.rate(db, rating, turn)
+        receipt = await call.services.ratings.rate(db, rating, turn)
         nothing = not receipt.duplicate and before == await _said(db, turn)
         if nothing and not source:  # where a rating of theirs stands all the same, the receipt says which
             nothing = await people.identity(db, person(call.user)) not in before[0]
@@ -102,7 +102,7 @@ async def _record(
     if receipt.outcome is Outcome.FAILED:
         raise UsageError(clause(receipt.text))
     if receipt.outcome is Outcome.ACCEPTED:
-        call.services.dispatcher.rated()
+        call.services.scheduler.wake()
     if kind is RatingKind.RETRACT and receipt.outcome is Outcome.ACCEPTED and nothing:
         receipt = replace(receipt, text="There is nothing of yours to take back there.")
     quote = " ".join(response.split())

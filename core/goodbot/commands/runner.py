@@ -7,7 +7,7 @@ import importlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from goodbot.access import strangers
 from goodbot.access.authorization import person
@@ -16,8 +16,11 @@ from goodbot.api.commands import Command, Grant, find, of
 from goodbot.api.events import ChannelKind, CommandEvent, Event, Outcome, PressEvent, Receipt
 from goodbot.base.errors import GoodbotError, UsageError, boundary
 from goodbot.commands.audit import NOT_ALLOWED, audit
-from goodbot.commands.base import Call, Result, Services
+from goodbot.commands.base import Call, Result
 from goodbot.store import channels, forgetting, inbox
+
+if TYPE_CHECKING:
+    from goodbot.commands.services import Services
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +102,7 @@ class CommandRunner:
             if not receipt.turn:
                 return None
             receipt = replace(receipt, text="", offer=())  # of a rating the channel may see a nod
-        await self._services.dispatcher.acknowledge(event, receipt)
+        await self._services.connectors.acknowledge(event, receipt)
         return None
 
     async def _is_personal(self, event: Event, command: Command | None, receipt: Receipt) -> bool:

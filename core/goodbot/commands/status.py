@@ -36,11 +36,11 @@ async def status(call: Call) -> Result:
     progress = dict(s.scheduler.progress) if s.scheduler.progress else None
     question = await s.ab_test.current()
     compared = await report.of(s.store, s.ab_test.pool, question, await later(s, question))
-    rows, now = await s.registry.rows(), states.Now(model=s.model, active=active, off=off)
+    rows, now = await s.registry.rows(), states.Now(model=s.model.name, active=active, off=off)
     tainted_by = next((row.tainted for row in rows if row.version == active), "")
     found = Status(
-        model=s.model,
-        backend=s.backend,
+        model=s.model.name,
+        backend=s.backend.name,
         version=active,
         off=off,
         paused=paused,
@@ -65,15 +65,17 @@ async def status(call: Call) -> Result:
         tenancy=s.memory.plan,
         waits=s.memory.note(),
         connectors={
-            name: s.connector_errors.get(name, "running")
-            for name in sorted({*s.connectors, *s.connector_errors})
+            name: s.connectors.problems.get(name, "running")
+            for name in sorted({*s.connectors.running, *s.connectors.problems})
         },
-        clock=s.platform_time.found(),
+        clock=s.connectors.time.found(),
         store=s.store.trouble or "ok",
-        disk=s.dispatcher.quotas.no_reserve(),
+        disk=s.quotas.no_reserve(),
         turned_away=s.http.turned_away,
         descriptors=s.http.descriptors.trouble,
-        set_aside=[asdict(one) for one in await s.store.read(lambda db: quarantined.listed(db, s.model))],
+        set_aside=[
+            asdict(one) for one in await s.store.read(lambda db: quarantined.listed(db, s.model.name))
+        ],
         reward=s.config.training.reward,
         learning=s.learning or None,
         sampling={**s.sampling.data(), "text": str(s.sampling)},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import asdict
 from functools import partial
+from typing import TYPE_CHECKING
 
 import aiosqlite
 
@@ -13,13 +14,16 @@ from goodbot.api.events import ChannelKind
 from goodbot.api.sentences import sentence, waits
 from goodbot.base.errors import TrainingError, UsageError
 from goodbot.base.suggest import version_name
-from goodbot.commands.base import Call, Result, Services
+from goodbot.commands.base import Call, Result
 from goodbot.commands.dry_run import FLAG, dry_run
 from goodbot.conversation.notifications import LiveMessage
 from goodbot.conversation.notifications.owners import news_key
 from goodbot.learning.training.publish import RunOutcome
 from goodbot.learning.training.scheduler import CANCELLED
 from goodbot.store import quarantined, settings
+
+if TYPE_CHECKING:
+    from goodbot.commands.services import Services
 
 _STOPPED = "the training was stopped; `status` says whether it goes on"
 _NOTHING = "Nothing has changed."
@@ -87,7 +91,7 @@ async def _live(call: Call, verdict: RunOutcome) -> str:
 async def _message(call: Call, heading: str) -> LiveMessage | None:
     s = call.services
     channel = call.event.channel
-    connector = s.connectors.get(channel.connector)
+    connector = s.connectors.running.get(channel.connector)
     return await LiveMessage.post(connector, channel, s.clock, heading)
 
 
@@ -140,7 +144,7 @@ async def switch(call: Call) -> Result:
         )
     if how not in ("to", "bare") or not reference:
         raise UsageError("say which: `goodbot model switch NAME`")
-    text = f"{call.services.model} answers until {reference} has learnt what it was taught."
+    text = f"{call.services.model.name} answers until {reference} has learnt what it was taught."
     return Result(text=text, later=partial(_switched, call.services, reference, how == "bare"))
 
 
@@ -153,7 +157,7 @@ async def _switched(services: Services, reference: str, bare: bool) -> Result:
         else f"Nothing has changed: {switched.reason}"
     )
     # `started_at` tells the life that says this from the one that takes over.
-    data = {**asdict(switched), "previous": services.model, "started_at": services.started_at}
+    data = {**asdict(switched), "previous": services.model.name, "started_at": services.started_at}
     return Result(text=text.rstrip(), data=data)
 
 
@@ -185,7 +189,7 @@ async def cancel(call: Call) -> Result:
 async def release(call: Call) -> Result:
     """Let in again what trainings have set aside."""
     s = call.services
-    count = await s.store.write(lambda db: quarantined.release(db, s.model))
+    count = await s.store.write(lambda db: quarantined.release(db, s.model.name))
     s.scheduler.wake()
     if not count:
         return Result(text="No answers are left out of training.", data={"released": 0})

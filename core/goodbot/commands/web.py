@@ -35,9 +35,9 @@ def _require_running(call: Call, *, local: bool) -> None:
     s = call.services
     if WEB not in s.authorization.connectors:
         raise UsageError("the browser is not set up: `goodbot connect web`")
-    if WEB not in s.connectors:
+    if WEB not in s.connectors.running:
         raise UsageError("goodbot is not running: start it (`goodbot run`), then ask again")
-    if why := s.connector_errors.get(WEB):
+    if why := s.connectors.problems.get(WEB):
         raise GoodbotError(f"the browser does not work: {why}" if local else "the browser does not work now")
 
 
@@ -73,5 +73,5 @@ async def _sign_out(call: Call) -> Result:
     """Nobody is logged in any more, and no link holds."""
     s = call.services
     await s.logins.drop()
-    await s.connectors[WEB].sign_out()
+    await s.connectors.running[WEB].sign_out()
     return Result(text="Everybody is signed out of the browser; `goodbot web` makes a new link.")

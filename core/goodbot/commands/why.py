@@ -7,17 +7,20 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from goodbot.api.events import Message
 from goodbot.api.sentences import sentence
 from goodbot.api.server import BASE, GenerateRequest
 from goodbot.base.errors import GoodbotError
-from goodbot.commands.base import Call, Result, Services
+from goodbot.commands.base import Call, Result
 from goodbot.commands.state import left_out
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.owners import counted, kept
 from goodbot.store import adapters, news, quarantined, runs, settings
+
+if TYPE_CHECKING:
+    from goodbot.commands.services import Services
 
 _PROMPTS = 3
 _SECONDS = 60.0
@@ -62,7 +65,7 @@ async def _why(call: Call) -> Result:
     if line[-1].tainted:
         lines.append(f"It answers until it is replaced: {line[-1].tainted}.")
     lines += _facts(own, cause, gate)
-    aside = await s.store.read(lambda db: quarantined.listed(db, s.model))
+    aside = await s.store.read(lambda db: quarantined.listed(db, s.model.name))
     lines += left_out([asdict(one) for one in aside])
     if len(line) > 1:
         lines.append(f"The versions before it learnt from {counted(earlier)}.")
@@ -91,8 +94,8 @@ async def _untrained(call: Call) -> Result:
     next_ = (await s.scheduler.readiness()).condition
     off = bool(await s.store.read(lambda db: settings.switch(db, "off")))
     rows = await s.registry.rows()
-    last = await s.store.read(lambda db: runs.last_runs(db, s.registry.scope, model=s.model))
-    now = states.Now(model=s.model, active=BASE, off=off)
+    last = await s.store.read(lambda db: runs.last_runs(db, s.registry.scope, model=s.model.name))
+    now = states.Now(model=s.model.name, active=BASE, off=off)
     run = last[0] if last else None
     if run is not None and run.state == "failed" and not call.confidential:
         run = replace(run, reason="")

@@ -9,18 +9,15 @@ import math
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 
-from goodbot.access.authorization import Authorization
 from goodbot.api.completions import CompletionRequest, FarSide, OwnModel
 from goodbot.api.events import ChannelRef, UserRef
 from goodbot.api.marks import chat_template
-from goodbot.api.model import ResolvedModel
-from goodbot.api.server import BASE, GenerateRequest, Piece, Server
-from goodbot.base.clock import Clock
+from goodbot.api.server import BASE, GenerateRequest, Piece
 from goodbot.base.errors import AdapterError, ServerError, UsageError
-from goodbot.base.sampling import Filters, Sampling, merged
-from goodbot.config import ServingConfig
+from goodbot.base.sampling import Filters, merged
 from goodbot.conversation.presence import Presence
 from goodbot.inference.prompts import Room
+from goodbot.learning.core import Core
 from goodbot.learning.training.settings import shape
 
 
@@ -29,25 +26,19 @@ class ServedModel(OwnModel):
 
     def __init__(
         self,
+        core: Core,
         *,
-        server: Server,
-        model: ResolvedModel,
-        config: ServingConfig,
-        sampling: Sampling,
         presence: Presence,
-        authorization: Authorization,
-        clock: Clock,
         talked: Callable[[], None],
         active: Callable[[], Awaitable[int]],
         version_for: Callable[[ChannelRef], int | None],
     ) -> None:
         """`version_for` as in `Generator`; `active` is what should be live;
         `talked` is told of each question, as the scheduler wants quiet for a training."""
-        self._server, self._model, self._config = server, model, config
-        self._sampling = sampling
-        self._presence, self._authorization, self._clock = presence, authorization, clock
-        self._talked, self._active, self._version_for = talked, active, version_for
-        self._room = Room.of(shape(model.path), config)
+        self._server, self._model, self._sampling = core.server, core.model, core.sampling
+        self._config, self._authorization = core.config.serving, core.authorization
+        self._presence, self._talked, self._active, self._version_for = presence, talked, active, version_for
+        self._room = Room.of(shape(core.model.path), core.config.serving)
         self._template: str | None = None
 
     @property

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import hashlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import aiosqlite
@@ -25,11 +25,8 @@ from goodbot.api.events import (
     Reply,
     UserRef,
 )
-from goodbot.api.model import ResolvedModel
-from goodbot.api.plugins import PluginHost
-from goodbot.api.server import Generated, GenerateRequest, Server
+from goodbot.api.server import Generated, GenerateRequest
 from goodbot.api.turns import Turn, ids, turn_id
-from goodbot.base.clock import Clock
 from goodbot.base.errors import (
     AdapterError,
     ConnectorError,
@@ -38,16 +35,15 @@ from goodbot.base.errors import (
     StoreError,
     StoreFullError,
 )
-from goodbot.base.sampling import Sampling
-from goodbot.config import ServingConfig
-from goodbot.conversation.ingest import Dispatcher
 from goodbot.conversation.presence import Presence
 from goodbot.conversation.shown import Shown
 from goodbot.inference.prompts import Prompt
 from goodbot.inference.servers.wordless import THINKING, THINKS_SECONDS, Wordless
+from goodbot.learning.core import Core
 from goodbot.learning.training.settings import vocabulary
-from goodbot.store import Store, answers, inbox, ledger, messages, retries, turns
+from goodbot.store import answers, inbox, ledger, messages, retries, turns
 from goodbot.store.commit_queue import Operation
+from goodbot.store.ledger import LabelChange
 from goodbot.store.retries import Retry
 
 logger = logging.getLogger(__name__)
@@ -80,34 +76,22 @@ class Generator:
 
     def __init__(
         self,
+        core: Core,
         *,
-        store: Store,
-        server: Server,
-        dispatcher: Dispatcher,
-        plugins: PluginHost,
-        clock: Clock,
-        config: ServingConfig,
-        sampling: Sampling,
-        model: ResolvedModel,
-        connectors: Mapping[str, Connector],
         presence: Presence,
+        connectors: Mapping[str, Connector],
+        taint: Callable[[aiosqlite.Connection, Sequence[LabelChange]], Awaitable[None]],
+        rated: Callable[[], None],
         version_for: Callable[[ChannelRef], int | None],
-        may_rate: Callable[[UserRef], bool],
     ) -> None:
-        """`version_for` names the version that is tried in a conversation; None: none is."""
-        self._store = store
-        self._server = server
-        self._dispatcher = dispatcher
-        self._plugins = plugins
-        self._clock = clock
-        self.config = config
-        self._sampling = sampling
-        self.connectors = connectors
-        self._model = model
-        self._vocabulary = vocabulary(model.path)
-        self._presence = presence
-        self._version_for = version_for
-        self._may_rate = may_rate
+        """`taint` and `rated` are told of ratings that waited for an answer; `version_for` names the version
+        that is tried in a conversation; None: none is."""
+        self._store, self._plugins, self._clock = core.store, core.plugins, core.clock
+        self._server, self._model, self._sampling = core.server, core.model, core.sampling
+        self._config = core.config.serving
+        self._may_rate, self._vocabulary = core.authorization.may_rate, vocabulary(core.model.path)
+        self._presence, self._connectors, self._version_for = presence, connectors, version_for
+        self._taint, self._rated = taint, rated
         self._wordless = Wordless()
 
     async def write(self, asked: Asked, stream: ReplyStream) -> Turn | None:
@@ -158,12 +142,12 @@ class Generator:
             await stream.append(self._model.label)
         request = GenerateRequest(
             messages=list(asked.prompt.messages),
-            max_tokens=self.config.max_tokens,
+            max_tokens=self._config.max_tokens,
             temperature=self._sampling.temperature,
             filters=self._sampling.filters,
-            seed=_seed(self.config.seed, asked.event),
+            seed=_seed(self._config.seed, asked.event),
             version=self._version_for(asked.channel),
-            thinking=self.config.thinking,
+            thinking=self._config.thinking,
             conversation=_conversation(asked.channel, asked.talker),
         )
         shown = Shown(stream)
@@ -212,8 +196,8 @@ class Generator:
         if turn.channel.kind is ChannelKind.PRIVATE:
             shown = self._may_rate(turn.talker)
         else:
-            shown = self.connectors[turn.channel.connector].group_buttons
-        row = STAR_ROW if self.config.stars else THUMBS
+            shown = self._connectors[turn.channel.connector].group_buttons
+        row = STAR_ROW if self._config.stars else THUMBS
         text = turn.response if turn.response.strip() else self._wordless.text(turn)
         return Reply(
             text=f"{self._model.label}{text}", turn=turn.id, reply_to=reply_to, buttons=row if shown else ()
@@ -234,7 +218,7 @@ class Generator:
             await self._attach(db, turn, sent)
             if sent:
                 adopted = [await ledger.refold(db, *one) for one in await retries.adopt(db, turn.id)]
-                await self._dispatcher.taint(db, [change for change in adopted if change])
+                await self._taint(db, [change for change in adopted if change])
             await inbox.close(db, event)
 
         try:
@@ -244,7 +228,7 @@ class Generator:
             with contextlib.suppress(StoreError):
                 await self._store.write(lambda db: messages.detach(db, turn.id, stream.messages))
             raise
-        self._dispatcher.rated()
+        self._rated()
         await self._plugins.on_turn(turn)
         return bool(sent)
 
@@ -259,7 +243,7 @@ class Generator:
             await self._store.write(operation)
 
     async def _attach(self, db: aiosqlite.Connection, turn: Turn, sent: Sequence[MessageRef]) -> None:
-        await self._dispatcher.taint(db, await messages.attach(db, turn.id, sent))
+        await self._taint(db, await messages.attach(db, turn.id, sent))
 
     async def close(self, event: Event, answer: Receipt | None = None) -> None:
         """Nothing more is to be done about an event of the inbox."""

@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Container, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import aiosqlite
 
 from goodbot.access.admission import Admission
 from goodbot.access.authorization import Authorization, person
-from goodbot.access.limits import Quotas
 from goodbot.api.events import (
     CaptureEvent,
     ChannelKind,
@@ -33,11 +32,9 @@ from goodbot.base.clock import Clock
 from goodbot.base.errors import StoreError
 from goodbot.conversation import sanitize
 from goodbot.conversation.captures import Captured, Capturing
-from goodbot.conversation.notifications import RoundCounter
 from goodbot.conversation.ratings import Ratings
 from goodbot.learning.training import unavailability
 from goodbot.store import Store, inbox
-from goodbot.store.training_pool import Pool
 
 logger = logging.getLogger(__name__)
 
@@ -46,11 +43,23 @@ _STALE_SECONDS = 600.0
 _REFUSALS = (Outcome.CONFLICT, Outcome.DENIED, Outcome.FAILED)
 
 Work = Callable[[Event], Awaitable[None]]
-Tell = Callable[[Notice], Awaitable[None]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FollowUps:
+    """What happens after a commit."""
+
+    answer: Work
+    put_back: Work
+    """A press that waited too long: what it was to replace comes back."""
+    acknowledge: Callable[[Event, Receipt], Awaitable[None]]
+    rated: Callable[[], None]
+    talked: Callable[[], None]
+    tell: Callable[[Notice], Awaitable[None]]
 
 
 class Dispatcher:
-    """Takes events in; `wire` says what happens to them after the commit."""
+    """Takes events in, and sees that what follows from them is done."""
 
     def __init__(
         self,
@@ -59,61 +68,18 @@ class Dispatcher:
         authorization: Authorization,
         plugins: PluginHost,
         clock: Clock,
-        pool: Pool,
-        min_ratings: int,
-        quotas: Quotas,
-        schedule: str = "auto",
-        vocabulary: int = 0,
+        admission: Admission,
+        ratings: Ratings,
+        capturing: Capturing,
+        follow_ups: FollowUps,
     ) -> None:
-        """`vocabulary`: so many token ids the base model has; 0: not known."""
-        self._store = store
-        self.quotas = quotas
-        self._authorization = authorization
-        self._plugins = plugins
-        self._clock = clock
-        self._pool = pool
-        self.progress = RoundCounter(pool, min_ratings, schedule)
-        self._admission = Admission(authorization, quotas, clock)
-        self._ratings = Ratings(
-            authorization=authorization,
-            admission=self._admission,
-            progress=self.progress,
-            clock=clock,
-            pool=pool,
-        )
-        self.rate, self.taint = self._ratings.rate, self._ratings.taint
-        self._capturing = Capturing(
-            authorization=authorization,
-            admission=self._admission,
-            plugins=plugins,
-            clock=clock,
-            pool=pool,
-            vocabulary=vocabulary,
-        )
+        self._store, self._authorization, self._plugins, self._clock = store, authorization, plugins, clock
+        self._admission, self._ratings, self._capturing = admission, ratings, capturing
+        self._then = follow_ups
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
         self._late: list[Event] = []
-
-    def wire(
-        self,
-        *,
-        answer: Work,
-        command: Work,
-        acknowledge: Callable[[Event, Receipt], Awaitable[None]],
-        rated: Callable[[], None],
-        talked: Callable[[], None],
-        tell: Tell | None = None,
-        put_back: Work | None = None,
-    ) -> None:
-        """Say what follows a commit; these parts need the dispatcher themselves."""
-        self._answer = answer
-        self._put_back = put_back
-        self._command = command
-        self.acknowledge = acknowledge
-        self.rated = rated
-        self._talked = talked
-        self._tell = tell
 
     async def submit(
         self, events: Sequence[Event], connector: str, cursor: str | None = None, *, anywhere: bool = False
@@ -180,10 +146,10 @@ class Dispatcher:
             return Receipt(event_id=event.event_id, outcome=Outcome.DENIED)
         if isinstance(event, RatingEvent):
             moved = sanitize.is_rating(event, RatingKind.RETRACT) and sanitize.place(event) in changed
-            return await self.rate(db, event, moved=moved, anywhere=anywhere)
+            return await self._ratings.rate(db, event, moved=moved, anywhere=anywhere)
         if isinstance(event, CaptureEvent):
             captured.append(one := await self._capturing.take(db, event))
-            await self.taint(db, one.changes)
+            await self._ratings.taint(db, one.changes)
             return one.receipt
         known = await inbox.receipt(db, event)
         if known is not None:
@@ -197,7 +163,7 @@ class Dispatcher:
 
     def _follow_capture(self, captured: Captured) -> None:
         if captured.changes:
-            self.rated()
+            self._then.rated()
         if captured.turn is not None and self._plugins.observed("on_turn"):
             self._spawn(self._plugins.on_turn(captured.turn), "on_turn")
 
@@ -206,29 +172,28 @@ class Dispatcher:
             return
         if isinstance(event, RatingEvent):
             if receipt.outcome is Outcome.ACCEPTED:
-                self.rated()
+                self._then.rated()
                 if self._plugins.observed("on_rating"):
                     self._spawn(self._plugins.on_rating(event, receipt), "on_rating")
-            self._spawn(self.acknowledge(event, receipt), "acknowledge")
-            for notice in self.progress.due(event):
-                if self._tell is not None:
-                    self._spawn(self._tell(notice), "tell")
+            self._spawn(self._then.acknowledge(event, receipt), "acknowledge")
+            for notice in self._ratings.progress.due(event):
+                self._spawn(self._then.tell(notice), "tell")
         elif receipt.outcome is Outcome.ACCEPTED:
             work = sanitize.to_do(event, receipt)
             if isinstance(work, PressEvent):  # the platform waits, the answer takes its time
-                self._spawn(self.acknowledge(event, receipt), "acknowledge")
+                self._spawn(self._then.acknowledge(event, receipt), "acknowledge")
             self._start(work)
         elif receipt.text or isinstance(event, PressEvent):
             if receipt.outcome is Outcome.PAIRED:
                 logger.info("paired: you are its owner (%s)", person(event.user))
-            self._spawn(self.acknowledge(event, receipt), "acknowledge")
+            self._spawn(self._then.acknowledge(event, receipt), "acknowledge")
 
     def _start(self, event: Event) -> None:
         if sanitize.is_command(event):
             self._commands.put_nowait(event)
         else:
-            self._talked()
-            self._spawn(self._answer(event), "answer")
+            self._then.talked()
+            self._spawn(self._then.answer(event), "answer")
 
     def _spawn(self, work: Awaitable[None], name: str) -> None:
         async def guarded() -> None:
@@ -246,12 +211,12 @@ class Dispatcher:
         """Whether somebody waits for an answer."""
         return any(task.get_name() == "answer" for task in self._tasks)
 
-    async def loop(self) -> None:
-        """Run commands one after the other, in the order in which they came."""
+    async def loop(self, command: Work) -> None:
+        """Have each `command` done after the one before, in the order in which they came."""
         while True:
             event = await self._commands.get()
             try:
-                await self._command(event)
+                await command(event)
             except Exception:
                 logger.exception("a command failed")
             finally:
@@ -280,8 +245,7 @@ class Dispatcher:
         for event in events:
             self._start(event)
         for event in self._late:
-            if self._put_back is not None:
-                self._spawn(self._put_back(event), "answer")
+            self._spawn(self._then.put_back(event), "answer")
 
     async def drain(self, seconds: float) -> None:
         """At stop: take nothing more in, give answers under way a moment, then cancel them.

@@ -36,7 +36,7 @@ class Ratings:
     ) -> None:
         self._authorization = authorization
         self._admission = admission
-        self._progress = progress
+        self.progress = progress
         self._clock = clock
         self._pool = pool
 
@@ -77,7 +77,7 @@ class Ratings:
         change = await ledger.insert(db, event, turn, rater, receipt, now, overtaken=found.overtaken)
         await self.taint(db, [change] if change else [])
         if turn is not None:  # the effect can be told only now
-            effect = await self._progress.effect(db, event, turn, rater, change)
+            effect = await self.progress.effect(db, event, turn, rater, change)
             again = await self._again(db, event, turn) if here else ()  # one tries again there
             receipt = replace(receipt, text=effect.text, offer=(*again, *effect.offer))
             await ledger.set_receipt(db, event, receipt)

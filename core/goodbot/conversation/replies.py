@@ -12,16 +12,16 @@ from goodbot.access.admission import REPLACED
 from goodbot.access.authorization import person
 from goodbot.api import actions
 from goodbot.api.events import ChannelRef, Event, MessageEvent, Outcome, PressEvent, Receipt
-from goodbot.api.model import ResolvedModel
 from goodbot.api.sentences import sentence
 from goodbot.api.turns import Turn, ids, turn_id
 from goodbot.base.errors import ConnectorError, ServerError
+from goodbot.conversation.connectors import Connectors
 from goodbot.conversation.generate import Asked, Generator
-from goodbot.conversation.ingest import Dispatcher
 from goodbot.inference import prompts
 from goodbot.inference.prompts import Room, TooLongError
+from goodbot.learning.core import Core
 from goodbot.learning.training.settings import shape
-from goodbot.store import Store, retries, turns
+from goodbot.store import retries, turns
 from goodbot.store.retries import Retry
 
 logger = logging.getLogger(__name__)
@@ -37,15 +37,10 @@ _UNSENT = "I have another answer, but could not put it there: ask me once more."
 class Answers:
     """Answers one at a time in each conversation, in their order."""
 
-    def __init__(
-        self, *, store: Store, writer: Generator, dispatcher: Dispatcher, model: ResolvedModel
-    ) -> None:
-        self._store = store
-        self._writer = writer
-        self._dispatcher = dispatcher
-        self._config = writer.config
-        self._connectors = writer.connectors
-        self._room = Room.of(shape(model.path), writer.config)
+    def __init__(self, core: Core, *, generator: Generator, connectors: Connectors) -> None:
+        self._store, self._config = core.store, core.config.serving
+        self._generator, self._connectors = generator, connectors
+        self._room = Room.of(shape(core.model.path), core.config.serving)
         self._places: weakref.WeakValueDictionary[tuple[str, ...], asyncio.Lock] = (
             weakref.WeakValueDictionary()
         )
@@ -78,18 +73,18 @@ class Answers:
         return self._places.setdefault(place, asyncio.Lock())
 
     async def _message(self, event: MessageEvent) -> None:
-        stream = self._connectors[event.channel.connector].stream(event.channel, event.message_id)
+        stream = self._connectors.running[event.channel.connector].stream(event.channel, event.message_id)
         async with _unbroken(stream.cancel):
             turn = await self._stored(event)
             if turn is None:
                 try:
-                    turn = await self._writer.write(await self._asked(event), stream)
+                    turn = await self._generator.write(await self._asked(event), stream)
                 except (ServerError, TooLongError) as error:
                     await stream.cancel(_told(error, event))
-                    return await self._writer.close(event)
+                    return await self._generator.close(event)
                 if turn is None:
                     return await stream.cancel(_FORGOTTEN)
-            await self._writer.deliver(event, turn, stream, event.message_id)
+            await self._generator.deliver(event, turn, stream, event.message_id)
 
     async def _asked(self, event: MessageEvent) -> Asked:
         """The message after what was said before in its conversation. Raises TooLongError."""
@@ -107,10 +102,10 @@ class Answers:
         shown = await self._store.read(lambda db: retries.standing(db, earlier.id))
         if not shown:  # two pressed at once, or it was forgotten while this one waited
             return await self._decline(event, REPLACED)
-        stream = self._connectors[earlier.channel.connector].replace(shown, earlier.channel)
+        stream = self._connectors.running[earlier.channel.connector].replace(shown, earlier.channel)
 
         async def back(reason: str) -> None:
-            await self._writer.send(event, stream, self._writer.reply(earlier))
+            await self._generator.send(event, stream, self._generator.reply(earlier))
             await self._decline(event, reason)
 
         async with _unbroken(back):
@@ -119,13 +114,13 @@ class Answers:
             if turn is None:
                 try:
                     asked = await self._asked_again(event, earlier)
-                    turn = await self._writer.write(asked, stream)
+                    turn = await self._generator.write(asked, stream)
                 except (ServerError, TooLongError) as error:
                     return await back(_told(error, event))
                 if turn is None:
                     there = await self._store.read(lambda db: turns.get(db, earlier.id))
                     return await (back if there else stream.cancel)(_FORGOTTEN)
-            if not await self._writer.deliver(event, turn, stream, ""):
+            if not await self._generator.deliver(event, turn, stream, ""):
                 await self._decline(event, _UNSENT)
 
     async def _asked_again(self, event: PressEvent, earlier: Turn) -> Asked:
@@ -155,8 +150,8 @@ class Answers:
 
     async def _decline(self, event: PressEvent, reason: str) -> None:
         receipt = Receipt(event_id=event.event_id, outcome=Outcome.FAILED, text=reason)
-        await self._writer.close(event, receipt)
-        await self._dispatcher.acknowledge(event, receipt)
+        await self._generator.close(event, receipt)
+        await self._connectors.acknowledge(event, receipt)
 
 
 def _told(error: Exception, event: Event) -> str:

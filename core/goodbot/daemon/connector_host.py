@@ -5,25 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from goodbot.access.authorization import WEB
 from goodbot.access.inbox import Inbox
-from goodbot.access.login import Logins
 from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import Event, Receipt, UserRef, Waiting
 from goodbot.api.turns import OwnTurn
-from goodbot.base.clock import Clock
 from goodbot.base.errors import FatalConnectorError, message_of
+from goodbot.commands.services import Services
 from goodbot.config.secrets import Secrets
-from goodbot.conversation.ingest import Dispatcher
 from goodbot.conversation.own_answers import own_turn
 from goodbot.learning.training import progress
-from goodbot.store import Store, inbox
-
-if TYPE_CHECKING:
-    from goodbot.daemon.connectors import Connectors
+from goodbot.store import inbox
 
 logger = logging.getLogger(__name__)
 
@@ -31,33 +25,19 @@ logger = logging.getLogger(__name__)
 class Host:
     """One connector's view of the core; see `goodbot.api.connector.ConnectorHost`."""
 
-    def __init__(
-        self,
-        spec: ConnectorSpec,
-        dispatcher: Dispatcher,
-        store: Store,
-        clock: Clock,
-        state_dir: Path,
-        connectors: Connectors,
-        logins: Logins,
-        environ: Mapping[str, str],
-    ) -> None:
-        self.address = connectors.http.address
-        self.model = connectors.model
-        self._progress = connectors.progress
-        self.clock = clock
+    def __init__(self, spec: ConnectorSpec, services: Services, environ: Mapping[str, str]) -> None:
+        """`environ` is where its secrets are."""
+        self.address, self.model, self.clock = services.http.address, services.own_model, services.clock
         self.secrets = Secrets(spec.secrets, environ)
-        self.stopping, self.state_dir = asyncio.Event(), state_dir
-        self._name = spec.name
-        self._dispatcher, self._store = dispatcher, store
-        self._errors, self._troubles = connectors.errors, connectors.troubles
-        self._time, self._title = connectors.time, spec.title or spec.name
-        self._authorization = connectors.authorization
-        self._inbox = Inbox(store, connectors.authorization)
+        self.stopping, self.state_dir = asyncio.Event(), services.config.home / "connectors" / spec.name
+        self._name, self._title = spec.name, spec.title or spec.name
+        self._store, self._dispatcher = services.store, services.dispatcher
+        self._authorization, self._logins = services.authorization, services.logins
+        self._connectors, self._scheduler = services.connectors, services.scheduler
+        self._inbox = Inbox(services.store, services.authorization)
         self._shows_inbox = Capability.INBOX in spec.capabilities
-        self._logins = logins
         self._tasks: set[asyncio.Task[None]] = set()
-        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     async def submit(self, events: Sequence[Event], *, cursor: str | None = None) -> tuple[Receipt, ...]:
         for event in events:
@@ -82,10 +62,10 @@ class Host:
                 await task
             except FatalConnectorError as error:
                 logger.error("%s stopped: %s", self._name, error, extra=ids)
-                self._errors[self._name] = str(error)
+                self._connectors.errors[self._name] = str(error)
             except Exception as error:
                 logger.exception("%s: %s failed", self._name, name, extra=ids)
-                self._errors[self._name] = f"{name} failed: {message_of(error)}"
+                self._connectors.errors[self._name] = f"{name} failed: {message_of(error)}"
 
         spawned = asyncio.create_task(guarded(), name=f"{self._name}: {name}")
         self._tasks.add(spawned)
@@ -95,16 +75,16 @@ class Host:
         return spawned
 
     def told_time(self, seconds: float) -> None:
-        self._time.note(self._title, seconds, self.clock.now())
+        self._connectors.time.note(self._title, seconds, self.clock.now())
 
     def trouble(self, text: str) -> None:
-        if text == self._troubles.get(self._name, ""):
+        if text == self._connectors.troubles.get(self._name, ""):
             return
         if text:
-            self._troubles[self._name] = text
+            self._connectors.troubles[self._name] = text
             logger.warning("%s: %s", self._name, text, extra={"connector": self._name})
         else:
-            del self._troubles[self._name]
+            del self._connectors.troubles[self._name]
             logger.info("%s works again", self._name, extra={"connector": self._name})
 
     async def inbox(
@@ -132,7 +112,7 @@ class Host:
             raise ValueError(f"{self._name} declares no INBOX, or asks for somebody else's")
 
     def learning(self) -> str:
-        now = self._progress()
+        now = self._scheduler.progress
         return progress.brief(now) if now else ""
 
     def may_rate(self, user: UserRef) -> bool:

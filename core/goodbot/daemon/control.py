@@ -75,6 +75,8 @@ class ControlSocket:
         self._patience = patience
         self._began = self._clock.now()
         self._ready = asyncio.Event()
+        self.model: str | None = None
+        """The base model of the goodbot that starts, as soon as that is known."""
         self.app: App | None = None
         """The goodbot behind it, as soon as there is one."""
         self._path: Path = socket_path(home, SOCKET)
@@ -150,7 +152,7 @@ class ControlSocket:
             "starting": doing,
             "pid": os.getpid(),
             "home": str(self._home),
-            "model": self.app.model.name if self.app else None,
+            "model": self.model,
             "started_at": self._began,
             "uptime": seconds,
         }
@@ -173,9 +175,7 @@ class ControlSocket:
 
 def _doing(app: App | None) -> str:
     """What a goodbot that starts is at."""
-    if app is None or not hasattr(app, "commands"):
-        return "opening the data"
-    return "connecting"
+    return "opening the data" if app is None else "connecting"
 
 
 def _failed(error: GoodbotError) -> dict[str, Any]:

@@ -6,18 +6,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from goodbot.access.notices import Notices
-from goodbot.base.clock import Clock
 from goodbot.base.errors import boundary
-from goodbot.config import Config
-from goodbot.conversation.presence import Presence
-from goodbot.daemon.connectors import Connectors
-from goodbot.learning.adapters import AdapterRegistry, retention
-from goodbot.learning.adapters.erasure import Eraser
-from goodbot.learning.canary import Canary
-from goodbot.learning.training.memory_sharing import MemorySharing
-from goodbot.learning.training.scheduler import Scheduler
-from goodbot.store import Store
+from goodbot.commands.services import Services
+from goodbot.daemon.connectors import ConnectorManager
+from goodbot.learning.adapters import retention
 from goodbot.store.retention import expire
 
 logger = logging.getLogger(__name__)
@@ -32,32 +24,8 @@ _OPEN_SECONDS = 86400.0
 class Maintenance:
     """Level-triggered: it looks at what is there, so a crash only delays it."""
 
-    def __init__(
-        self,
-        *,
-        config: Config,
-        store: Store,
-        clock: Clock,
-        registry: AdapterRegistry,
-        canary: Canary,
-        scheduler: Scheduler,
-        memory: MemorySharing,
-        presence: Presence,
-        connectors: Connectors,
-        notices: Notices,
-        eraser: Eraser,
-    ) -> None:
-        self._config = config
-        self._store = store
-        self._clock = clock
-        self._registry = registry
-        self._canary = canary
-        self._scheduler = scheduler
-        self._memory = memory
-        self._presence = presence
-        self._connectors = connectors
-        self._notices = notices
-        self._eraser = eraser
+    def __init__(self, services: Services, connectors: ConnectorManager) -> None:
+        self._services, self._connectors, self._clock = services, connectors, services.clock
 
     async def loop(self) -> None:
         """Until cancelled. The server has its own turn: no slow platform keeps it waiting."""
@@ -75,28 +43,29 @@ class Maintenance:
 
     async def look_after_server(self) -> None:
         """Bring it together with pointer and files. What fails is logged; the rest is done all the same."""
-        if self._memory.away:
+        if self._services.memory.away:
             return
         with boundary(logger, "reconciling the model server"):
-            await self._presence.tend()
+            await self._services.presence.tend()
         with boundary(logger, "the canary"):
-            await self._canary.look()
+            await self._services.canary.look()
         with boundary(logger, "adapters"):
             await self._tend_adapters(self._clock.now())
 
     async def once(self) -> None:
         """One round of all the rest, likewise."""
-        now = self._clock.now()
+        s, now = self._services, self._clock.now()
         with boundary(logger, "reconciling the connectors"):
-            await self._connectors.reconcile(self._store, now - _OPEN_SECONDS)
+            await self._connectors.reconcile(now - _OPEN_SECONDS)
         with boundary(logger, "notices"):
-            await self._notices.post()
+            await s.notices.post()
         with boundary(logger, "expiry"):
-            await expire(self._store, now, unrated_days=self._config.privacy.unrated_days)
+            await expire(s.store, now, unrated_days=s.config.privacy.unrated_days)
         with boundary(logger, "erasing"):
-            await self._eraser.sweep()
+            await s.eraser.sweep()
 
     async def _tend_adapters(self, now: float) -> None:
-        await retention.go_live(self._store, self._registry)
-        if not self._scheduler.training:  # which may read an old version, to weigh what it wrote
-            await retention.prune(self._store, self._registry, keep=self._config.adapters.keep, now=now)
+        s = self._services
+        await retention.go_live(s.store, s.registry)
+        if not s.scheduler.training:  # which may read an old version, to weigh what it wrote
+            await retention.prune(s.store, s.registry, keep=s.config.adapters.keep, now=now)

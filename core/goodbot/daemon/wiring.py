@@ -1,34 +1,64 @@
-"""What is built once for each base model: its server, its registry, its trainer."""
+"""How a goodbot is put together: from its config the core, then what learns, answers, and operates."""
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
+from goodbot.access.admission import Admission
 from goodbot.access.authorization import Authorization
-from goodbot.api.backend import BackendSpec
-from goodbot.api.model import ResolvedModel
-from goodbot.api.plugins import PluginHost, reward_policy
-from goodbot.api.server import Server
-from goodbot.base.clock import Clock
-from goodbot.base.spawn import child_environment
+from goodbot.access.direct_message import Courier
+from goodbot.access.groups import RaterGroups
+from goodbot.access.limits import Quotas
+from goodbot.access.login import Logins
+from goodbot.access.notices import Notices
+from goodbot.api.plugins import PluginHost, choose_backend, reward_policy
+from goodbot.base import sampling
+from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.suggest import TERMINAL
+
+from goodbot.commands.confirm import Confirmations
+from goodbot.commands.runner import CommandRunner
+from goodbot.commands.services import Services
 from goodbot.config import Config, Grants
-from goodbot.inference.servers import choice
+from goodbot.conversation.captures import Capturing
+from goodbot.conversation.completions import ServedModel
+from goodbot.conversation.connectors import Connectors
+from goodbot.conversation.generate import Generator
+from goodbot.conversation.ingest import Dispatcher, FollowUps
+from goodbot.conversation.notifications import OwnerNews, RoundCounter
+from goodbot.conversation.parts import AnsweringParts
+from goodbot.conversation.presence import Presence
+from goodbot.conversation.ratings import Ratings
+from goodbot.conversation.replies import Answers
+from goodbot.daemon.connectors import ConnectorManager, configured_grants
+from goodbot.daemon.http.http import Http
+from goodbot.daemon.maintenance import Maintenance
+from goodbot.inference.models import resolve
+from goodbot.inference.prompts import Room
+from goodbot.inference.servers import choice, thinking
 from goodbot.learning.adapters import AdapterRegistry
-from goodbot.learning.adapters.formats import Formats
-from goodbot.learning.model_switch import Rehearsal
+from goodbot.learning.adapters.erasure import Eraser
+from goodbot.learning.canary import Canary
+from goodbot.learning.core import Chosen, Core, pool, serve
+from goodbot.learning.evaluation.ab_test import AbTest
+from goodbot.learning.evaluation.idle import SpareTime
+from goodbot.learning.evaluation.preparing import Preparing
+from goodbot.learning.evaluation.side_by_side import SideBySide
+from goodbot.learning.idle import Gauge, Limits, Readings
+from goodbot.learning.model_switch import ModelSwitch
+from goodbot.learning.parts import LearningParts
+from goodbot.learning.tracking.observer import Tracking
 from goodbot.learning.training import anchors
-from goodbot.learning.training.settings import training_settings
+from goodbot.learning.training.memory_sharing import MemorySharing
+from goodbot.learning.training.scheduler import Scheduler
+from goodbot.learning.training.settings import shape, training_settings, vocabulary
 from goodbot.learning.training.trainer import Trainer
-from goodbot.store import Store, training_pool
-
-if TYPE_CHECKING:
-    from goodbot.learning.training.memory_sharing import MemorySharing
-
-SCOPE = "default"
+from goodbot.store import Store
 
 
 def local_owner() -> Mapping[str, Grants]:
@@ -36,104 +66,228 @@ def local_owner() -> Mapping[str, Grants]:
     return {TERMINAL: Grants(owners=(str(os.geteuid()),))}
 
 
-class Assembly:
-    """Builds by one config; `store` and `memory` are set once they are there."""
+def choose(
+    config: Config,
+    plugins: PluginHost,
+    *,
+    clock: Clock | None = None,
+    demo_model: bool = False,
+    grants: Mapping[str, Grants] | None = None,
+) -> Chosen:
+    """What a config comes to. Raises ConfigError and MissingExtraError for what is not there.
 
-    store: Store
-    memory: MemorySharing
+    `grants` are those of connectors that need no section in the config.
+    """
+    clock = clock or SystemClock()
+    model = resolve(config.model.path, plugins.models(), demo=demo_model)
+    backend = choose_backend(plugins.backends(), config.training.backend, config.where("training"))
+    values, learning = training_settings(config, backend, plugins.objectives(), model.path)
+    settings = dataclasses.asdict(values)
+    about = {"model": model.name, "backend": backend.name, **settings}
+    tracking = Tracking(config, plugins.trackers(), about)
+    specs = plugins.connectors()
+    authorization = Authorization(
+        {**configured_grants(config, specs), **(local_owner() if grants is None else grants)},
+        clock,
+        local=[name for name, spec in specs.items() if spec.local],
+    )
+    policy = reward_policy(plugins, config.training.reward, config.where("training"))
+    asked = anchors.load(config)
+    spec = choice.choose(config, plugins.servers())
+    return Chosen(
+        config=config,
+        plugins=plugins,
+        clock=clock,
+        authorization=authorization,
+        backend=backend,
+        policy=policy,
+        anchors=asked,
+        tracking=tracking,
+        spec=spec,
+        server=serve(config, spec, backend, clock, model),
+        model=model,
+        sampling=sampling.of(model.path, config.serving.drawn_with),
+        settings=settings,
+        learning=learning,
+        pool=pool(config, authorization, model),
+    )
 
-    def __init__(
-        self,
-        config: Config,
-        plugins: PluginHost,
-        *,
-        clock: Clock,
-        backend: BackendSpec,
-        authorization: Authorization,
-    ) -> None:
-        """Raises ConfigError and MissingExtraError for what is configured and is not there."""
-        self._config = config
-        self._plugins = plugins
-        self._clock = clock
-        self._backend = backend
-        self._authorization = authorization
-        self.policy = reward_policy(plugins, config.training.reward, config.where("training"))
-        self._anchors = anchors.load(config)
-        self.server_spec = choice.choose(config, plugins.servers())
 
-    def pool(self, model: ResolvedModel) -> training_pool.Pool:
-        """What may be learnt from on a model."""
-        owners = tuple(self._authorization.owners(granted=False))
-        return training_pool.Pool(
-            scope=SCOPE, model=model.name, owners=owners, others=self._config.training.from_others
-        )
+def opened(chosen: Chosen, store: Store) -> Core:
+    """The core, now that there is a store."""
+    return Core(**vars(chosen), store=store, started_at=chosen.clock.now(), restart=asyncio.Event())
 
-    def server(self, model: ResolvedModel) -> Server:
-        """A driver of the configured server."""
-        environ = child_environment()
-        formats = Formats(self._config.home / "adapters", model.path, environ)
-        return choice.make(
-            self.server_spec,
-            self._config,
-            model=model,
-            backend=self._backend,
-            clock=self._clock,
-            environ=environ,
-            convert=formats.convert,
-        )
 
-    def registry(self, model: ResolvedModel, server: Server) -> AdapterRegistry:
-        """The versions of a model and the server that answers with them."""
-        return AdapterRegistry(
-            store=self.store,
-            server=server,
-            root=self._config.home / "adapters",
-            plugins=self._plugins,
-            clock=self._clock,
-            scope=SCOPE,
-            model=model,
-            share=self._config.serving.canary,
-        )
+def learning(core: Core, machine: Callable[[bool], Readings] | None = None) -> LearningParts:
+    """What learns. `machine` reads what the machine does beside us (`goodbot.learning.idle.read_machine`)."""
+    config, clock = core.config, core.clock
+    core.plugins.attach(core.tracking)
+    registry = core.versions(AdapterRegistry, share=config.serving.canary)
+    memory = MemorySharing(core)
+    trainer = Trainer(core, registry, memory, ask=config.serving.ask)
+    gauge = Gauge(limits=Limits.of(config.training), clock=clock, read=machine)
+    scheduler = Scheduler(core, registry, trainer, gauge)
+    return LearningParts(
+        **vars(core),
+        registry=registry,
+        memory=memory,
+        trainer=trainer,
+        scheduler=scheduler,
+        canary=Canary(store=core.store, registry=registry, pool=core.pool, clock=clock, stop=scheduler.stop),
+        model_switch=ModelSwitch(core, scheduler, memory),
+    )
 
-    def trainer(
-        self,
-        model: ResolvedModel,
-        registry: AdapterRegistry,
-        limits: Mapping[str, int] | None = None,
-        ask: str = "never",
-    ) -> Trainer:
-        """What trains a model; `limits` win over its settings, `ask` as in `[serving]`."""
-        config = self._config
-        settings, _ = training_settings(
-            config, self._backend, self._plugins.objectives(), model.path
-        )  # by its own shape
-        return Trainer(
-            store=self.store,
-            registry=registry,
-            plugins=self._plugins,
-            clock=self._clock,
-            backend=self._backend,
-            policy=self.policy,
-            config=config.training,
-            settings={**dataclasses.asdict(settings), **(limits or {})},
-            model=model.path,
-            seed=config.serving.seed,
-            pool=self.pool(model),
-            staging=config.home / "staging",
-            anchors=self._anchors,
-            ask=ask,
-            memory=self.memory,
-        )
 
-    def rehearse(self, model: ResolvedModel, limits: Mapping[str, int]) -> tuple[Rehearsal, Trainer]:
-        """What another base model is tried and trained with while ours answers."""
-        registry = Rehearsal(
-            store=self.store,
-            server=self.server(model),
-            root=self._config.home / "adapters",
-            plugins=self._plugins,
-            clock=self._clock,
-            scope=SCOPE,
-            model=model,
-        )
-        return registry, self.trainer(model, registry, limits)
+def answering(base: LearningParts) -> AnsweringParts:
+    """What answers people, and takes in what they rate."""
+    config, store, clock, authorization = base.config, base.store, base.clock, base.authorization
+    connectors = Connectors()
+    presence = Presence(base.server, base.registry, base.memory, clock)
+    quotas = Quotas(config.serving, config.home, clock)
+    admission = Admission(authorization, quotas, clock)
+    ratings = Ratings(
+        authorization=authorization,
+        admission=admission,
+        progress=RoundCounter(base.pool, config.training.min_ratings, config.training.schedule),
+        clock=clock,
+        pool=base.pool,
+    )
+    courier = Courier(store=store, clock=clock, connectors=connectors.running)
+    dispatcher = _dispatcher(base, connectors, presence, admission, ratings, courier)
+    return AnsweringParts(
+        **vars(base),
+        connectors=connectors,
+        presence=presence,
+        quotas=quotas,
+        ratings=ratings,
+        courier=courier,
+        dispatcher=dispatcher,
+        own_model=ServedModel(
+            base,
+            presence=presence,
+            talked=base.scheduler.somebody_talks,
+            active=base.registry.active,
+            version_for=base.canary.version_for,
+        ),
+        spare=SpareTime(server=base.server, clock=clock, busy=lambda: dispatcher.answering),
+    )
+
+
+def _dispatcher(
+    base: LearningParts,
+    connectors: Connectors,
+    presence: Presence,
+    admission: Admission,
+    ratings: Ratings,
+    courier: Courier,
+) -> Dispatcher:
+    generator = Generator(
+        base,
+        presence=presence,
+        connectors=connectors.running,
+        taint=ratings.taint,
+        rated=base.scheduler.wake,
+        version_for=base.canary.version_for,
+    )
+    answers = Answers(base, generator=generator, connectors=connectors)
+    capturing = Capturing(
+        authorization=base.authorization,
+        admission=admission,
+        plugins=base.plugins,
+        clock=base.clock,
+        pool=base.pool,
+        vocabulary=vocabulary(base.model.path),
+    )
+    return Dispatcher(
+        store=base.store,
+        authorization=base.authorization,
+        plugins=base.plugins,
+        clock=base.clock,
+        admission=admission,
+        ratings=ratings,
+        capturing=capturing,
+        follow_ups=FollowUps(
+            answer=answers.answer,
+            put_back=answers.put_back,
+            acknowledge=connectors.acknowledge,
+            rated=base.scheduler.wake,
+            talked=base.scheduler.somebody_talks,
+            tell=courier.tell,
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatingParts(Services):
+    """All parts of a goodbot."""
+
+    commands: CommandRunner
+    groups: RaterGroups
+    manager: ConnectorManager
+    maintenance: Maintenance
+
+
+def operating(base: AnsweringParts, http: Http | None = None) -> OperatingParts:
+    """What keeps it in order. `http` is the process's, which outlives this goodbot; without one, it has its
+    own."""
+    services = _services(base, http or Http(base.config.http, home=base.config.home))
+    base.plugins.attach(services.news)
+    base.plugins.attach(services.ab_test)
+    manager = ConnectorManager(services, stops_http=http is None)
+    running, authorization = base.connectors.running, base.authorization
+    return OperatingParts(
+        **vars(services),
+        commands=CommandRunner(services),
+        groups=RaterGroups(connectors=running, clock=base.clock, authorization=authorization),
+        manager=manager,
+        maintenance=Maintenance(services, manager),
+    )
+
+
+def _services(base: AnsweringParts, http: Http) -> Services:
+    config, store, clock, authorization = base.config, base.store, base.clock, base.authorization
+    registry, running = base.registry, base.connectors.running
+    asking: dict[str, Any] = {"registry": registry, "spare": base.spare}
+    asking |= {"config": config.serving, "sampling": base.sampling}
+    news = OwnerNews(
+        store=store,
+        registry=registry,
+        courier=base.courier,
+        clock=clock,
+        owners=authorization.owners,
+        readiness=base.scheduler.readiness,
+        pool=base.pool,
+    )
+    ab_test = AbTest(
+        store=store,
+        registry=registry,
+        scheduler=base.scheduler,
+        courier=base.courier,
+        preparing=Preparing(store=store, pool=base.pool, **asking),
+        authorization=authorization,
+        clock=clock,
+        pool=base.pool,
+    )
+    notices = Notices(
+        store=store,
+        clock=clock,
+        authorization=authorization,
+        connectors=running,
+        days=config.privacy.unrated_days,
+        errors=base.connectors.errors,
+    )
+    eraser = Eraser(
+        store=store, registry=registry, server=base.server, clock=clock, connectors=running, home=config.home
+    )
+    return Services(
+        **vars(base),
+        http=http,
+        logins=Logins(store=store, clock=clock, authorization=authorization, scope=base.pool.scope),
+        confirmations=Confirmations(clock),
+        news=news,
+        ab_test=ab_test,
+        side_by_side=SideBySide(**asking, room=Room.of(shape(base.model.path), config.serving)),
+        notices=notices,
+        eraser=eraser,
+        thinks=thinking.told(base.model.path, thinking=config.serving.thinking),
+    )

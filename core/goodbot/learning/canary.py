@@ -80,7 +80,7 @@ class Canary:
         registry: AdapterRegistry,
         pool: Pool,
         clock: Clock,
-        stop: Callable[[str], Awaitable[object]] | None = None,
+        stop: Callable[[str], Awaitable[object]],
     ) -> None:
         """`stop` ends a training, for a reason: one that continues a version that has lost."""
         self._stop = stop
@@ -138,7 +138,7 @@ class Canary:
         logger.info("v%d is tried no more (%s): %s", trial.version, state, reason)
         now = self._clock.now()
         closed = await self._store.write(lambda db: canaries.close(db, trial.version, state, reason, now))
-        if closed and state == "lost" and self._stop is not None:
+        if closed and state == "lost":
             await self._stop(LOST)  # it was trained from what nobody wants
         try:
             await self._registry.refresh()

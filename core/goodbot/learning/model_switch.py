@@ -13,21 +13,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from goodbot.api.model import ResolvedModel
 from goodbot.api.server import BASE
 from goodbot.base.errors import TrainingError, UsageError
-from goodbot.config import Config
 from goodbot.config.file import ConfigFile
 from goodbot.inference import models
 from goodbot.inference.servers.health import probe
 from goodbot.learning.adapters import AdapterRegistry
+from goodbot.learning.core import Core
+from goodbot.learning.training.memory_sharing import MemorySharing
 from goodbot.learning.training.publish import RunOutcome
 from goodbot.learning.training.scheduler import Scheduler
 from goodbot.learning.training.trainer import Trainer
-from goodbot.store import Store, training_pool
+from goodbot.store import training_pool
 
 logger = logging.getLogger(__name__)
 
@@ -71,33 +72,14 @@ class Switched:
 
 
 class ModelSwitch:
-    """Moves a goodbot to another base model; `restart` is set when it is to begin anew on it.
+    """Moves a goodbot to another base model; the core's `restart` is set when it is to begin anew on it.
 
-    `settings` are the `[training.settings]`; what the other model needs lower is lowered with it.
+    What the other model needs lower of the `[training.settings]` is lowered with it.
     """
 
-    def __init__(
-        self,
-        *,
-        config: Config,
-        current: ResolvedModel,
-        store: Store,
-        scheduler: Scheduler,
-        pool: Callable[[ResolvedModel], training_pool.Pool],
-        rehearse: Callable[[ResolvedModel, Mapping[str, int]], tuple[Rehearsal, Trainer]],
-        restart: asyncio.Event,
-        backend: str,
-        settings: Mapping[str, object],
-    ) -> None:
-        self._config = config
-        self._current = current
-        self._store = store
-        self._scheduler = scheduler
-        self._pool = pool
-        self._rehearse = rehearse
-        self._backend = backend
-        self._settings = settings
-        self._restart = restart
+    def __init__(self, core: Core, scheduler: Scheduler, memory: MemorySharing) -> None:
+        self._core, self._scheduler, self._memory = core, scheduler, memory
+        self._config, self._restart = core.config, core.restart
         self._task: asyncio.Task[Switched] | None = None
 
     async def to(self, reference: str, *, bare: bool = False) -> Switched:
@@ -130,14 +112,15 @@ class ModelSwitch:
 
         new = models.resolve(reference, {}, demo=False)
         self._require_another(new)
-        cost = await asyncio.to_thread(choose.cost, new.path, self._backend)  # it runs a program
-        limits = choose.limits(cost, self._settings)
-        registry, trainer = self._rehearse(new, limits)
+        cost = await asyncio.to_thread(choose.cost, new.path, self._core.backend.name)  # it runs a program
+        limits = choose.limits(cost, self._core.settings)
+        other = self._core.on(new, limits)
+        registry = other.versions(Rehearsal)
         usable = await registry.usable_ancestor(await registry.active())
         await registry.prepare(usable)  # before a training costs time
         reason = ""
         if not bare:
-            verdict = await self._replay(new, trainer, first=usable == BASE)
+            verdict = await self._replay(other, Trainer(other, registry, self._memory), first=usable == BASE)
             reason = verdict.reason
             if verdict.state == "activated":
                 usable = verdict.version
@@ -149,21 +132,21 @@ class ModelSwitch:
         return Switched(done=True, model=new.name, version=usable, reason=reason)
 
     def _require_another(self, new: ResolvedModel) -> None:
-        if new.path == self._current.path:
+        if new.path == self._core.model.path:
             raise UsageError(f"{new.name} is the model that answers already")
-        if new.name == self._current.name:  # their adapters and ratings could not be told apart
+        if new.name == self._core.model.name:  # their adapters and ratings could not be told apart
             raise UsageError(
                 f"both models are named {new.name}: rename the directory {new.path} and try again"
             )
 
-    async def _replay(self, new: ResolvedModel, trainer: Trainer, *, first: bool) -> RunOutcome:
+    async def _replay(self, on: Core, trainer: Trainer, *, first: bool) -> RunOutcome:
         """Train on what was rated on other models. A model that has learnt waits for a whole round."""
         least = _LEAST if first else self._config.training.min_ratings
-        count = await self._store.read(lambda db: training_pool.replayable(db, self._pool(new)))
+        count = await on.store.read(lambda db: training_pool.replayable(db, on.pool))
         if count < least:
             reason = f"{count} ratings can be replayed on it, {least} are needed"
             return RunOutcome(run=0, state="skipped", reason=reason)
-        run = await self._scheduler.start(f"switch to {new.name}", replay_on=trainer)
+        run = await self._scheduler.start(f"switch to {on.model.name}", replay_on=trainer)
         try:
             await asyncio.wait([run])
         except asyncio.CancelledError:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import aiosqlite
 
 from goodbot.api.rewards import RewardPolicy
+from goodbot.base.errors import TrainingError
 from goodbot.config import TrainingConfig
+from goodbot.learning.core import Core
 from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import claims
-from goodbot.store import training_pool
+from goodbot.store import runs, training_pool
 from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate, Pool
 
@@ -55,6 +58,43 @@ async def take(
         spared=spared,
     )
     return sum(not candidate.replayed for candidate in found), items
+
+
+async def claim(
+    db: aiosqlite.Connection, core: Core, *, parent: int, why: str, at_least: int, replay: bool
+) -> tuple[int, tuple[RunItem, ...]]:
+    """Open a run from `parent` on what can be taken, `at_least` so many answers: its number, and those.
+
+    Part of the caller's transaction. Raises TrainingError where there is too little.
+    """
+    available, items = await take(
+        db, core.pool, core.policy, core.config.training, parent=parent, replay=replay
+    )
+    fresh = [item for item in items if not item.replayed]
+    if not any(item.split == "train" for item in fresh):
+        raise TrainingError("there is nothing to train on yet: rate some answers first", kind="data")
+    if len(fresh) < at_least:
+        raise TrainingError(
+            f"{len(fresh)} of {available} rated answers can train, the others are ties: "
+            f"{at_least} are needed",
+            kind="data",
+        )
+    run = await runs.start(
+        db,
+        pool=core.pool,
+        parent=parent,
+        why=why,
+        backend=core.backend.name,
+        settings=settings_of(core),
+        items=items,
+        now=core.clock.now(),
+    )
+    return run, items
+
+
+def settings_of(core: Core) -> dict[str, Any]:
+    """All that decides what a run on the same answers comes to, as it is stored with it."""
+    return {**core.settings, "reward": core.policy.name, "seed": core.config.serving.seed}
 
 
 def _oldest(candidates: Sequence[Candidate], share: float) -> list[Candidate]:

@@ -11,24 +11,20 @@ import logging
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import aiosqlite
 
-from goodbot.api.backend import BackendSpec
-from goodbot.api.events import Message
 from goodbot.api.model_shape import Architecture
-from goodbot.api.rewards import RewardPolicy
 from goodbot.base.errors import GoodbotError
-from goodbot.config import TrainingConfig
 from goodbot.learning import worker_process
 from goodbot.learning.adapters import AdapterRegistry
+from goodbot.learning.core import Core
 from goodbot.learning.training import batch
 from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing, Plan
 from goodbot.learning.training.settings import shape
-from goodbot.store import Store, progress, runs, training_pool
+from goodbot.store import progress, runs, training_pool
 from goodbot.store.progress import Underway
 
 logger = logging.getLogger(__name__)
@@ -69,26 +65,18 @@ class Prospect:
 
 
 async def look(
-    store: Store,
+    core: Core,
     registry: AdapterRegistry,
+    memory: MemorySharing,
     *,
     parent: int,
     waiting: Underway | None,
-    backend: BackendSpec,
-    policy: RewardPolicy,
-    config: TrainingConfig,
-    settings: Mapping[str, Any],
-    model: Path,
-    seed: int,
-    pool: training_pool.Pool,
-    staging: Path,
-    anchors: Sequence[Sequence[Message]],
     busy: bool,
-    memory: MemorySharing,
 ) -> Prospect:
     """What a run from `parent`, or the one that is `waiting`, would do. `busy`: one trains now, and
     nothing is computed beside it. Raises StoreError, AdapterError."""
-    items, ties = await store.read(lambda db: _items(db, waiting, pool, policy, config, parent))
+    store, pool = core.store, core.pool
+    items, ties = await store.read(lambda db: _items(db, core, waiting, parent))
     heard = [item for item in items if item.weight]
     others = await store.read(lambda db: training_pool.off_policy(db, pool, [item.turn for item in heard]))
     train = sum(item.split == "train" for item in heard)
@@ -97,24 +85,12 @@ async def look(
         unknown = "Not estimated: a training is under way."
     elif train:
         try:
-            estimate = await _estimate(
-                store,
-                registry,
-                backend,
-                items,
-                parent=parent,
-                model=model,
-                pool=pool,
-                folder=staging / "dry-run",
-                settings=settings,
-                seed=seed,
-                anchors=anchors,
-            )
+            estimate = await _estimate(core, registry, parent, items)
         except GoodbotError as error:
             unknown = f"Not estimated: {error}"
     return Prospect(
         parent=parent,
-        settings=settings,
+        settings=core.settings,
         train=train,
         held_out=len(heard) - train,
         unheard=len(items) - len(heard),
@@ -122,25 +98,22 @@ async def look(
         replayed=sum(item.replayed for item in heard),
         off_policy=others,
         interrupted=waiting.progress.where if waiting else "",
-        **_sizes(shape(model), int(settings.get("rank", 8))),
+        **_sizes(shape(core.model.path), int(core.settings.get("rank", 8))),
         estimate=estimate,
         unknown=unknown,
-        tenancy=await memory.look(model, settings),
+        tenancy=await memory.look(core.model.path, core.settings),
     )
 
 
 async def _items(
-    db: aiosqlite.Connection,
-    waiting: Underway | None,
-    pool: training_pool.Pool,
-    policy: RewardPolicy,
-    config: TrainingConfig,
-    parent: int,
+    db: aiosqlite.Connection, core: Core, waiting: Underway | None, parent: int
 ) -> tuple[Sequence[runs.RunItem], int]:
     """What it would learn from, and how many more get no reward."""
     if waiting is not None:
         return await progress.items(db, waiting.run), 0
-    available, items = await batch.take(db, pool, policy, config, parent=parent, replay=False)
+    available, items = await batch.take(
+        db, core.pool, core.policy, core.config.training, parent=parent, replay=False
+    )
     return items, available - sum(not item.replayed for item in items)
 
 
@@ -156,18 +129,13 @@ def _sizes(model: Architecture | None, rank: int) -> dict[str, int]:
 
 
 async def _estimate(
-    store: Store,
-    registry: AdapterRegistry,
-    backend: BackendSpec,
-    items: Sequence[runs.RunItem],
-    *,
-    folder: Path,
-    **job: Any,
+    core: Core, registry: AdapterRegistry, parent: int, items: Sequence[runs.RunItem]
 ) -> Mapping[str, Any]:
+    folder = core.config.home / "staging" / "dry-run"
     await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     try:
-        made = await make_job(store, registry, run=_NEXT, items=items, folder=folder, **job)
-        done = await worker_process.train(backend, {**made, "run": 0}, _ignore, mode="plan")
+        made = await make_job(core, registry, run=_NEXT, parent=parent, items=items, folder=folder)
+        done = await worker_process.train(core.backend, {**made, "run": 0}, _ignore, mode="plan")
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     return dict(done.get("estimate", {}))

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from goodbot.api.events import Message
 from goodbot.api.server import BASE
 from goodbot.api.turns import Turn
 from goodbot.base.errors import AdapterError, TrainingError
 from goodbot.inference.servers.manners import formed
 from goodbot.learning.adapters import AdapterRegistry
-from goodbot.store import Store, runs, training_pool, turns
+from goodbot.learning.core import Core
+from goodbot.store import runs, training_pool, turns
 
 logger = logging.getLogger(__name__)
 
@@ -23,30 +23,26 @@ _ANCHORS = 256
 
 
 async def make_job(
-    store: Store,
+    core: Core,
     registry: AdapterRegistry,
     *,
     run: int,
     parent: int,
     items: Sequence[runs.RunItem],
-    model: Path,
-    pool: training_pool.Pool,
     folder: Path,
-    settings: Mapping[str, Any],
-    seed: int,
-    anchors: Sequence[Sequence[Message]] = (),
     background: bool = False,
 ) -> dict[str, Any]:
     """The job of a run, the same each time. `folder` gets `output` and `checkpoints`, both 0700.
 
-    `anchors` are what the gate asks; without any, it asks what the items ask, and those of the rounds
-    before: what is lost may be what nobody asked this time.
+    The core's `anchors` are what the gate asks; without any, it asks what the items ask, and those of the
+    rounds before: what is lost may be what nobody asked this time.
     Raises TrainingError when an answer is gone, and AdapterError.
     """
+    store, pool = core.store, core.pool
     output, checkpoints = folder / "output", folder / "checkpoints"
     await asyncio.to_thread(_ready, (registry.root, folder, output, checkpoints))
-    rows, behaviour = await _rows(store, registry, items, pool)
-    asked = [list(messages) for messages in anchors]
+    rows, behaviour = await _rows(core, registry, items)
+    asked = [list(messages) for messages in core.anchors]
     if not asked:
         earlier = await store.read(
             lambda db: training_pool.asked_before(db, pool, run, max(0, _ANCHORS - len(rows)))
@@ -55,12 +51,12 @@ async def make_job(
     return {
         "protocol": 1,
         "run": run,
-        "model": str(model),
+        "model": str(core.model.path),
         "parent": str(await registry.path(parent)) if parent != BASE else None,
         "output": str(output),
         "checkpoints": str(checkpoints),
-        "seed": seed,
-        "settings": dict(settings),
+        "seed": core.config.serving.seed,
+        "settings": dict(core.settings),
         "baseline": (await registry.row(parent)).baseline if parent != BASE else {"mean": 0.0, "weight": 0.0},
         "behaviour": behaviour,
         "items": rows,
@@ -71,16 +67,16 @@ async def make_job(
 
 
 async def _rows(
-    store: Store, registry: AdapterRegistry, items: Sequence[runs.RunItem], pool: training_pool.Pool
+    core: Core, registry: AdapterRegistry, items: Sequence[runs.RunItem]
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """The items, and where the versions of ours lie that wrote them."""
     rows: list[dict[str, Any]] = []
     behaviour: dict[str, str] = {}
-    found = await store.read(lambda db: turns.some(db, [item.turn for item in items]))
+    found = await core.store.read(lambda db: turns.some(db, [item.turn for item in items]))
     for item in items:
         if (turn := found.get(item.turn)) is None:
             raise TrainingError("an answer was deleted before it could be trained on", kind="data")
-        own = turn.model == pool.model and not turn.answered_by
+        own = turn.model == core.pool.model and not turn.answered_by
         version = turn.version if own else None
         if version and str(version) not in behaviour:
             try:

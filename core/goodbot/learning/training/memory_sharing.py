@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.api.server import Server
-from goodbot.base.clock import Clock
 from goodbot.base.errors import GoodbotError, boundary, message_of
+from goodbot.learning.core import Core
 from goodbot.learning.training import memory_estimate, unavailability
 from goodbot.learning.training.memory_estimate import Peaks
-from goodbot.store import Store, runs
+from goodbot.store import runs
 
 logger = logging.getLogger(__name__)
 
@@ -81,24 +81,12 @@ def choose(wanted: str, found: Peaks, *, apart: str, gives_room: bool) -> Plan:
 class MemorySharing:
     """Makes room for trainings, and knows whether the model is away."""
 
-    def __init__(
-        self,
-        *,
-        server: Server,
-        served: Path,
-        wanted: str,
-        url: str,
-        ours: bool,
-        backend: str,
-        store: Store,
-        scope: str,
-        clock: Clock,
-    ) -> None:
-        """`served` is the base that answers, `wanted` the setting `[serving] memory`, `url` the server's
-        address; `ours`: it is a process of our own."""
-        self._server, self._served, self._wanted, self._url = server, served, wanted, url
-        self._ours, self._backend = ours, backend
-        self._store, self._scope, self._clock = store, scope, clock
+    def __init__(self, core: Core) -> None:
+        self._server, self._served, self._wanted = core.server, core.model.path, core.config.serving.memory
+        self._url = core.config.serving.url or core.spec.url
+        self._ours = not core.spec.url  # it is a process of our own
+        self._backend, self._scope = core.backend.name, core.pool.scope
+        self._store, self._clock = core.store, core.clock
         self.plan: Plan | None = None
         """Of the training under way, or the last one."""
         self._there = asyncio.Event()

@@ -16,14 +16,13 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.api.plugins import PluginHost
 from goodbot.api.server import BASE
-from goodbot.base.clock import Clock
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.learning.adapters import AdapterManifest, AdapterRegistry, publish
 from goodbot.learning.adapters.lineage import waits
 from goodbot.learning.adapters.registry import NotServedError
-from goodbot.store import Store, adapters, canaries, comparisons, runs, settings, training_pool
+from goodbot.learning.core import Core
+from goodbot.store import adapters, canaries, comparisons, runs, settings
 
 logger = logging.getLogger(__name__)
 
@@ -81,23 +80,10 @@ class _New:
 class GoingLive:
     """The last part of a run; every decision is made in a transaction that compares the run's id."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        registry: AdapterRegistry,
-        plugins: PluginHost,
-        clock: Clock,
-        pool: training_pool.Pool,
-        ask: str = "never",
-    ) -> None:
+    def __init__(self, core: Core, registry: AdapterRegistry, *, ask: str) -> None:
         """`ask` as in `[serving]`: when owners are asked which version is better."""
-        self._store = store
-        self._registry = registry
-        self._plugins = plugins
-        self._clock = clock
-        self._pool = pool
-        self._ask = ask
+        self._store, self._clock, self._plugins, self._pool = core.store, core.clock, core.plugins, core.pool
+        self._registry, self._ask = registry, ask
 
     async def go(
         self,

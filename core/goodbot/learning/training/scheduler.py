@@ -11,19 +11,19 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.api.plugins import PluginHost
 from goodbot.api.sentences import Condition, met, waits
-from goodbot.base.clock import Clock, woken
+from goodbot.base.clock import woken
 from goodbot.base.errors import UsageError, boundary
 from goodbot.base.suggest import version_name
-from goodbot.config import TrainingConfig
 from goodbot.config.hours import clock_time
+from goodbot.inference.servers import choice
 from goodbot.learning.adapters import AdapterRegistry
+from goodbot.learning.core import Core
 from goodbot.learning.idle import Gauge
 from goodbot.learning.training.publish import RunOutcome
 from goodbot.learning.training.readiness import Readiness
 from goodbot.learning.training.trainer import STOPPED, Trainer
-from goodbot.store import Store, adapters, runs, settings, training_pool
+from goodbot.store import adapters, runs, settings, training_pool
 
 logger = logging.getLogger(__name__)
 
@@ -44,26 +44,14 @@ _TRIES = 3
 class Scheduler:
     """Starts runs. `wake` is called after every commit that may have changed something."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        registry: AdapterRegistry,
-        trainer: Trainer,
-        plugins: PluginHost,
-        clock: Clock,
-        config: TrainingConfig,
-        pool: training_pool.Pool,
-        gauge: Gauge,
-        objection: str = "",
-    ) -> None:
-        self._store, self._registry = store, registry
+    def __init__(self, core: Core, registry: AdapterRegistry, trainer: Trainer, gauge: Gauge) -> None:
+        self._store, self._registry = core.store, registry
         self._trainer = self._runner = trainer
         """`_runner` is whose run is or was the last: this model's, or that of one to switch to."""
-        self._objection = objection  # of the config: nothing that is trained could answer
-        self._gauge, self._plugins, self._clock = gauge, plugins, clock
-        self._config, self._pool = config, pool
-        self._retrain = adapters.retrain_switch(pool.model)
+        self._objection = choice.objection(core.spec)  # of the config: nothing that is trained could answer
+        self._gauge, self._plugins, self._clock = gauge, core.plugins, core.clock
+        self._config, self._pool = core.config.training, core.pool
+        self._retrain = adapters.retrain_switch(core.pool.model)
         self._wake = asyncio.Event()
         self._run: asyncio.Task[RunOutcome] | None = None
         self._last_talk = float("-inf")

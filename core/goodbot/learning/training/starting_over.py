@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 import aiosqlite
 
-from goodbot.api.rewards import RewardPolicy
-from goodbot.config import TrainingConfig
 from goodbot.learning.adapters import AdapterRegistry, retention
+from goodbot.learning.core import Core
 from goodbot.learning.training import batch
-from goodbot.store import Store, adapters, progress, runs, training_pool
+from goodbot.store import adapters, progress, runs
 
 logger = logging.getLogger(__name__)
 
@@ -24,18 +23,14 @@ change their minds, one of these comes to its end, and all of them take less tha
 
 
 async def start_over(
-    store: Store,
+    core: Core,
     registry: AdapterRegistry,
-    pool: training_pool.Pool,
-    policy: RewardPolicy,
-    config: TrainingConfig,
-    *,
     run: int,
     parent: int,
     items: Sequence[runs.RunItem],
+    *,
     share: float,
     replay: bool,
-    now: float,
 ) -> tuple[int, tuple[runs.RunItem, ...]]:
     """Let go of what has changed of a run's `items`; from which version it trains now, and on what.
 
@@ -46,7 +41,7 @@ async def start_over(
     async with registry.still() as used:  # who is forgotten would not be found by it any more
         for row in await registry.rows():
             if row.run == run and row.erased_at is None and row.version not in used:
-                await retention.erase(store, registry.root, row, now)
+                await retention.erase(core.store, registry.root, row, core.clock.now())
     clean = await registry.usable_ancestor(await registry.head())
 
     async def operation(db: aiosqlite.Connection) -> tuple[runs.RunItem, ...]:
@@ -57,9 +52,9 @@ async def start_over(
         await runs.claim_again(db, run, clean, ())
         _, left = await batch.take(
             db,
-            pool,
-            policy,
-            config,
+            core.pool,
+            core.policy,
+            core.config.training,
             parent=clean,
             replay=replay,
             of=stand if clean == parent else None,
@@ -71,7 +66,7 @@ async def start_over(
         await progress.starts_over(db, run)
         return left
 
-    left = await store.write(operation)
+    left = await core.store.write(operation)
     if left:
         logger.info("run %d starts over with %d answers", run, len(left), extra={"run": run})
     return clean, left

@@ -18,15 +18,10 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.api.backend import BackendSpec
-from goodbot.api.events import Message
-from goodbot.api.plugins import PluginHost
-from goodbot.api.rewards import RewardPolicy
 from goodbot.api.sentences import clause
-from goodbot.base.clock import Clock
 from goodbot.base.errors import GoodbotError, TrainingError, boundary, unexpected
-from goodbot.config import TrainingConfig
 from goodbot.learning.adapters import AdapterRegistry
+from goodbot.learning.core import Core
 from goodbot.learning.training import batch, dry_run
 from goodbot.learning.training import progress as told
 from goodbot.learning.training.attempts import Tries
@@ -34,7 +29,7 @@ from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing
 from goodbot.learning.training.publish import GoingLive, RunOutcome
 from goodbot.learning.training.starting_over import SHARES, start_over
-from goodbot.store import Store, codec, progress, quarantined, runs, training_pool
+from goodbot.store import codec, progress, quarantined, runs
 
 logger = logging.getLogger(__name__)
 
@@ -45,33 +40,14 @@ class Trainer:
     """Runs one training at a time; `progress` is what the child said last."""
 
     def __init__(
-        self,
-        *,
-        store: Store,
-        registry: AdapterRegistry,
-        plugins: PluginHost,
-        clock: Clock,
-        backend: BackendSpec,
-        policy: RewardPolicy,
-        config: TrainingConfig,
-        settings: Mapping[str, Any],
-        model: Path,
-        seed: int,
-        pool: training_pool.Pool,
-        staging: Path,
-        memory: MemorySharing,
-        anchors: Sequence[Sequence[Message]] = (),
-        ask: str = "never",
+        self, core: Core, registry: AdapterRegistry, memory: MemorySharing, *, ask: str = "never"
     ) -> None:
-        self._store, self._registry, self._plugins, self._clock = store, registry, plugins, clock
-        self._backend, self._policy, self._config = backend, policy, config
-        self._settings, self._model, self._seed = settings, model, seed
-        self._pool, self._staging, self.memory = pool, staging, memory
-        self._anchors = [list(messages) for messages in anchors]
-        self._tries = Tries(store=store, backend=backend)
-        self._going_live = GoingLive(
-            store=store, registry=registry, plugins=plugins, clock=clock, pool=pool, ask=ask
-        )
+        """`ask` as in `[serving]`: when owners are asked which version is better."""
+        self._core, self._registry, self._memory = core, registry, memory
+        self._store, self._plugins, self._clock, self._pool = core.store, core.plugins, core.clock, core.pool
+        self._staging = core.config.home / "staging"
+        self._tries = Tries(store=core.store, backend=core.backend)
+        self._going_live = GoingLive(core, registry, ask=ask)
         self._gate: Mapping[str, Any] = {}
         self._left = 0
         """Answers that the run under way has let go, since it started over."""
@@ -107,17 +83,7 @@ class Trainer:
                 # First: weights that have learnt from what is let go must not be gone on with after a crash.
                 await asyncio.to_thread(shutil.rmtree, self._folder(run), ignore_errors=True)
                 parent, left = await start_over(
-                    self._store,
-                    self._registry,
-                    self._pool,
-                    self._policy,
-                    self._config,
-                    run=run,
-                    parent=parent,
-                    items=items,
-                    share=share,
-                    replay=replay,
-                    now=self._clock.now(),
+                    self._core, self._registry, run, parent, items, share=share, replay=replay
                 )
                 self._left += len(items) - len(left)
                 if not (items := left):
@@ -143,22 +109,9 @@ class Trainer:
         """What `run` would do now and what it would cost, without doing it."""
         parent = await self._registry.usable_ancestor(await self._registry.head())
         async with self._looking:
+            waiting = None if busy else await self.underway()
             return await dry_run.look(
-                self._store,
-                self._registry,
-                parent=parent,
-                waiting=None if busy else await self.underway(),
-                backend=self._backend,
-                policy=self._policy,
-                config=self._config,
-                settings=self._settings,
-                model=self._model,
-                seed=self._seed,
-                pool=self._pool,
-                staging=self._staging,
-                anchors=self._anchors,
-                busy=busy,
-                memory=self.memory,
+                self._core, self._registry, self._memory, parent=parent, waiting=waiting, busy=busy
             )
 
     async def underway(self) -> progress.Underway | None:
@@ -184,7 +137,7 @@ class Trainer:
         One whose adapter was about to go live is given up: an undo would not reach that any more.
         What was set aside under other settings may train again.
         """
-        current = codec.dump_json(self._full_settings())
+        current = codec.dump_json(batch.settings_of(self._core))
         again = await self._store.write(lambda db: quarantined.release(db, self._pool.model, but=current))
         if again:
             logger.info("%d answers train again: the settings have changed", again)
@@ -202,7 +155,7 @@ class Trainer:
         parent = await self._registry.usable_ancestor(await self._registry.head())
         objection = await self._store.read(
             lambda db: progress.objection(
-                db, found, self._pool, parent=parent, settings=self._full_settings()
+                db, found, self._pool, parent=parent, settings=batch.settings_of(self._core)
             )
         )
         if objection or replay:
@@ -233,10 +186,6 @@ class Trainer:
     def _folder(self, run: int) -> Path:
         return self._staging / f"run-{run}"
 
-    def _full_settings(self) -> dict[str, Any]:
-        """All that decides what a run on the same answers comes to, as it is stored with it."""
-        return {**self._settings, "reward": self._policy.name, "seed": self._seed}
-
     async def _claimed(
         self, parent: int, why: str, at_least: int, replay: bool
     ) -> tuple[int, tuple[runs.RunItem, ...]]:
@@ -258,29 +207,7 @@ class Trainer:
         async def operation(db: aiosqlite.Connection) -> tuple[int, tuple[runs.RunItem, ...]]:
             if self._unwritten is not None:
                 await self._write(db, verdict=self._unwritten)
-            available, items = await batch.take(
-                db, self._pool, self._policy, self._config, parent=parent, replay=replay
-            )
-            fresh = [item for item in items if not item.replayed]
-            if not any(item.split == "train" for item in fresh):
-                raise TrainingError("there is nothing to train on yet: rate some answers first", kind="data")
-            if len(fresh) < at_least:
-                raise TrainingError(
-                    f"{len(fresh)} of {available} rated answers can train, the others are ties: "
-                    f"{at_least} are needed",
-                    kind="data",
-                )
-            run = await runs.start(
-                db,
-                pool=self._pool,
-                parent=parent,
-                why=why,
-                backend=self._backend.name,
-                settings=self._full_settings(),
-                items=items,
-                now=self._clock.now(),
-            )
-            return run, items
+            return await batch.claim(db, self._core, parent=parent, why=why, at_least=at_least, replay=replay)
 
         claimed = await self._store.write(operation)
         self._unwritten = None
@@ -297,21 +224,16 @@ class Trainer:
         self, run: int, active: int, parent: int, items: Sequence[runs.RunItem], background: bool
     ) -> RunOutcome:
         job = await make_job(
-            self._store,
+            self._core,
             self._registry,
             run=run,
             parent=parent,
             items=items,
-            model=self._model,
-            pool=self._pool,
             folder=self._folder(run),
-            settings=self._settings,
-            seed=self._seed,
-            anchors=self._anchors,
             background=background,
         )
-        output = Path(job["output"])
-        async with self.memory.room(self._model, self._settings, self._pool.model) as come_back:
+        output, core = Path(job["output"]), self._core
+        async with self._memory.room(core.model.path, core.settings, core.model.name) as come_back:
             done = await self._tries.train(run, job, lambda event: self._on_event(run, event))
             gate = {"reason": "the trainer reported no gate", **self._gate}
             if self._left > 0:

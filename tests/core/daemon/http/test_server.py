@@ -45,7 +45,7 @@ async def test_without_a_port_a_connector_with_pages_gets_the_usual_one(
 
 async def test_nothing_listens_for_connectors_without_pages(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
-        assert not bot.app.connectors.http.listening
+        assert not bot.app.http.listening
 
 
 async def test_until_it_has_started_and_after_it_has_stopped_a_connector_is_not_asked(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,11 +16,10 @@ from goodbot.api.server import Generated, GenerateRequest, Server
 from goodbot.base import sampling
 from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.base.sampling import Filters
-from goodbot.config import ServingConfig
+from goodbot.config import Config
 from goodbot.conversation.completions import ServedModel
 from goodbot.inference.servers.plugin import VllmSettings
 from goodbot.inference.servers.vllm import VllmServer
-from goodbot.testing import VirtualClock
 
 from tests.core.inference.servers.remote import parts
 
@@ -81,17 +81,15 @@ def own(
         ' "max_position_embeddings": 100}'
     )
     present: Any = Present()
-    model = ServedModel(
+    core: Any = SimpleNamespace(
         server=server,
         model=ResolvedModel(name="m", path=home),
-        config=ServingConfig(),
+        config=Config(home=home),
         sampling=sampling.of(home, {}),
-        presence=present,
         authorization=present,
-        clock=VirtualClock(),
-        active=active,
-        talked=lambda: talked.append("x"),
-        version_for=tried,
+    )
+    model = ServedModel(
+        core, presence=present, active=active, talked=lambda: talked.append("x"), version_for=tried
     )
     return model, talked
 

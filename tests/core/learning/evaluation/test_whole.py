@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from goodbot.config import ServingConfig
+from goodbot.learning.training import batch
 from goodbot.store import codec, runs
 from goodbot.testing import Pilot
 
@@ -33,7 +34,7 @@ async def test_real_answers_are_compared_and_kept_with_their_log_probs(tmp_path:
                 parent=0,
                 why="a test",
                 backend="none",
-                settings=app.trainer._full_settings(),
+                settings=batch.settings_of(app),
                 items=(),
                 now=app.clock.now(),
             )

@@ -45,22 +45,11 @@ async def captured(bot: Bot, number: int, **fields: Any) -> None:
 
 async def job_of(bot: Bot, home: Path) -> dict[str, Any]:
     """What the child of a training that begins now would get."""
-    trainer = bot.app.trainer
+    core = replace(bot.app, settings={})
     _, items = await bot.store.read(
-        lambda db: batch.take(db, trainer._pool, trainer._policy, trainer._config, parent=0, replay=False)
+        lambda db: batch.take(db, core.pool, core.policy, core.config.training, parent=0, replay=False)
     )
-    return await make_job(
-        bot.store,
-        bot.app.registry,
-        run=1,
-        parent=0,
-        items=items,
-        model=bot.fake.path,
-        pool=trainer._pool,
-        folder=home / "job",
-        settings={},
-        seed=0,
-    )
+    return await make_job(core, core.registry, run=1, parent=0, items=items, folder=home / "job")
 
 
 async def test_other_models_train_off_policy_and_we_on_policy(tmp_path: Path) -> None:
@@ -134,7 +123,7 @@ async def test_a_private_answer_trains_with_consent_alone(tmp_path: Path) -> Non
 
 async def test_whoever_another_connector_saw_in_a_turn_has_to_consent_too(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
-        config = bot.app.connectors.authorization._config
+        config = bot.app.authorization._config
         config["agent"] = replace(GRANTS, owners=(), talkers=("ada",))
         pool = bot.app.trainer._pool
 

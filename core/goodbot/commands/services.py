@@ -1,0 +1,34 @@
+"""What commands work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from goodbot.access.login import Logins
+from goodbot.access.notices import Notices
+from goodbot.commands.confirm import Confirmations
+from goodbot.conversation.notifications import OwnerNews
+from goodbot.conversation.parts import AnsweringParts
+from goodbot.learning.adapters.erasure import Eraser
+from goodbot.learning.evaluation.ab_test import AbTest
+from goodbot.learning.evaluation.side_by_side import SideBySide
+
+if TYPE_CHECKING:
+    from goodbot.daemon.http.http import Http
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services(AnsweringParts):
+    """The parts of a running goodbot that commands work with."""
+
+    http: Http
+    logins: Logins
+    confirmations: Confirmations
+    news: OwnerNews
+    ab_test: AbTest
+    side_by_side: SideBySide
+    notices: Notices
+    eraser: Eraser
+    thinks: str
+    """Whether the model thinks before it answers, in a sentence; empty for one that does not."""

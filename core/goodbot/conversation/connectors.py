@@ -1,0 +1,36 @@
+"""The connectors that run: what is known of each, and what people are told through them."""
+
+from __future__ import annotations
+
+import logging
+from collections import ChainMap
+from collections.abc import Mapping
+
+from goodbot.api.connector import Connector
+from goodbot.api.events import CommandEvent, Event, PressEvent, RatingEvent, Receipt
+from goodbot.base.errors import boundary
+from goodbot.base.platform_time import PlatformTime
+
+logger = logging.getLogger(__name__)
+
+
+class Connectors:
+    """Who can be reached now; kept by `goodbot.daemon.connectors`."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, Connector] = {}
+        self.errors: dict[str, str] = {}
+        """Why a connector did not start, or has stopped."""
+        self.troubles: dict[str, str] = {}
+        """Why one that runs does not work at the moment."""
+        self.problems: Mapping[str, str] = ChainMap(self.errors, self.troubles)
+        self.time = PlatformTime()
+
+    async def acknowledge(self, event: Event, receipt: Receipt) -> None:
+        """Let the connector tell that person what became of their rating or command."""
+        connector = self.running.get(event.user.connector)
+        if connector is not None and (
+            receipt.text or isinstance(event, (RatingEvent, CommandEvent, PressEvent))
+        ):
+            with boundary(logger, "acknowledging on %s", event.user.connector):
+                await connector.acknowledge(event, receipt)

@@ -1,0 +1,30 @@
+"""The finished parts of what answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from goodbot.access.direct_message import Courier
+from goodbot.access.limits import Quotas
+from goodbot.api.completions import OwnModel
+from goodbot.conversation.connectors import Connectors
+from goodbot.conversation.ingest import Dispatcher
+from goodbot.conversation.presence import Presence
+from goodbot.conversation.ratings import Ratings
+from goodbot.learning.evaluation.idle import SpareTime
+from goodbot.learning.parts import LearningParts
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnsweringParts(LearningParts):
+    """What learns, and what answers people with it."""
+
+    connectors: Connectors
+    presence: Presence
+    quotas: Quotas
+    ratings: Ratings
+    courier: Courier
+    dispatcher: Dispatcher
+    own_model: OwnModel
+    """The model that answers, for programs that a connector speaks for."""
+    spare: SpareTime

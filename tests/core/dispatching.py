@@ -1,0 +1,44 @@
+"""A dispatcher by itself, for processes that tests kill and for benchmarks: nothing follows from a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from goodbot.access.admission import Admission
+from goodbot.access.authorization import Authorization
+from goodbot.access.limits import Quotas
+from goodbot.api.plugins import PluginHost
+from goodbot.base.clock import SystemClock
+from goodbot.config import Grants, ServingConfig
+from goodbot.conversation.captures import Capturing
+from goodbot.conversation.ingest import Dispatcher, FollowUps
+from goodbot.conversation.notifications import RoundCounter
+from goodbot.conversation.ratings import Ratings
+from goodbot.store import Store
+from goodbot.store.training_pool import Pool
+
+
+def dispatcher(store: Store, grants: Mapping[str, Grants], pool: Pool, min_ratings: int = 40) -> Dispatcher:
+    async def nothing(*args: object) -> None: ...
+
+    clock, plugins = SystemClock(), PluginHost()
+    authorization = Authorization(dict(grants))
+    admission = Admission(authorization, Quotas(ServingConfig(), Path("/"), clock), clock)
+    parts: dict[str, Any] = {"authorization": authorization, "clock": clock, "admission": admission}
+    return Dispatcher(
+        store=store,
+        plugins=plugins,
+        ratings=Ratings(progress=RoundCounter(pool, min_ratings), pool=pool, **parts),
+        capturing=Capturing(plugins=plugins, pool=pool, **parts),
+        follow_ups=FollowUps(
+            answer=nothing,
+            put_back=nothing,
+            acknowledge=nothing,
+            rated=lambda: None,
+            talked=lambda: None,
+            tell=nothing,
+        ),
+        **parts,
+    )
