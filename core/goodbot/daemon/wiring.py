@@ -20,7 +20,6 @@ from goodbot.api.plugins import PluginHost, choose_backend, reward_policy
 from goodbot.base import sampling
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.suggest import TERMINAL
-
 from goodbot.commands.confirm import Confirmations
 from goodbot.commands.runner import CommandRunner
 from goodbot.commands.services import Services
