@@ -428,7 +428,7 @@ async def test_a_command_without_a_daemon_leaves_the_run_as_it_is(tmp_path: Path
         await held_at(bot, 3)
     given = config(tmp_path / "bot", bot.fake)
     async with App.open(given, plugins(), grants={"loopback": GRANTS}, serve=False) as app:
-        assert "goes on at step 3 of 6" in (await app.scheduler.readiness()).why
+        assert "goes on at step 3 of 6" in (await app.scheduler.readiness()).condition.for_owners()
         assert (await app.store.read(lambda db: runs.last_runs(db, "default")))[0].state == "running"
         assert [entry.name for entry in (tmp_path / "bot" / "staging").iterdir()] == ["run-1"]
 
