@@ -36,7 +36,11 @@ def test_pair_shows_a_code_once_and_keeps_its_hash(bot: Bot) -> None:
     assert again["connector"] == "telegram"
 
 
-@pytest.mark.parametrize("words", [[], ["slack"], ["terminal"]])
+def test_pair_means_the_only_connector(bot: Bot) -> None:
+    assert bot.json("pair")["connector"] == "telegram"
+
+
+@pytest.mark.parametrize("words", [["slack"], ["terminal"]])
 def test_pair_says_which_connectors_there_are(bot: Bot, words: list[str]) -> None:
     done = bot.call("pair", *words)
     assert done.returncode == 2

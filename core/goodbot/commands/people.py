@@ -186,13 +186,14 @@ async def pair(call: Call) -> Result:
     written = settings.connectors
     installed = s.plugins.connectors().keys() & written.keys()
     known = sorted({*s.authorization.connectors, *installed} - {TERMINAL, WEB})
-    if len(call.args) != 1 or call.args[0] not in known:
+    wanted = call.args or (known if len(known) == 1 else ())
+    if len(wanted) != 1 or wanted[0] not in known:
         raise UsageError(
             f"say which connector: {', '.join(known)}"
             if known
             else "no connector is configured yet: `goodbot init`"
         )
-    connector = call.args[0]
+    connector = wanted[0]
     code = await pairing.open_code(s.store, connector, s.clock.now())
     send = "Send" if connector in s.authorization.connectors else "Restart goodbot, then send"
     return Result(

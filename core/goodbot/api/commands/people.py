@@ -9,7 +9,7 @@ PEOPLE: tuple[Command, ...] = (
         "pair",
         "a one-time code that makes its sender an owner",
         "people:pair",
-        (Arg("connector", "which", "CONNECTOR", required=False),),
+        (Arg("connector", "which, if there are several", "CONNECTOR", required=False),),
         personal=True,
     ),
     Command(

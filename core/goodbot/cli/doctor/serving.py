@@ -38,9 +38,15 @@ async def serving(examined: Examined, urls: Sequence[str] = ()) -> Sequence[Chec
             for url in urls
         ]
         checks = [check for check in await asyncio.gather(*looks) if check is not None]
+    return checks or [await _nothing(examined, urls)]
+
+
+async def _nothing(examined: Examined, urls: Sequence[str]) -> Check:
+    """That no server answers, which is in order where none is configured."""
     places = ", ".join(url.rpartition(":")[2] for url in urls)
-    nothing = ok("serving", f"no model server on ports {places}; goodbot serves the model itself")
-    return checks or [nothing]
+    if checks := await model_server.look(examined):  # one that is somewhere else
+        return checks[0]
+    return ok("serving", f"no model server on ports {places}; goodbot serves the model itself")
 
 
 def _configured(examined: Examined) -> list[str]:

@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 from goodbot.api.setup import CheckState
-from goodbot.cli.doctor import serving
+from goodbot.cli.doctor import model_server, serving
 from goodbot.inference.models import servers
+from goodbot.inference.servers.plugin import VllmSettings
+from goodbot.inference.servers.vllm import VllmServer
+from goodbot.testing import server_parts
 
 from tests.core.cli.doctor.examining import examined
 
@@ -199,3 +202,19 @@ async def test_the_configured_server_is_looked_at(tmp_path: Path, monkeypatch: p
         toml = f'[serving]\nserver = "vllm"\nurl = "{url(port)}/v1"\n'
         [check] = await serving.serving(examined(tmp_path, toml))
     assert (check.state, check.part) == (CheckState.OK, f"port {port}")
+
+
+async def test_a_configured_server_that_does_not_answer_is_no_good_news(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOODBOT_SERVER_PORTS", "9")
+    monkeypatch.setattr(model_server, "_driver", lambda _: (deaf(tmp_path), True))
+    toml = f'[serving]\nserver = "vllm"\nurl = "{url(9)}"\n'
+    [check] = await serving.serving(examined(tmp_path, toml))
+    assert check.state is CheckState.FAIL
+    assert "goodbot serves the model itself" not in check.text
+
+
+def deaf(home: Path) -> VllmServer:
+    """A driver at a port where nobody listens."""
+    return VllmServer(VllmSettings(), server_parts(home, url=url(9)))
