@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.cli import main, words
+from goodbot.api.commands import find
+from goodbot.cli import main
 from goodbot.learning.adapters import exporting
 
 from tests.cli.program import Bot
@@ -41,7 +42,11 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_formats_of_the_help_are_those_that_are_made() -> None:
-    assert set(words._FORMATS) == set(exporting.KINDS)
+    adapters = find("adapters")
+    assert adapters is not None
+    [export] = [one for one in adapters.actions if one.name == "export"]
+    [told] = [argument for argument in export.arguments if argument.name == "--format"]
+    assert set(told.choices) == set(exporting.KINDS)
 
 
 def test_in_and_out_in_every_format_and_in_again(goodbot: Goodbot, foreign: Path, tmp_path: Path) -> None:

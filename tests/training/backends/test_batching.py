@@ -428,7 +428,7 @@ def counted(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
         monkeypatch.setattr(of, "_read_part", read_part)
     else:
-        writer = module(sampler).Writer
+        writer = module(sampler).BatchDecoder
         insert = writer.insert
 
         def inserted(self: Any, line: Any, prompt: Any, most: int, known: Any = None) -> None:

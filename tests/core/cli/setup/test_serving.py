@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from goodbot.api.plugins import PluginHost
 from goodbot.cli.setup import model, template
 from goodbot.cli.setup.draft import Draft
 from goodbot.config.file import ConfigFile
@@ -66,6 +67,7 @@ def test_the_wizard_asks_a_person_and_nobody_else(
 ) -> None:
     monkeypatch.setattr(choose.serving, "missing_modules", lambda _: ())
     dialogue = SimpleNamespace(asks=asks, confirm=lambda *_, default: agrees)
-    place = SimpleNamespace(config=SimpleNamespace(serving=SimpleNamespace(server="embedded")))
+    config = SimpleNamespace(serving=SimpleNamespace(server="embedded"))
+    place = SimpleNamespace(config=config, plugins=PluginHost())
     found = model._goes_on(dialogue, place, proposal(OLLAMA))  # type: ignore[arg-type]
     assert found == (OLLAMA if asks and agrees else {})
