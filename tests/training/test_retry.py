@@ -84,9 +84,9 @@ def test_half_the_way_from_the_adapter_before(random_model: Path, tmp_path: Path
     [
         ("gate_retry", -0.1, "between 0 and 1"),
         ("gate_retry", 1.5, "between 0 and 1"),
-        ("contested_strength", 1.5, "between 0 and 1"),
+        ("contested_strength", 1.5, "at most 1"),
         ("contested_strength", 0.0, "above 0"),
-        ("strength", 1.5, "between 0 and 1"),
+        ("strength", 1.5, "at most 1"),
         ("strength", 0.0, "above 0"),
     ],
 )
