@@ -34,7 +34,7 @@ def test_what_was_learnt_answers_and_its_words_are_its_own(pupil: Pupil) -> None
     status = pupil.bot.json("status")
     assert (status["version"], status["last_run"]["state"]) == (1, "activated")
     assert status["server_trouble"] == ""
-    # A round whose answers were drawn otherwise may move too little to be told from the base where it is measured.
+    # Answers are drawn anew each time: a round may move too little where that is measured.
     assert not status["proof"]["why"] or "too much like the base model" in status["proof"]["why"]
     assert {turn.version for turn in pupil.after} == {1}
     base = yardstick.load(pupil.bot.model)
