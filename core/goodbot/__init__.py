@@ -7,6 +7,7 @@ imported when they are first used: `goodbot status` would otherwise spend most o
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from goodbot.api.backend import BackendSpec, TrainingBackend
+    from goodbot.api.commands import command_in
     from goodbot.api.connector import (
         API_VERSION,
         Capability,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
         Reply,
         UserRef,
         Waiting,
-        command_in,
     )
     from goodbot.api.hookspecs import hookimpl
     from goodbot.api.model import ModelSpec
@@ -141,6 +141,7 @@ __all__ = [
 
 _HOMES = {
     "api.backend": ("BackendSpec", "TrainingBackend"),
+    "api.commands": ("command_in",),
     "api.connector": ("API_VERSION", "Capability", "Connector", "ConnectorHost", "ConnectorSpec", "OpenTurn"),
     "base.errors": (
         "AdapterError",

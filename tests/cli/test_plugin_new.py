@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from goodbot.api.commands import TABLE
 from goodbot.base.errors import UsageError
 from goodbot.cli.plugin.command import KINDS, render
 
@@ -35,6 +36,12 @@ def test_linters_find_nothing_in_it(kind: str, tmp_path: Path) -> None:
     words = ("check", "--config", str(ROOT / "pyproject.toml"), "--select", "F,E,W,UP,B")
     done = python("-m", "ruff", *words, str(tmp_path), cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_table_of_commands_offers_each_kind() -> None:
+    plugin = next(one for one in TABLE if one.name == "plugin")
+    [kind] = [argument for argument in plugin.arguments if argument.name == "--kind"]
+    assert kind.choices == tuple(KINDS)
 
 
 def test_the_smallest_connector_is_small() -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from goodbot.api.actions import rating
-from goodbot.api.commands import find
+from goodbot.api.commands import command_in
 from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
@@ -110,19 +110,9 @@ def own_id(event_id: str) -> str:
 
 
 def _said(text: str, id_: str, common: dict[str, Any]) -> Event:
-    verb, args = _parted(text)
-    if verb.casefold() == "/rl":
-        name, args = _parted(args)
-        return CommandEvent(**common, name=name or "help", args=args, message_id=id_)
-    if verb[:1] == "/" and verb[1:] and find(verb[1:]):
-        return CommandEvent(**common, name=verb[1:], args=args, message_id=id_)
+    if typed := command_in(text):
+        return CommandEvent(**common, name=typed[0], args=typed[1], message_id=id_)
     return MessageEvent(**common, text=text, message_id=id_, addressed=True)
-
-
-def _parted(text: str) -> tuple[str, str]:
-    """The first word, and the rest."""
-    first, rest = (*text.split(maxsplit=1), "", "")[:2]
-    return first, rest
 
 
 def _fit(text: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Flag, auto
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from goodbot.api.commands import command_in
 from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
@@ -23,7 +24,6 @@ from goodbot.api.events import (
     Receipt,
     Reply,
     UserRef,
-    command_in,
 )
 from goodbot.api.host import ConnectorHost
 from goodbot.api.reply_stream import CollectedStream, ReplyStream

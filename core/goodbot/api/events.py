@@ -136,21 +136,6 @@ class CommandEvent(Event):
     message_id: str = ""
 
 
-def command_in(text: str) -> tuple[str, str] | None:
-    """The name and the arguments of a command that somebody typed: `/rl good`, `/good`, `/good@bot`.
-
-    None for all else, also for a path like `/tmp/x`. `/rl` alone asks for help.
-    """
-    first, rest = (*text.strip().split(None, 1), "", "")[:2]
-    if not first.startswith("/"):
-        return None
-    word = first[1:].partition("@")[0].casefold()
-    if word == "rl":
-        name, args = (*(rest or "help").split(None, 1), "")[:2]
-        return name, args.strip()
-    return (word, rest.strip()) if word.isalpha() else None
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PressEvent(Event):
     """Somebody pressed a button of ours that is no rating: see `goodbot.api.actions`.

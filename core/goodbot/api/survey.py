@@ -80,7 +80,7 @@ class Survey(ABC):
     """One kind of server. It keeps nothing: one object is asked of any number of servers."""
 
     kind: ClassVar[str]
-    """As the driver's `ServerSpec.name`; `goodbot model use KIND/NAME` means it."""
+    """The driver's `ServerSpec.name`; `goodbot model use KIND/NAME` means it."""
     title: ClassVar[str]
     """As people write it."""
     ports: ClassVar[tuple[int, ...]] = ()

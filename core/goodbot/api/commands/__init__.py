@@ -16,7 +16,20 @@ ABOUT = "Rate my answers, see what I have learnt"
 TABLE: tuple[Command, ...] = (*SETTING_UP, *CHAT, *PEOPLE, *KEEPING)
 """All commands, in the order in which they are shown."""
 
-__all__ = ["ABOUT", "TABLE", "Arg", "Command", "Grant", "Menu", "Where", "find", "menu", "of", "rates"]
+__all__ = [
+    "ABOUT",
+    "TABLE",
+    "Arg",
+    "Command",
+    "Grant",
+    "Menu",
+    "Where",
+    "command_in",
+    "find",
+    "menu",
+    "of",
+    "rates",
+]
 
 
 def of(where: Where) -> list[Command]:
@@ -47,6 +60,27 @@ def find(word: str) -> Command | None:
                 return None
             return command
     return None
+
+
+def command_in(text: str) -> tuple[str, str] | None:
+    """The name and the arguments of a command that somebody typed: `/rl good`, `/good`, `/good@bot`.
+
+    The name is as typed: see `find`. None for all else, also for a path like `/tmp/x`. `/rl` alone asks for
+    help.
+    """
+    first, rest = _parted(text)
+    if first.casefold() == "/rl":
+        name, args = _parted(rest)
+        return name or "help", args
+    word = first[1:].partition("@")[0]
+    is_one = first[:1] == "/" and word.strip("/") and find(word)
+    return (word, rest) if is_one else None
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """The first word, and the rest."""
+    first, rest = (*text.split(None, 1), "", "")[:2]
+    return first, rest.strip()
 
 
 def rates(word: str) -> bool:

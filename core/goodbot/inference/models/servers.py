@@ -38,16 +38,16 @@ def surveys(specs: Iterable[ServerSpec] = SPECS) -> dict[str, Survey]:
         if spec.survey:
             module, _, name = spec.survey.partition(":")
             with boundary(logger, "%s cannot be looked for", spec.name):
-                found.append(_whole(getattr(import_module(module), name)()))
+                found.append(_whole(getattr(import_module(module), name)(), spec.name))
     found.sort(key=lambda survey: -survey.priority)
     return {survey.kind: survey for survey in found}
 
 
-def _whole(survey: Any) -> Survey:
-    """One whose names and ports can be used. Raises ConfigError."""
-    names = (getattr(survey, "kind", None), getattr(survey, "title", None))
-    if not isinstance(survey, Survey) or not all(isinstance(name, str) and name for name in names):
-        raise ConfigError("its survey is a goodbot.api.survey.Survey with a `kind` and a `title`")
+def _whole(survey: Any, kind: str) -> Survey:
+    """One whose names and ports can be used, of the driver `kind`. Raises ConfigError."""
+    title = getattr(survey, "title", None)
+    if not isinstance(survey, Survey) or not isinstance(title, str) or getattr(survey, "kind", "") != kind:
+        raise ConfigError(f"its survey is a goodbot.api.survey.Survey with a `title`, and {kind!r} as `kind`")
     given: tuple[Any, ...] = (survey.ports, survey.questions)
     if not all(type(one) is tuple for one in given):
         raise ConfigError("its survey's `ports` are a tuple of numbers, its `questions` one of paths")

@@ -266,7 +266,6 @@ class Pigeon(Survey):
 
 
 class Lame(Pigeon):
-    kind = "lame"
     priority = 99
 
     def recognize(self, url: str, said: Mapping[str, Mapping[str, Any]]) -> FoundServer | None:
@@ -275,6 +274,11 @@ class Lame(Pigeon):
 
 class Nameless(Pigeon):
     kind = ""
+
+
+class Impostor(Pigeon):
+    kind = "vllm"
+    priority = 1
 
 
 class OnePort(Pigeon):
@@ -330,7 +334,7 @@ async def test_doctor_lets_a_plugin_s_server_say_what_it_is(
 
 
 @pytest.mark.parametrize(
-    "survey", [f"{__name__}:{name}" for name in ("Lame", "Nameless", "OnePort", "Coo")] + ["x:Y"]
+    "survey", [f"{__name__}:{name}" for name in ("Lame", "Nameless", "Impostor", "OnePort", "Coo")] + ["x:Y"]
 )
 def test_a_plugin_s_fault_hides_no_other_server(survey: str) -> None:
     specs = (*SPECS, pigeons(survey=survey))
