@@ -207,14 +207,14 @@ class Connector(ABC):
     async def acknowledge(self, event: Event, receipt: Receipt) -> None:
         """Tell one person what became of their event, privately.
 
-        By default a command in a private chat is answered there, and nothing else is shown.
+        By default it is shown where they wrote, if that is a private chat; of a rating nothing is shown.
 
         `receipt.offer` goes with the text where only that person sees it and can press it, and
         nowhere else. A press (`PressEvent`) is acknowledged at once, mostly without a text, so that
         the platform stops waiting; what it came to may follow as a second receipt with one.
         """
-        private = event.channel.kind is ChannelKind.PRIVATE
-        if receipt.text and private and isinstance(event, CommandEvent):
+        wrote = isinstance(event, (CommandEvent, MessageEvent))
+        if receipt.text and wrote and event.channel.kind is ChannelKind.PRIVATE:
             await self.send(event.channel, Reply(text=receipt.text))
 
     async def private(self, user: str) -> ChannelRef | None:
