@@ -1,7 +1,8 @@
 """Serving: swaps under load, throughput beside mlx_lm.server and what libraries write with, waiting times.
 
-All on one model of 4 million random weights and on processors. Contenders take turns, medians; on a
-machine that others use, the ratios of processor seconds say more than those of seconds.
+All on one model of 4 million random weights and on processors; with `--cuda` on one of half a billion
+and on a GPU, torch alone. Contenders take turns, medians; on a machine that others use, the ratios of
+processor seconds say more than those of seconds.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from goodbot_training.backends.mlx import register_backend as mlx
 from goodbot_training.backends.torch import register_backend as torch
 
 from tests.benchmarks.serving_contenders import Contender, Embedded, Generate, MlxServer, make
+from tests.benchmarks.shapes import CUDA
 from tests.benchmarks.table import row
 from tests.core.inference.servers import tiny
 
@@ -41,14 +43,19 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--rounds", type=int, default=4, help="questions of each chat")
     parser.add_argument("--part", choices=("swaps", "throughput", "waiting"))
     parser.add_argument("--backend", choices=("torch", "mlx"), help="of swaps and waiting; else both")
+    parser.add_argument("--cuda", action="store_true", help="a model of 0.5B on a GPU; torch alone")
     options = parser.parse_args(arguments)
+    if options.cuda:
+        options.backend = "torch"
     asyncio.run(_print(options))
 
 
 async def _print(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)
-        model = make(home / "model")
+        model = (
+            make(home / "model", CUDA["0.5B Qwen2"], words=32_000) if options.cuda else make(home / "model")
+        )
         specs = [spec for spec in (torch(), mlx()) if options.backend in (None, spec.name)]
         if options.part in (None, "swaps"):
             print(f"\n## {options.swaps} swaps under {_SWAP_CHATS} chats\n")
@@ -179,6 +186,8 @@ async def _throughput(home: Path, model: Path, options: argparse.Namespace) -> N
         "mlx-lm's generate, one by one": Generate(model, mlx=True),
         "mlx-lm's BatchGenerator": Generate(model, mlx=True, batching=True),
     }
+    if options.cuda:
+        contenders = {n: one for n, one in contenders.items() if "mlx" not in n.lower()}
     print(f"\n## Throughput: answers of {TOKENS} tokens\n")
     row("chats", "contender", "tokens/s", "tokens/CPU-s", "torch is faster by", "MLX is faster by", head=True)
     try:

@@ -217,7 +217,8 @@ def generating(model: Path) -> Any:
 
     torch.set_num_threads(1)  # as ours does for so small a model
     tokenizer: Any = AutoTokenizer.from_pretrained(str(model), padding_side="left")
-    causal: Any = AutoModelForCausalLM.from_pretrained(str(model), dtype=torch.float32).eval()
+    device, dtype = ("cuda", torch.bfloat16) if torch.cuda.is_available() else ("cpu", torch.float32)
+    causal: Any = AutoModelForCausalLM.from_pretrained(str(model), dtype=dtype).to(device).eval()
     end = causal.generation_config.eos_token_id or causal.config.eos_token_id
 
     def work(task: dict[str, Any]) -> dict[str, float]:
@@ -232,7 +233,7 @@ def generating(model: Path) -> Any:
                 return_tensors="pt",
                 return_dict=True,
                 padding=True,
-            )
+            ).to(device)
             with torch.no_grad():
                 found = causal.generate(
                     **inputs,

@@ -75,7 +75,8 @@ def batching_in_torch(model: Path) -> Task:
 
     torch.set_num_threads(1)  # as ours does for so small a model
     tokenizer: Any = AutoTokenizer.from_pretrained(str(model))
-    causal: Any = AutoModelForCausalLM.from_pretrained(str(model), dtype=torch.float32).eval()
+    device, dtype = ("cuda", torch.bfloat16) if torch.cuda.is_available() else ("cpu", torch.float32)
+    causal: Any = AutoModelForCausalLM.from_pretrained(str(model), dtype=dtype).to(device).eval()
     manager = causal.init_continuous_batching(
         generation_config=GenerationConfig(
             do_sample=True, temperature=1.0, top_k=0, top_p=1.0, eos_token_id=causal.config.eos_token_id
