@@ -13,10 +13,11 @@ import pytest
 from goodbot import hookimpl
 from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Receipt, Reply
+from goodbot.api.sentences import duration
 from goodbot.base.errors import ConnectorError, RetriableError
 from goodbot.config import Grants
 from goodbot.conversation.notifications import owners, raters
-from goodbot.conversation.notifications.raters import duration, milestones
+from goodbot.conversation.notifications.raters import milestones
 from goodbot.daemon import loopback
 from goodbot.daemon.app import App
 from goodbot.daemon.loopback import Answer, Loopback

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from goodbot.api import sentences
 from goodbot.api.commands import find
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import (
@@ -247,7 +248,8 @@ class ClaudeCodeConnector(LocalConnector):
         receipt, *_ = await self.host.submit(events)
         if receipt.outcome is not Outcome.ACCEPTED:
             return receipt.text or "That is not counted: you may not rate here."
-        self._progress[user.id] = _counted(receipt.text) or self._progress.get(user.id, "")
+        if counted := [one for one in receipt.reasons if one.code in sentences.COUNTS]:
+            self._progress[user.id] = sentences.clause(sentences.words(*counted))
         mark = {"good": "👍 ", "bad": "👎 "}.get(name, "")
         of = next((one for _, one in session.kept() if one.turn == receipt.turn), found.answer)
         return f"{mark}{receipt.text} {quote(of)}"
@@ -260,12 +262,6 @@ def _digest(called: Hook) -> str:
 def _event_id(called: Hook) -> str:
     """Of an answer: one turn of Claude Code's may end more than once, with other words."""
     return f"{called.prompt_id}:{_digest(called)[:16]}"
-
-
-def _counted(text: str) -> str:
-    """How far the next training is, of what a rating is answered: `12 of 40 until the next training`."""
-    sentences = (one.strip(" .") for one in text.split(". "))
-    return next((one for one in sentences if " of " in one and "training" in one), "")
 
 
 def _blocked(reason: str) -> dict[str, Any]:

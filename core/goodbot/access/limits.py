@@ -6,6 +6,7 @@ import shutil
 from collections import OrderedDict
 from pathlib import Path
 
+from goodbot.api.sentences import Reason, because
 from goodbot.base.clock import Clock
 from goodbot.config import ServingConfig
 
@@ -47,24 +48,14 @@ class Quotas:
         self._bytes = RateLimit(self._megabytes * _MEGABYTE, clock, _DAY)
         self._home = home
 
-    def too_much(self, person: str, size: int) -> str:
-        """The sentence for somebody of whom so many bytes more are not kept; empty: they count."""
-        if self._bytes.allow(person, size):
-            return ""
-        return (
-            f"More than {self._megabytes} MB of yours came within a day, so this is not kept: try again "
-            "later. Whoever owns this bot can set [serving] megabytes_per_day."
-        )
+    def too_much(self, person: str, size: int) -> Reason | None:
+        """Why so many bytes more of somebody's are not kept; None: they count."""
+        return None if self._bytes.allow(person, size) else because("too_much", megabytes=self._megabytes)
 
-    def no_reserve(self) -> str:
-        """Why no answers of other programs are kept at present; empty: they are."""
+    def no_reserve(self) -> Reason | None:
+        """Why no answers of other programs are kept at present; None: they are."""
         try:
             free = shutil.disk_usage(self._home).free
         except OSError:
-            return ""  # the store says what is wrong with the disk
-        if free >= RESERVE:
-            return ""
-        return (
-            f"less than {RESERVE // _MEGABYTE} MB of the disk are free: answers of other programs are not "
-            "kept, ratings are"
-        )
+            return None  # the store says what is wrong with the disk
+        return None if free >= RESERVE else because("no_space", megabytes=RESERVE // _MEGABYTE)

@@ -10,32 +10,30 @@ import aiosqlite
 
 from goodbot.access.authorization import person
 from goodbot.api.events import ChannelKind, ChannelRef, UserRef
+from goodbot.api.sentences import Reason, because
 from goodbot.store import settings
 
 
-async def who_talks(db: aiosqlite.Connection, user: UserRef) -> str:
-    """To a stranger in a private chat; empty when they know."""
-    if not await settings.tell_once(db, person(user)):
-        return ""
-    return (
-        "This bot answers only the people its owner has named. "
-        f"To be named, give the owner your id: {user.id}"
-    )
+async def who_talks(db: aiosqlite.Connection, user: UserRef) -> Reason | None:
+    """To a stranger in a private chat; None when they know."""
+    return because("stranger", id=user.id) if await settings.tell_once(db, person(user)) else None
 
 
 async def who_teaches(
     db: aiosqlite.Connection, user: UserRef, channel: ChannelRef, *, talks: bool = True
-) -> str:
-    """To whoever has rated on purpose; empty where others read, or they may not talk, and they know."""
+) -> Reason | None:
+    """To whoever has rated on purpose; None where others read, or they may not talk, and they know."""
     first = await settings.tell_once(db, f"rate {person(user)}")
     if not first and not (talks and channel.kind is ChannelKind.PRIVATE):
-        return ""
-    return "Only the people its owner has named teach this bot."
+        return None
+    return because("no_rater")
 
 
-async def who_administers(db: aiosqlite.Connection, user: UserRef, channel: ChannelRef, command: str) -> str:
-    """To somebody named who typed an owner's command; empty where others read, and they know."""
+async def who_administers(
+    db: aiosqlite.Connection, user: UserRef, channel: ChannelRef, command: str
+) -> Reason | None:
+    """To somebody named who typed an owner's command; None where others read, and they know."""
     first = await settings.tell_once(db, f"owners {person(user)}")
     if not first and channel.kind is not ChannelKind.PRIVATE:
-        return ""
-    return f"`{command}` is for the owners of this bot."
+        return None
+    return because("no_owner", command=command)

@@ -5,10 +5,11 @@ Identity is always the platform's own stable id within one connector account, ne
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from goodbot.api.sentences import Reason, words
 from goodbot.base.sampling import UNFILTERED, Filters
 
 Message = dict[str, Any]
@@ -88,6 +89,11 @@ class Event:
     digest: str = ""
     """Of what the client sent, where it chooses the `event_id` itself: the same id with another digest
     is refused (`Outcome.CONFLICT`)."""
+
+    def receipt(self, outcome: Outcome, *reasons: Reason | None, turn: str = "") -> Receipt:
+        """The answer to this event."""
+        found = tuple(reason for reason in reasons if reason)
+        return Receipt(event_id=self.event_id, outcome=outcome, reasons=found, turn=turn)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -219,12 +225,18 @@ class Receipt:
     outcome: Outcome
     text: str = ""
     """What to tell that person, privately where the platform can; empty: say nothing."""
+    reasons: tuple[Reason, ...] = ()
+    """What `text` is made of, where its words are goodbot's own: codes and facts."""
     turn: str = ""
     offer: tuple[Button, ...] = ()
     """What that person may press next; shown with `text`, where only they see it."""
     duplicate: bool = field(default=False, compare=False)
     digest: str = field(default="", compare=False)
     """Of the event, if it had one."""
+
+    def told(self) -> Receipt:
+        """With the words of its reasons: as it goes out."""
+        return replace(self, text=words(*self.reasons)) if self.reasons else self
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

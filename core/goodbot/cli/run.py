@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from goodbot import config
+from goodbot.api.sentences import words
 from goodbot.base import cage, log
 from goodbot.base.clock import SystemClock
 from goodbot.base.descriptors import raise_limit
@@ -233,7 +234,7 @@ async def _greet(app: App) -> str:
     greeting = (
         f"{app.model.name} answers on {', '.join(names)} ({app.backend.name}, "
         f"{f'v{active}' if active else 'base model'}); "
-        f"{progress(standing.available, app.config.training.min_ratings)}"
+        f"{words(progress(standing.available, app.config.training.min_ratings))}"
     )
     lines = [f"{greeting} Ctrl-C stops."]
     lines += [f"{name} is not running: {error}" for name, error in app.connectors.problems.items()]

@@ -14,6 +14,7 @@ from goodbot.access.authorization import person
 from goodbot.api import actions
 from goodbot.api.commands import Command, Grant, find, of
 from goodbot.api.events import ChannelKind, CommandEvent, Event, Outcome, PressEvent, Receipt
+from goodbot.api.sentences import words
 from goodbot.base.errors import GoodbotError, UsageError, boundary
 from goodbot.commands.audit import NOT_ALLOWED, audit
 from goodbot.commands.base import Call, Result
@@ -157,7 +158,8 @@ class CommandRunner:
         if not self._services.authorization.may(event.user, Grant.TALK):
             return ""
         told = strangers.who_administers
-        return await self._services.store.write(lambda db: told(db, event.user, event.channel, command.name))
+        store = self._services.store
+        return words(await store.write(lambda db: told(db, event.user, event.channel, command.name)))
 
     async def _may_talk(self, event: Event) -> bool:
         s = self._services
@@ -179,9 +181,9 @@ class CommandRunner:
             return
         if talks or authorization.may(event.user, Grant.TALK):  # named, where the bot is off
             told = strangers.who_teaches
-            raise DeniedError(await store.write(lambda db: told(db, event.user, event.channel)))
+            raise DeniedError(words(await store.write(lambda db: told(db, event.user, event.channel))))
         if event.channel.kind is ChannelKind.PRIVATE:
-            raise DeniedError(await store.write(lambda db: strangers.who_talks(db, event.user)))
+            raise DeniedError(words(await store.write(lambda db: strangers.who_talks(db, event.user))))
         raise DeniedError("")
 
 

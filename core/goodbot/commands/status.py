@@ -9,6 +9,7 @@ from dataclasses import asdict
 from goodbot.access import pairing
 from goodbot.api.commands import Grant, of
 from goodbot.api.events import ChannelKind, RatingKind
+from goodbot.api.sentences import clause, words
 from goodbot.commands.base import Call, Result
 from goodbot.commands.compare import later
 from goodbot.commands.state import Status
@@ -70,7 +71,7 @@ async def status(call: Call) -> Result:
         },
         clock=s.connectors.time.found(),
         store=s.store.trouble or "ok",
-        disk=s.quotas.no_reserve(),
+        disk=clause(words(s.quotas.no_reserve()), small=True),
         turned_away=s.http.turned_away,
         descriptors=s.http.descriptors.trouble,
         set_aside=[

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from goodbot.api.events import CaptureEvent, Message
+from goodbot.api.sentences import Reason, because
 from goodbot.api.turns import Turn, turn_id
 from goodbot.base.redact import redact
 from goodbot.base.text import clean
@@ -23,22 +24,19 @@ _INT32 = 2**31
 _NOT_SHOWN = {"image_url": "[image]", "input_image": "[image]", "image": "[image]"}
 
 
-def unfit(event: CaptureEvent) -> str:
-    """Why a capture cannot be stored, as a sentence; empty if it can."""
+def unfit(event: CaptureEvent) -> Reason | None:
+    """Why a capture cannot be stored; None if it can."""
     if event.kind not in _KINDS:
-        return "Its kind must be main or side."
+        return because("capture_kind")
     if not event.messages or len(event.messages) > _MESSAGES:
-        return f"Its prompt must have 1 to {_MESSAGES} messages."
+        return because("capture_messages", most=_MESSAGES)
     left = LONGEST - len(event.response) - len(event.thought)
     for message in event.messages:
         if not isinstance(message.get("role"), str):
-            return "Each message of its prompt needs a role."
+            return because("capture_role")
         left = _room(message, left, 0)
         if left < 0:
-            return (
-                f"Its prompt and answer are too much: at most {LONGEST} characters, "
-                f"nested {_DEEPEST} deep, without numbers that JSON has no word for."
-            )
+            return because("capture_size", most=LONGEST, deepest=_DEEPEST)
     return _unfit_numbers(event)
 
 
@@ -91,21 +89,21 @@ def turn_of(event: CaptureEvent, *, base: str, scope: str, now: float, version: 
     )
 
 
-def _unfit_numbers(event: CaptureEvent) -> str:
+def _unfit_numbers(event: CaptureEvent) -> Reason | None:
     if not (math.isfinite(event.temperature) and 0 <= event.temperature <= 100):
-        return "Its temperature must lie between 0 and 100."
+        return because("capture_temperature")
     if event.version is not None and not 0 <= event.version < _INT32:
-        return "Its version must be a whole number, 0 for the base model."
+        return because("capture_version")
     if event.logprobs and len(event.logprobs) != len(event.tokens):
-        return "It must have one log-prob a token."
+        return because("capture_logprobs")
     if event.lifts and len(event.lifts) != len(event.logprobs):
-        return "It must have one lift a log-prob."
+        return because("capture_lifts")
     if not all(map(math.isfinite, (*event.logprobs, *event.lifts))):
-        return "Its log-probs must be numbers."
+        return because("capture_numbers")
     for tokens in (event.prompt_tokens, event.tokens):
         if tokens and not (min(tokens) >= 0 and max(tokens) < _INT32):
-            return "Its tokens must be whole numbers that are not negative."
-    return ""
+            return because("capture_tokens")
+    return None
 
 
 def _room(value: object, left: int, depth: int) -> int:

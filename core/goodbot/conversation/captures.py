@@ -10,6 +10,7 @@ from goodbot.access.admission import Admission
 from goodbot.access.authorization import Authorization, person
 from goodbot.api.events import CaptureEvent, MessageRef, Outcome, Receipt
 from goodbot.api.plugins import PluginHost
+from goodbot.api.sentences import because
 from goodbot.api.turns import Turn
 from goodbot.base.clock import Clock
 from goodbot.conversation import capture_rules, sanitize
@@ -55,15 +56,11 @@ class Capturing:
         if (known := await traces.known(db, event)) is not None:
             return Captured(receipt=sanitize.again(event, known))
         if not await self._admission.may_talk(db, event):
-            text = (
-                f"{person(event.user)} may not talk to this bot, so its answers are not kept: the "
-                f"owner can change that with `/rl people grant talker {person(event.user)}`."
-            )
-            return Captured(receipt=Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=text))
+            why = because("no_talker", person=person(event.user))
+            return Captured(receipt=event.receipt(Outcome.DENIED, why))
         refused = self._admission.no_reserve() or self._admission.too_much(event, capture_rules.size(event))
         if refused:
-            receipt = Receipt(event_id=event.event_id, outcome=Outcome.IGNORED, text=refused)
-            return Captured(receipt=receipt)
+            return Captured(receipt=event.receipt(Outcome.IGNORED, refused))
         call = traces.SameCall()
         if event.trace and event.kind == MAIN:
             call = await traces.same_call(db, event)
@@ -74,7 +71,7 @@ class Capturing:
             await turns.insert(db, seen, trainable=self._teaches(seen))
         turn = call.turn or seen.id
         changes = await self._name(db, event, turn, call) if event.kind == MAIN else []
-        receipt = Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, turn=turn)
+        receipt = event.receipt(Outcome.ACCEPTED, turn=turn)
         await inbox.insert(db, event, receipt, self._clock.now(), open_=False)
         return Captured(receipt=receipt, turn=None if call.turn else seen, changes=tuple(changes))
 

@@ -112,7 +112,8 @@ class Dispatcher:
             return receipts
 
         async def store_and_follow_up() -> tuple[Receipt, ...]:
-            receipts = await self._store.write(operation, quick=True)
+            stored = await self._store.write(operation, quick=True)
+            receipts = [receipt.told() for receipt in stored]
             if any(receipt.outcome is Outcome.PAIRED for receipt in receipts):
                 await self._authorization.refresh(self._store)
             for event, receipt in zip(events, receipts, strict=True):
@@ -141,9 +142,9 @@ class Dispatcher:
     ) -> Receipt:
         """Everything that is decided about one event, inside the transaction."""
         if event.user.is_bot:
-            return Receipt(event_id=event.event_id, outcome=Outcome.IGNORED)
+            return event.receipt(Outcome.IGNORED)
         if event.channel.kind is ChannelKind.ENCRYPTED:  # what we could not keep to ourselves
-            return Receipt(event_id=event.event_id, outcome=Outcome.DENIED)
+            return event.receipt(Outcome.DENIED)
         if isinstance(event, RatingEvent):
             moved = sanitize.is_rating(event, RatingKind.RETRACT) and sanitize.place(event) in changed
             return await self._ratings.rate(db, event, moved=moved, anywhere=anywhere)
@@ -156,7 +157,7 @@ class Dispatcher:
             return sanitize.again(event, known)
         receipt = await self._admission.decide(db, event)
         open_ = receipt.outcome is Outcome.ACCEPTED
-        if open_ or receipt.text:
+        if open_ or receipt.reasons:
             work = sanitize.to_do(event, receipt)
             await inbox.insert(db, work, receipt, self._clock.now(), open_=open_)
         return receipt

@@ -14,6 +14,7 @@ from goodbot.access.inbox import shown
 from goodbot.api.actions import retry_row
 from goodbot.api.commands import Grant
 from goodbot.api.events import Button, Outcome, RatingEvent, RatingKind, Receipt
+from goodbot.api.sentences import because
 from goodbot.base.clock import Clock
 from goodbot.conversation import sanitize
 from goodbot.conversation.notifications import RoundCounter
@@ -62,16 +63,10 @@ class Ratings:
         here = turn or found.turn
         turn = here or (await shown(db, self._authorization, event) if anywhere else None)
         if turn is None and (found.known or not (event.message_id or event.retracts)):
-            return Receipt(
-                event_id=event.event_id, outcome=Outcome.UNKNOWN_TARGET, text="That is not one of my answers."
-            )
+            return event.receipt(Outcome.UNKNOWN_TARGET, because("not_mine"))
         if event.kind in (RatingKind.COMMENT, RatingKind.BETTER) and (wrong := sanitize.unfit(event.text)):
-            return Receipt(event_id=event.event_id, outcome=Outcome.FAILED, text=wrong)
-        receipt = Receipt(
-            event_id=event.event_id,
-            outcome=Outcome.ACCEPTED if turn else Outcome.UNKNOWN_TARGET,
-            turn=turn or "",
-        )
+            return event.receipt(Outcome.FAILED, wrong)
+        receipt = event.receipt(Outcome.ACCEPTED if turn else Outcome.UNKNOWN_TARGET, turn=turn or "")
         rater, now = person(event.user), self._clock.now()
         event = await placing.placed(db, event, turn, rater, heard=found.heard)
         change = await ledger.insert(db, event, turn, rater, receipt, now, overtaken=found.overtaken)
@@ -79,7 +74,7 @@ class Ratings:
         if turn is not None:  # the effect can be told only now
             effect = await self.progress.effect(db, event, turn, rater, change)
             again = await self._again(db, event, turn) if here else ()  # one tries again there
-            receipt = replace(receipt, text=effect.text, offer=(*again, *effect.offer))
+            receipt = replace(receipt, reasons=effect.reasons, offer=(*again, *effect.offer))
             await ledger.set_receipt(db, event, receipt)
         return receipt
 
@@ -93,11 +88,11 @@ class Ratings:
     async def _refuse_rating(self, db: aiosqlite.Connection, event: RatingEvent) -> Receipt:
         """Strangers' reactions vanish; a talker who pressed a button is told who teaches."""
         deliberate = not event.source.startswith("reaction")
-        text = ""
-        if deliberate:
-            talks = await self._admission.may_talk(db, event)
-            text = await strangers.who_teaches(db, event.user, event.channel, talks=talks)
-        return Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=text)
+        if not deliberate:
+            return event.receipt(Outcome.DENIED)
+        talks = await self._admission.may_talk(db, event)
+        why = await strangers.who_teaches(db, event.user, event.channel, talks=talks)
+        return event.receipt(Outcome.DENIED, why)
 
     async def taint(self, db: aiosqlite.Connection, changes: Sequence[LabelChange]) -> None:
         """Adapters trained on labels that have changed are marked; the scheduler heals that."""

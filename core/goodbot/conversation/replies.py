@@ -8,11 +8,10 @@ import logging
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
-from goodbot.access.admission import REPLACED
 from goodbot.access.authorization import person
 from goodbot.api import actions
-from goodbot.api.events import ChannelRef, Event, MessageEvent, Outcome, PressEvent, Receipt
-from goodbot.api.sentences import sentence
+from goodbot.api.events import ChannelRef, Event, MessageEvent, Outcome, PressEvent
+from goodbot.api.sentences import Reason, because, sentence, words
 from goodbot.api.turns import Turn, ids, turn_id
 from goodbot.base.errors import ConnectorError, ServerError
 from goodbot.conversation.connectors import Connectors
@@ -25,13 +24,6 @@ from goodbot.store import retries, turns
 from goodbot.store.retries import Retry
 
 logger = logging.getLogger(__name__)
-
-_NO_MODEL = "I cannot answer right now: my model is not running. Please try again in a moment."
-_REFUSED = "I cannot answer that: my model's server refuses it. Whoever runs me sees why with `/rl status`."
-_FORGOTTEN = "Somebody was forgotten while I answered, and this answer with them. Ask again if you like."
-_BROKEN = "Something went wrong here; the owner can find it in the log."
-_LATE = "I was away before I had another answer: ask me once more."
-_UNSENT = "I have another answer, but could not put it there: ask me once more."
 
 
 class Answers:
@@ -64,7 +56,7 @@ class Answers:
     async def _pressed(self, event: PressEvent, *, late: bool = False) -> None:
         earlier = await self._store.read(lambda db: turns.get(db, event.turn))
         if earlier is None:
-            return await self._decline(event, REPLACED)
+            return await self._decline(event, because("replaced"))
         async with self._place(earlier.channel):
             await self._again(event, earlier, late=late)
 
@@ -74,16 +66,20 @@ class Answers:
 
     async def _message(self, event: MessageEvent) -> None:
         stream = self._connectors.running[event.channel.connector].stream(event.channel, event.message_id)
-        async with _unbroken(stream.cancel):
+
+        async def cancel(reason: Reason) -> None:
+            await stream.cancel(words(reason))
+
+        async with _unbroken(cancel):
             turn = await self._stored(event)
             if turn is None:
                 try:
                     turn = await self._generator.write(await self._asked(event), stream)
                 except (ServerError, TooLongError) as error:
-                    await stream.cancel(_told(error, event))
+                    await cancel(_told(error, event))
                     return await self._generator.close(event)
                 if turn is None:
-                    return await stream.cancel(_FORGOTTEN)
+                    return await cancel(because("forgotten"))
             await self._generator.deliver(event, turn, stream, event.message_id)
 
     async def _asked(self, event: MessageEvent) -> Asked:
@@ -101,16 +97,16 @@ class Answers:
         turn = await self._stored(event)
         shown = await self._store.read(lambda db: retries.standing(db, earlier.id))
         if not shown:  # two pressed at once, or it was forgotten while this one waited
-            return await self._decline(event, REPLACED)
+            return await self._decline(event, because("replaced"))
         stream = self._connectors.running[earlier.channel.connector].replace(shown, earlier.channel)
 
-        async def back(reason: str) -> None:
+        async def back(reason: Reason) -> None:
             await self._generator.send(event, stream, self._generator.reply(earlier))
             await self._decline(event, reason)
 
         async with _unbroken(back):
             if turn is None and late:
-                return await back(_LATE)
+                return await back(because("late"))
             if turn is None:
                 try:
                     asked = await self._asked_again(event, earlier)
@@ -119,9 +115,10 @@ class Answers:
                     return await back(_told(error, event))
                 if turn is None:
                     there = await self._store.read(lambda db: turns.get(db, earlier.id))
-                    return await (back if there else stream.cancel)(_FORGOTTEN)
+                    gone = because("forgotten")
+                    return await (back(gone) if there else stream.cancel(words(gone)))
             if not await self._generator.deliver(event, turn, stream, ""):
-                await self._decline(event, _UNSENT)
+                await self._decline(event, because("unsent"))
 
     async def _asked_again(self, event: PressEvent, earlier: Turn) -> Asked:
         """Raises TooLongError."""
@@ -148,26 +145,26 @@ class Answers:
         """The answer that was stored before a crash."""
         return await self._store.read(lambda db: turns.get(db, turn_id(event)))
 
-    async def _decline(self, event: PressEvent, reason: str) -> None:
-        receipt = Receipt(event_id=event.event_id, outcome=Outcome.FAILED, text=reason)
+    async def _decline(self, event: PressEvent, reason: Reason) -> None:
+        receipt = event.receipt(Outcome.FAILED, reason)
         await self._generator.close(event, receipt)
-        await self._connectors.acknowledge(event, receipt)
+        await self._connectors.acknowledge(event, receipt.told())
 
 
-def _told(error: Exception, event: Event) -> str:
+def _told(error: Exception, event: Event) -> Reason:
     """What a person is told of an answer that does not come."""
     if isinstance(error, TooLongError):
-        return sentence(str(error))
+        return because("no_room", said=sentence(str(error)))
     logger.error("no answer: %s", error, extra=ids(event))
-    return _REFUSED if isinstance(error, ServerError) and error.refused else _NO_MODEL
+    return because("refused" if isinstance(error, ServerError) and error.refused else "no_model")
 
 
 @contextlib.asynccontextmanager
-async def _unbroken(cancel: Callable[[str], Awaitable[None]]) -> AsyncGenerator[None]:
+async def _unbroken(cancel: Callable[[Reason], Awaitable[None]]) -> AsyncGenerator[None]:
     """Whatever goes wrong unexpectedly, the person is not left waiting."""
     try:
         yield
     except Exception:
         with contextlib.suppress(ConnectorError):
-            await cancel(_BROKEN)
+            await cancel(because("broken"))
         raise

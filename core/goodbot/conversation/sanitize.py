@@ -17,6 +17,7 @@ from goodbot.api.events import (
     RatingKind,
     Receipt,
 )
+from goodbot.api.sentences import Reason, because
 from goodbot.base.redact import redact
 from goodbot.base.text import clean
 from goodbot.conversation import capture_rules
@@ -34,32 +35,28 @@ _NAMES, _NAME = 10, 80
 def refused(event: Event) -> Receipt | None:
     """The receipt of an event that cannot be stored as it is, with the reason; None: it can."""
     wrong = _wrong_id(event)
-    if not wrong and isinstance(event, CaptureEvent):
+    if wrong is None and isinstance(event, CaptureEvent):
         wrong = capture_rules.unfit(event)
-    if not wrong:
+    if wrong is None:
         return None
-    return Receipt(event_id=event.event_id[:_LONGEST_ID], outcome=Outcome.FAILED, text=wrong)
+    return Receipt(event_id=event.event_id[:_LONGEST_ID], outcome=Outcome.FAILED, reasons=(wrong,))
 
 
-def _wrong_id(event: Event) -> str:
+def _wrong_id(event: Event) -> Reason | None:
     for name in _IDS:
         value = getattr(event, name, "")
         if len(value) > _LONGEST_ID:
-            return f"Its {name} is too long: at most {_LONGEST_ID} characters."
+            return because("id_too_long", name=name, most=_LONGEST_ID)
         if not value.isascii() and value != clean(value):
-            return f"Its {name} is no text: it has half a character in it."
-    return "" if event.event_id else "It has no event_id."
+            return because("id_broken", name=name)
+    return None if event.event_id else because("id_missing")
 
 
 def again(event: Event, known: Receipt) -> Receipt:
     """What a replay gets: the receipt of then, unless its id was used for something else."""
     if not event.digest or not known.digest or event.digest == known.digest:
         return known
-    return Receipt(
-        event_id=event.event_id,
-        outcome=Outcome.CONFLICT,
-        text="This id was used before for something else, so nothing was stored: use a new one.",
-    )
+    return event.receipt(Outcome.CONFLICT, because("id_reused"))
 
 
 def storable(event: E) -> E:
@@ -106,8 +103,8 @@ def place(event: Event) -> object:
     return (event.user.id, event.channel.id, message, event.order.time_ms)
 
 
-def unfit(text: str) -> str:
-    """Why a reason or a better answer cannot be kept, in one sentence; empty if it can."""
+def unfit(text: str) -> Reason | None:
+    """Why a reason or a better answer cannot be kept; None if it can."""
     if not text.strip():
-        return "There was nothing in it: say it in a few words."
-    return f"That is too long: at most {_LONGEST} characters." if len(text) > _LONGEST else ""
+        return because("empty")
+    return because("too_long", most=_LONGEST) if len(text) > _LONGEST else None

@@ -90,7 +90,9 @@ def strip(path: Path, values: Mapping[str, Sequence[str]]) -> None:
         db.execute("BEGIN IMMEDIATE")
         if _number(db, "user_version") > 1:  # before, there were no codes
             db.execute("DELETE FROM codes")
-        db.execute("UPDATE inbox SET payload = '', receipt = json_set(receipt, '$.x', '')")
+        db.execute(
+            "UPDATE inbox SET payload = '', receipt = json_remove(json_set(receipt, '$.x', ''), '$.r')"
+        )
         for connector, key in db.execute("SELECT connector, key FROM connector_values").fetchall():
             if not any(fnmatchcase(key, pattern) for pattern in values.get(connector, ())):
                 db.execute("DELETE FROM connector_values WHERE (connector, key) = (?, ?)", (connector, key))

@@ -21,6 +21,7 @@ from goodbot.api.events import (
     Receipt,
     UserRef,
 )
+from goodbot.api.sentences import Reason
 from goodbot.base.sampling import UNFILTERED, Filters
 
 _OPEN_EVENTS: dict[str, type[Event]] = {"message": MessageEvent, "command": CommandEvent, "press": PressEvent}
@@ -36,14 +37,15 @@ def dump_json(value: Any) -> str:
 
 
 def dump_receipt(receipt: Receipt, digest: str = "") -> str:
-    """A receipt as JSON, without `duplicate`, with its event's `digest`."""
+    """A receipt as JSON, without `duplicate`, with its event's `digest`; reasons in place of their words."""
     offer = [[button.action, button.label] for button in receipt.offer]
     return dump_json(
         {
             "e": receipt.event_id,
             "o": receipt.outcome,
-            "x": receipt.text,
+            "x": "" if receipt.reasons else receipt.text,
             "t": receipt.turn,
+            **({"r": receipt.reasons} if receipt.reasons else {}),
             **({"f": offer} if offer else {}),
             **({"d": digest} if digest else {}),
         }
@@ -57,6 +59,7 @@ def load_receipt(text: str) -> Receipt:
         event_id=raw["e"],
         outcome=Outcome(raw["o"]),
         text=raw["x"],
+        reasons=tuple(Reason(*one) for one in raw.get("r", ())),
         turn=raw["t"],
         duplicate=True,
         offer=tuple(Button(action=action, label=label) for action, label in raw.get("f", ())),

@@ -263,7 +263,7 @@ async def _clear_inbox(db: aiosqlite.Connection, persons: Sequence[str]) -> None
         " || ':' || json_extract(payload, '$.user.id') IN (SELECT value FROM json_each(?))",
         (codec.dump_json(persons),),
     )
-    await db.execute("UPDATE inbox SET receipt = json_set(receipt, '$.x', '')")
+    await db.execute("UPDATE inbox SET receipt = json_remove(json_set(receipt, '$.x', ''), '$.r')")
 
 
 async def _delete_person(

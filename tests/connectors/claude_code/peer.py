@@ -11,6 +11,7 @@ from typing import Any
 
 import aiohttp
 from goodbot.api.events import CaptureEvent, CommandEvent, Event, Outcome, RatingEvent, Receipt
+from goodbot.api.sentences import because
 from goodbot.api.turns import turn_id
 from goodbot.base.clock import Clock
 from goodbot.testing.host import RecordingHost
@@ -62,15 +63,15 @@ class Peer(RecordingHost):
         return receipts
 
     def _receipt(self, event: Event) -> Receipt:
-        text, turn = "", ""
+        turn, reasons = "", ()
         if isinstance(event, RatingEvent):
             self.ratings += event.value is not None
             turn = event.turn
-            said = "Good" if (event.value or 0) > 0 else "Bad"
-            text = f"{said}. {self.ratings} of 40 until the next training."
+            said = because("good" if (event.value or 0) > 0 else "bad")
+            reasons = (said, because("until", available=self.ratings, needed=40))
         elif isinstance(event, CaptureEvent):
             turn = turn_id(event)
-        return Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, text=text, turn=turn)
+        return event.receipt(Outcome.ACCEPTED, *reasons, turn=turn).told()
 
     async def post(self, data: bytes | str | dict[str, Any], token: str | None = None) -> Any:
         """What a hook's call is answered: the JSON of a 200, else the status."""

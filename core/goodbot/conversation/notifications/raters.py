@@ -11,6 +11,7 @@ from goodbot.api.actions import run
 from goodbot.api.events import Button, RatingEvent, RatingKind
 from goodbot.api.labels import STARS, Opinion, is_stars
 from goodbot.api.notice import Notice
+from goodbot.api.sentences import Reason, because, words
 from goodbot.store import Store, ledger, news, settings
 from goodbot.store.ledger import LabelChange
 from goodbot.store.training_pool import Pool
@@ -18,29 +19,16 @@ from goodbot.store.training_pool import Pool
 _OPEN = 1000
 _COUNTED = 1000
 """A rating counts what waits up to here: it costs the same however much does."""
-_ADVICE = "Rate good answers too: a bot that hears only “bad” does not learn what you like."
-_STREAK = (
-    f"Your last {news.STREAK} ratings were all “bad”. Rate good answers too: from “bad” alone "
-    "I learn what you dislike, not what you like."
-)
-_NEITHER = "Three stars alone lean to neither side: they teach nothing."
-_ALONE = "Alone it teaches nothing: so the rewards are set that I learn by."
-_TIED = "Together with what others say of this answer it teaches nothing."
 _MILESTONE = "progress "
 _CONSENT = "consent "
 SHARE = (run("share on", "Share my private chats"),)
 """Pressed by whoever speaks in private and rates what they hear."""
-_SAID = {
-    RatingKind.RETRACT: "Taken back.",
-    RatingKind.COMMENT: "Your reason is kept.",
-    RatingKind.BETTER: "Your better answer is kept.",
-}
 
 
 class Effect(NamedTuple):
     """What somebody is told of a rating of theirs, and what they may press next."""
 
-    text: str
+    reasons: tuple[Reason, ...]
     offer: tuple[Button, ...] = ()
 
 
@@ -76,46 +64,46 @@ class RoundCounter:
         if not _became(event, change):
             stands = (await ledger.labels(db, turn)).get(level.rater)
             if not _done(event, change, stands):
-                return Effect(f"{_other(stands)} {counted}")
+                return Effect((_other(stands), counted))
         if event.kind is not RatingKind.RATE:
-            return Effect(f"{_SAID.get(event.kind, 'Kept.')} {counted}")
-        said = f"{_said(event)}. {counted}"
+            return Effect((because(event.kind.value), counted))
+        said = [_said(event), counted]
         if not level.alone:
-            said += f" {_ALONE if event.value else _NEITHER}"
+            said.append(because("alone" if event.value else "neither"))
         elif not level.teaches:
-            said += f" {_TIED}"
+            said.append(because("tied"))
         if event.source.startswith("reaction"):
             await self._later(db, event, level, person)
-            return Effect(said)
+            return Effect(tuple(said))
         more, offer = await self._now(db, level, person)
-        return Effect(" ".join([said, *more]), offer)
+        return Effect((*said, *more), offer)
 
     async def _now(
         self, db: aiosqlite.Connection, level: news.Level, person: str
-    ) -> tuple[list[str], tuple[Button, ...]]:
+    ) -> tuple[list[Reason], tuple[Button, ...]]:
         """What a rater hears in the answer to their rating, and what they may press."""
-        sentences: list[str] = []
+        reasons: list[Reason] = []
         offer: tuple[Button, ...] = ()
-        words = await self._words(db, level)
+        found = await self._news(db, level)
         if level.waits_for:
-            sentences.append(_waits(level, person))
+            reasons.append(_waits(level, person))
             if level.waits_for == person and await settings.tell_once(db, f"{_CONSENT}{person}"):
                 offer = SHARE
-        for key, sentence in words.items():
-            if await settings.tell_once(db, key) and sentence:
-                sentences.append(sentence)
-        return sentences, offer
+        for key, reason in found.items():
+            if await settings.tell_once(db, key) and reason:
+                reasons.append(reason)
+        return reasons, offer
 
     async def _later(
         self, db: aiosqlite.Connection, event: RatingEvent, level: news.Level, person: str
     ) -> None:
         """What a rater whom nothing answers is told by a message, after the commit."""
-        words = await self._words(db, level)
+        found = await self._news(db, level)
         key = f"{_CONSENT}{person}"
         if level.waits_for and await self._is_new(db, key):
-            words[key] = _waits(level, person)
-        if words:
-            self._due[event.event_id] = self._notices(words, level, person)
+            found[key] = _waits(level, person)
+        if found:
+            self._due[event.event_id] = self._notices(found, level, person)
             if len(self._due) > _OPEN:  # of transactions that were rolled back for good
                 del self._due[next(iter(self._due))]
 
@@ -133,17 +121,16 @@ class RoundCounter:
                 db: aiosqlite.Connection, person: str = person, counts: bool = latest
             ) -> list[Notice]:
                 level = await news.level(db, self._pool, person, self._counted)
-                words = await self._words(db, level, counts=counts)
-                return self._notices(words, level, person)
+                return self._notices(await self._news(db, level, counts=counts), level, person)
 
             for notice in await store.read(look):
                 await courier.tell(notice)
 
-    async def _words(
+    async def _news(
         self, db: aiosqlite.Connection, level: news.Level, *, counts: bool = True
-    ) -> dict[str, str]:
+    ) -> dict[str, Reason | None]:
         """What is not told yet, by key; `counts`: it is this rater who brought the round here."""
-        found: dict[str, str] = {}
+        found: dict[str, Reason | None] = {}
         reached = [m for m in self._milestones if m <= level.available < self._counted]
         if counts and reached:
             key = f"{_MILESTONE}{self._pool.scope} {self._pool.model} {level.round} {reached[-1]}"
@@ -152,23 +139,23 @@ class RoundCounter:
         if level.streak:
             key = f"streak {level.rater} {await news.streak_since(db, level.rater)}"
             if await self._is_new(db, key):
-                found[key] = _STREAK
+                found[key] = because("streak", count=news.STREAK)
         return found
 
-    def _notices(self, words: dict[str, str], level: news.Level, person: str) -> list[Notice]:
+    def _notices(self, found: dict[str, Reason | None], level: news.Level, person: str) -> list[Notice]:
         """As messages, which nobody has asked for: they say what they are about."""
-        counted = f"Your rating counts: {self._progress(level)}"
+        counted = f"Your rating counts: {words(self._progress(level))}"
         return [
             Notice(
                 key=key,
                 person=person,
-                text=f"{counted} {sentence}".strip() if key.startswith(_MILESTONE) else sentence,
+                text=f"{counted} {words(reason)}".strip() if key.startswith(_MILESTONE) else words(reason),
                 buttons=SHARE if key.startswith(_CONSENT) and level.waits_for == person else (),
             )
-            for key, sentence in words.items()
+            for key, reason in found.items()
         ]
 
-    def _progress(self, level: news.Level) -> str:
+    def _progress(self, level: news.Level) -> Reason:
         more = level.available == self._counted < self._needed
         return progress(level.available, self._needed, at_least=more, rests=level.rests)
 
@@ -177,34 +164,20 @@ class RoundCounter:
             self._told.add(key)
         return key not in self._told
 
-    async def _milestone(self, db: aiosqlite.Connection, level: news.Level, milestone: int) -> str:
+    async def _milestone(self, db: aiosqlite.Connection, level: news.Level, milestone: int) -> Reason | None:
         """What there is to say beside the count."""
         if milestone == 1:
-            return "" if level.round else _ADVICE
+            return None if level.round else because("advice")
         if milestone != self._milestones[-1] or level.rests:
-            return ""
+            return None
         seconds = await news.last_seconds(db, self._pool.scope)
-        takes = f"; that takes {duration(seconds)} here" if seconds else ""
-        return f"{self._needed - level.available} more and {self._training()}{takes}."
-
-    def _training(self) -> str:
-        match self._schedule:
-            case "auto":
-                return "I train"
-            case "manual":
-                return "my owner can train me"
-            case time:
-                return f"I train at {time}"
+        more = self._needed - level.available
+        return because("soon", more=more, schedule=self._schedule, seconds=seconds)
 
 
-def _waits(level: news.Level, person: str) -> str:
+def _waits(level: news.Level, person: str) -> Reason:
     """Why a rating does not count yet."""
-    if level.waits_for == person:
-        return (
-            "Ratings of your private chats wait: what they teach, others hear. `/rl share on` lets "
-            "them count."
-        )
-    return "This one waits until whoever asked says `/rl share on`: it was said in private."
+    return because("waits_for_you" if level.waits_for == person else "waits_for_another")
 
 
 def _became(event: RatingEvent, change: LabelChange | None) -> bool:
@@ -224,40 +197,29 @@ def _done(event: RatingEvent, change: LabelChange | None, stands: Opinion | None
     return event.value == said[-1 if is_stars(event.source) else 0]
 
 
-def _other(stands: Opinion | None) -> str:
+def _other(stands: Opinion | None) -> Reason:
     """What is told of a rating that changed nothing."""
     if stands is None:
-        return "That does not count: it was taken back, or an owner has left out its time."
+        return because("not_counted")
     value = stands[0] if isinstance(stands, list) else stands
-    word = "good" if value > 0 else "bad" if value < 0 else "neither good nor bad"
-    return f"That changes nothing: another rating of yours counts, “{word}”."
+    return because(f"stands_{'good' if value > 0 else 'bad' if value < 0 else 'neither'}")
 
 
-def _said(event: RatingEvent) -> str:
+def _said(event: RatingEvent) -> Reason:
     value = event.value or 0.0
     if is_stars(event.source):
-        return f"{round(2 * value) + 3} of {STARS} stars"
-    return "Good" if value > 0 else "Bad"
+        return because("stars", stars=round(2 * value) + 3, of=STARS)
+    return because("good" if value > 0 else "bad")
 
 
-def progress(available: int, needed: int, *, at_least: bool = False, rests: bool = False) -> str:
-    """How far the next training is, in one sentence; with `at_least` there may be more available."""
-    if at_least:
-        return f"{available} or more of {needed} for the next training."
-    if available < needed:
-        return f"{available} of {needed} until the next training."
-    once = " once an owner says `/rl resume`" if rests else ""
-    return f"{needed} of {needed}: the next training can start{once}."
+def progress(available: int, needed: int, *, at_least: bool = False, rests: bool = False) -> Reason:
+    """How far the next training is; with `at_least` there may be more available."""
+    if available < needed or at_least:
+        return because("at_least" if at_least else "until", available=available, needed=needed)
+    return because("rests" if rests else "can_start", needed=needed)
 
 
 def milestones(needed: int) -> tuple[int, ...]:
     """The first rating of a round of `needed`, and each quarter of it: 1, 10, 20 and 30 of 40."""
     quarters = {-(-needed * quarter // 4) for quarter in (1, 2, 3)}
     return tuple(sorted(m for m in {1, *quarters} if m < needed))
-
-
-def duration(seconds: float) -> str:
-    """How long something takes, as one says it."""
-    if seconds < 90:
-        return f"about {max(1, round(seconds))} second{'s' if round(seconds) > 1 else ''}"
-    return f"about {round(seconds / 60)} minutes"

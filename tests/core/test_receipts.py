@@ -1,0 +1,103 @@
+"""A receipt is stored as codes and facts, and told in words where it goes out."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.api import sentences
+from goodbot.api.events import OrderKey, Outcome, RatingEvent, RatingKind, Receipt
+from goodbot.api.sentences import Reason, because, words
+from goodbot.store import codec
+
+from tests.architecture.source import modules
+from tests.core.builders import CHANNEL, OWNER, open_bot, rows
+from tests.core.test_dispatcher import rate
+
+
+async def stored(bot: Any, table: str = "events") -> list[dict[str, Any]]:
+    return [json.loads(text) for (text,) in await rows(bot.store, f"SELECT receipt FROM {table}")]
+
+
+async def test_a_rating_is_stored_as_data_and_told_in_words(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("Hello?")
+        event = rate("r1", 5, -1.0, message_id=answer.message.id)
+        [first] = await bot.chat.host.submit([event])
+        assert first.text.startswith("Bad. 1 of 8 until the next training.")
+        [kept] = await stored(bot)
+        assert kept["x"] == ""
+        assert kept["r"][:2] == [["bad", {}], ["until", {"available": 1, "needed": 8}]]
+        [again] = await bot.chat.host.submit([event])
+        assert (again.text, again.reasons, again.duplicate) == (first.text, first.reasons, True)
+
+
+async def test_a_receipt_of_an_older_goodbot_still_says_what_it_said(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("Hello?")
+        event = rate("r1", 5, 1.0, message_id=answer.message.id)
+        await bot.chat.host.submit([event])
+        old = {"e": "r1", "o": "accepted", "x": "Good. 1 of 8 until the next training.", "t": answer.turn}
+        await bot.store.write(lambda db: db.execute("UPDATE events SET receipt = ?", (json.dumps(old),)))
+        [again] = await bot.chat.host.submit([event])
+        assert (again.text, again.turn) == (old["x"], answer.turn)
+
+
+async def test_what_a_stranger_was_told_goes_with_what_others_said(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("Hello?", user="nobody")
+        assert "give the owner your id: nobody" in answer.text
+        assert any(kept.get("r") for kept in await stored(bot, "inbox"))
+        await bot.rated(1, user="rater")
+        await bot.command("forget", "me", user="rater")
+        await bot.command("forget", "me yes", user="rater")
+        assert not any(kept.get("r") for kept in await stored(bot, "inbox"))
+
+
+@pytest.mark.parametrize("text", ["", "x" * 20_000])
+async def test_what_cannot_be_kept_says_why(tmp_path: Path, text: str) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("Hello?")
+        event = RatingEvent(
+            event_id="c",
+            order=OrderKey(5),
+            user=OWNER,
+            channel=CHANNEL,
+            kind=RatingKind.COMMENT,
+            turn=answer.turn,
+            text=text,
+        )
+        [receipt] = await bot.chat.host.submit([event])
+        assert receipt.outcome is Outcome.FAILED
+        assert receipt.text == words(*receipt.reasons) != ""
+
+
+def test_a_receipt_goes_through_the_store() -> None:
+    receipt = Receipt(event_id="e", outcome=Outcome.DENIED, reasons=(because("no_owner", command="train"),))
+    assert codec.load_receipt(codec.dump_receipt(receipt)) == receipt
+    assert receipt.told().text == "`train` is for the owners of this bot."
+    assert codec.dump_receipt(receipt.told()) == codec.dump_receipt(receipt)
+
+
+def test_of_a_code_that_is_not_known_nothing_is_said() -> None:
+    """After a step back to an older goodbot."""
+    assert words(Reason("of tomorrow", {"n": 1}), because("paired")).startswith("You are my owner")
+    assert words(Reason("stranger")) == ""
+
+
+def test_every_code_that_is_used_has_words() -> None:
+    used = {
+        call.args[0].value: {one.arg for one in call.keywords}
+        for module in modules()
+        for name, call in module.calls()
+        if name == "because" and isinstance(call.args[0], ast.Constant)
+    }
+    assert len(used) > 30, "the scan has lost its subject"
+    for code, names in used.items():
+        facts = {name: "auto" if name == "schedule" else 7 for name in names if name}
+        assert words(Reason(code, facts)), f"{code} has no words of {sorted(facts)}"
+    for code in sentences.COUNTS:
+        assert "training" in words(because(code, available=1, needed=2))
