@@ -13,7 +13,7 @@ import pytest
 from goodbot import hookimpl
 from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Receipt, Reply
-from goodbot.api.sentences import duration
+from goodbot.api.sentences import because, duration, words
 from goodbot.base.errors import ConnectorError, RetriableError
 from goodbot.config import Grants
 from goodbot.conversation.notifications import owners, raters
@@ -222,8 +222,9 @@ async def test_the_next_round_counts_anew_and_says_how_long_it_takes(tmp_path: P
 
 def test_a_toast_holds_what_there_is_to_say() -> None:
     """Telegram shows 200 characters of the answer to a press."""
-    for words in (raters._ADVICE, raters._STREAK):
-        assert len(f"Bad. 30 of 40 until the next training. {words}") <= 200
+    said = because("bad"), because("until", available=30, needed=40)
+    for last in (because("advice"), because("streak", count=news.STREAK)):
+        assert len(words(*said, last)) <= 200
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ async def test_s7_with_little_space_captures_stop_and_ratings_go_in(
 
 def test_s7_a_disk_that_says_nothing_keeps_nothing_back(tmp_path: Path) -> None:
     quotas = limits.Quotas(ServingConfig(), tmp_path / "gone", VirtualClock())
-    assert quotas.no_reserve() == ""
+    assert quotas.no_reserve() is None
 
 
 def test_s7_nobody_honest_meets_the_default(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 from goodbot.api.completions import with_form, with_tools, without_form
 from goodbot.api.events import Event, OrderKey
+from goodbot.api.sentences import words
 from goodbot.api.server import Generated, GenerateRequest
 from goodbot.base.errors import ServerError
 from goodbot.base.sampling import Filters
@@ -296,8 +297,8 @@ async def test_who_asks_is_told_that_the_server_refuses_it(status: int, told: st
     ):
         with pytest.raises(StatusError) as refused:
             await ask(driver, ASKED)
-    assert told in replies._told(refused.value, event)
-    assert "my model is not running" in replies._told(ServerError("down"), event)
+    assert told in words(replies._told(refused.value, event))
+    assert "my model is not running" in words(replies._told(ServerError("down"), event))
 
 
 async def test_the_server_s_own_words_are_all_that_is_sent() -> None:
