@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from goodbot.api import sentences
-from goodbot.api.events import OrderKey, Outcome, RatingEvent, RatingKind, Receipt
+from goodbot.api.events import OrderKey, Outcome, RatingEvent, RatingKind
 from goodbot.api.sentences import Reason, because, words
 from goodbot.store import codec
 
@@ -31,6 +31,8 @@ async def test_a_rating_is_stored_as_data_and_told_in_words(tmp_path: Path) -> N
         [kept] = await stored(bot)
         assert kept["x"] == ""
         assert kept["r"][:2] == [["bad", {}], ["until", {"available": 1, "needed": 8}]]
+        facts = [fact for _, given in kept["r"] for fact in given.values()]
+        assert all(isinstance(fact, int) for fact in facts), "it outlives what others say, and names nobody"
         [again] = await bot.chat.host.submit([event])
         assert (again.text, again.reasons, again.duplicate) == (first.text, first.reasons, True)
 
@@ -44,6 +46,13 @@ async def test_a_receipt_of_an_older_goodbot_still_says_what_it_said(tmp_path: P
         await bot.store.write(lambda db: db.execute("UPDATE events SET receipt = ?", (json.dumps(old),)))
         [again] = await bot.chat.host.submit([event])
         assert (again.text, again.turn) == (old["x"], answer.turn)
+
+
+async def test_a_refused_command_is_stored_as_data(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        assert await bot.command("train", user="rater") == "`train` is for the owners of this bot."
+        [kept] = await stored(bot, "inbox")
+        assert (kept["x"], kept["r"]) == ("", [["no_owner", {"command": "train"}]])
 
 
 async def test_what_a_stranger_was_told_goes_with_what_others_said(tmp_path: Path) -> None:
@@ -76,10 +85,10 @@ async def test_what_cannot_be_kept_says_why(tmp_path: Path, text: str) -> None:
 
 
 def test_a_receipt_goes_through_the_store() -> None:
-    receipt = Receipt(event_id="e", outcome=Outcome.DENIED, reasons=(because("no_owner", command="train"),))
+    event = RatingEvent(event_id="e", order=OrderKey(5), user=OWNER, channel=CHANNEL, kind=RatingKind.RATE)
+    receipt = event.receipt(Outcome.DENIED, None, because("no_owner", command="train"))
+    assert receipt.text == "`train` is for the owners of this bot."
     assert codec.load_receipt(codec.dump_receipt(receipt)) == receipt
-    assert receipt.told().text == "`train` is for the owners of this bot."
-    assert codec.dump_receipt(receipt.told()) == codec.dump_receipt(receipt)
 
 
 def test_of_a_code_that_is_not_known_nothing_is_said() -> None:
@@ -88,14 +97,27 @@ def test_of_a_code_that_is_not_known_nothing_is_said() -> None:
     assert words(Reason("stranger")) == ""
 
 
+def codes(of: ast.expr) -> list[str]:
+    """Those that an expression can come to, as far as they are written there."""
+    match of:
+        case ast.Constant(value=str(code)):
+            return [code]
+        case ast.IfExp():
+            return [*codes(of.body), *codes(of.orelse)]
+        case _:
+            return []
+
+
 def test_every_code_that_is_used_has_words() -> None:
-    used = {
-        call.args[0].value: {one.arg for one in call.keywords}
-        for module in modules()
-        for name, call in module.calls()
-        if name == "because" and isinstance(call.args[0], ast.Constant)
+    used: dict[str, set[str | None]] = {
+        **{kind.value: set() for kind in RatingKind if kind is not RatingKind.RATE},
+        **{f"stands_{side}": set() for side in ("good", "bad", "neither")},
     }
-    assert len(used) > 30, "the scan has lost its subject"
+    for module in modules():
+        for name, call in module.calls():
+            if name == "because":
+                used |= {code: {one.arg for one in call.keywords} for code in codes(call.args[0])}
+    assert used.keys() == sentences._SAID.keys()
     for code, names in used.items():
         facts = {name: "auto" if name == "schedule" else 7 for name in names if name}
         assert words(Reason(code, facts)), f"{code} has no words of {sorted(facts)}"

@@ -5,7 +5,7 @@ Identity is always the platform's own stable id within one connector account, ne
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -90,10 +90,14 @@ class Event:
     """Of what the client sent, where it chooses the `event_id` itself: the same id with another digest
     is refused (`Outcome.CONFLICT`)."""
 
-    def receipt(self, outcome: Outcome, *reasons: Reason | None, turn: str = "") -> Receipt:
-        """The answer to this event."""
-        found = tuple(reason for reason in reasons if reason)
-        return Receipt(event_id=self.event_id, outcome=outcome, reasons=found, turn=turn)
+    def receipt(
+        self, outcome: Outcome, *reasons: Reason | None, turn: str = "", offer: tuple[Button, ...] = ()
+    ) -> Receipt:
+        """The answer to this event, with the words of its reasons."""
+        given = tuple(filter(None, reasons))
+        return Receipt(
+            event_id=self.event_id, outcome=outcome, text=words(*given), reasons=given, turn=turn, offer=offer
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -226,17 +230,13 @@ class Receipt:
     text: str = ""
     """What to tell that person, privately where the platform can; empty: say nothing."""
     reasons: tuple[Reason, ...] = ()
-    """What `text` is made of, where its words are goodbot's own: codes and facts."""
+    """What `text` is made of, as codes and facts; none of a text that quotes somebody, like a command's."""
     turn: str = ""
     offer: tuple[Button, ...] = ()
     """What that person may press next; shown with `text`, where only they see it."""
     duplicate: bool = field(default=False, compare=False)
     digest: str = field(default="", compare=False)
     """Of the event, if it had one."""
-
-    def told(self) -> Receipt:
-        """With the words of its reasons: as it goes out."""
-        return replace(self, text=words(*self.reasons)) if self.reasons else self
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

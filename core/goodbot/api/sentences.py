@@ -7,7 +7,7 @@ decide by is these two; words are made of them where somebody reads them, and no
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -46,7 +46,13 @@ _FOR_EVERYBODY = {"unsuccessful": _NEXT_TRY}
 """Where it says less, to whoever may not know all facts."""
 
 
-_SAID = {
+def _soon(more: int, schedule: str, seconds: float) -> str:
+    train = {"auto": "I train", "manual": "my owner can train me"}.get(schedule, f"I train at {schedule}")
+    takes = f"; that takes {duration(seconds)} here" if seconds else ""
+    return f"{more} more and {train}{takes}."
+
+
+_SAID: dict[str, str | Callable[..., str]] = {
     # an event that cannot be stored as it is
     "id_too_long": "Its {name} is too long: at most {most} characters.",
     "id_broken": "Its {name} is no text: it has half a character in it.",
@@ -84,6 +90,8 @@ _SAID = {
     "good": "Good.",
     "bad": "Bad.",
     "stars": "{stars} of {of} stars.",
+    "outcome": "Kept.",
+    "judge": "Kept.",
     "retract": "Taken back.",
     "comment": "Your reason is kept.",
     "better": "Your better answer is kept.",
@@ -102,6 +110,7 @@ _SAID = {
     "waits_for_you": "Ratings of your private chats wait: what they teach, others hear. `/rl share on` lets "
     "them count.",
     "waits_for_another": "This one waits until whoever asked says `/rl share on`: it was said in private.",
+    "soon": _soon,
     "advice": "Rate good answers too: a bot that hears only “bad” does not learn what you like.",
     "streak": "Your last {count} ratings were all “bad”. Rate good answers too: from “bad” alone "
     "I learn what you dislike, not what you like.",
@@ -114,7 +123,11 @@ _SAID = {
     "no_model": "I cannot answer right now: my model is not running. Please try again in a moment.",
     "refused": "I cannot answer that: my model's server refuses it. Whoever runs me sees why with "
     "`/rl status`.",
-    "no_room": "{said}",
+    "no_room": "That is too long for me to read at once: send me a part of it.",
+    "no_room_again": "This answer is too long for me to try again with it.",
+    # what became of a command
+    "shown_once": "(It was shown once.)",
+    "interrupted": "goodbot stopped before this was done: look at `status`.",
 }
 
 
@@ -138,16 +151,10 @@ def words(*reasons: Reason | None) -> str:
     """Reasons as sentences; nothing of one whose code another goodbot wrote, or without its facts."""
     found: list[str] = []
     for code, facts in filter(None, reasons):
-        said = _soon if code == "soon" else _SAID.get(code, "")
         with contextlib.suppress(KeyError, TypeError):
+            said = _SAID[code]
             found.append(said.format(**facts) if isinstance(said, str) else said(**facts))
-    return " ".join(filter(None, found))
-
-
-def _soon(more: int, schedule: str, seconds: float) -> str:
-    train = {"auto": "I train", "manual": "my owner can train me"}.get(schedule, f"I train at {schedule}")
-    takes = f"; that takes {duration(seconds)} here" if seconds else ""
-    return f"{more} more and {train}{takes}."
+    return " ".join(found)
 
 
 def duration(seconds: float) -> str:

@@ -11,7 +11,7 @@ from goodbot.access.authorization import person
 from goodbot.api.commands import Grant
 from goodbot.api.events import ChannelRef, Outcome, RatingEvent, RatingKind, Receipt
 from goodbot.api.labels import STARS, star_value
-from goodbot.api.sentences import because, clause
+from goodbot.api.sentences import because, clause, words
 from goodbot.base.errors import UsageError
 from goodbot.commands.base import Call, Result
 from goodbot.store import feedback, ledger, people, turns
@@ -99,13 +99,12 @@ async def _record(
         return receipt, stored.response if stored else "", nothing
 
     receipt, response, nothing = await call.services.store.write(operation)
-    receipt = receipt.told()
     if receipt.outcome is Outcome.FAILED:
         raise UsageError(clause(receipt.text))
     if receipt.outcome is Outcome.ACCEPTED:
         call.services.scheduler.wake()
     if kind is RatingKind.RETRACT and receipt.outcome is Outcome.ACCEPTED and nothing:
-        receipt = replace(receipt, reasons=(because("nothing_said"),)).told()
+        receipt = replace(receipt, text=words(because("nothing_said")))
     quote = " ".join(response.split())
     quote = quote if len(quote) <= 40 else quote[:39] + "…"
     return Result(

@@ -14,7 +14,7 @@ from goodbot.access.authorization import person
 from goodbot.api import actions
 from goodbot.api.commands import Command, Grant, find, of
 from goodbot.api.events import ChannelKind, CommandEvent, Event, Outcome, PressEvent, Receipt
-from goodbot.api.sentences import words
+from goodbot.api.sentences import Reason, because, words
 from goodbot.base.errors import GoodbotError, UsageError, boundary
 from goodbot.commands.audit import NOT_ALLOWED, audit
 from goodbot.commands.base import Call, Result
@@ -27,16 +27,16 @@ logger = logging.getLogger(__name__)
 
 _AUDITED = 200
 """Characters of a refusal that the audit trail keeps."""
-_SHOWN = "(It was shown once.)"
-_INTERRUPTED = "goodbot stopped before this was done: look at `status`."
-_FAILED = "Something went wrong here; the owner can find it in the log."
-
 
 Later = Callable[[], Awaitable[Result]]
 
 
 class DeniedError(GoodbotError):
-    """This person may not use this command. The text is what they are told, often nothing."""
+    """This person may not use this command. The reason is what they are told, often nothing."""
+
+    def __init__(self, reason: Reason | None = None) -> None:
+        self.reason = reason
+        super().__init__(words(reason))
 
 
 class CommandRunner:
@@ -54,7 +54,8 @@ class CommandRunner:
         command = find(typed.name)
         if command is not None and command.grant is Grant.ADMINISTER:
             # Done at most once: `rollback`, done again after a crash, would go back further.
-            await self._close(event, Outcome.FAILED, _INTERRUPTED)
+            interrupted = event.receipt(Outcome.FAILED, because("interrupted"))
+            await self._services.store.write(lambda db: inbox.close(db, event, interrupted))
         later = await self._answer(event, command, self.execute(typed))
         if later is not None:
             task = asyncio.create_task(self._later(event, command, later), name="who waits")
@@ -85,15 +86,18 @@ class CommandRunner:
                 turn=result.turn,
                 offer=result.offer,
             )
-            kept = replace(receipt, text=_SHOWN) if result.once else receipt
+            if result.once:
+                kept = event.receipt(
+                    Outcome.ACCEPTED, because("shown_once"), turn=result.turn, offer=result.offer
+                )
         except DeniedError as error:
-            receipt = Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=str(error))
+            receipt = event.receipt(Outcome.DENIED, error.reason)
         except GoodbotError as error:
             receipt = Receipt(event_id=event.event_id, outcome=Outcome.FAILED, text=f"{error}.")
         except Exception:
             ids = {"event_id": event.event_id, "connector": event.user.connector}
             logger.exception("a command failed", extra=ids)
-            receipt = Receipt(event_id=event.event_id, outcome=Outcome.FAILED, text=_FAILED)
+            receipt = event.receipt(Outcome.FAILED, because("broken"))
         if receipt.outcome is Outcome.DENIED and not receipt.text:  # a crowd costs no space
             await self._services.store.write(lambda db: inbox.remove(db, event))
         else:
@@ -118,10 +122,6 @@ class CommandRunner:
         if self._services.authorization.may(event.user, Grant.ADMINISTER):
             return False
         return not await self._may_talk(event)
-
-    async def _close(self, event: Event, outcome: Outcome, text: str) -> None:
-        receipt = Receipt(event_id=event.event_id, outcome=outcome, text=text)
-        await self._services.store.write(lambda db: inbox.close(db, event, receipt))
 
     async def execute(self, event: CommandEvent, *, direct: bool = False) -> Result:
         """Run one command; `direct`: its caller asks back what is to be asked back.
@@ -153,13 +153,12 @@ class CommandRunner:
             await audit(silent, command.name, detail)
         return result
 
-    async def _no_owner(self, event: CommandEvent, command: Command) -> str:
+    async def _no_owner(self, event: CommandEvent, command: Command) -> Reason | None:
         """What somebody who is no owner is told; a stranger nothing."""
         if not self._services.authorization.may(event.user, Grant.TALK):
-            return ""
+            return None
         told = strangers.who_administers
-        store = self._services.store
-        return words(await store.write(lambda db: told(db, event.user, event.channel, command.name)))
+        return await self._services.store.write(lambda db: told(db, event.user, event.channel, command.name))
 
     async def _may_talk(self, event: Event) -> bool:
         s = self._services
@@ -181,10 +180,10 @@ class CommandRunner:
             return
         if talks or authorization.may(event.user, Grant.TALK):  # named, where the bot is off
             told = strangers.who_teaches
-            raise DeniedError(words(await store.write(lambda db: told(db, event.user, event.channel))))
+            raise DeniedError(await store.write(lambda db: told(db, event.user, event.channel)))
         if event.channel.kind is ChannelKind.PRIVATE:
-            raise DeniedError(words(await store.write(lambda db: strangers.who_talks(db, event.user))))
-        raise DeniedError("")
+            raise DeniedError(await store.write(lambda db: strangers.who_talks(db, event.user)))
+        raise DeniedError
 
 
 def _does(command: Command) -> Callable[[Call], Awaitable[Result]]:

@@ -112,8 +112,7 @@ class Dispatcher:
             return receipts
 
         async def store_and_follow_up() -> tuple[Receipt, ...]:
-            stored = await self._store.write(operation, quick=True)
-            receipts = [receipt.told() for receipt in stored]
+            receipts = await self._store.write(operation, quick=True)
             if any(receipt.outcome is Outcome.PAIRED for receipt in receipts):
                 await self._authorization.refresh(self._store)
             for event, receipt in zip(events, receipts, strict=True):
@@ -157,7 +156,7 @@ class Dispatcher:
             return sanitize.again(event, known)
         receipt = await self._admission.decide(db, event)
         open_ = receipt.outcome is Outcome.ACCEPTED
-        if open_ or receipt.reasons:
+        if open_ or receipt.text:
             work = sanitize.to_do(event, receipt)
             await inbox.insert(db, work, receipt, self._clock.now(), open_=open_)
         return receipt

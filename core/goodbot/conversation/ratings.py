@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import aiosqlite
 
@@ -74,7 +73,8 @@ class Ratings:
         if turn is not None:  # the effect can be told only now
             effect = await self.progress.effect(db, event, turn, rater, change)
             again = await self._again(db, event, turn) if here else ()  # one tries again there
-            receipt = replace(receipt, reasons=effect.reasons, offer=(*again, *effect.offer))
+            offer = (*again, *effect.offer)
+            receipt = event.receipt(Outcome.ACCEPTED, *effect.reasons, turn=turn, offer=offer)
             await ledger.set_receipt(db, event, receipt)
         return receipt
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from goodbot.access.authorization import person
 from goodbot.api import actions
 from goodbot.api.events import ChannelRef, Event, MessageEvent, Outcome, PressEvent
-from goodbot.api.sentences import Reason, because, sentence, words
+from goodbot.api.sentences import Reason, because, words
 from goodbot.api.turns import Turn, ids, turn_id
 from goodbot.base.errors import ConnectorError, ServerError
 from goodbot.conversation.connectors import Connectors
@@ -148,13 +148,13 @@ class Answers:
     async def _decline(self, event: PressEvent, reason: Reason) -> None:
         receipt = event.receipt(Outcome.FAILED, reason)
         await self._generator.close(event, receipt)
-        await self._connectors.acknowledge(event, receipt.told())
+        await self._connectors.acknowledge(event, receipt)
 
 
 def _told(error: Exception, event: Event) -> Reason:
     """What a person is told of an answer that does not come."""
     if isinstance(error, TooLongError):
-        return because("no_room", said=sentence(str(error)))
+        return error.reason
     logger.error("no answer: %s", error, extra=ids(event))
     return because("refused" if isinstance(error, ServerError) and error.refused else "no_model")
 

@@ -39,7 +39,7 @@ def refused(event: Event) -> Receipt | None:
         wrong = capture_rules.unfit(event)
     if wrong is None:
         return None
-    return Receipt(event_id=event.event_id[:_LONGEST_ID], outcome=Outcome.FAILED, reasons=(wrong,))
+    return replace(event.receipt(Outcome.FAILED, wrong), event_id=event.event_id[:_LONGEST_ID])
 
 
 def _wrong_id(event: Event) -> Reason | None:

@@ -19,6 +19,7 @@ from goodbot.api.actions import Hint
 from goodbot.api.completions import without_form
 from goodbot.api.events import Message
 from goodbot.api.model_shape import Architecture
+from goodbot.api.sentences import Reason, because, clause, words
 from goodbot.api.turns import Turn
 from goodbot.base.errors import GoodbotError
 from goodbot.config import ServingConfig
@@ -38,6 +39,10 @@ _IMAGE = "[image]"
 
 class TooLongError(GoodbotError):
     """What is to be answered does not fit into the model's context."""
+
+    def __init__(self, reason: Reason) -> None:
+        self.reason = reason
+        super().__init__(clause(words(reason), small=True))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,7 +103,7 @@ def compose(system: str, earlier: Sequence[PastExchange], text: str, room: Room)
     density = max([room.density, *(_density(exchange) for exchange in earlier)])
     asked = [text, system] if system else [text]
     if sum(_likely(one, density) for one in asked) > room.prompt:
-        raise TooLongError("that is too long for me to read at once: send me a part of it")
+        raise TooLongError(because("no_room"))
     likely, most = room.history, room.prompt - sum(map(_most, asked))
     shown: list[PastExchange] = []
     for exchange in reversed(earlier):
@@ -134,7 +139,7 @@ def again(earlier: Turn, hint: Hint, room: Room) -> Prompt:
         if asked + said + _most(hint.told) <= room.prompt:
             break
         if not earlier.context:
-            raise TooLongError("this answer is too long for me to try again with it")
+            raise TooLongError(because("no_room_again"))
         oldest = earlier.context[0]
         earlier = earlier.without(lambda id_, who, oldest=oldest: (id_, who) == oldest)
     return Prompt(

@@ -21,7 +21,7 @@ from goodbot.api.events import (
     Receipt,
     UserRef,
 )
-from goodbot.api.sentences import Reason
+from goodbot.api.sentences import Reason, words
 from goodbot.base.sampling import UNFILTERED, Filters
 
 _OPEN_EVENTS: dict[str, type[Event]] = {"message": MessageEvent, "command": CommandEvent, "press": PressEvent}
@@ -37,7 +37,10 @@ def dump_json(value: Any) -> str:
 
 
 def dump_receipt(receipt: Receipt, digest: str = "") -> str:
-    """A receipt as JSON, without `duplicate`, with its event's `digest`; reasons in place of their words."""
+    """A receipt as JSON, without `duplicate`, with its event's `digest`; reasons in place of their words.
+
+    An empty text is written, too: a goodbot before reasons reads it.
+    """
     offer = [[button.action, button.label] for button in receipt.offer]
     return dump_json(
         {
@@ -55,11 +58,12 @@ def dump_receipt(receipt: Receipt, digest: str = "") -> str:
 def load_receipt(text: str) -> Receipt:
     """A stored receipt; whoever gets it back is a replay, so it is marked `duplicate`."""
     raw = json.loads(text)
+    reasons = tuple(Reason(*one) for one in raw.get("r", ()))
     return Receipt(
         event_id=raw["e"],
         outcome=Outcome(raw["o"]),
-        text=raw["x"],
-        reasons=tuple(Reason(*one) for one in raw.get("r", ())),
+        text=raw["x"] or words(*reasons),
+        reasons=reasons,
         turn=raw["t"],
         duplicate=True,
         offer=tuple(Button(action=action, label=label) for action, label in raw.get("f", ())),

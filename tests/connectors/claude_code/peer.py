@@ -71,7 +71,7 @@ class Peer(RecordingHost):
             reasons = (said, because("until", available=self.ratings, needed=40))
         elif isinstance(event, CaptureEvent):
             turn = turn_id(event)
-        return event.receipt(Outcome.ACCEPTED, *reasons, turn=turn).told()
+        return event.receipt(Outcome.ACCEPTED, *reasons, turn=turn)
 
     async def post(self, data: bytes | str | dict[str, Any], token: str | None = None) -> Any:
         """What a hook's call is answered: the JSON of a 200, else the status."""

@@ -66,7 +66,7 @@ class RoundCounter:
             if not _done(event, change, stands):
                 return Effect((_other(stands), counted))
         if event.kind is not RatingKind.RATE:
-            return Effect((because(event.kind.value), counted))
+            return Effect((because(event.kind), counted))
         said = [_said(event), counted]
         if not level.alone:
             said.append(because("alone" if event.value else "neither"))
