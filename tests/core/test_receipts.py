@@ -14,8 +14,9 @@ from goodbot.api.sentences import Reason, because, words
 from goodbot.store import codec
 
 from tests.architecture.source import modules
-from tests.core.builders import CHANNEL, OWNER, open_bot, rows
-from tests.core.test_dispatcher import rate
+from tests.core.builders import CHANNEL, OWNER, open_bot, rate, rows
+from tests.core.store.golden import state_of_0_1_0
+from tests.core.test_dispatcher import message
 
 
 async def stored(bot: Any, table: str = "events") -> list[dict[str, Any]]:
@@ -37,15 +38,15 @@ async def test_a_rating_is_stored_as_data_and_told_in_words(tmp_path: Path) -> N
         assert (again.text, again.reasons, again.duplicate) == (first.text, first.reasons, True)
 
 
-async def test_a_receipt_of_an_older_goodbot_still_says_what_it_said(tmp_path: Path) -> None:
+async def test_what_an_older_goodbot_has_stored_as_words_is_still_said(tmp_path: Path) -> None:
+    state_of_0_1_0(tmp_path / "bot")
+    typed = message("m1")
     async with open_bot(tmp_path) as bot:
-        answer = await bot.say("Hello?")
-        event = rate("r1", 5, 1.0, message_id=answer.message.id)
-        await bot.chat.host.submit([event])
-        old = {"e": "r1", "o": "accepted", "x": "Good. 1 of 8 until the next training.", "t": answer.turn}
-        await bot.store.write(lambda db: db.execute("UPDATE events SET receipt = ?", (json.dumps(old),)))
-        [again] = await bot.chat.host.submit([event])
-        assert (again.text, again.turn) == (old["x"], answer.turn)
+        [rating, command] = await bot.chat.host.submit([rate("m4", 4, 1.0), typed])
+        assert rating.text == "Good. 1 of 8 until the next training."
+        assert rating.duplicate
+        assert command.text == "Your private chats may train what others talk to."
+        await bot.say("And now?")
 
 
 async def test_a_refused_command_is_stored_as_data(tmp_path: Path) -> None:

@@ -55,6 +55,13 @@ def dump_receipt(receipt: Receipt, digest: str = "") -> str:
     )
 
 
+def worded_receipt(text: str) -> str:
+    """A stored receipt as a goodbot before reasons has it: their words in place of them."""
+    raw = json.loads(text)
+    reasons = raw.pop("r", ())
+    return dump_json({**raw, "x": raw["x"] or words(*(Reason(*one) for one in reasons))})
+
+
 def load_receipt(text: str) -> Receipt:
     """A stored receipt; whoever gets it back is a replay, so it is marked `duplicate`."""
     raw = json.loads(text)

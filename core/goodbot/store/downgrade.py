@@ -14,7 +14,7 @@ import aiosqlite
 from goodbot.base.errors import UsageError
 from goodbot.config.layout import DATABASE
 from goodbot.config.lock import HomeLock
-from goodbot.store import backup
+from goodbot.store import backup, codec
 from goodbot.store.commit_queue import explain
 from goodbot.store.connection import connect, set_pragmas
 from goodbot.store.migrate import check, schema, step
@@ -113,6 +113,7 @@ async def _alone(home: Path) -> AsyncGenerator[aiosqlite.Connection]:
         try:
             await check(db)
             await set_pragmas(db)
+            await db.create_function("worded", 1, codec.worded_receipt)  # pyright: ignore[reportUnknownMemberType]
             yield db
         finally:
             await db.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import subprocess
@@ -114,6 +115,22 @@ async def test_the_release_before_opens_it_and_learns_on(tmp_path: Path) -> None
     async with open_bot(home) as bot:  # the newer one takes over again
         assert (await bot.status())["version"] == 4
         await check(bot)
+
+
+async def test_what_receipts_say_the_release_before_says_too(tmp_path: Path) -> None:
+    path = state_of_0_1_0(tmp_path / "bot")
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(1)
+        assert await bot.command("train", user="rater") == "`train` is for the owners of this bot."
+    await step_back(tmp_path / "bot")
+    after = content(path)
+    rating, command = (
+        next(one for row in after[table] if (one := json.loads(row["receipt"]))["x"].startswith(said))
+        for table, said in (("events", "Good. "), ("inbox", "`train` is for"))
+    )
+    assert "until the next training." in rating["x"]
+    assert command["x"] == "`train` is for the owners of this bot."
+    assert not any("r" in json.loads(row["receipt"]) for row in after["events"] + after["inbox"])
 
 
 async def test_what_is_given_up_is_told_before(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 -- Back to what the release before can open. What it has no place for is given up: grants by
 -- pairing, links, codes, quarantines (their labels stay away until somebody rates again).
+-- It knows no reasons: what a receipt says are its words.
+UPDATE events SET receipt = worded(receipt) WHERE json_extract(receipt, '$.r') IS NOT NULL;
+UPDATE inbox SET receipt = worded(receipt) WHERE json_extract(receipt, '$.r') IS NOT NULL;
 DROP TABLE grants;
 DROP TABLE codes;
 -- A linked person's label belongs to the account that gave it.
