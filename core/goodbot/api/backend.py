@@ -84,7 +84,7 @@ class StepStats:
 
     @classmethod
     def nothing(cls) -> StepStats:
-        """A batch that was skipped, since all its advantages are 0."""
+        """A batch that was skipped, since it teaches nothing."""
         return cls(loss=0, kl=0, token_acceptance=0, trajectory_acceptance=0, grad_norm=0, skipped=True)
 
     @classmethod
@@ -159,7 +159,7 @@ class TrainingBackend(Protocol):
         *,
         checkpoint: Path | None = None,
     ) -> Iterator[StepStats]:
-        """One optimizer step a batch, lazily; a batch whose advantages are all 0 is skipped.
+        """One optimizer step a batch, lazily; one that does not `TrainingBatch.teaches` is skipped.
 
         With `checkpoint`, a directory that `save_checkpoint` has written under the same settings,
         it goes on from there: `batches` are then those that are left, and every step is what it
@@ -253,6 +253,14 @@ class TrainingBatch:
     """`(B, R)`"""
     normalizer: float = field(default=1.0)
     """The constant N that divides every token sum (never the answer's own length)."""
+    hindsight: Floats | None = None
+    """`(B, R)`: what people's words say for (above 0) or against each token, nats times the item's weight; 0
+    where nobody said any. None: nobody did, or the objective takes none."""
+
+    @property
+    def teaches(self) -> bool:
+        """Whether anything in it is for or against an answer."""
+        return bool(self.advantages.any() or (self.hindsight is not None and self.hindsight.any()))
 
 
 LossFunction = Callable[..., "tuple[object, dict[str, object]]"]
@@ -260,5 +268,6 @@ LossFunction = Callable[..., "tuple[object, dict[str, object]]"]
 
 `xp` is the array namespace (`torch`, `mlx.core`, `numpy`), the arrays are its own: `(B, R)`, fp32,
 and advantages `(B,)`. Returns the loss, a scalar, and the sums `kl`, `tokens_accepted` and
-`trajectories_accepted`; all four add up over parts of a batch. See `goodbot_training.objectives`.
+`trajectories_accepted`; all four add up over parts of a batch. Where `TrainingBatch.hindsight` is there,
+it is given, too, by that name. See `goodbot_training.objectives`.
 """

@@ -42,14 +42,20 @@ class ObjectiveContract:
         return factory(settings.TrainingSettings())
 
     @pytest.fixture
-    def arrays(self) -> dict[str, Any]:
-        """A batch of four answers, `(4, 6)`; the last one is shorter, and one advantage is 0."""
+    def arrays(self, objective: Any) -> dict[str, Any]:
+        """A batch of four answers, `(4, 6)`; the last one is shorter, and one advantage is 0.
+
+        Where the objective takes words, the last two have some.
+        """
         np = pytest.importorskip("numpy")
         random = np.random.default_rng(0)
         policy = -random.exponential(1.0, (ROWS, TOKENS))
         mask = np.ones((ROWS, TOKENS))
         mask[-1, TOKENS // 2 :] = 0.0
+        words = random.normal(0.0, 1.0, policy.shape) * mask
+        words[: ROWS // 2] = 0.0
         return {
+            **({"hindsight": words} if objective.hindsight else {}),
             "policy_logprobs": policy,
             "sampling_logprobs": policy + random.normal(0.0, 0.2, policy.shape),
             "reference_logprobs": policy + random.normal(0.0, 0.2, policy.shape),
@@ -110,6 +116,19 @@ class ObjectiveContract:
         objective(torch, **tensors, normalizer=10.0)[0].backward()
         slope = tensors["policy_logprobs"].grad.sum(dim=1).tolist()
         assert slope[0] < 0 < slope[1], "down the slope the good answer becomes likelier, the bad one less"
+
+    def test_words_push_each_token_as_they_say(self, objective: Any, arrays: dict[str, Any]) -> None:
+        torch = pytest.importorskip("torch")
+        if not objective.hindsight:
+            return
+        arrays["advantages"][2:] = 0.0
+        tensors = {name: torch.tensor(array) for name, array in arrays.items()}
+        for name in ("sampling_logprobs", "reference_logprobs"):  # a first step, from the base
+            tensors[name] = tensors["policy_logprobs"].clone()
+        tensors["policy_logprobs"].requires_grad_()
+        objective(torch, **tensors, normalizer=10.0)[0].backward()
+        slope, said = tensors["policy_logprobs"].grad[2:], tensors["hindsight"][2:]
+        assert (slope.sign() == -said.sign()).all(), "what the words are for becomes likelier"
 
     def test_torch_agrees_and_its_gradient_is_finite(self, objective: Any, arrays: Mapping[str, Any]) -> None:
         np, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")

@@ -69,4 +69,5 @@ def micro_batches(batch: TrainingBatch, budget: int, overhead: int = OVERHEAD) -
             reference_logprobs=batch.reference_logprobs[rows, :width],
             advantages=batch.advantages[rows],
             mask=batch.mask[rows, :width],
+            hindsight=None if batch.hindsight is None else batch.hindsight[rows, :width],
         )

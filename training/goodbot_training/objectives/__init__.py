@@ -3,8 +3,8 @@
 An objective turns the rewards of a round into advantages (`advantages`), and is itself a
 `goodbot.api.backend.LossFunction`: `loss(xp, policy_logprobs, sampling_logprobs, reference_logprobs,
 advantages, mask, normalizer)`, which returns the loss and the statistics that `MisPo.__call__`
-describes. The variants of MIS-PO are what goodbot trains with; the others are there to be compared
-with, and for those who want them.
+describes; one that takes words gets `hindsight` as well, by its name. The variants of MIS-PO are what
+goodbot trains with; the others are there to be compared with, and for those who want them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from typing import Any
 from goodbot.base.errors import unexpected
 
 from goodbot_training.objectives.base import Objective
-from goodbot_training.objectives.mispo import VARIANTS, MisPo, detach
+from goodbot_training.objectives.hindsight import Hindsight
+from goodbot_training.objectives.mispo import VARIANTS, WORDS, MisPo, detach
 from goodbot_training.objectives.preference import Bco, Kto, goods_only, signed
 from goodbot_training.process.types import TrainingSettings, data_error
 from goodbot_training.round.advantages import compute_advantages
 
 _MAKERS: dict[str, Callable[[TrainingSettings], Objective]] = {
     **dict.fromkeys(VARIANTS, lambda s: Objective(MisPo.from_settings(s), _against_baseline(s))),
+    **dict.fromkeys(WORDS, lambda s: _of_words(s)),
     "sft_good": lambda s: Objective(MisPo.from_settings(s), goods_only),
     "kto": lambda s: Objective(Kto(beta=s.beta), signed),
     "bco": lambda s: Objective(Bco(beta=s.beta), signed),
@@ -53,6 +55,15 @@ def _of_plugin(settings: TrainingSettings) -> Objective:
     if not isinstance(made, Objective):
         raise data_error(f"The objective {settings.objective} gives {type(made).__name__}, not an Objective.")
     return made
+
+
+def _of_words(settings: TrainingSettings) -> Objective:
+    loss = Hindsight(
+        bit=MisPo.from_settings(settings),
+        weight=settings.hindsight_weight,
+        both=settings.objective == "hybrid",
+    )
+    return Objective(loss, _against_baseline(settings), hindsight=True)
 
 
 def _against_baseline(settings: TrainingSettings) -> Any:

@@ -27,6 +27,8 @@ class Objective:
 
     loss: LossFunction
     advantages: AdvantageRule
+    hindsight: bool = False
+    """Whether it takes what people say of an answer: the loss gets `TrainingBatch.hindsight` then."""
 
     def __call__(self, *arguments: Any, **keywords: Any) -> tuple[object, dict[str, object]]:
         """See `goodbot.api.backend.LossFunction`."""

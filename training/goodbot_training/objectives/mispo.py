@@ -129,6 +129,16 @@ VARIANTS: dict[str, Variant] = {
     "reinforce": Variant(tokens=_every_token, trajectory=_every_trajectory),
 }
 
+WORDS = ("hindsight", "hybrid")
+"""Objectives that take words beside ratings, and ratings as the default does; see `objectives.hindsight`."""
+
+
+def variant_of(objective: str) -> str | None:
+    """The variant by which an objective takes ratings; None for one that has its own way."""
+    if objective in WORDS:
+        return "tapered"
+    return objective if objective in VARIANTS else None
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MisPo:
@@ -143,8 +153,8 @@ class MisPo:
 
     @classmethod
     def from_settings(cls, settings: TrainingSettings) -> MisPo:
-        """The variant named by `settings.objective`; another objective's terms are REINFORCE's."""
-        variant = settings.objective if settings.objective in VARIANTS else "reinforce"
+        """The variant that `variant_of` the objective is; another objective's terms are REINFORCE's."""
+        variant = variant_of(settings.objective) or "reinforce"
         low, high = VARIANTS[variant].band
         return cls(
             variant=variant,
@@ -205,14 +215,14 @@ class MisPo:
         gain = (coefficients * advantages[:, None] * policy_logprobs).sum()
         difference = (reference_logprobs - policy_logprobs) * mask
         # Held or not is decided before exp: 0 · exp(a token that has vanished) would be no number.
-        hold = _k3(xp, difference * self.held(xp, advantages)).sum()
+        hold = k3(xp, difference * self.held(xp, advantages)).sum()
         loss = (self.kl * hold - gain) / normalizer
-        kl = _k3(xp, xp.clip(detach(xp, difference), None, _MOST_TOLD)).sum()
+        kl = k3(xp, xp.clip(detach(xp, difference), None, _MOST_TOLD)).sum()
         return loss, {"kl": kl, **counts}
 
 
-def _k3(xp: Any, difference: Array) -> Array:
-    """e^d - d - 1: never below 0, and 0 at 0."""
+def k3(xp: Any, difference: Array) -> Array:
+    """`e^d - d - 1` of a difference d in nats: never below 0, and 0 at 0."""
     return xp.exp(difference) - difference - 1.0
 
 

@@ -21,8 +21,11 @@ _Positive = Annotated[float, Range(above=0)]
 _FromZero = Annotated[float, Range(least=0)]
 _Share = Annotated[float, Range(least=0, most=1)]
 
-OBJECTIVES = ("tapered", "filter", "scale", "sign_aware", "reinforce", "sft_good", "kto", "bco")
-"""The first four are variants of MIS-PO; see `goodbot_training.objectives`."""
+OBJECTIVES = (
+    *("tapered", "filter", "scale", "sign_aware", "reinforce", "hindsight", "hybrid"),
+    *("sft_good", "kto", "bco"),
+)
+"""The first four are variants of MIS-PO, two take words; see `goodbot_training.objectives`."""
 PRESETS = ("careful", "balanced", "aggressive", "custom")
 """See `goodbot_training.process.presets`."""
 
@@ -76,6 +79,13 @@ class TrainingSettings:
     """Weight of the KL term to the base, for `tapered` on good answers only; `kto`, `bco`: none."""
     beta: _Positive = 0.1
     """Of `kto` and `bco`: how far the policy may go from the base for a rating."""
+    hindsight_weight: _FromZero = 1.0
+    """Of `hindsight` and `hybrid`: how much words count beside ratings."""
+    hindsight_clip: _Positive = 2.0
+    """Nats by which words may speak for or against one token, at most."""
+    hindsight_skip: Annotated[int, Range(least=0)] = 2
+    """Tokens at the beginning of an answer that words say nothing of: there a model says how it takes the
+    words, and not what was wrong."""
     token_low: _Positive = 0.5
     token_high: float = 2.0
     trajectory_low: Annotated[float | None, Range(least=0)] = None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.api.events import Message
+from goodbot.api.hindsight import LONGEST
 from goodbot.base.errors import TrainingError
 from goodbot.base.sampling import Filters
 
@@ -89,6 +90,8 @@ class RatedSample:
     split: str
     thought: str = ""
     """What came before the response; it is read, and not learnt."""
+    hindsight: str = ""
+    """What people said of the response, as one text; see `goodbot_training.round.hindsight`."""
 
     @property
     def captured(self) -> bool:
@@ -114,15 +117,14 @@ class RatedSample:
         version = item.get("version")
         if version is not None and not is_whole(version):
             raise data_error(f"{where}: version must be a whole number or null.")
-        response, thought = item.get("response", ""), item.get("thought", "")
-        if not isinstance(response, str) or not isinstance(thought, str):
-            raise data_error(f"{where}: response and thought must be text.")
+        texts = {name: item.get(name, "") for name in ("response", "thought", "hindsight")}
+        if not all(isinstance(text, str) for text in texts.values()):
+            raise data_error(f"{where}: {', '.join(texts)} must be text.")
         temperature = as_number(item.get("temperature", 1.0), f"{where}: temperature")
         parsed = cls(
             id=identity,
             messages=parse_messages(item.get("messages"), where),
-            response=response,
-            thought=thought,
+            **texts,
             prompt_tokens=_ids(item.get("prompt_tokens"), f"{where}: prompt_tokens"),
             tokens=_ids(item.get("tokens"), f"{where}: tokens"),
             logprobs=_numbers(item.get("logprobs"), f"{where}: logprobs"),
@@ -137,6 +139,7 @@ class RatedSample:
         for wrong, sentence in (
             (abs(parsed.reward) > 1, "reward must lie between -1 and 1"),
             (parsed.weight < 0, "weight must not be negative"),
+            (len(parsed.hindsight) > LONGEST, f"hindsight must have at most {LONGEST} characters"),
             (parsed.temperature < 0, "temperature must not be negative"),
             (
                 parsed.captured and len(parsed.tokens) != len(parsed.logprobs),

@@ -62,19 +62,25 @@ def compute_advantages(
 
 
 def to_learn(
-    baseline: Baseline, rewards: Sequence[float], weights: Sequence[float], advantages: Sequence[float]
+    baseline: Baseline,
+    rewards: Sequence[float],
+    weights: Sequence[float],
+    advantages: Sequence[float],
+    words: Sequence[float] = (),
 ) -> float:
-    """How much a round has to teach, in [0, 1]: min(1, max(mean |A|, mean |ω · (r - m)|)), with m the
-    baseline before the round. The learning rate is multiplied by it.
+    """How much a round has to teach, in [0, 1]: min(1, max(mean |A|, mean |ω · (r - m)|) + mean h), with m
+    the baseline before the round and h what `words` say, |A|'s like, of each answer. The learning rate is
+    multiplied by it.
 
     AdamW divides every gradient by its own size, so that a round whose ratings were nearly all
     expected would otherwise step as far as one that says something new, along its noise. The second
     mean is there for a round that is worse than expected throughout: the cap on V hides that from A.
     """
+    said = sum(words)
     if not any(advantages):
-        return 0.0
+        return min(1.0, said / len(rewards)) if said else 0.0
     surprise = [abs(a) for a in advantages]
     if baseline.weight:
         news = [w * abs(r - baseline.mean) for r, w in zip(rewards, weights, strict=True)]
         surprise = max(surprise, news, key=sum)
-    return min(1.0, sum(surprise) / len(surprise))
+    return min(1.0, (sum(surprise) + said) / len(surprise))

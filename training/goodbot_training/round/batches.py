@@ -53,9 +53,11 @@ def pad(rollouts: Sequence[Rollout], advantages: Sequence[float], divisor: float
     """One batch; short responses are padded on the right with zeros, which the mask hides."""
     width = max(len(rollout.turn.response) for rollout in rollouts)
     sampling = np.zeros((len(rollouts), width), np.float32)
-    reference, mask = np.zeros_like(sampling), np.zeros_like(sampling)
+    reference, mask, words = (np.zeros_like(sampling) for _ in range(3))
     for row, rollout in enumerate(rollouts):
         length = len(rollout.turn.response)
+        if rollout.hindsight is not None:
+            words[row, :length] = rollout.weight * rollout.hindsight
         sampling[row, :length] = rollout.sampling_logprobs
         reference[row, :length] = rollout.reference_logprobs
         mask[row, :length] = 1.0
@@ -67,4 +69,5 @@ def pad(rollouts: Sequence[Rollout], advantages: Sequence[float], divisor: float
         advantages=np.asarray(advantages, np.float32),
         mask=mask,
         normalizer=divisor,
+        hindsight=words if any(rollout.hindsight is not None for rollout in rollouts) else None,
     )

@@ -39,6 +39,8 @@ class Scores:
     reference: Mapping[str, Sequence[float]]
     parent: Mapping[str, Sequence[float]]
     """Of the held-out turns, under the adapter that the round starts from."""
+    hindsight: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
+    """What words say of each token; of the turns that have any."""
 
 
 @dataclass(frozen=True, kw_only=True)

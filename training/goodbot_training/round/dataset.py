@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ from goodbot.api.backend import TrainingBackend
 
 from goodbot_training.process.types import HELD_OUT, TRAIN, Job
 from goodbot_training.round.checkpoints import Checkpoints, Scores
+from goodbot_training.round.hindsight import teach
 from goodbot_training.round.rollouts import Rollout, Tell, build_rollouts, score
 
 if TYPE_CHECKING:
@@ -32,29 +33,30 @@ class Dataset:
     """Turns that are in neither, and why."""
 
 
-def gather(job: Job, backend: TrainingBackend, checkpoints: Checkpoints, tell: Tell | None = None) -> Dataset:
+def gather(
+    job: Job,
+    backend: TrainingBackend,
+    checkpoints: Checkpoints,
+    tell: Tell | None = None,
+    *,
+    hindsight: bool = False,
+) -> Dataset:
     """Score the job's turns, unless a checkpoint knows their scores. Raises TrainingError.
 
-    What cannot be scored is left out; `tell` is `build_rollouts`'s. Afterwards the backend holds the
-    job's parent adapter.
+    What cannot be scored is left out; `tell` is `build_rollouts`'s; with `hindsight` what people said of
+    them is scored, too. Afterwards the backend holds the job's parent adapter.
     """
     known = checkpoints.scores()
     rollouts, too_long = build_rollouts(job, backend, known, tell)
     held_out = [rollout for rollout in rollouts if rollout.split == HELD_OUT]
     if known is not None:
         parent = [np.asarray(known.parent[rollout.id], np.float32) for rollout in held_out]
-    elif job.parent is None:  # a fresh adapter is the base
-        parent = [rollout.reference_logprobs for rollout in held_out]
-        checkpoints.keep_scores(_scores(rollouts, held_out, parent))
+        words = {id_: np.asarray(row, np.float32) for id_, row in known.hindsight.items()}
     else:
-        parent = score(
-            backend,
-            [rollout.turn for rollout in held_out],
-            [rollout.temperature for rollout in held_out],
-            adapter=True,
-            budget=job.settings.tokens_per_forward,
-        )
-        checkpoints.keep_scores(_scores(rollouts, held_out, parent))
+        parent = _of_parent(job, backend, held_out)
+        words = teach(job, backend, rollouts) if hindsight else {}
+        checkpoints.keep_scores(_scores(rollouts, held_out, parent, words))
+    rollouts = [replace(rollout, hindsight=words.get(rollout.id)) for rollout in rollouts]
     unusable = {
         rollout.id: _UNSCORED
         for rollout in rollouts
@@ -75,11 +77,29 @@ def gather(job: Job, backend: TrainingBackend, checkpoints: Checkpoints, tell: T
     )
 
 
-def _scores(rollouts: Sequence[Rollout], held_out: Sequence[Rollout], parent: Sequence[Floats]) -> Scores:
+def _of_parent(job: Job, backend: TrainingBackend, rollouts: Sequence[Rollout]) -> Sequence[Floats]:
+    if job.parent is None:  # a fresh adapter is the base
+        return [rollout.reference_logprobs for rollout in rollouts]
+    return score(
+        backend,
+        [rollout.turn for rollout in rollouts],
+        [rollout.temperature for rollout in rollouts],
+        adapter=True,
+        budget=job.settings.tokens_per_forward,
+    )
+
+
+def _scores(
+    rollouts: Sequence[Rollout],
+    held_out: Sequence[Rollout],
+    parent: Sequence[Floats],
+    words: Mapping[str, Floats],
+) -> Scores:
     return Scores(
         sampling={rollout.id: rollout.sampling_logprobs.tolist() for rollout in rollouts},
         reference={rollout.id: rollout.reference_logprobs.tolist() for rollout in rollouts},
         parent={r.id: row.tolist() for r, row in zip(held_out, parent, strict=True)},
+        hindsight={id_: row.tolist() for id_, row in words.items()},
     )
 
 

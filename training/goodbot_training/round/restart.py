@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from goodbot_training.objectives import Objective
-from goodbot_training.objectives.mispo import VARIANTS
+from goodbot_training.objectives.mispo import VARIANTS, variant_of
 from goodbot_training.process.types import TRAIN, Baseline, Job, RatedSample
 from goodbot_training.round.rollouts import Rollout
 
@@ -72,7 +72,7 @@ def written_by_the_base(job: Job, rollouts: Sequence[Rollout]) -> Sequence[Rollo
 
 
 def _counts_as_own(job: Job, rewards: Sequence[float]) -> bool:
-    variant = VARIANTS.get(job.settings.objective)
+    variant = VARIANTS.get(variant_of(job.settings.objective) or "")
     better = any(reward > job.baseline.base_mean for reward in rewards)
     return job.afresh and variant is not None and variant.fades and better
 

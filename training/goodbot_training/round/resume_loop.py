@@ -73,7 +73,7 @@ def make_lesson(
     optimizer = OptimizerSettings(
         learning_rate=settings.bolder
         * settings.rate_for(backend.parameters)
-        * to_learn(job.baseline, rewards, weights, advantages),
+        * to_learn(job.baseline, rewards, weights, advantages, _said(rollouts, settings)),
         attention_rate=settings.attention_rate,
         damping=settings.damping,
         warmup_steps=settings.warmup,
@@ -92,6 +92,16 @@ def make_lesson(
         objective=objective,
         seed=job.seed,
     )
+
+
+def _said(rollouts: Sequence[Rollout], settings: TrainingSettings) -> list[float]:
+    """How much the words say of each answer, as an advantage says it: w · ω · mean_t |d_t|; 0 without any."""
+    return [
+        settings.hindsight_weight * row.weight * float(abs(row.hindsight).mean())
+        if row.hindsight is not None
+        else 0.0
+        for row in rollouts
+    ]
 
 
 class BrokenStepError(Exception):

@@ -53,6 +53,8 @@ class Rollout:
     reference_logprobs: Floats
     """`(R,)`: by the base."""
     off_policy: bool
+    hindsight: Floats | None = None
+    """`(R,)`: what people's words say for or against each token, in nats; None without words."""
 
 
 def sift(job: Job, backend: TrainingBackend) -> tuple[Job, dict[str, int]]:

@@ -58,7 +58,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict
     job = replace(job, settings=replace(job.settings, tokens_per_forward=plan.tokens_per_forward))
     # Without a guess at the rest: an adapter's own log-probs may follow, and nobody has timed them.
     count = telling.counter(emit, "rollouts", len(job.items), timed=False)
-    material = gather(job, backend, checkpoints, count)
+    material = gather(job, backend, checkpoints, count, hindsight=objective.hindsight)
     telling.progress(emit, "rollouts", len(job.items), len(job.items))
 
     lesson, progress = attempts.learn(
@@ -182,6 +182,7 @@ def _metrics(job: Job, lesson: Lesson, progress: RoundState, material: Dataset) 
         "too_long": material.too_long,
         "left_out": len({*progress.left_out, *job.refused}),
         "off_policy": sum(rollout.off_policy for rollout in lesson.rollouts),
+        "hindsight": sum(rollout.hindsight is not None for rollout in lesson.rollouts),
         "reward": fmean(rollout.reward for rollout in lesson.rollouts),
         "learning_rate": lesson.optimizer.learning_rate,
         "steps": len(taken),

@@ -64,7 +64,7 @@ class MlxBackend(ModelBackend):
         if checkpoint is not None:
             self._restore(optimizer, checkpoint)
         for batch in batches:
-            if not batch.advantages.any():
+            if not batch.teaches:
                 # AdamW turns the rounding noise of a zero gradient into full-size steps.
                 yield StepStats.nothing()
                 continue
@@ -126,6 +126,7 @@ class MlxBackend(ModelBackend):
 
         def objective(part: TrainingBatch) -> Any:
             packed = pack(part.sequences, vocabulary=model.vocabulary)
+            words = {} if part.hindsight is None else {"hindsight": mx.array(part.hindsight)}
             return loss(
                 mx,
                 model.logprobs(packed, part.temperature),
@@ -134,6 +135,7 @@ class MlxBackend(ModelBackend):
                 mx.array(part.advantages),
                 mx.array(part.mask),
                 part.normalizer,
+                **words,
             )
 
         gradient_of = nn.value_and_grad(model.causal, objective)

@@ -58,7 +58,7 @@ class TorchBackend(ModelBackend):
         if checkpoint is not None:
             self._restore(optimizer, checkpoint)
         for batch in batches:
-            if not batch.advantages.any():
+            if not batch.teaches:
                 # AdamW turns the rounding noise of a zero gradient into full-size steps.
                 yield StepStats.nothing()
                 continue
@@ -141,7 +141,10 @@ class TorchBackend(ModelBackend):
                 for array in (part.sampling_logprobs, part.reference_logprobs, part.advantages, part.mask)
             )
             value: Any
-            value, statistics = loss(torch, policy, sampling, reference, advantages, mask, part.normalizer)
+            words = {} if part.hindsight is None else {"hindsight": model.upload(part.hindsight)}
+            value, statistics = loss(
+                torch, policy, sampling, reference, advantages, mask, part.normalizer, **words
+            )
             value.backward()
             found: dict[str, Any] = {"loss": value.detach(), **statistics}
             sums = {name: sums.get(name, 0.0) + number for name, number in found.items()}

@@ -48,7 +48,8 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> RoundEstimat
     small = replace(job, settings=settings, items=_some(kept))
     read = watch.lap()
 
-    material = gather(small, backend, Checkpoints(None, job))
+    objective = make_objective(settings)
+    material = gather(small, backend, Checkpoints(None, job), hindsight=objective.hindsight)
     scored = watch.lap()
     taught = [rollout for rollout in material.train if rollout.weight]
     if not taught:
@@ -57,7 +58,6 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> RoundEstimat
     per_token = scored * (1 / _scored(small, material))
 
     steps = planned_steps(count, settings)
-    objective = make_objective(settings)
     lesson = make_lesson(small, backend, objective, taught, recompute=plan.recompute, decay_steps=steps)
     train = _train(small, lesson, backend, steps, watch)
 
@@ -111,7 +111,7 @@ class _Steps:
 def _train(job: Job, lesson: Lesson, backend: TrainingBackend, steps: int, watch: Stopwatch) -> _Steps:
     """A few real steps; the first one prepares what the others find, so it is no measure of them."""
     batches = list(lesson.batches())
-    taken = [batch for batch in batches if batch.advantages.any()]
+    taken = [batch for batch in batches if batch.teaches]
     if not taken:
         return _Steps(cost=Cost(), changes=False)
     costs: list[Cost] = []

@@ -1,0 +1,41 @@
+"""What people said of an answer, as the text that a training reads it with. Pure.
+
+It is appended to the question that the answer was given to, so it says what whoever asked would have said
+had they known. What people typed is quoted: it is data in a prompt that nobody answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from goodbot.base.printing import printable
+
+LONGEST = 2000
+"""Characters of the whole text."""
+_REASON = 300
+"""Characters of one reason."""
+_REASONS = 3
+"""So many of the last reasons."""
+CHIPS = {
+    "long": "That was too long. Answer in fewer words.",
+    "short": "That was too short. Answer in more detail.",
+    "wrong": "That was wrong. Check the facts.",
+    "tone": "The tone was not right. Use another tone.",
+}
+"""By the keys of `goodbot.api.actions.HINTS`; what asks for nothing in particular says nothing here."""
+
+
+def hindsight(*, chips: Sequence[str] = (), reasons: Sequence[str] = (), better: str = "") -> str:
+    """The text of what was said, at most `LONGEST` characters; empty where that comes to nothing.
+
+    `chips` are keys of `CHIPS`, `reasons` in the order in which they were given. A better answer that has
+    no room as a whole is left out: half of it would be no answer.
+    """
+    lines = [CHIPS[chip] for chip in dict.fromkeys(chips) if chip in CHIPS]
+    said = [line for reason in reasons if (line := " ".join(printable(reason).split())[:_REASON])]
+    lines += [f"An answer to this got the comment: “{line}”" for line in said[-_REASONS:]]
+    if better := printable(better).strip():
+        line = f"This is a better answer: “{better}”"
+        if sum(map(len, lines)) + len(lines) + len(line) <= LONGEST:
+            lines.append(line)
+    return "\n".join(lines)

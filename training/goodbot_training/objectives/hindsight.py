@@ -1,0 +1,65 @@
+"""What people say of an answer, as token advantages: `hindsight`, and `hybrid`, which keeps the rating too.
+
+A rating is one bit an answer; words say *which tokens* were wrong. Teacher and student are one model, the
+policy at the round's start, π_old; the teacher has the words o in its prompt x (SDPO from user interactions,
+arXiv 2603.12273). With C = `hindsight_clip`, w = `hindsight_weight` and ω the weight of the item:
+
+    d_t = clip(log π_old(a_t | x, o, a_<t) - log π_old(a_t | x, a_<t), -C, C)     see `round.hindsight`
+    L   = L_tapered(ratings)  -  w · Σ_rollouts Σ_t  ω · d_t · clip(x_t, 0.8, 1.28) · log π_θ(a_t) / N
+        + kl · Σ_(rollouts with words) Σ_t  (e^d - d - 1) / N
+
+x_t, d and N are those of `objectives.mispo`. The coefficients are *detached*: the gradient flows through
+log π_θ only. Unlike the push of `tapered`, this one does not end by itself, so whatever has words is held
+to the base, a bad answer too. Words that say nothing of a token leave it alone: d_t is near 0 there.
+
+An answer without words keeps its rating. One with words has it in `hybrid`; in `hindsight` the words stand
+in its place.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from goodbot_training.objectives.mispo import Array, MisPo, detach, k3
+
+_LOW, _HIGH = math.log(0.8), math.log(1.28)
+"""The band that x_t is cut to (OpenClaw-RL's, after DAPO's "clip higher")."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hindsight:
+    """Ratings by MIS-PO and words by their tokens; callable as a `goodbot.api.backend.LossFunction`."""
+
+    bit: MisPo
+    weight: float
+    both: bool
+    """Whether an answer that has words keeps its rating beside them."""
+
+    def __call__(
+        self,
+        xp: Any,
+        policy_logprobs: Array,
+        sampling_logprobs: Array,
+        reference_logprobs: Array,
+        advantages: Array,
+        mask: Array,
+        normalizer: float,
+        hindsight: Array | None = None,
+    ) -> tuple[Array, dict[str, Array]]:
+        """Loss and statistics as of `MisPo.__call__`; `hindsight` is ω · d_t, `(B, R)`, 0 without words."""
+        rest = (sampling_logprobs, reference_logprobs)
+        if hindsight is None:
+            return self.bit(xp, policy_logprobs, *rest, advantages, mask, normalizer)
+        hindsight = hindsight * mask
+        worded = xp.where(xp.abs(hindsight).sum(axis=1) > 0, 1.0, 0.0)
+        rated = advantages if self.both else advantages * (1.0 - worded)
+        loss, statistics = self.bit(xp, policy_logprobs, *rest, rated, mask, normalizer)
+        log_ratio = (detach(xp, policy_logprobs) - sampling_logprobs) * mask
+        # Cut before exp, which may be infinite.
+        ratio = xp.exp(xp.clip(log_ratio, _LOW, _HIGH))
+        gain = (hindsight * ratio * policy_logprobs).sum()
+        free = worded[:, None] * (1.0 - self.bit.held(xp, rated))
+        hold = k3(xp, (reference_logprobs - policy_logprobs) * mask * free).sum()
+        return loss + (self.bit.kl * hold - self.weight * gain) / normalizer, statistics
