@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from goodbot.api.backend import LoraSettings, OptimizerSettings
 from goodbot.api.hindsight import CHIPS, LONGEST, hindsight
 from goodbot.base.errors import TrainingError
 from goodbot.testing import ObjectiveContract
-from goodbot_training.objectives import make_objective
+from goodbot_training.objectives import Objective, make_objective
 from goodbot_training.process.types import Job, RatedSample, TrainingSettings
 from goodbot_training.round import hindsight as teaching
 from goodbot_training.round.advantages import to_learn
@@ -60,7 +62,7 @@ def reference(policy: Any, *, both: bool, weight: float = 0.6, kl: float = 0.1) 
 
 
 def made(name: str) -> Any:
-    return make_objective(TrainingSettings(objective=name, hindsight_weight=0.6))
+    return _objective(name, TrainingSettings(hindsight_weight=0.6))
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -99,7 +101,7 @@ def test_mlx_agrees_with_the_formula_and_its_gradient(name: str) -> None:
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_without_words_a_thumb_keeps_its_bit(name: str) -> None:
-    plain, _ = make_objective(TrainingSettings())(np, **arrays(), normalizer=N)
+    plain: Any = make_objective(TrainingSettings())(np, **arrays(), normalizer=N)[0]
     for nobody in (None, np.zeros((4, 6))):
         loss, _ = made(name)(np, **arrays(), normalizer=N, hindsight=nobody)
         assert float(loss) == float(plain)
@@ -115,10 +117,14 @@ def test_a_ratio_beyond_all_numbers_stays_in_its_band(name: str) -> None:
     assert np.isfinite(loss)
 
 
+def _objective(name: str, settings: TrainingSettings) -> Objective:
+    return make_objective(replace(settings, objective=name))
+
+
 class TestHindsight(ObjectiveContract):
     @pytest.fixture(params=OBJECTIVES)
     def factory(self, request: pytest.FixtureRequest) -> Any:
-        return lambda settings: make_objective(TrainingSettings(objective=request.param))
+        return partial(_objective, request.param)
 
 
 def test_the_first_tokens_say_nothing_and_none_says_more_than_the_bound() -> None:
@@ -224,8 +230,6 @@ def test_the_teacher_is_the_rounds_start_with_the_words_in_its_prompt(
     one.load(random_model, lora=LoraSettings(rank=4, alpha=16.0), seed=job.seed)
     trained(raw, name)
     for parent in (None, Path(raw["output"])):
-        from dataclasses import replace
-
         job = replace(job, parent=parent)
         one.load_adapter(parent)
         rollouts, _ = build_rollouts(job, one)
@@ -319,8 +323,6 @@ def test_what_is_too_long_with_its_words_keeps_its_rating(random_model: Path, tm
 
 def test_both_frameworks_step_alike_by_words(random_model: Path) -> None:
     """Loss and gradient norm of whole models; a batch that is cut up comes to the same."""
-    from dataclasses import replace
-
     norms: list[tuple[float, float]] = []
     for name in FACTORIES:
         one = backend(name)()
