@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from goodbot import RewardPolicy, hookimpl
+from goodbot.api.rewards import TurnRating
 from goodbot.learning.training.batch import take
 
 from tests.core.builders import Bot, check, open_bot, rows
@@ -106,9 +108,16 @@ NEITHER = "Three stars alone lean to neither side: they teach nothing."
 class Agreeing:
     """A plugin's policy: what one person says is nothing, what two say alike is worth half."""
 
+    def __init__(self) -> None:
+        self.asked = 0
+
     @hookimpl
     def register_reward_policy(self) -> RewardPolicy:
-        return RewardPolicy(name="agreeing", fn=lambda said: None if len(said) < 2 else said[0].value / 2)
+        return RewardPolicy(name="agreeing", fn=self._reward)
+
+    def _reward(self, said: Sequence[TurnRating]) -> float | None:
+        self.asked += 1
+        return None if len(said) < 2 else said[0].value / 2
 
 
 async def claimed(bot: Bot) -> int:
@@ -152,11 +161,21 @@ async def test_a_plugins_policy_decides_what_counts_and_what_is_told(tmp_path: P
         answer = await bot.say("question")
         said = (await bot.chat.press(answer, "good")).text
         assert said.startswith("Good. 0 of 8")
-        assert "Alone it teaches nothing" in said
+        assert said.endswith("It does not count yet.")
         await bot.react(answer, "👍", user="rater")
         assert (await bot.status())["ratings"] == 1 == await claimed(bot)
         await bot.unreact(answer, "👍", user="rater")
         assert (await bot.status())["ratings"] == 0 == await claimed(bot)
+
+
+async def test_a_plugins_policy_is_asked_once_a_rating(tmp_path: Path) -> None:
+    policy = Agreeing()
+    async with open_bot(tmp_path, extra=(policy,), reward="agreeing") as bot:
+        answer = await bot.say("question")
+        for user in ("owner", "rater"):
+            before = policy.asked
+            await bot.chat.press(answer, "good", user=user)
+            assert policy.asked == before + 1
 
 
 async def test_what_teaches_nothing_is_no_reason_to_try_a_failed_run_again(tmp_path: Path) -> None:

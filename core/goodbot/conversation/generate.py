@@ -80,7 +80,7 @@ class Generator:
         *,
         presence: Presence,
         connectors: Mapping[str, Connector],
-        taint: Callable[[aiosqlite.Connection, Sequence[LabelChange]], Awaitable[None]],
+        taint: Callable[[aiosqlite.Connection, Sequence[LabelChange]], Awaitable[bool]],
         rated: Callable[[], None],
         version_for: Callable[[ChannelRef], int | None],
     ) -> None:

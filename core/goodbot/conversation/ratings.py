@@ -69,9 +69,9 @@ class Ratings:
         rater, now = person(event.user), self._clock.now()
         event = await placing.placed(db, event, turn, rater, heard=found.heard)
         change = await ledger.insert(db, event, turn, rater, receipt, now, overtaken=found.overtaken)
-        await self.taint(db, [change] if change else [])
+        undone = await self.taint(db, [change] if change else [])
         if turn is not None:  # the effect can be told only now
-            effect = await self.progress.effect(db, event, turn, rater, change)
+            effect = await self.progress.effect(db, event, turn, rater, change, undone=undone)
             again = await self._again(db, event, turn) if here else ()  # one tries again there
             offer = (*again, *effect.offer)
             receipt = event.receipt(Outcome.ACCEPTED, *effect.reasons, turn=turn, offer=offer)
@@ -94,9 +94,11 @@ class Ratings:
         why = await strangers.who_teaches(db, event.user, event.channel, talks=talks)
         return event.receipt(Outcome.DENIED, why)
 
-    async def taint(self, db: aiosqlite.Connection, changes: Sequence[LabelChange]) -> None:
-        """Adapters trained on labels that have changed are marked; the scheduler heals that."""
+    async def taint(self, db: aiosqlite.Connection, changes: Sequence[LabelChange]) -> bool:
+        """Adapters trained on labels that have changed are marked, if any: the scheduler heals that."""
         reason = "a rating that it was trained on has changed"
+        marked: list[int] = []
         for change in changes:
             if change.claimed:
-                await adapters.taint(db, self._pool.scope, change.turn, reason)
+                marked += await adapters.taint(db, self._pool.scope, change.turn, reason)
+        return bool(marked)

@@ -14,18 +14,13 @@ from goodbot.store.consent import CONSENT, OWNERS, PERSON
 from goodbot.store.people import IDENTITY
 from goodbot.store.prompts import ASKABLE
 from goodbot.store.query import fetch, first, value
-from goodbot.store.teaching import OPINION
-from goodbot.store.training_pool import COUNT, Pool
+from goodbot.store.training_pool import COUNT, UNUSED, Pool
 
 STREAK = 8
 """So many bad ratings in a row are worth a word."""
 
 _STREAK = f"SELECT value FROM labels WHERE rater = {IDENTITY} ORDER BY event_seq DESC LIMIT :streak"  # noqa: S608
 _TEACHES = "coalesce((SELECT rated = 1 FROM turns WHERE id = :turn), 0)"
-_ALONE = (
-    f"coalesce((SELECT teaches(json_object(l.rater, {OPINION})) FROM labels l"  # noqa: S608
-    f" WHERE (l.turn, l.rater) = (:turn, {IDENTITY})), 0)"
-)
 _WAITS = (
     f"SELECT {PERSON} FROM turns t WHERE t.id = :turn AND t.scope = :scope AND t.trainable"  # noqa: S608
     f" AND NOT {CONSENT}"
@@ -57,12 +52,19 @@ class Level:
     """The last `STREAK` of them are all bad."""
     waits_for: str = ""
     """Whose consent the rated answer waits for, as `connector:id`: it was said in private."""
+    unused: str = ""
+    """Why the rated answer trains nothing, whatever is said of it (`training_pool.UNUSED`)."""
     teaches: bool = False
-    """The reward policy makes a reward of what all say of the rated answer,"""
-    alone: bool = False
-    """and of what this rater says of it alone."""
+    """The reward policy makes a reward of what all say of it;"""
+    raters: int = 0
+    """so many are they."""
     rests: bool = False
     """Training is paused, or goodbot is off: nothing starts before `resume`."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether the rated answer is among those available."""
+        return self.teaches and not self.unused and not self.waits_for
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,19 +91,20 @@ async def level(db: aiosqlite.Connection, pool: Pool, person: str, limit: int, t
         f"SELECT {IDENTITY}, ({COUNT}),"  # noqa: S608
         " coalesce((SELECT id FROM runs WHERE scope = :scope ORDER BY id DESC LIMIT 1), 0),"
         f" (SELECT count(*) FROM ({_STREAK}) WHERE value < 0), coalesce(({_WAITS}), ''),"
-        f" {_TEACHES}, {_ALONE},"
+        f" coalesce(({UNUSED}), ''), {_TEACHES}, (SELECT count(*) FROM labels WHERE turn = :turn),"
         " EXISTS (SELECT 1 FROM switches WHERE name IN ('paused', 'off') AND value <> '')",
         {**pool.values(), "person": person, "limit": limit, "streak": STREAK, "turn": turn},
     )
-    [(rater, available, round_, bad, waits, teaches, alone, rests)] = rows
+    [(rater, available, round_, bad, waits, unused, teaches, raters, rests)] = rows
     return Level(
         available=available,
         round=round_,
         rater=rater,
         streak=bad == STREAK,
-        waits_for=waits,
+        waits_for="" if unused else waits,
+        unused=unused,
         teaches=bool(teaches),
-        alone=bool(alone),
+        raters=raters,
         rests=bool(rests),
     )
 

@@ -23,9 +23,9 @@ from goodbot.store.consent import ALL_SHARE, CONSENT, OWNERS, PERSON, SHARING
 from goodbot.store.query import Row, fetch, first, value
 from goodbot.store.teaching import OPINIONS
 
+_ASIDE = "EXISTS (SELECT 1 FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model))"
 _LABELLED = (
-    "t.scope = :scope AND t.trainable AND t.rated > 0 AND (:others OR t.answered_by = '')"
-    " AND NOT EXISTS (SELECT 1 FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model))"
+    f"t.scope = :scope AND t.trainable AND t.rated > 0 AND (:others OR t.answered_by = '') AND NOT {_ASIDE}"
 )
 # Answers of another base model are no on-policy rollouts of this one.
 _OWN = f"{_LABELLED} AND t.model = :model AND t.spent IS NULL"
@@ -40,6 +40,13 @@ _OWED = (
     f"{_FOREIGN} AND t.id IN (SELECT i.turn FROM runs r JOIN run_items i ON i.run = r.id"  # noqa: S608
     " WHERE r.replay = 1 AND (r.scope, r.model) = (:scope, :model) AND r.state = 'released')"
 )
+UNUSED = (
+    "SELECT CASE WHEN t.scope <> :scope OR NOT t.trainable THEN 'unused'"  # noqa: S608
+    f" WHEN NOT :others AND t.answered_by <> '' THEN 'from_others' WHEN {_ASIDE} THEN 'set_aside'"
+    f" WHEN t.model <> :model THEN iif({_OWED}, '', 'other_model')"
+    " WHEN t.spent IS NOT NULL THEN 'used' ELSE '' END FROM turns t WHERE t.id = :turn"
+)
+"""Why no run would claim `:turn` whatever is said of it, as a code of `sentences`; empty: one may."""
 # What an earlier run has learnt from may be repeated; one that was refused has taught nothing.
 _TRAINED = (
     f"{_LABELLED} AND t.model = :model"  # noqa: S608
@@ -266,13 +273,8 @@ async def _lineage(db: aiosqlite.Connection, version: int) -> list[tuple[int, fl
 
 async def replayable(db: aiosqlite.Connection, pool: Pool) -> int:
     """How many rated answers of other base models could be replayed on this one."""
-    rows = await fetch(
-        db,
-        f"SELECT count(*) FROM turns t WHERE {_FOREIGN}{_COUNTED} AND {CONSENT}",  # noqa: S608
-        pool.values(),
-    )
-    (count,) = first(rows) or (0,)
-    return count
+    query = f"SELECT count(*) FROM turns t WHERE {_FOREIGN}{_COUNTED} AND {CONSENT}"  # noqa: S608
+    return await value(db, query, pool.values())
 
 
 async def off_policy(db: aiosqlite.Connection, pool: Pool, ids: Sequence[str]) -> int:

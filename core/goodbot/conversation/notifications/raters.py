@@ -52,12 +52,20 @@ class RoundCounter:
         self._due: dict[str, list[Notice]] = {}
 
     async def effect(
-        self, db: aiosqlite.Connection, event: RatingEvent, turn: str, person: str, change: LabelChange | None
+        self,
+        db: aiosqlite.Connection,
+        event: RatingEvent,
+        turn: str,
+        person: str,
+        change: LabelChange | None,
+        *,
+        undone: bool = False,
     ) -> Effect:
         """What a rating's receipt says. Part of the transaction that has folded the rating.
 
         `person` is the account that it came from, `connector:id`; `change` what it did to their
-        label. What it says is what the label came to, not what was asked.
+        label; `undone`: a version has learnt what that was before, and is replaced. What it says is
+        what the label came to, not what was asked.
         """
         level = await news.level(db, self._pool, person, self._counted, turn)
         counted = self._progress(level)
@@ -65,16 +73,13 @@ class RoundCounter:
             stands = (await ledger.labels(db, turn)).get(level.rater)
             if not _done(event, change, stands):
                 return Effect((_other(stands), counted))
+        uncounted = because("undone") if undone else _uncounted(event, level, person)
+        said = (_said(event), counted, *([uncounted] if uncounted else []))
         if event.kind is not RatingKind.RATE:
-            return Effect((because(event.kind), counted))
-        said = [_said(event), counted]
-        if not level.alone:
-            said.append(because("alone" if event.value else "neither"))
-        elif not level.teaches:
-            said.append(because("tied"))
+            return Effect(said)
         if event.source.startswith("reaction"):
             await self._later(db, event, level, person)
-            return Effect(tuple(said))
+            return Effect(said)
         more, offer = await self._now(db, level, person)
         return Effect((*said, *more), offer)
 
@@ -84,11 +89,9 @@ class RoundCounter:
         """What a rater hears in the answer to their rating, and what they may press."""
         reasons: list[Reason] = []
         offer: tuple[Button, ...] = ()
-        found = await self._news(db, level)
-        if level.waits_for:
-            reasons.append(_waits(level, person))
-            if level.waits_for == person and await settings.tell_once(db, f"{_CONSENT}{person}"):
-                offer = SHARE
+        found = await self._news(db, level, counts=level.counts)
+        if level.waits_for == person and await settings.tell_once(db, f"{_CONSENT}{person}"):
+            offer = SHARE
         for key, reason in found.items():
             if await settings.tell_once(db, key) and reason:
                 reasons.append(reason)
@@ -98,7 +101,7 @@ class RoundCounter:
         self, db: aiosqlite.Connection, event: RatingEvent, level: news.Level, person: str
     ) -> None:
         """What a rater whom nothing answers is told by a message, after the commit."""
-        found = await self._news(db, level)
+        found = await self._news(db, level, counts=level.counts)
         key = f"{_CONSENT}{person}"
         if level.waits_for and await self._is_new(db, key):
             found[key] = _waits(level, person)
@@ -127,7 +130,7 @@ class RoundCounter:
                 await courier.tell(notice)
 
     async def _news(
-        self, db: aiosqlite.Connection, level: news.Level, *, counts: bool = True
+        self, db: aiosqlite.Connection, level: news.Level, *, counts: bool
     ) -> dict[str, Reason | None]:
         """What is not told yet, by key; `counts`: it is this rater who brought the round here."""
         found: dict[str, Reason | None] = {}
@@ -205,7 +208,25 @@ def _other(stands: Opinion | None) -> Reason:
     return because(f"stands_{'good' if value > 0 else 'bad' if value < 0 else 'neither'}")
 
 
+def _uncounted(event: RatingEvent, level: news.Level, person: str) -> Reason | None:
+    """Why what is said of this answer adds nothing to the count."""
+    if event.kind in (RatingKind.RETRACT, RatingKind.COMMENT):
+        return None
+    better = event.kind is RatingKind.BETTER
+    if level.unused:  # pairs are made of what has trained, too
+        return None if better and level.unused == "used" else because(level.unused)
+    if level.waits_for:  # a message says so of a reaction, once
+        return None if event.source.startswith("reaction") else _waits(level, person)
+    if level.teaches or better:
+        return None
+    if is_stars(event.source) and not event.value:
+        return because("neither")
+    return because("tied" if level.raters > 1 else "not_yet")
+
+
 def _said(event: RatingEvent) -> Reason:
+    if event.kind is not RatingKind.RATE:
+        return because(event.kind)
     value = event.value or 0.0
     if is_stars(event.source):
         return because("stars", stars=round(2 * value) + 3, of=STARS)
