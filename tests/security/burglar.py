@@ -111,6 +111,7 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "a temporary file": lambda: __import__("tempfile").TemporaryFile(),
         "a thread": lambda: (thread := threading.Thread(target=int), thread.start(), thread.join()),
         "a connected pair": socket.socketpair,
+        "name its threads, as CUDA does": lambda: Path("/proc/thread-self/comm").write_text("cuda"),
         "its own signal": lambda: signal.raise_signal(signal.SIGCHLD),
         "an event loop": lambda: __import__("asyncio").new_event_loop().close(),
         "randomness": lambda: os.close(os.open("/dev/urandom", os.O_RDONLY)),

@@ -243,3 +243,37 @@ async def test_what_lies_in_something_larger_is_still_hidden(tmp_path: Path) -> 
     finally:
         cage.hidden.discard(str(state))
     assert out.decode().strip() == "refused True"
+
+
+_LISTENER = """
+import os, socket
+from goodbot.base.cage import seccomp
+import ctypes
+ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)
+seccomp.restrict(os.getpid(), nvidia=True)
+one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
+one.bind(f"\\0cuda-uvmfd-{os.getpid()}")
+one.listen(16)
+def refused(work):
+    try:
+        work()
+    except PermissionError:
+        return True
+print([refused(work) for work in (
+    one.accept,
+    lambda: socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect(one.getsockname()),
+    lambda: socket.socket(socket.AF_UNIX, socket.SOCK_STREAM),
+    lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM),
+    lambda: socket.socket(socket.AF_INET, socket.SOCK_SEQPACKET),
+    lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM),
+    lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW),
+)])
+"""
+
+
+async def test_beside_nvidia_s_driver_there_is_the_socket_that_it_listens_at_and_no_other() -> None:
+    process = await spawn.start(
+        *spawn.python("-c", _LISTENER), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    out, error = await process.communicate()
+    assert json.loads(out.lower() or "null") == [True] * 7, error.decode()

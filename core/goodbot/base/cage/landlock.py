@@ -29,6 +29,8 @@ READ = _READ_FILE | _READ_DIR
 RUN = _READ_FILE | _EXECUTE
 USE = _READ_FILE | _WRITE_FILE
 """A device that is there: nothing is made or removed."""
+OWN = USE | READ | _TRUNCATE
+"""What the kernel tells of this process; CUDA names its threads there, as one writes a file anew."""
 WRITE = _ALL & ~_EXECUTE & ~(1 << 6) & ~(1 << 11)
 """All but running programs and making devices."""
 

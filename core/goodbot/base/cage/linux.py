@@ -37,11 +37,11 @@ def enter(told: Mapping[str, Sequence[str]], command: Sequence[str]) -> None:
             *((path, landlock.USE | landlock.READ) for path in places.devices()),
             *((path, landlock.RUN) for path in places.programs(command[0])),
             *((path, landlock.WRITE) for path in (*writes, places.SHARED_MEMORY)),
-            ("/proc/self", landlock.USE | landlock.READ),
+            ("/proc/self", landlock.OWN),
         ]
         landlock.restrict(rules)
     if seccomp.known():
-        seccomp.restrict(os.getpid())
+        seccomp.restrict(os.getpid(), nvidia=os.path.exists(places.NVIDIA))
 
 
 def missing() -> list[str]:

@@ -46,7 +46,8 @@ DEVICES = (
 )
 SHARED_MEMORY = "/dev/shm"  # noqa: S108  where OpenMP registers itself
 _LIBRARIES = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "ROCM_PATH", "HIP_PATH")
-_GPUS = ("/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/nvmap", "/dev/kfd", "/dev/dxg")
+NVIDIA = "/dev/nvidiactl"
+_GPUS = (NVIDIA, "/dev/nvhost-gpu", "/dev/nvmap", "/dev/kfd", "/dev/dxg")
 
 
 def has_gpu() -> bool:

@@ -3,6 +3,10 @@
 What reads foreign files needs no socket, no other process and no new process of its own, no mount, no
 change of rights, times or attributes, and no memory, semaphores or queues that others can open; those
 calls are refused with an error (EPERM), all others stay. It knows x86-64 and 64-bit ARM.
+
+CUDA does not start (error 304) without a local socket of packets that it listens at (`@cuda-uvmfd-…`).
+Where NVIDIA's driver is, there is that kind of socket, which leads nowhere: to connect and to accept are
+refused there, too.
 """
 
 from __future__ import annotations
@@ -124,7 +128,10 @@ REFUSED: dict[str, tuple[int, int]] = {
     "adjtimex": (159, 171),
     "clock_adjtime": (305, 266),
 }
+_LISTENS = ("socket", "bind", "listen")
+"""What CUDA needs of them; `socket` for one kind only."""
 _THREAD, _STREAM, _KIND = 0x10000, 1, 0xF
+_UNIX, _PACKETS = 1, 5
 _TIOCSTI, _TIOCLINUX, _PDEATHSIG = 0x5412, 0x541C, 1
 
 
@@ -136,9 +143,9 @@ def known() -> bool:
     return _prctl(_PR_SET_SECCOMP, _FILTER, None) == errno.EFAULT
 
 
-def restrict(own: int) -> None:
+def restrict(own: int, *, nvidia: bool) -> None:
     """From here on the calls above are refused. `own` is our process id. Raises OSError."""
-    code = b"".join(_program(platform.machine(), own))
+    code = b"".join(_program(platform.machine(), own, nvidia))
     buffer = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
     if number := _prctl(_PR_SET_SECCOMP, _FILTER, ctypes.create_string_buffer(program)):
@@ -151,7 +158,7 @@ def _prctl(*arguments: object) -> int:
     return ctypes.get_errno() if prctl(*arguments) else 0
 
 
-def _program(machine: str, own: int) -> Iterator[bytes]:
+def _program(machine: str, own: int, nvidia: bool) -> Iterator[bytes]:
     column = list(_MACHINES).index(machine)
 
     def number(x86: int, arm: int) -> int:
@@ -161,12 +168,16 @@ def _program(machine: str, own: int) -> Iterator[bytes]:
     yield from [_step(_LOAD, _ARCHITECTURE), _step(_EQUAL, _MACHINES[machine], 1, 0), *refuse]
     yield _step(_LOAD, _NUMBER)
     yield from [_step(_AT_LEAST, _X32, 0, 1), *refuse]
-    for numbers in REFUSED.values():
+    for name, numbers in REFUSED.items():
+        if nvidia and name in _LISTENS:
+            continue
         if (found := number(*numbers)) >= 0:
             yield from [_step(_EQUAL, found, 0, 1), *refuse]
     # glibc asks for `clone3` first, whose flags a filter cannot see, and then for `clone`.
     yield from [_step(_EQUAL, 435, 0, 1), _step(_RETURN, _REFUSE | errno.ENOSYS)]
     yield from _only(number(56, 220), 0, [_THREAD], mask=_THREAD)
+    if nvidia:
+        yield from _socket(number(*REFUSED["socket"]))
     # socketpair: the only kind that stays connected
     yield from _only(number(53, 199), 1, [_STREAM], mask=_KIND)
     yield from _only(number(62, 129), 0, [own])  # kill
@@ -176,6 +187,16 @@ def _program(machine: str, own: int) -> Iterator[bytes]:
     # ioctl: typing for others
     yield from _only(number(16, 29), 1, [_TIOCSTI, _TIOCLINUX], but=True)
     yield _step(_RETURN, _ALLOW)
+
+
+def _socket(call: int) -> Iterator[bytes]:
+    """A call that is allowed for one kind of socket: local, and of packets."""
+    refuse = _step(_RETURN, _REFUSE | errno.EPERM)
+    domain = [_step(_LOAD, _ARGUMENTS), _step(_EQUAL, _UNIX, 1, 0), refuse]
+    kind = [_step(_LOAD, _ARGUMENTS + 8), _step(_AND, _KIND), _step(_EQUAL, _PACKETS, 1, 0), refuse]
+    body = [*domain, *kind, _step(_RETURN, _ALLOW)]
+    yield _step(_EQUAL, call, 0, len(body))
+    yield from body
 
 
 def _only(

@@ -71,24 +71,27 @@ async def backend(examined: Examined) -> Sequence[Check]:
     )
     if wanted == "auto" and not others:
         why = "the only one installed"
-    device, wrong = await _ask(spec)
+    device, wrong = await _ask(spec, spawn.Cage())
     if wrong:
         text = f"{spec.name} is installed and cannot be used: {wrong}"
         return [fail("backend", text, install_line(spec.extra))]
     text = f"{spec.name} ({why})" + (f" on {device}" if device else "")
     if device == "CPU" and (card := await _nvidia()):
         text = f"{text}, though this machine has {card}"
+        if (await _ask(spec, None))[0] not in ("CPU", ""):
+            text = f"{text}: its driver does not start where goodbot locks models up"
+            return [warn("backend", text, "please report this, with the driver's version (`nvidia-smi`)")]
         return [warn("backend", text, f'{install_line("torch")}, and set [training] backend = "torch"')]
     if device == "CPU" and sys.platform == "darwin" and platform.machine() == "arm64":
         return [warn("backend", f"{text}, though this Mac has a GPU", install_line("mlx"))]
     return [ok("backend", text)]
 
 
-async def _ask(spec: BackendSpec) -> tuple[str, str]:
-    """`(device, what is wrong)`, by importing the backend's framework in a child."""
+async def _ask(spec: BackendSpec, cage: spawn.Cage | None) -> tuple[str, str]:
+    """`(device, what is wrong)`, by importing the backend's framework in a child, locked up as others are."""
     if not spec.requires:
         return "", ""
-    code, out, error = await _child(*spawn.python("-c", _ASK, spec.requires[0]))
+    code, out, error = await _child(*spawn.python("-c", _ASK, spec.requires[0]), cage=cage)
     if code == 0:
         with contextlib.suppress(ValueError, IndexError):
             return str(json.loads(out.splitlines()[-1])), ""

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from goodbot.api.backend import BackendSpec
 from goodbot.api.setup import CheckState
+from goodbot.base import spawn
 from goodbot.cli.doctor import model, weights
 from goodbot_training.tiny.plugin import register_model
 
@@ -145,13 +146,20 @@ async def test_a_card_that_is_not_used(tmp_path: Path, monkeypatch: pytest.Monke
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
-    async def on_cpu(spec: BackendSpec) -> tuple[str, str]:
-        return "CPU", ""
+    outside = "CPU"
+
+    async def on_cpu(spec: BackendSpec, cage: spawn.Cage | None) -> tuple[str, str]:
+        return ("CPU" if cage else outside), ""
 
     monkeypatch.setattr(model, "_ask", on_cpu)
     check = await only(model.backend(examined(tmp_path)))
     assert (check.state, "GPU 0: NVIDIA H200" in check.text) == (CheckState.WARN, True)
     assert "UUID" not in check.text
+    assert "install" in check.fix
+    outside = "CUDA, NVIDIA H200"
+    check = await only(model.backend(examined(tmp_path)))
+    assert "does not start where goodbot locks models up" in check.text
+    assert "report" in check.fix, "another installation would not help"
 
 
 @pytest.mark.parametrize(
