@@ -103,7 +103,7 @@ def loop_table(name: str, directory: Path, ratings: Ratings, options: argparse.N
         "written": written(name),
     }
     if options.cuda:  # a GPU's first steps choose its kernels
-        task |= {"passes": 3, "warm_up": 1, "tokens_per_forward": 4096}
+        task |= {"passes": 3, "warm_up": 1}
     contenders = _contenders(name, options)
     runs: dict[str, list[dict[str, float]]] = {one: [] for one in contenders}
     for repeat in range(options.repeats):

@@ -11,7 +11,7 @@ import pytest
 from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError
 from goodbot_training.process.types import Job
-from goodbot_training.round.rollouts import build_rollouts, split_by_budget
+from goodbot_training.round.rollouts import build_rollouts, score, split_by_budget
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -100,3 +100,13 @@ def test_like_lengths_go_together_so_that_little_is_padding() -> None:
     assert padded < 1.05 * sum(lengths)
     assert len(groups) < 32, "and no pass for each"
     assert len(split_by_budget(lengths, 8192, overhead=8192)) == 2, "where passes cost, few are made"
+
+
+def test_a_backend_whose_passes_are_dear_scores_in_few() -> None:
+    class Slow(FakeBackend):
+        overhead = 8192
+
+    turns = [TokenizedTurn(prompt=(1,), response=(2,) * n) for n in (400, 300, 200, 100, 50, 20)]
+    for backend, passes in ((FakeBackend(), 6), (Slow(), 1)):
+        score(backend, turns, [1.0] * 6, adapter=False, budget=8192)  # pyright: ignore[reportArgumentType]
+        assert len(backend.calls) == passes

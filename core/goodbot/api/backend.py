@@ -198,6 +198,16 @@ class TrainingBackend(Protocol):
 
 
 @runtime_checkable
+class TellsOverhead(Protocol):
+    """A backend that knows what a forward pass costs besides its tokens: few large ones are better then."""
+
+    @property
+    def overhead(self) -> int:
+        """What one more pass costs, in tokens; known once `load` has returned."""
+        ...
+
+
+@runtime_checkable
 class OptimizesForInference(Protocol):
     """A backend that answers faster once it need not train any more."""
 

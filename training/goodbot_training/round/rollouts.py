@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from goodbot.api.backend import TrainingBackend
+from goodbot.api.backend import TellsOverhead, TrainingBackend
 from goodbot.api.events import Message
 from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError
@@ -174,7 +174,8 @@ def score(
     """
     lengths = [len(turn.prompt) + len(turn.response) for turn in sequences]
     result: list[Floats | None] = [None] * len(sequences)
-    for part in split_by_budget(lengths, budget):
+    overhead = backend.overhead if isinstance(backend, TellsOverhead) else OVERHEAD
+    for part in split_by_budget(lengths, budget, overhead):
         rows = backend.logprobs(
             [sequences[i] for i in part], temperature=[temperatures[i] for i in part], adapter=adapter
         )

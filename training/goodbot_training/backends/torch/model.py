@@ -38,7 +38,6 @@ from goodbot_training.backends.torch.lora import LoraProjection, Prepared, simpl
 from goodbot_training.backends.torch.prepacked import give_up, prepacked
 from goodbot_training.backends.torch.sampler import TorchDecoder
 from goodbot_training.backends.torch.targets import NAME as _NAME
-from goodbot_training.round.rollouts import OVERHEAD
 
 _TINY = 10_000_000
 
@@ -48,8 +47,6 @@ class TorchModel:
 
     def __init__(self, directory: Path, config: dict[str, Any], rank: int, bits: int | None) -> None:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.overhead = 512 if self.device.type == "cuda" else OVERHEAD
-        """What one more forward pass costs, in tokens; on CUDA an estimate."""
         causal = load(directory, self.device, bits)
         if sum(parameter.numel() for parameter in causal.parameters()) < _TINY:
             # More threads only wait for each other: 2-10 times slower on a busy machine.

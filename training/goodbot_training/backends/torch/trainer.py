@@ -19,6 +19,12 @@ from goodbot_training.backends.pace import StepSize
 from goodbot_training.backends.packing import micro_batches, pack
 from goodbot_training.backends.state import damaged, read_state, write_state
 from goodbot_training.backends.torch.model import TorchModel
+from goodbot_training.round.rollouts import OVERHEAD
+
+_LAUNCH = 1e-3
+"""Seconds that Python takes for one projection, forward and backward, and for what lies beside it."""
+_RATE = 3e14
+"""FLOP/s of a large GPU in bf16; a smaller one waits less for Python."""
 
 
 class TorchBackend(ModelBackend):
@@ -34,6 +40,14 @@ class TorchBackend(ModelBackend):
     def _load_model(self, directory: Path, config: dict[str, Any], rank: int, bits: int | None) -> TorchModel:
         torch.manual_seed(self._seed)
         return TorchModel(directory, config, rank, bits)
+
+    @property
+    def overhead(self) -> int:
+        """See `goodbot.api.backend.TellsOverhead`. A GPU waits for Python, whatever a pass holds."""
+        model = self._model
+        if model.device.type != "cuda":
+            return OVERHEAD
+        return max(OVERHEAD, int(len(model.shapes) * _LAUNCH * _RATE / (4 * self.parameters)))
 
     def optimize_for_inference(self) -> None:
         """See `goodbot.api.backend.OptimizesForInference`."""
@@ -133,7 +147,7 @@ class TorchBackend(ModelBackend):
         """The statistics of the batch's parts, added up, as are their gradients; no host sync."""
         model, sums = self._model, dict[str, torch.Tensor]()
         model.recompute(settings.recompute)
-        for part in micro_batches(batch, settings.tokens_per_forward, model.overhead):
+        for part in micro_batches(batch, settings.tokens_per_forward, self.overhead):
             packed = pack(part.sequences, vocabulary=model.vocabulary)
             policy = model.logprobs(packed, part.temperature)
             sampling, reference, advantages, mask = (
