@@ -250,7 +250,7 @@ import os, socket
 from goodbot.base.cage import seccomp
 import ctypes
 ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)
-seccomp.restrict(os.getpid(), nvidia=True)
+seccomp.restrict(os.getpid(), cuda=True)
 one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
 one.bind(f"\\0cuda-uvmfd-{os.getpid()}")
 one.listen(16)
@@ -271,7 +271,7 @@ print([refused(work) for work in (
 """
 
 
-async def test_beside_nvidia_s_driver_there_is_the_socket_that_it_listens_at_and_no_other() -> None:
+async def test_beside_a_gpu_s_driver_there_is_the_socket_that_cuda_listens_at_and_no_other() -> None:
     process = await spawn.start(
         *spawn.python("-c", _LISTENER), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )

@@ -41,7 +41,7 @@ def enter(told: Mapping[str, Sequence[str]], command: Sequence[str]) -> None:
         ]
         landlock.restrict(rules)
     if seccomp.known():
-        seccomp.restrict(os.getpid(), nvidia=os.path.exists(places.NVIDIA))
+        seccomp.restrict(os.getpid(), cuda=places.has_gpu())
 
 
 def missing() -> list[str]:

@@ -46,12 +46,11 @@ DEVICES = (
 )
 SHARED_MEMORY = "/dev/shm"  # noqa: S108  where OpenMP registers itself
 _LIBRARIES = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "ROCM_PATH", "HIP_PATH")
-NVIDIA = "/dev/nvidiactl"
-_GPUS = (NVIDIA, "/dev/nvhost-gpu", "/dev/nvmap", "/dev/kfd", "/dev/dxg")
+_GPUS = ("/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/nvmap", "/dev/kfd", "/dev/dxg")
 
 
 def has_gpu() -> bool:
-    """Whether a driver may reserve far more addresses than there is memory."""
+    """Whether there is a driver: it may reserve far more addresses than there is memory, and CUDA listens."""
     return any(os.path.exists(path) for path in _GPUS)
 
 

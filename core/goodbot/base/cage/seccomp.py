@@ -5,7 +5,7 @@ change of rights, times or attributes, and no memory, semaphores or queues that 
 calls are refused with an error (EPERM), all others stay. It knows x86-64 and 64-bit ARM.
 
 CUDA does not start (error 304) without a local socket of packets that it listens at (`@cuda-uvmfd-…`).
-Where NVIDIA's driver is, there is that kind of socket, which leads nowhere: to connect and to accept are
+Where a GPU's driver is, there is that kind of socket, which leads nowhere: to connect and to accept are
 refused there, too.
 """
 
@@ -143,9 +143,9 @@ def known() -> bool:
     return _prctl(_PR_SET_SECCOMP, _FILTER, None) == errno.EFAULT
 
 
-def restrict(own: int, *, nvidia: bool) -> None:
+def restrict(own: int, *, cuda: bool) -> None:
     """From here on the calls above are refused. `own` is our process id. Raises OSError."""
-    code = b"".join(_program(platform.machine(), own, nvidia))
+    code = b"".join(_program(platform.machine(), own, cuda))
     buffer = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
     if number := _prctl(_PR_SET_SECCOMP, _FILTER, ctypes.create_string_buffer(program)):
@@ -158,7 +158,7 @@ def _prctl(*arguments: object) -> int:
     return ctypes.get_errno() if prctl(*arguments) else 0
 
 
-def _program(machine: str, own: int, nvidia: bool) -> Iterator[bytes]:
+def _program(machine: str, own: int, cuda: bool) -> Iterator[bytes]:
     column = list(_MACHINES).index(machine)
 
     def number(x86: int, arm: int) -> int:
@@ -169,14 +169,14 @@ def _program(machine: str, own: int, nvidia: bool) -> Iterator[bytes]:
     yield _step(_LOAD, _NUMBER)
     yield from [_step(_AT_LEAST, _X32, 0, 1), *refuse]
     for name, numbers in REFUSED.items():
-        if nvidia and name in _LISTENS:
+        if cuda and name in _LISTENS:
             continue
         if (found := number(*numbers)) >= 0:
             yield from [_step(_EQUAL, found, 0, 1), *refuse]
     # glibc asks for `clone3` first, whose flags a filter cannot see, and then for `clone`.
     yield from [_step(_EQUAL, 435, 0, 1), _step(_RETURN, _REFUSE | errno.ENOSYS)]
     yield from _only(number(56, 220), 0, [_THREAD], mask=_THREAD)
-    if nvidia:
+    if cuda:
         yield from _socket(number(*REFUSED["socket"]))
     # socketpair: the only kind that stays connected
     yield from _only(number(53, 199), 1, [_STREAM], mask=_KIND)
