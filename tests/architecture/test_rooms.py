@@ -35,7 +35,7 @@ OFFENCES = {
         goodbot.inference.servers.chat.Completion goodbot.inference.servers.sse.EventStream
         goodbot.inference.servers.thinking.Reader
     """,
-    "goodbot_connectors.api.proxy.own.endpoint": """
+    "goodbot_connectors.api.proxy.own.far_sides": """
         goodbot.inference.servers.manners.Attempt goodbot.inference.servers.manners.Manners
         goodbot.inference.servers.upstream.refusal
     """,

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from goodbot.cli.model import described
 from goodbot.inference.models import catalogue, fetched
-from goodbot.inference.models.choose import ModelOption, Proposal
 from goodbot.inference.models.estimate import estimate
 from goodbot.inference.models.machine import Device
+from goodbot.inference.models.proposal import ModelOption, Proposal
 
 from tests.cli.program import PROGRAM, Bot, environment, until
 from tests.cli.terminal import Person

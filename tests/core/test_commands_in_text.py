@@ -13,6 +13,7 @@ from goodbot import command_in
         (" /RL  reason too long ", ("reason", "too long")),
         ("/rl\ngood", ("good", "")),
         ("/rl", ("help", "")),
+        ("/rl note\nmy pager \ud800", ("note", "my pager \N{REPLACEMENT CHARACTER}")),
         ("/good", ("good", "")),
         ("/Good", ("Good", "")),
         ("/good@bot", ("good", "")),

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from goodbot.api.commands import ABOUT, Arg, Command, Grant, menu
+from goodbot.api.commands import ABOUT, Arg, Command, Grant, menu, parted
 from goodbot.api.connector import ConnectorHost
 from goodbot.base.errors import ConnectorError, StoreError
 from goodbot.base.text import clean
@@ -101,8 +101,8 @@ def typed(data: Json) -> tuple[str, str]:
     words = [_word(one, given) for one in command.words("chat")] if command else []
     args = " ".join(word for word in words if word).strip()
     if command is _ANY:
-        name, _, args = args.removeprefix(f"/{SLASH} ").partition(" ")
-    return clean(name) or "help", args.strip()
+        return parted(args.removeprefix(f"/{SLASH} "))
+    return parted(f"{name} {args}")
 
 
 def _word(argument: Arg, given: Mapping[str, object]) -> str:

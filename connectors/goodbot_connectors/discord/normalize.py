@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from goodbot.api.actions import rating
+from goodbot.api.commands import parted
 from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
@@ -109,8 +110,8 @@ class Normalizer:
         head, _, rest = words.ids.lstrip().partition(" ")
         slash = f"/{commands.SLASH}"
         if (called and head.casefold() in (commands.SLASH, slash)) or (private and head == slash):
-            name, _, args = rest.strip().partition(" ")
-            yield CommandEvent(**common, name=clean(name) or "help", args=args.strip())
+            name, args = parted(rest)
+            yield CommandEvent(**common, name=name, args=args)
             return
         attached = tuple(_attachments(message, flags or 0))
         to_others = words.to_others and not (private or called or to_us)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from goodbot.api.commands import parted
 from goodbot.api.events import (
     CaptureEvent,
     ChannelKind,
@@ -133,9 +134,7 @@ def reaction(
 
 def words(sent: PluginEvent) -> tuple[str, str]:
     """The name of a command and what follows it; without a word it is `help`."""
-    text = string(sent.json, "words").strip()[:_LONGEST_TEXT]
-    name, _, args = text.partition(" ") if " " in text else text.partition("\n")
-    return name or "help", args.strip()
+    return parted(string(sent.json, "words").strip()[:_LONGEST_TEXT])
 
 
 _LONGEST_TEXT = 12_000

@@ -23,14 +23,14 @@ from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableEr
 from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.kit.fields import items, string, strings, sub
 from goodbot_connectors.kit.lru import Recent
-from goodbot_connectors.slack import SPEC, forms, home, render
+from goodbot_connectors.slack import SPEC, emoji, forms, home, render
 from goodbot_connectors.slack.api import Api, RefusedError
 from goodbot_connectors.slack.catchup import CatchUp
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SlackSettings
 from goodbot_connectors.slack.identity import BotIdentity
 from goodbot_connectors.slack.intake import Intake
 from goodbot_connectors.slack.members import Members
-from goodbot_connectors.slack.normalize import HOME, Normalizer, emoji_values
+from goodbot_connectors.slack.normalize import HOME, Normalizer
 from goodbot_connectors.slack.presses import AnswerRef, Opening, key
 from goodbot_connectors.slack.reconcile import reconciler
 from goodbot_connectors.slack.stream import Recipient, SlackStream
@@ -51,7 +51,7 @@ class SlackConnector(Connector):
         self._api: Api | None = None
         self._me = BotIdentity(user="", team="")
         self._threads = Threads()
-        self._values = emoji_values(settings)
+        self._values = emoji.values(settings)
         self._reconciler = reconciler(host.clock, self._values, self._connected, lambda: self._me)
         self._members = Members(host.clock, self._connected, lambda: self._me)
         self._intake = self._new_intake()

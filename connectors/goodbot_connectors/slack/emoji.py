@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from goodbot_connectors.kit import reactions
+from goodbot_connectors.slack.config import SlackSettings
+
 _ALIASES = {
     "thumbsup": "+1",
     "thumbsdown": "-1",
@@ -33,3 +36,8 @@ def emoji_key(name: str) -> str:
     """The canonical name without colons and skin tone: `:thumbsup::skin-tone-2:` is `+1`."""
     plain = name.strip().strip(":").partition("::")[0].replace("\ufe0f", "")
     return _ALIASES.get(plain, plain)
+
+
+def values(settings: SlackSettings) -> dict[str, float]:
+    """What each emoji of the settings is worth, by its canonical name."""
+    return reactions.values(settings.good, settings.bad, emoji_key)

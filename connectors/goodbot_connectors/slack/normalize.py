@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from goodbot.api.actions import rating
+from goodbot.api.commands import parted
 from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
@@ -27,13 +28,11 @@ from goodbot.api.events import (
 )
 from goodbot.base.text import clean
 
-from goodbot_connectors.kit import reactions
 from goodbot_connectors.kit.fields import Json, as_json, string, sub
 from goodbot_connectors.slack import contents, mrkdwn
-from goodbot_connectors.slack.config import SlackSettings
 from goodbot_connectors.slack.emoji import emoji_key
 from goodbot_connectors.slack.identity import ActorOrigin, BotIdentity
-from goodbot_connectors.slack.presses import EXPLAIN, MODAL, SHOW, SLASH, key, load, pressed
+from goodbot_connectors.slack.presses import EXPLAIN, MODAL, SHOW, SLASH, key, load, order_of, pressed
 from goodbot_connectors.slack.threads import Threads
 
 CONNECTOR = "slack"
@@ -103,7 +102,7 @@ class Normalizer:
         """
         user, ts = self._user(string(event, "user")), key(string(event, "ts"))
         channel_id, root = key(string(event, "channel")), key(string(event, "thread_ts"))
-        order = _order(ts)
+        order = order_of(ts)
         if not (user and ts and channel_id and order) or string(event, "subtype") not in _SUBTYPES:
             return
         if event.get("bot_id") or event.get("bot_profile") or event.get("hidden"):
@@ -152,7 +151,7 @@ class Normalizer:
         verb = head.casefold()
         if not ((called and verb in ("rl", SLASH)) or (plain and verb == SLASH)):
             return None
-        return _split(rest)
+        return parted(rest)
 
     def _meant(self, name: str, args: str, channel_id: str, root: str = "") -> str:
         """Our last answer there, since Slack names none; to take back is about what they rated last."""
@@ -163,7 +162,7 @@ class Normalizer:
         """The whole name is the source, skin tone and all: each tone is a reaction of its own."""
         user, item = self._user(string(event, "user")), sub(event, "item")
         channel_id, ts = key(string(item, "channel")), key(string(item, "ts"))
-        order, name = _order(string(event, "event_ts")), clean(string(event, "reaction"))[:100]
+        order, name = order_of(string(event, "event_ts")), clean(string(event, "reaction"))[:100]
         author = string(event, "item_user")
         if not (user and channel_id and ts and order and event_id and name):
             return
@@ -186,7 +185,7 @@ class Normalizer:
 
     def _home(self, event: Json, event_id: str) -> Iterator[Event]:
         user, channel_id = self._user(string(event, "user")), key(string(event, "channel"))
-        order = _order(string(event, "event_ts"))
+        order = order_of(string(event, "event_ts"))
         if user and channel_id and order and event_id:
             yield CommandEvent(
                 event_id=f"{HOME}{event_id}",
@@ -201,7 +200,7 @@ class Normalizer:
         if user is None:
             return
         for n, press in enumerate(pressed(body)):
-            order, about = _order(press.at), press.about
+            order, about = order_of(press.at), press.about
             stood = about.message or string(sub(body, "container"), "view_id")
             if press.action == EXPLAIN or order is None:
                 continue
@@ -216,7 +215,7 @@ class Normalizer:
             if not channel_id:
                 continue
             if kind == SHOW:
-                name, args = _split(words)
+                name, args = parted(words)
                 yield CommandEvent(**common | {"event_id": HOME + common["event_id"]}, name=name, args=args)
             elif rated := rating(press.action):
                 yield RatingEvent(
@@ -261,7 +260,7 @@ class Normalizer:
         trigger = string(body, "trigger_id")
         if not (user and channel_id and trigger):
             return
-        name, args = _split(mrkdwn.read(string(body, "text"), self.me.user, ids=True).text)
+        name, args = parted(mrkdwn.read(string(body, "text"), self.me.user, ids=True).text)
         yield CommandEvent(
             event_id=f"slash:{_short(f'{user.id} {trigger}')}",
             order=OrderKey(max(now_ms, 0), ours=True),
@@ -284,31 +283,9 @@ class Normalizer:
         )
 
 
-def emoji_values(settings: SlackSettings) -> dict[str, float]:
-    """What each emoji of the settings is worth, by its canonical name."""
-    return reactions.values(settings.good, settings.bad, emoji_key)
-
-
 def _kind(channel_id: str) -> ChannelKind:
     """A direct message with the bot alone starts with D; group messages and channels are shared."""
     return ChannelKind.PRIVATE if channel_id.startswith("D") else ChannelKind.SHARED
-
-
-def _order(ts: str) -> OrderKey | None:
-    """Slack's time of an event: seconds, a dot, six digits that also tell equal times apart."""
-    seconds, _, micros = ts.partition(".")
-    if not (ts.isascii() and seconds.isdecimal() and len(seconds) <= 11 and len(micros) <= 9):
-        return None
-    if micros and not micros.isdecimal():
-        return None
-    micros = micros.ljust(6, "0")
-    return OrderKey(int(seconds) * 1000 + int(micros[:3]), f"{seconds:0>11}.{micros:0<9}")
-
-
-def _split(words: str) -> tuple[str, str]:
-    """Name and arguments of a command; an empty one asks for help."""
-    name, _, args = words.strip().partition(" ")
-    return clean(name) or "help", clean(args).strip()
 
 
 def _short(text: str) -> str:

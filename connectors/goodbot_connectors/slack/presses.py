@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from goodbot.api.events import OrderKey
+
 from goodbot_connectors.kit.fields import Json, as_json, items, string, sub
 
 ACTION = "goodbot"
@@ -140,3 +142,14 @@ def pressed(body: Json) -> list[Press]:
         if action:
             found.append(Press(action=action, about=place, at=key(string(item, "action_ts"))))
     return found
+
+
+def order_of(ts: str) -> OrderKey | None:
+    """Slack's time of an event: seconds, a dot, six digits that also tell equal times apart."""
+    seconds, _, micros = ts.partition(".")
+    if not (ts.isascii() and seconds.isdecimal() and len(seconds) <= 11 and len(micros) <= 9):
+        return None
+    if micros and not micros.isdecimal():
+        return None
+    micros = micros.ljust(6, "0")
+    return OrderKey(int(seconds) * 1000 + int(micros[:3]), f"{seconds:0>11}.{micros:0<9}")

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from goodbot.api.actions import rating
+from goodbot.api.commands import parted
 from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
@@ -93,11 +94,8 @@ class Normalizer:
         verb, _, rest = text.partition(" ")
         # As people type it. A bare `rl` is one only where they called us by name.
         if verb.casefold() in (_COMMANDS if mentioned else _COMMANDS[:1]):
-            name, _, args = rest.strip().partition(" ")
-            yield (
-                CommandEvent,
-                {"name": name or "help", "args": args.strip(), "reply_to": ours, "message_id": message},
-            )
+            name, args = parted(rest)
+            yield CommandEvent, {"name": name, "args": args, "reply_to": ours, "message_id": message}
             return
         attached = contents.attachments(activity)
         if text or attached:

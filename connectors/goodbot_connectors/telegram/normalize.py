@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from goodbot.api.actions import rating
+from goodbot.api.commands import parted
 from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
@@ -131,10 +132,7 @@ class Normalizer:
             return "", ""
         if verb.startswith(f"/{PREFIX}"):
             return verb.removeprefix(f"/{PREFIX}"), text[end:].strip()
-        words = text[end:].split(maxsplit=1)
-        if verb == "/start" or not words:
-            return "help", ""
-        return words[0], words[1].strip() if len(words) > 1 else ""
+        return parted("" if verb == "/start" else text[end:])
 
     def _reaction(self, reaction: Json, update_id: int) -> Iterator[Event]:
         user, channel = self._user(sub(reaction, "user")), self._channel(reaction)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from goodbot.api.commands import parted
 from goodbot.api.events import Button, CommandEvent, PressEvent
 from goodbot.api.labels import STARS, star_value
 
@@ -65,14 +66,14 @@ def is_command(press: PressEvent) -> bool:
 
 def typed(press: PressEvent) -> CommandEvent:
     """The command that a press stands for, as if whoever pressed had typed it there."""
-    name, _, args = press.action.removeprefix(f"{COMMAND}:").strip().partition(" ")
+    name, args = parted(press.action.removeprefix(f"{COMMAND}:"))
     return CommandEvent(
         event_id=press.event_id,
         order=press.order,
         user=press.user,
         channel=press.channel,
         name=name,
-        args=args.strip(),
+        args=args,
         reply_to=press.message_id,
     )
 

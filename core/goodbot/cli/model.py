@@ -23,9 +23,9 @@ from goodbot.cli.asking import agrees
 from goodbot.config.file import ConfigFile
 from goodbot.config.layout import DATABASE
 from goodbot.inference.models import choose
-from goodbot.inference.models.choose import Proposal
 from goodbot.inference.models.estimate import MOST
 from goodbot.inference.models.obtain import Obtained, obtain
+from goodbot.inference.models.proposal import Proposal
 
 if TYPE_CHECKING:
     from goodbot.api.plugins import PluginHost

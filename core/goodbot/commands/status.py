@@ -12,6 +12,7 @@ from goodbot.api.events import ChannelKind, RatingKind
 from goodbot.api.sentences import clause, words
 from goodbot.commands.base import Call, Result
 from goodbot.commands.compare import later
+from goodbot.commands.services import Services
 from goodbot.commands.state import Status
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.alarms import described
@@ -28,6 +29,14 @@ _REMARKS = {RatingKind.COMMENT: "reason", RatingKind.BETTER: "better"}
 
 async def status(call: Call) -> Result:
     s = call.services
+    question = await s.ab_test.current()
+    compared = await report.of(s.store, s.ab_test.pool, question, await later(s, question))
+    found = await _now(s, compared)
+    lines = [*found.for_owners(), *compared.lines()] if call.confidential else found.for_everybody()
+    return Result(text="\n".join(lines), data=asdict(found))
+
+
+async def _now(s: Services, compared: report.Report) -> Status:
     condition = (await s.scheduler.readiness()).condition
     active = await s.registry.active()
     last = await s.store.read(lambda db: runs.last_runs(db, s.registry.scope))
@@ -35,11 +44,10 @@ async def status(call: Call) -> Result:
     off = bool(await s.store.read(lambda db: settings.switch(db, "off")))
     paused = bool(await s.store.read(lambda db: settings.switch(db, "paused")))
     progress = dict(s.scheduler.progress) if s.scheduler.progress else None
-    question = await s.ab_test.current()
-    compared = await report.of(s.store, s.ab_test.pool, question, await later(s, question))
+    set_aside = await s.store.read(lambda db: quarantined.listed(db, s.model.name))
     rows, now = await s.registry.rows(), states.Now(model=s.model.name, active=active, off=off)
     tainted_by = next((row.tainted for row in rows if row.version == active), "")
-    found = Status(
+    return Status(
         model=s.model.name,
         backend=s.backend.name,
         version=active,
@@ -65,18 +73,13 @@ async def status(call: Call) -> Result:
         last_run={**asdict(last[0]), "told": states.of_run(last[0], rows, now)} if last else None,
         tenancy=s.memory.plan,
         waits=s.memory.note(),
-        connectors={
-            name: s.connectors.problems.get(name, "running")
-            for name in sorted({*s.connectors.running, *s.connectors.problems})
-        },
+        connectors={**dict.fromkeys(sorted(s.connectors.running), "running"), **s.connectors.problems},
         clock=s.connectors.time.found(),
         store=s.store.trouble or "ok",
         disk=clause(words(s.quotas.no_reserve()), small=True),
         turned_away=s.http.turned_away,
         descriptors=s.http.descriptors.trouble,
-        set_aside=[
-            asdict(one) for one in await s.store.read(lambda db: quarantined.listed(db, s.model.name))
-        ],
+        set_aside=[asdict(one) for one in set_aside],
         reward=s.config.training.reward,
         learning=s.learning or None,
         sampling={**s.sampling.data(), "text": str(s.sampling)},
@@ -92,8 +95,6 @@ async def status(call: Call) -> Result:
         uptime=s.clock.now() - s.started_at,
         started_at=s.started_at,
     )
-    lines = [*found.for_owners(), *compared.lines()] if call.confidential else found.for_everybody()
-    return Result(text="\n".join(lines), data=asdict(found))
 
 
 def _recent(righted: Righted | None, now: float) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from goodbot.api.events import CommandEvent, MessageEvent
-from goodbot_connectors.slack import mrkdwn, presses
+from goodbot_connectors.slack import emoji, mrkdwn, presses
 from goodbot_connectors.slack.config import SlackSettings
 from goodbot_connectors.slack.emoji import emoji_key
 from goodbot_connectors.slack.identity import BotIdentity
-from goodbot_connectors.slack.normalize import EVENTS, Normalizer, emoji_values
+from goodbot_connectors.slack.normalize import EVENTS, Normalizer
 from goodbot_connectors.slack.threads import Threads
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,7 +32,7 @@ def normalizer() -> Normalizer:
     threads = Threads()
     threads.note("D0ADA0001", "1795291534.000200", "1795291540.000100", answer=True)
     threads.note("C0LAB0001", "1795290000.000100", "1795290010.000100", answer=True)
-    return Normalizer(me=ME, values=emoji_values(SETTINGS), threads=threads)
+    return Normalizer(me=ME, values=emoji.values(SETTINGS), threads=threads)
 
 
 NORMALIZER = normalizer()
@@ -220,6 +220,20 @@ def test_taking_back_is_about_what_this_person_rated_last(said: str, names: bool
         assert command.reply_to == ("1795290010.000100" if names else "")
 
 
+@pytest.mark.parametrize("words", ["note\nmy pager", "note  my pager"])
+def test_a_command_ends_where_its_line_does(words: str) -> None:
+    event = {
+        "type": "app_mention",
+        "user": "U0ADA0001",
+        "ts": "1795291600.000100",
+        "channel": "C0LAB0001",
+        "text": f"<@{ME.user}> rl {words}",
+    }
+    [typed] = NORMALIZER.events({"type": "event_callback", "team_id": ME.team, "event": event}, NOW_MS)
+    assert isinstance(typed, CommandEvent)
+    assert (typed.name, typed.args) == ("note", "my pager")
+
+
 @EVERY
 def test_no_id_of_an_event_names_a_person(case: dict[str, Any]) -> None:
     """It is kept longer than what it stands for, also of somebody who is forgotten."""
@@ -246,7 +260,7 @@ def test_an_emoji_is_good_or_bad_and_not_both() -> None:
     settings = SlackSettings()
     good, bad = ({emoji_key(name) for name in names} for names in (settings.good, settings.bad))
     assert good.isdisjoint(bad)
-    assert emoji_values(settings) == dict.fromkeys(good, 1.0) | dict.fromkeys(bad, -1.0)
+    assert emoji.values(settings) == dict.fromkeys(good, 1.0) | dict.fromkeys(bad, -1.0)
 
 
 def test_threads_outlive_a_restart() -> None:

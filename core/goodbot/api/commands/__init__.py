@@ -10,6 +10,7 @@ from goodbot.api.commands.chat import CHAT
 from goodbot.api.commands.entry import Arg, Command, Grant, Menu, Where
 from goodbot.api.commands.people import PEOPLE
 from goodbot.api.commands.program import KEEPING, SETTING_UP
+from goodbot.base.text import clean
 
 ABOUT = "Rate my answers, see what I have learnt"
 """What `/rl` as a whole is for."""
@@ -28,6 +29,7 @@ __all__ = [
     "find",
     "menu",
     "of",
+    "parted",
     "rates",
 ]
 
@@ -68,19 +70,18 @@ def command_in(text: str) -> tuple[str, str] | None:
     The name is as typed: see `find`. None for all else, also for a path like `/tmp/x`. `/rl` alone asks for
     help.
     """
-    first, rest = _parted(text)
+    first, rest = parted(text, "")
     if first.casefold() == "/rl":
-        name, args = _parted(rest)
-        return name or "help", args
+        return parted(rest)
     word = first[1:].partition("@")[0]
     is_one = first[:1] == "/" and word.strip("/") and find(word)
     return (word, rest) if is_one else None
 
 
-def _parted(text: str) -> tuple[str, str]:
-    """The first word, and the rest."""
-    first, rest = (*text.split(None, 1), "", "")[:2]
-    return first, rest.strip()
+def parted(words: str, nothing: str = "help") -> tuple[str, str]:
+    """The name and the arguments of what was typed after `/rl`; `nothing` is what no word stands for."""
+    name, args = (*clean(words).split(None, 1), "", "")[:2]
+    return name or nothing, args.strip()
 
 
 def rates(word: str) -> bool:

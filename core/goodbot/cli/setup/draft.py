@@ -15,8 +15,8 @@ from goodbot.config.file import ConfigFile
 from goodbot.config.secrets import SecretStore
 
 if TYPE_CHECKING:
-    from goodbot.inference.models.choose import Proposal
     from goodbot.inference.models.obtain import Obtained
+    from goodbot.inference.models.proposal import Proposal
 
 OWN = "custom"
 DEMO = "demo"

@@ -14,8 +14,8 @@ from goodbot.cli.setup.draft import DEMO, Draft, StateFound
 from goodbot.inference.models import disk
 
 if TYPE_CHECKING:
-    from goodbot.inference.models.choose import Proposal
     from goodbot.inference.models.obtain import Obtained
+    from goodbot.inference.models.proposal import Proposal
 
 AUTO = "auto"
 LATER = "later"

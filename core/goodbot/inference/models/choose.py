@@ -9,8 +9,9 @@ from __future__ import annotations
 import difflib
 import shutil
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from goodbot.api import model_shape
 from goodbot.api.server import ServerSpec
@@ -22,57 +23,11 @@ from goodbot.inference.models.directory import cache_folder, hub_cache, hub_name
 from goodbot.inference.models.estimate import FEWEST, MOST, SLOWEST, ModelEstimate, estimate
 from goodbot.inference.models.machine import Device, place
 from goodbot.inference.models.obtain import Obtained, complete, token
+from goodbot.inference.models.proposal import ModelOption, Proposal
 from goodbot.inference.servers.plugin import SPECS
 
 _LIMITS = ("tokens_per_forward", "max_sequence_tokens")
 """Of `[training.settings]`: what the memory of a training grows with."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelOption:
-    """One model of the catalogue, with what it would cost here."""
-
-    name: str
-    parameters: int
-    bytes: int
-    licence: str
-    gated: bool
-    backend: str
-    estimate: ModelEstimate
-
-
-@dataclass(frozen=True, kw_only=True)
-class Proposal:
-    """A model that may be taken, and what taking it costs. Sizes in bytes, times in seconds."""
-
-    source: str
-    """For `goodbot.inference.models.obtain.obtain`: a directory, or `owner/name@commit`."""
-    name: str
-    backend: str
-    device: str
-    """`cpu`, `cuda` or `metal`."""
-    parameters: int
-    """0 where the config does not tell."""
-    download: int
-    """Bytes that must still come; 0 for what is on this disk."""
-    disk: int
-    """Bytes that are free where they go."""
-    licence: str
-    gated: bool
-    estimate: ModelEstimate | None
-    """None for an architecture that cannot be estimated."""
-    unusable: str = ""
-    """Why goodbot cannot load it, as a clause; empty if it can."""
-    doubt: str = ""
-    """Why training it may go wrong, as a clause."""
-    why: str = ""
-    """Why this one, in a sentence."""
-    name_backend: bool = False
-    """Whether another backend than the one that is taken by itself suits it better."""
-    serving: Mapping[str, str] = field(default_factory=dict[str, str])
-    """`[serving]` with which the server that was named goes on answering; empty where it cannot."""
-    options: tuple[ModelOption, ...] = ()
-    """Of `propose`: all that fit, the largest first."""
 
 
 def propose(home: Path, backends: Sequence[str], *, memory: int | None = None) -> Proposal:
@@ -198,23 +153,17 @@ def _option(entry: catalogue.CatalogueEntry, where: Device) -> ModelOption:
 
 
 def _local(source: str, name: str, path: Path, where: Device) -> Proposal:
-    config = read_config(path)
-    stored = disk.stored(path)
-    parameters, cost = _cost(config, where, stored)
     entry = catalogue.find(name) if hub_name(name) else None
-    return Proposal(
+    return _proposal(
+        read_config(path),
+        where,
+        disk.stored(path),
         source=source,
         name=name,
-        backend=where.backend,
-        device=where.device,
-        parameters=parameters,
         download=0,
         disk=shutil.disk_usage(path).free,
         licence=entry.licence if entry else "see its model card",
         gated=False,
-        estimate=cost,
-        unusable=model_shape.unusable(config, where.backend),
-        doubt=model_shape.doubt(config),
     )
 
 
@@ -231,20 +180,29 @@ def _remote(repo: str, commit: str, home: Path, where: Device) -> Proposal:
         if entry is None or entry.name != repo or not model.gated or secret:
             raise
         config = entry.config
-    parameters, cost = _cost(config, where, model.weights)
-    return Proposal(
+    return _proposal(
+        config,
+        where,
+        model.weights,
         source=f"{repo}@{model.commit}",
         name=repo,
-        backend=where.backend,
-        device=where.device,
-        parameters=parameters,
         download=transfer.missing(model, cache_folder(repo)),
         disk=shutil.disk_usage(_existing(hub_cache())).free,
         licence=model.licence,
         gated=model.gated,
+    )
+
+
+def _proposal(config: Mapping[str, Any], where: Device, stored: int, **known: Any) -> Proposal:
+    parameters, cost = _cost(config, where, stored)
+    return Proposal(
+        backend=where.backend,
+        device=where.device,
+        parameters=parameters,
         estimate=cost,
         unusable=model_shape.unusable(config, where.backend),
         doubt=model_shape.doubt(config),
+        **known,
     )
 
 

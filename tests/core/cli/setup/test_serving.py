@@ -11,8 +11,9 @@ from goodbot.cli.setup import model, template
 from goodbot.cli.setup.draft import Draft
 from goodbot.config.file import ConfigFile
 from goodbot.inference.models import choose
-from goodbot.inference.models.choose import Proposal, answering
+from goodbot.inference.models.choose import answering
 from goodbot.inference.models.obtain import Obtained
+from goodbot.inference.models.proposal import Proposal
 
 OLLAMA = {"server": "ollama", "model": "qwen3:4b"}
 

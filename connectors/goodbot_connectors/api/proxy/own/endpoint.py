@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,18 +14,16 @@ from goodbot.api.sentences import sentence
 from goodbot.base.errors import GoodbotError, ServerError
 from goodbot.base.sampling import Filters, merged
 from goodbot.base.thoughts import Thought
-from goodbot.inference.servers.manners import Attempt, Manners
-from goodbot.inference.servers.upstream import refusal
 
 from goodbot_connectors.api.proxy import errors
 from goodbot_connectors.api.proxy.capture import TURN, Capture, ProxyRequest
 from goodbot_connectors.api.proxy.config import ANTHROPIC, OPENAI
 from goodbot_connectors.api.proxy.dialects import chat, completions, messages, responses
 from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ResponseReader
-from goodbot_connectors.api.proxy.far import Far
 from goodbot_connectors.api.proxy.own import asking, embedded, listing, wishes
 from goodbot_connectors.api.proxy.own.deltas import AnswerWriter, Delta, End, ResponseHead
 from goodbot_connectors.api.proxy.own.edited import ResponseEditor
+from goodbot_connectors.api.proxy.own.far_sides import EMBEDDINGS, Fars
 from goodbot_connectors.api.proxy.own.write_chat import ChatWriter, CompletionWriter
 from goodbot_connectors.api.proxy.own.write_messages import MessageWriter
 from goodbot_connectors.api.proxy.own.write_responses import ResponseWriter
@@ -37,7 +34,7 @@ from goodbot_connectors.kit.bridge.local import LocalConnector
 from goodbot_connectors.kit.fields import Json
 
 CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
-MESSAGES, COUNT, EMBEDDINGS = "/v1/messages", "/v1/messages/count_tokens", "/v1/embeddings"
+MESSAGES, COUNT = "/v1/messages", "/v1/messages/count_tokens"
 _READ: Mapping[str, Callable[[Json], ChatRequest]] = {
     CHAT: chat.asked,
     COMPLETIONS: completions.asked,
@@ -59,9 +56,6 @@ _SAME: Mapping[str, Callable[[], ResponseReader]] = {
 _STREAM = {hdrs.CONTENT_TYPE: "text/event-stream; charset=utf-8", hdrs.CACHE_CONTROL: "no-cache"}
 _ALIVE = b": thinking\n\n"
 """A comment of a stream: who did not ask for thoughts waits all the same."""
-_LONGEST_REFUSAL = 64 * 1024
-_MOST_FARS = 16
-"""A server that is a process of ours has another port with each version."""
 
 
 class OwnDoor:
@@ -70,12 +64,11 @@ class OwnDoor:
     def __init__(self, connector: LocalConnector, capture: Capture) -> None:
         self._connector, self._capture = connector, capture
         self._model = connector.host.model
-        self._fars: dict[str, Far] = {}
+        self._fars = Fars(connector.host.clock)
 
     async def close(self) -> None:
         """Hang up; idempotent."""
-        for far in self._fars.values():
-            await far.close()
+        await self._fars.close()
 
     async def models(self, dialect: str, name: str) -> web.StreamResponse:
         """The list of names that the model has, or one of them."""
@@ -118,7 +111,7 @@ class OwnDoor:
                 asked_there = asking.translated(far, asked, body)
                 kept_out = asking.guarded(far, asked_there)
                 given = asking.theirs(asked, body)
-                async with self._asked(far, CHAT, kept_out, given) as (response, far):
+                async with self._fars.asked(far, CHAT, kept_out, given) as (response, far):
                     deltas = asking.answer(far, response, mend=kept_out != asked_there)
                     return await self._written(request, call, session, about, deltas)
         except ServerError as error:
@@ -251,7 +244,7 @@ class OwnDoor:
             )
 
         given = asking.theirs(asked, about.body)
-        async with self._asked(far, path, made, given) as (response, far):
+        async with self._fars.asked(far, path, made, given) as (response, far):
             if response.content_type != "text/event-stream":
                 body = editor.whole(await response.read())
                 turn = await kept()
@@ -289,36 +282,9 @@ class OwnDoor:
             fields = ("input", "encoding_format", "dimensions")
             given = {name: body[name] for name in fields if name in body}
             made = {**given, "model": far.fields["model"]}
-            async with self._asked(far, EMBEDDINGS, made, frozenset(made)) as (response, _):
+            async with self._fars.asked(far, EMBEDDINGS, made, frozenset(made)) as (response, _):
                 data = await response.read()
         return web.Response(body=data, content_type="application/json")
-
-    @contextlib.asynccontextmanager
-    async def _asked(
-        self, far: FarSide, path: str, body: Mapping[str, Any], theirs: frozenset[str]
-    ) -> AsyncGenerator[tuple[aiohttp.ClientResponse, FarSide]]:
-        """The answer to a program's request, and the server with the manners that it was asked with.
-
-        `theirs`: the fields whose values are the program's. Raises HttpError.
-        """
-        there = self._fars.pop(far.url, None) or Far(far.url, self._connector.host.clock, reads=True)
-        self._fars[far.url] = there  # the last one used comes last
-        while len(self._fars) > _MOST_FARS:
-            await self._fars.pop(next(iter(self._fars))).close()
-        # What makes embeddings tells nothing of how answers are to be asked for.
-        manners = far.manners if path in _SAME else None
-        attempt = Attempt(manners or Manners(), body, theirs)
-        while True:
-            data = json.dumps(attempt.sent, ensure_ascii=False).encode("utf-8", "replace")
-            headers = asking.headers(far)
-            async with there.ask(hdrs.METH_POST, far.url + path, headers, data) as response:
-                if response.status == 200:
-                    attempt.taken()
-                    yield response, replace(far, manners=attempt.manners)
-                    return
-                words = refusal(await response.content.read(_LONGEST_REFUSAL))
-                if not attempt.again(response.status, words):
-                    raise asking.refused(far, response.status, words)
 
 
 def _shown(end: End, about: ResponseHead) -> End:
