@@ -20,58 +20,17 @@ OFFENCES = {
     # The core: what is on the same floor or above.
     "goodbot.api.plugins": "goodbot.inference.servers.plugin",
     # Plugins: what is no public API.
-    "goodbot_connectors.api.cli": """
-        goodbot.cli.client.call goodbot.cli.connector_setup.prepared goodbot.cli.offline goodbot.config
-    """,
-    "goodbot_connectors.api.proxy.config": "goodbot.inference.servers.address",
-    "goodbot_connectors.api.proxy.dialects.chat": """
-        goodbot.inference.servers.chat.ids goodbot.inference.servers.chat.number
-    """,
-    "goodbot_connectors.api.proxy.dialects.shapes": "goodbot.inference.prompts",
-    "goodbot_connectors.api.proxy.far": "goodbot.inference.servers.address",
-    "goodbot_connectors.api.proxy.kinds": "goodbot.inference.prompts.is_wordless",
-    "goodbot_connectors.api.proxy.listening": "goodbot.inference.servers.sse.EventStream",
-    "goodbot_connectors.api.proxy.own.asking": """
-        goodbot.inference.servers.chat.Completion goodbot.inference.servers.sse.EventStream
-        goodbot.inference.servers.thinking.Reader
-    """,
-    "goodbot_connectors.api.proxy.own.far_sides": """
-        goodbot.inference.servers.manners.Attempt goodbot.inference.servers.manners.Manners
-        goodbot.inference.servers.upstream.refusal
-    """,
-    "goodbot_connectors.api.proxy.own.edited": "goodbot.inference.servers.sse.EventStream",
-    "goodbot_connectors.claude_code.sidecar": "goodbot.daemon.http.http.SOCKET",
-    "goodbot_connectors.codex.sidecar": "goodbot.daemon.http.http.SOCKET",
-    "goodbot_connectors.openclaw.connector": "goodbot.access.pairing",
-    "goodbot_connectors.openclaw.setup": "goodbot.daemon.http.http.SOCKET",
-    "goodbot_connectors.terminal.daemon": """
-        goodbot.cli.client.RemoteError goodbot.cli.client.call goodbot.cli.output
-    """,
-    "goodbot_connectors.terminal.live": "goodbot.learning.training.progress",
+    "goodbot_connectors.api.cli": "goodbot.cli.connector_setup.prepared goodbot.cli.offline goodbot.config",
     "goodbot_training.backends.adapters": "goodbot.learning.adapters.manifest.contents",
-    "goodbot_training.backends.base": "goodbot.inference.models.directory.identity",
-    "goodbot_training.backends.head": "goodbot.inference.models.estimate.CHUNK",
-    "goodbot_training.process.fingerprint": """
-        goodbot.inference.servers.fingerprint_check.FILE
-        goodbot.inference.servers.fingerprint_check.distance
-    """,
-    "goodbot_training.gate.measure": "goodbot.inference.models.directory.identity",
-    "goodbot_training.memory.fit": "goodbot.inference.models.estimate goodbot.inference.models.machine.place",
-    "goodbot_training.memory.planning.formula": """
-        goodbot.inference.models.estimate goodbot.inference.models.machine.Device
-        goodbot.inference.models.machine.place
-    """,
     "goodbot_training.tiny.demo": """
         goodbot.daemon.app.App goodbot.daemon.app.open_plugins goodbot.config.Config goodbot.config.Grants
         goodbot.config.ServingConfig goodbot.config.TrainingConfig goodbot.daemon.loopback
         goodbot.daemon.loopback.Loopback goodbot.daemon.loopback.OWNER
     """,
-    "goodbot_training.tiny.show": "goodbot.cli.output.bar",
 }
 OFFENCES_OF_TYPES = {
     # the same, imported for type checkers only: nothing is loaded, but the one knows the other
-    "goodbot.commands.services": "goodbot.daemon.http.http.Http",
-    "goodbot.api.completions": "goodbot.inference.servers.manners.Manners",
+    "goodbot.commands.services": "goodbot.daemon.http.http.Http"
 }
 SQL_ELSEWHERE = {
     # module: how many statements, or uses of what runs them

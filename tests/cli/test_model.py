@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from goodbot.api.estimate import estimate
+from goodbot.base.machine.device import Device
 from goodbot.cli.model import described
 from goodbot.inference.models import catalogue, fetched
-from goodbot.inference.models.estimate import estimate
-from goodbot.inference.models.machine import Device
 from goodbot.inference.models.proposal import ModelOption, Proposal
 
 from tests.cli.program import PROGRAM, Bot, environment, until

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from goodbot import config
+from goodbot.api import control
 from goodbot.base.errors import GoodbotError
-from goodbot.cli import client, switch
+from goodbot.cli import switch
 
 from tests.cli.program import Bot as Program
 from tests.cli.program import environment, until
@@ -55,7 +56,7 @@ class Bot(Program):
         assert self.process.poll() is None, self.log.read_text()
 
     def tell(self, command: str, *args: str) -> dict[str, Any]:
-        answer = client.call(self.home, command, list(args), lambda _: None)
+        answer = control.call(self.home, command, list(args), lambda _: None)
         assert answer is not None
         return answer["data"]
 
@@ -119,7 +120,7 @@ def test_another_process_gets_no_chance_in_between(bot: Bot, models: tuple[Fake,
     busy = 0
     while True:
         try:
-            status = client.call(bot.home, "status", [], lambda _: None)
+            status = control.call(bot.home, "status", [], lambda _: None)
         except GoodbotError:
             status = None
         if status is not None and status["data"]["started_at"] != done["started_at"]:

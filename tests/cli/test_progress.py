@@ -6,8 +6,8 @@ import io
 from typing import Any
 
 import pytest
-from goodbot.cli import output
-from goodbot.learning.training import progress as told
+from goodbot.api import progress as told
+from goodbot.api.progress import bar, progress_line
 
 STEP = {
     "phase": "train",
@@ -29,7 +29,7 @@ class Terminal(io.StringIO):
 
 
 def test_the_bar_says_step_loss_time_left_and_what_fits() -> None:
-    assert output.bar(STEP, 120) == (
+    assert bar(STEP, 120) == (
         "learning             █████████··············· "
         "12/32 loss 0.312 61 s left 94% of tokens, 88% of answers fit"
     )
@@ -37,7 +37,7 @@ def test_the_bar_says_step_loss_time_left_and_what_fits() -> None:
 
 @pytest.mark.parametrize("columns", [20, 40, 60, 79, 80, 120])
 def test_where_there_is_little_room_the_rest_goes_first(columns: int) -> None:
-    line = output.bar(STEP, columns)
+    line = bar(STEP, columns)
     assert len(line) <= columns
     assert line.startswith("learning")
     assert ("61 s left" in line) == (columns >= 40)
@@ -47,7 +47,7 @@ def test_where_there_is_little_room_the_rest_goes_first(columns: int) -> None:
 
 def test_before_anything_is_known_the_phase_is_told() -> None:
     assert told.sentence({"phase": "load", "step": 0, "steps": 0}) == "loading"
-    assert output.bar({"phase": "of a newer worker"}).startswith("of a newer worker")
+    assert bar({"phase": "of a newer worker"}).startswith("of a newer worker")
     older = {name: value for name, value in STEP.items() if name != "trajectory_acceptance"}
     assert told.details(older)[-1] == "94% of tokens fit"
 
@@ -71,7 +71,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *, quiet: bool =
     monkeypatch.setenv("TERM", "xterm")
     events: list[dict[str, Any]] = [{"phase": "load", "step": 0, "steps": 1}]
     events += [{**STEP, "step": step} for step in range(1, 33)]
-    with output.progress_line(quiet=quiet) as show:
+    with progress_line(quiet=quiet) as show:
         for event in events:
             show(event)
             show(event)  # the daemon is asked five times a second

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.estimate import FEWEST
 from goodbot.base.errors import GoodbotError, StoreError
+from goodbot.base.machine import device as machine
 from goodbot.config import load
 from goodbot.daemon.app import App
-from goodbot.inference.models import catalogue, machine, resolve
-from goodbot.inference.models.estimate import FEWEST
+from goodbot.inference.models import catalogue, resolve
 from goodbot.learning import worker_process
 from goodbot.learning.model_switch import ModelSwitch, Switched
 from goodbot.store import adapters

@@ -9,8 +9,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from goodbot.api import control
 from goodbot.base.errors import GoodbotError
-from goodbot.cli import client
 
 from tests.cli.program import PROGRAM, environment, until
 from tests.cli.program import Bot as Program
@@ -112,7 +112,7 @@ class Bot(Program):
     def status(self) -> dict[str, Any] | None:
         """What the daemon says; None while it says nothing."""
         try:
-            answer = client.call(self.home, "status", [], lambda _: None)
+            answer = control.call(self.home, "status", [], lambda _: None)
         except GoodbotError:
             return None
         return answer["data"] if answer else None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from goodbot.inference.servers import fingerprint_check
+from goodbot.api import fingerprint as fingerprint_check
 
 from tests.real import yardstick
 from tests.real.conftest import Pupil

@@ -11,6 +11,7 @@ import pytest
 from goodbot.access import pairing
 from goodbot.api.commands import Grant
 from goodbot.api.events import MessageEvent, Outcome, UserRef
+from goodbot.base import one_time
 from goodbot.config import Grants
 from goodbot.store import settings
 from goodbot.testing import VirtualClock
@@ -206,10 +207,10 @@ async def test_a_chat_makes_no_code(tmp_path: Path) -> None:
 
 
 def test_a_code_is_made_of_characters_that_nobody_mixes_up() -> None:
-    assert set(pairing.ALPHABET) == set(string.ascii_uppercase + string.digits) - set("01OIL")
-    made = {pairing._fresh() for _ in range(300)}
+    assert set(one_time.ALPHABET) == set(string.ascii_uppercase + string.digits) - set("01OIL")
+    made = {one_time.fresh() for _ in range(300)}
     assert len(made) == 300
     for fresh in made:
-        assert pairing.read(fresh) == fresh
+        assert one_time.read(fresh) == fresh
         assert not fresh.isalpha()
         assert not fresh.isdecimal()

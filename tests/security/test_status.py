@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from goodbot.api import sentences
+from goodbot.api.fingerprint import ServedAs
 from goodbot.api.sentences import Condition
 from goodbot.commands.state import Public, Status
-from goodbot.inference.servers.fingerprint_check import ServedAs
 from goodbot.inference.servers.health import VersionHealth
 
 from tests.core.builders import Bot, open_bot

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from goodbot.api.backend import LoraSettings
-from goodbot.inference.servers.fingerprint_check import Fingerprint, ServedAs, compare
+from goodbot.api.fingerprint import Fingerprint, ServedAs, compare
 from goodbot_training.process import fingerprint
 
 from tests.core.inference.servers import tiny

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 from goodbot import BackendSpec
-from goodbot.api import model_shape
+from goodbot.api import estimate, model_shape
 from goodbot.base.errors import TrainingError
-from goodbot.inference.models import estimate
 from goodbot.learning import worker_process
 from goodbot_training.memory import fit
 from goodbot_training.memory.fit import Memory, MemoryPlan

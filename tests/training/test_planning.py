@@ -11,10 +11,9 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from goodbot.api import model_shape
+from goodbot.api import estimate, model_shape
 from goodbot.base.errors import TrainingError
-from goodbot.inference.models import estimate
-from goodbot.inference.models.machine import Device
+from goodbot.base.machine.device import Device
 from goodbot_training.memory import planning
 from goodbot_training.memory.planning import formula
 from goodbot_training.memory.planning.cost import Cost, LinearCost

@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from goodbot import config
+from goodbot.api.control import call
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.printing import say, say_json
-from goodbot.cli.client import call
 from goodbot.cli.connector_setup import prepared
 
 from goodbot_connectors.api import SPEC

@@ -7,8 +7,7 @@ import contextlib
 from pathlib import Path
 
 from goodbot.base.errors import StoreError
-from goodbot.config.lock import socket_path
-from goodbot.daemon.http.http import SOCKET
+from goodbot.config.lock import HTTP_SOCKET, socket_path
 
 from goodbot_connectors.claude_code import script
 from goodbot_connectors.claude_code.payloads import identifier
@@ -69,9 +68,9 @@ def forgive_all(here: Path, *, before: float | None = None) -> None:
 def _place(here: Path) -> Path:
     home = here.parent.parent
     try:
-        return socket_path(home, SOCKET)
+        return socket_path(home, HTTP_SOCKET)
     except (OSError, StoreError):
-        return home / SOCKET
+        return home / HTTP_SOCKET
 
 
 async def _listening(here: Path) -> Path | None:

@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 
 from goodbot.base import sealed, spawn
 from goodbot.base.errors import StoreError
-from goodbot.config.lock import socket_path
-from goodbot.daemon.http.http import SOCKET
+from goodbot.config.lock import HTTP_SOCKET, socket_path
 
 from goodbot_connectors.codex import shim
 
@@ -62,7 +61,7 @@ def write_programs(folder: Path) -> bool:
 def connect(folder: Path, home: Path, address: str, token: str, *, tcp: bool = False) -> None:
     """Say how they reach us: by the Unix socket, which nobody else can listen at; with `tcp` by the port."""
     url = urlsplit(address)
-    place = f"tcp {url.hostname} {url.port}" if tcp else f"unix {socket_path(home, SOCKET)}"
+    place = f"tcp {url.hostname} {url.port}" if tcp else f"unix {socket_path(home, HTTP_SOCKET)}"
     host = "127.0.0.1" if not tcp else url.netloc
     _write(folder / shim.CONNECTION, f"{place}\nhost {host}\ntoken {token}\n", 0o600)
 
@@ -92,7 +91,7 @@ async def _answers(home: Path) -> bool:
     """Whether somebody listens at our Unix socket."""
     try:
         async with asyncio.timeout(_SECONDS):
-            _, writer = await asyncio.open_unix_connection(socket_path(home, SOCKET))
+            _, writer = await asyncio.open_unix_connection(socket_path(home, HTTP_SOCKET))
     except (OSError, StoreError, TimeoutError):
         return False
     writer.close()

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
-from goodbot.access import pairing
 from goodbot.api.commands import Grant, find
 from goodbot.api.events import (
     ChannelKind,
@@ -20,6 +19,7 @@ from goodbot.api.events import (
     Receipt,
     Reply,
 )
+from goodbot.base import one_time
 from goodbot.base.errors import UsageError
 
 from goodbot_connectors.kit import reactions
@@ -150,7 +150,7 @@ class OpenClawConnector(LocalConnector):
 
     async def _command(self, sent: PluginEvent, *, admin: bool) -> Receipt:
         name, args = normalize.words(sent)
-        if code := pairing.read(f"{name} {args}") or (pairing.read(args) if name == "pair" else ""):
+        if code := one_time.read(f"{name} {args}") or (one_time.read(args) if name == "pair" else ""):
             return await self._pair(sent, code)
         command = find(name)
         if command is not None and command.grant is Grant.ADMINISTER:

@@ -12,8 +12,7 @@ from typing import Any
 from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import FatalConnectorError, GoodbotError
-from goodbot.config.lock import short_socket, socket_path
-from goodbot.daemon.http.http import SOCKET
+from goodbot.config.lock import HTTP_SOCKET, short_socket, socket_path
 
 from goodbot_connectors.kit.bridge import clients
 from goodbot_connectors.kit.settings_file import ForeignFile
@@ -64,7 +63,7 @@ class OpenClawSetup(ConnectorSetup):
     @property
     def _socket(self) -> str:
         """Where goodbot listens and nobody else can; empty where it has only the port."""
-        return str(socket_path(self.home, SOCKET)) if self.socket else ""
+        return str(socket_path(self.home, HTTP_SOCKET)) if self.socket else ""
 
     def _file(self) -> ForeignFile:
         return ForeignFile(self.program.file, self.home, NAME)
@@ -208,7 +207,7 @@ class OpenClawSetup(ConnectorSetup):
             wanted = (str(PLUGIN), self.address, str(self.token_file), self._socket)
         except (OSError, ValueError, GoodbotError):
             return False
-        place = self.home / SOCKET
+        place = self.home / HTTP_SOCKET
         stale = "" if self.socket else str(short_socket(place) or place)
         if stale and json.dumps(stale, ensure_ascii=False) in text:
             return False

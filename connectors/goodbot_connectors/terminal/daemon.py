@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from goodbot.api.control import RemoteError, call
+from goodbot.api.progress import progress_line
 from goodbot.base import spawn
 from goodbot.base.errors import GoodbotError
 from goodbot.base.printing import printable
-from goodbot.cli import output
-from goodbot.cli.client import RemoteError, call
 from goodbot.config.lock import prepare_home, socket_path
 
 from goodbot_connectors.terminal.link import Link
@@ -147,7 +147,7 @@ class Daemon:
         if not status or not status["training"]:
             return
         self._notify("a training is under way: waiting for it to end (Ctrl-C stops it now)")
-        with output.progress_line(quiet=False) as show:
+        with progress_line(quiet=False) as show:
             while status and status["training"]:
                 show(status["training"])
                 time.sleep(0.3)

@@ -10,9 +10,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from goodbot.api import progress as told
 from goodbot.base.errors import GoodbotError
 from goodbot.base.printing import draw
-from goodbot.learning.training import progress as told
 
 from goodbot_connectors.terminal.conversation import Conversation
 from goodbot_connectors.terminal.daemon import Daemon

@@ -1,8 +1,6 @@
 """One-time codes that prove who somebody is: to become an owner (pair), to be one person (link).
 
-A code is eight characters that nobody mixes up, with a letter and a digit among them so that no
-plain word or number is taken for one: about 39 bits. Only its hash is stored. Five wrong guesses
-end it, however many people they came from.
+Only a code's hash is stored. Five wrong guesses end it, however many people they came from.
 """
 
 from __future__ import annotations
@@ -10,18 +8,16 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
-import secrets
 
 import aiosqlite
 
 from goodbot.access.authorization import person
 from goodbot.api.events import UserRef
+from goodbot.base import one_time
 from goodbot.store import Store, codes, people, settings
 
 logger = logging.getLogger(__name__)
 
-ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
-LENGTH = 8
 PAIR_SECONDS = 3600.0
 LINK_SECONDS = 900.0
 MAX_FAILURES = 5
@@ -29,8 +25,6 @@ MAX_FAILURES = 5
 PAIR = "pair"
 LINK = "link"
 _GUESSES = "guesses"
-_BETWEEN = str.maketrans("", "", " \t\r\n\u00a0-\u2010\u2011\u2012\u2013\u2014")
-"""What people and their keyboards put between the halves."""
 
 
 async def open_code(store: Store, connector: str, now: float) -> str:
@@ -44,21 +38,10 @@ async def open_code(store: Store, connector: str, now: float) -> str:
 
 async def make(db: aiosqlite.Connection, purpose: str, subject: str, expires_at: float) -> str:
     """Make and remember a code; returns it for people to read."""
-    code = _fresh()
+    code = one_time.fresh()
     role = "owner" if purpose == PAIR else ""
     await codes.put(db, purpose, subject, _hash(purpose, code), expires_at, role)
     return f"{code[:4]}-{code[4:]}"
-
-
-def read(text: str) -> str:
-    """The code that a message consists of, in its stored spelling; empty if it is none."""
-    if len(text) > 4 * LENGTH:
-        return ""
-    code = text.translate(_BETWEEN)
-    if len(code) != LENGTH or not code.isascii():
-        return ""
-    code = code.upper()
-    return code if all(c in ALPHABET for c in code) and _mixed(code) else ""
 
 
 async def pair(db: aiosqlite.Connection, user: UserRef, text: str, now: float, *, counts: bool) -> bool:
@@ -66,7 +49,7 @@ async def pair(db: aiosqlite.Connection, user: UserRef, text: str, now: float, *
 
     A wrong one counts, unless it came from somebody who has no need to guess (`counts`).
     """
-    code, who = read(text), person(user)
+    code, who = one_time.read(text), person(user)
     if not code or not await _redeem_pairing(db, user.connector, code, now, counts=counts):
         return False
     await people.grant(db, who, "owner", people.PAIRING, now)
@@ -111,17 +94,6 @@ async def redeem_link(db: aiosqlite.Connection, guesser: str, code: str, now: fl
     if tried is None:
         await codes.put(db, _GUESSES, guesser, "", now + LINK_SECONDS, "")
     return "", await codes.fail(db, _GUESSES, guesser) < MAX_FAILURES
-
-
-def _fresh() -> str:
-    while True:
-        code = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
-        if _mixed(code):
-            return code
-
-
-def _mixed(code: str) -> bool:
-    return not code.isdecimal() and not code.isalpha()
 
 
 def _hash(purpose: str, code: str) -> str:

@@ -22,7 +22,7 @@ from goodbot.base.sampling import UNFILTERED, Filters
 from goodbot.config.secrets import Secret
 
 if TYPE_CHECKING:
-    from goodbot.inference.servers.manners import Manners
+    from goodbot.api.manners import Manners
 
 ALIAS = "goodbot"
 """What the model is called by those who want whatever is live; `goodbot-v7` is one version of it."""

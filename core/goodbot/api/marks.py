@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from goodbot.base.thoughts import KNOWN, ThoughtTags, opened_by_template
+
 _Value = TypeVar("_Value")
 Pattern = re.Pattern[str]
 BREAK = "\u2060"
@@ -140,3 +142,20 @@ def added(model: Path) -> list[dict[str, Any]]:
 def is_mark(token: Mapping[str, Any]) -> bool:
     """Whether an added token is more than a run of blanks or signs, as some vocabularies have for code."""
     return bool(token.get("special")) or any(sign.isalnum() for sign in token["content"])
+
+
+def opened(model: Path, *, thinking: bool) -> ThoughtTags | None:
+    """The thought that the template of our base begins, for a server that has no parser for it."""
+    return opened_by_template(chat_template(model), thinking=thinking)
+
+
+def thinks(model: Path, *, thinking: bool) -> str:
+    """Whether the model in a directory thinks, and who sees it; empty for one that does not, as far as
+    its template says."""
+    template = chat_template(model)
+    if "thinking" in template.replace("<thinking", "").replace("</thinking", ""):
+        if not thinking:
+            return "the model can think before it answers, and does not: [serving] thinking = false"
+    elif not any(one.opens in template for one in KNOWN if one.sure and not one.then):
+        return ""
+    return "the model thinks before it answers; that is not shown: `/rl thought` tells it to who asked"

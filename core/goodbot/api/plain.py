@@ -1,4 +1,4 @@
-"""A conversation for chat templates that know only users and assistants in turn. Pure.
+"""A conversation in plain words, for a template that knows only users and assistants in turn. Pure.
 
 Other programs' conversations have system prompts, tool calls and results; some templates refuse those.
 """
@@ -9,6 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from goodbot.api.events import Message
+
+_ATTACHED = "\n\n[Attached, and not visible to you: {}]"
+_IMAGE = "[image]"
+"""What captures have in the place of one."""
 
 _PROGRAM = ("system", "developer")
 """Roles of the program's own words; the second is OpenAI's newer name."""
@@ -90,3 +94,15 @@ def _call(call: Any) -> str:
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def question(text: str, attachments: Sequence[str]) -> str:
+    """A message as the model gets it: of what was attached it is told the names."""
+    return text + (_ATTACHED.format(", ".join(attachments)) if attachments else "")
+
+
+def is_wordless(text: str) -> bool:
+    """Whether a message has no words but those about what was attached."""
+    rest = text.replace(_IMAGE, "").strip()
+    begins, _, ends = _ATTACHED.strip().partition("{}")
+    return not rest or (rest.startswith(begins) and rest.find(ends) == len(rest) - len(ends))

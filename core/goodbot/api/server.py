@@ -134,7 +134,7 @@ class Generated:
     filters: Filters | None = None
     """What was applied, where that is not what the request asked for."""
     form: str = ""
-    """In which of `goodbot.inference.servers.manners.FORMS` the server got the prompt; empty: as it is."""
+    """In which of `goodbot.api.manners.FORMS` the server got the prompt; empty: as it is."""
     temperature: float | None = None
     """What was applied, where that is not what the request asked for."""
 

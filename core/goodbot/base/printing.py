@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Mapping
 from typing import Any, TextIO
 
 _SEQUENCE = re.compile(
@@ -43,3 +44,11 @@ def draw(sequences: str, *, file: TextIO | None = None) -> None:
     stream = file or sys.stdout
     stream.write(sequences)
     stream.flush()
+
+
+def print_answer(answer: Mapping[str, Any], *, as_json: bool) -> None:
+    """A command's answer on stdout. JSON is plain ASCII: it may hold what people wrote."""
+    if as_json:
+        say_json(answer["data"])
+    else:
+        say(answer["text"])

@@ -13,9 +13,11 @@ from typing import Any
 
 from goodbot import config
 from goodbot.api.model import ResolvedModel
+from goodbot.api.progress import progress_line
 from goodbot.base.clock import SystemClock
 from goodbot.base.errors import UsageError
-from goodbot.cli import client, output
+from goodbot.base.printing import print_answer
+from goodbot.cli import client
 from goodbot.daemon.app import open_plugins
 from goodbot.inference.models import resolve
 from goodbot.learning.adapters import exporting, importing, manifest
@@ -32,7 +34,7 @@ async def _bring_in(arguments: argparse.Namespace) -> int:
     if not source.exists():
         raise UsageError(f"there is no {source}")
     model = _model(arguments)
-    with output.progress_line(quiet=arguments.json) as show:
+    with progress_line(quiet=arguments.json) as show:
         async with importing.prepared(source, home, model, _told(show, "reading")) as made:
             answer = await _ask(arguments, "adapters", ["import", made.name])
     version = int(answer["data"]["version"])
@@ -43,7 +45,7 @@ async def _bring_in(arguments: argparse.Namespace) -> int:
         live = answer_["data"]["version"] == version
         texts.append(answer_["text"] if live else "")
     data = {**answer["data"], "notes": list(made.notes), "active": live}
-    output.print_answer({"text": "\n".join(texts), "data": data}, as_json=arguments.json)
+    print_answer({"text": "\n".join(texts), "data": data}, as_json=arguments.json)
     return 0
 
 
@@ -68,7 +70,7 @@ async def _export(arguments: argparse.Namespace) -> int:
         path = await asyncio.to_thread(manifest.verify, root, data["directory"], data["sha256"])
         known = await asyncio.to_thread(manifest.inspect, root, data["directory"])
     now = SystemClock().now()
-    with output.progress_line(quiet=arguments.json) as show:
+    with progress_line(quiet=arguments.json) as show:
         proof = await exporting.export(
             kind, path, known, out, model=model.path, now=now, progress=_told(show, "writing")
         )
@@ -80,7 +82,7 @@ async def _export(arguments: argparse.Namespace) -> int:
     if notes := proof.get("notes"):
         text = f"{text} Whoever serves it elsewhere must know: {'; '.join(notes)}."
     told = {"version": known.version if known else 0, "format": kind, "out": str(out), "bytes": size}
-    output.print_answer({"text": text, "data": {**told, "proof": proof}}, as_json=arguments.json)
+    print_answer({"text": text, "data": {**told, "proof": proof}}, as_json=arguments.json)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Commands that the daemon runs: through its Unix socket, with the standard library alone.
+"""Commands that the daemon runs.
 
 With no daemon running, this process takes the state directory's lock and does it itself.
 """
@@ -6,34 +6,20 @@ With no daemon running, this process takes the state directory's lock and does i
 from __future__ import annotations
 
 import argparse
-import json
-import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from goodbot.api.control import Progress, call
+from goodbot.api.progress import progress_line
 from goodbot.base.errors import BusyError, GoodbotError
-from goodbot.base.printing import say
-from goodbot.cli import output
+from goodbot.base.printing import print_answer, say
 from goodbot.cli.words import typed
-from goodbot.config.lock import socket_path
 
-Progress = Callable[[Mapping[str, Any]], None]
-
-_ANSWER_SECONDS = 120.0
-"""`rollback` and `resume` may load an adapter; nothing but `train` takes longer than this."""
 _BETWEEN_SECONDS = 20.0
 """How long a goodbot that has the directory may take no commands: it comes up, or ends."""
 _STEP = 0.25
-
-
-class RemoteError(GoodbotError):
-    """The daemon's own error, with its exit code."""
-
-    def __init__(self, message: str, exit_code: int) -> None:
-        self.exit_code = exit_code
-        super().__init__(message)
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -53,14 +39,14 @@ def main(arguments: argparse.Namespace) -> int:
         args.append("--dry-run")
     if waits or dry:
         args.append("wait")
-    with output.progress_line(quiet=arguments.json) as progress:
+    with progress_line(quiet=arguments.json) as progress:
         try:
             answer = ask(arguments.home, command, args, progress, lambda: _alone(arguments, args, progress))
         except KeyboardInterrupt:
             if waits:
                 raise StillTrainingError from None
             raise
-    output.print_answer(answer, as_json=arguments.json)
+    print_answer(answer, as_json=arguments.json)
     if dry and not answer["data"]["trains"]:
         return 2
     failed = waits and answer["data"].get("state", "activated") != "activated"
@@ -118,34 +104,3 @@ def ask(
                     f"{who} has {home} and takes no commands: try again when it is done", pid=error.pid
                 ) from None
         time.sleep(_STEP)
-
-
-def call(home: Path, command: str, args: list[str], progress: Progress) -> dict[str, Any] | None:
-    """The daemon's answer, None when no daemon runs. Raises RemoteError, GoodbotError."""
-    request = json.dumps({"command": command, "args": args}) + "\n"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(None if "wait" in args else _ANSWER_SECONDS)
-        try:
-            connection.connect(str(socket_path(home, "control.sock")))
-        except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
-            return None
-        try:
-            connection.sendall(request.encode())
-            for line in _lines(connection):
-                if "progress" in line:
-                    progress(line["progress"])
-                elif line["ok"]:
-                    return line
-                else:
-                    raise RemoteError(line["error"], line["exit_code"])
-        except TimeoutError:
-            raise GoodbotError("the running goodbot does not answer: look at its log") from None
-        except (ConnectionError, ValueError):
-            pass
-    raise GoodbotError("the running goodbot ended before it answered: look at its log")
-
-
-def _lines(connection: socket.socket) -> Iterator[dict[str, Any]]:
-    with connection.makefile("rb") as stream:
-        for line in stream:
-            yield json.loads(line)

@@ -7,8 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from goodbot.base.printing import say
-from goodbot.cli import output
+from goodbot.base.printing import print_answer, say
 from goodbot.cli.client import ask
 
 
@@ -26,7 +25,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _print(answer: Mapping[str, Any], *, as_json: bool = False) -> None:
     text = answer["text"].replace("`/rl ", "`goodbot ")
-    output.print_answer({**answer, "text": text}, as_json=as_json)
+    print_answer({**answer, "text": text}, as_json=as_json)
 
 
 def _asked(choices: Sequence[str]) -> str:

@@ -8,10 +8,10 @@ import os
 from dataclasses import replace
 
 from goodbot import config
+from goodbot.api import control
 from goodbot.base.errors import GoodbotError, UsageError
-from goodbot.base.printing import say
+from goodbot.base.printing import print_answer, say
 from goodbot.base.suggest import instead
-from goodbot.cli import client, output
 from goodbot.cli.asking import agrees
 from goodbot.cli.uninstall import Leaving
 from goodbot.cli.uninstall.platforms import platforms
@@ -46,12 +46,12 @@ def main(arguments: argparse.Namespace) -> int:
             gone.append(secret)
         if os.environ.get(secret):
             stays.append(f"{secret} is set in the environment: take it out of the file that sets it")
-    daemon = client.call(arguments.home, "status", [], lambda progress: None)
+    daemon = control.call(arguments.home, "status", [], lambda progress: None)
     lines = [f"removed: {what}" for what in gone] + [f"stays: {why}" for why in stays]
     if daemon:
         lines.append(f"Restart the goodbot that runs as process {daemon['data']['pid']}.")
     data = {"removed": gone, "stays": stays, "restart": bool(daemon)}
-    output.print_answer({"text": "\n".join(lines), "data": data}, as_json=arguments.json)
+    print_answer({"text": "\n".join(lines), "data": data}, as_json=arguments.json)
     return 1 if stays else 0
 
 

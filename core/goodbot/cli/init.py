@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TextIO
 
 from goodbot import config
+from goodbot.api import control
 from goodbot.api.plugins import PluginHost
 from goodbot.base.errors import UsageError
-from goodbot.base.printing import say, say_json
+from goodbot.base.printing import print_answer, say, say_json
 from goodbot.base.suggest import instead
-from goodbot.cli import client, output
 from goodbot.cli.setup.asked import flag_of
 from goodbot.cli.setup.dialogue import Dialogue, Left
 from goodbot.cli.setup.draft import OWN, Draft, StateFound
@@ -86,7 +86,7 @@ def preview(arguments: argparse.Namespace, draft: Draft) -> int:
     lines = list(program.preview(dialogue, place, draft))
     text = "\n".join(["This would change:", *(f"  {line}" for line in lines)] if lines else [_AS_IT_IS])
     data = {"dry_run": True, "platform": draft.platform, "would_change": lines}
-    output.print_answer({"text": text, "data": data}, as_json=arguments.json)
+    print_answer({"text": text, "data": data}, as_json=arguments.json)
     return 0
 
 
@@ -130,7 +130,7 @@ def look(arguments: argparse.Namespace) -> StateFound:
     settings = config.load(arguments.home, arguments.config if _exists(arguments.config) else None)
     plugins = PluginHost()
     plugins.load_entry_points(settings.plugins.enable)
-    answer = client.call(arguments.home, "status", [], lambda progress: None)
+    answer = control.call(arguments.home, "status", [], lambda progress: None)
     return StateFound(
         config=settings,
         file=ConfigFile(arguments.home, arguments.config, template=NEW),

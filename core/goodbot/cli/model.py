@@ -15,15 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from goodbot import config
+from goodbot.api import control
+from goodbot.api.estimate import MOST
+from goodbot.api.progress import progress_line
 from goodbot.api.sentences import clause
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
-from goodbot.base.printing import say
-from goodbot.cli import client, output
+from goodbot.base.printing import print_answer, say
 from goodbot.cli.asking import agrees
 from goodbot.config.file import ConfigFile
 from goodbot.config.layout import DATABASE
 from goodbot.inference.models import choose
-from goodbot.inference.models.estimate import MOST
 from goodbot.inference.models.obtain import Obtained, obtain
 from goodbot.inference.models.proposal import Proposal
 
@@ -115,7 +116,7 @@ def _use(arguments: argparse.Namespace) -> int:
     settings = config.load(arguments.home, arguments.config)
     proposal = proposed(arguments, backends(settings))
     if arguments.json and not arguments.yes:
-        output.print_answer({"data": {**_data(proposal), "taken": False}}, as_json=True)
+        print_answer({"data": {**_data(proposal), "taken": False}}, as_json=True)
         return 0
     if not arguments.json:
         _say(described(proposal))
@@ -134,12 +135,12 @@ def _use(arguments: argparse.Namespace) -> int:
     file.save()
     text = "\n".join(_after(arguments, got))
     data = {**_data(proposal), "taken": True, "path": str(got.path), "reference": got.reference}
-    output.print_answer({"text": text, "data": data}, as_json=arguments.json)
+    print_answer({"text": text, "data": data}, as_json=arguments.json)
     return 0
 
 
 def _obtained(proposal: Proposal, arguments: argparse.Namespace) -> Obtained:
-    with output.progress_line(quiet=arguments.json) as progress:
+    with progress_line(quiet=arguments.json) as progress:
         try:
             return obtain(proposal.source, arguments.home, progress=progress)
         except KeyboardInterrupt:
@@ -152,7 +153,7 @@ def _obtained(proposal: Proposal, arguments: argparse.Namespace) -> Obtained:
 def _after(arguments: argparse.Namespace, got: Obtained) -> list[str]:
     lines = [f"{got.name} will answer: [model] path = {got.reference!r}"]
     try:
-        status = client.call(arguments.home, "status", [], lambda _: None)
+        status = control.call(arguments.home, "status", [], lambda _: None)
     except GoodbotError:
         status = None
     if status is None:

@@ -8,16 +8,15 @@ from typing import Any
 
 from goodbot import config
 from goodbot.api import model_shape
+from goodbot.api.estimate import estimate
 from goodbot.api.survey import FoundServer
 from goodbot.base.errors import ConfigError, GoodbotError
-from goodbot.base.printing import printable
-from goodbot.cli import output
+from goodbot.base.machine.device import Device, place
+from goodbot.base.printing import print_answer, printable
 from goodbot.cli.model import backends, gigabytes, model_servers
 from goodbot.inference.models import catalogue, disk, resolve, servers
 from goodbot.inference.models.directory import read_config
 from goodbot.inference.models.disk import LocalModel
-from goodbot.inference.models.estimate import estimate
-from goodbot.inference.models.machine import Device, place
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -31,7 +30,7 @@ def main(arguments: argparse.Namespace) -> int:
     configured = _configured(settings, weights)
     data = {"configured": configured, "servers": running, "disk": weights}
     text = "\n".join([*_servers_text(running), "", *_disk_text(weights, configured, settings)])
-    output.print_answer({"text": text, "data": data}, as_json=arguments.json)
+    print_answer({"text": text, "data": data}, as_json=arguments.json)
     return 0
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from goodbot import config
 from goodbot.api.commands import find
+from goodbot.api.control import Progress
 from goodbot.api.plugins import PluginHost
 from goodbot.base.errors import ConfigError
-from goodbot.cli.client import Progress
 from goodbot.daemon.app import App, open_plugins
 from goodbot.daemon.control import execute as execute_locally
 from goodbot.learning.idle import read_machine

@@ -8,8 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from goodbot.base.clock import SystemClock
-from goodbot.base.printing import say
-from goodbot.cli import output
+from goodbot.base.printing import print_answer, say
 from goodbot.cli.asking import agrees, types
 from goodbot.cli.backup.authority import WORDS
 from goodbot.cli.backup.restore import UnpackedBackup, prepared, swap
@@ -51,7 +50,7 @@ async def _restore(arguments: argparse.Namespace) -> int:
         "notes": list(ready.notes),
         "gains": [{"text": gain.text, "accepted": gain.word} for gain in ready.gains],
     }
-    output.print_answer({"text": "\n".join(told), "data": data}, as_json=arguments.json)
+    print_answer({"text": "\n".join(told), "data": data}, as_json=arguments.json)
     return 0
 
 

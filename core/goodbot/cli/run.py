@@ -25,11 +25,11 @@ from goodbot.base.errors import BusyError, GoodbotError, UsageError
 from goodbot.base.printing import say
 from goodbot.cli.service.supervision import Supervision
 from goodbot.config.file import ConfigFile
-from goodbot.config.lock import HomeLock, prepare_home, socket_path
+from goodbot.config.lock import CONTROL_SOCKET, HomeLock, prepare_home, socket_path
 from goodbot.config.secrets import SecretStore
 from goodbot.conversation.notifications import progress
 from goodbot.daemon.app import App, open_plugins
-from goodbot.daemon.control import SOCKET, ControlSocket
+from goodbot.daemon.control import ControlSocket
 from goodbot.daemon.wiring import choose
 from goodbot.inference.models.directory import DEMO
 from goodbot.learning.idle import read_machine
@@ -116,7 +116,7 @@ async def _take(lock: HomeLock, home: Path, stop: asyncio.Event) -> None:
 def _takes_commands(home: Path) -> bool:
     """Whether whoever has the directory is a goodbot that runs."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
-        return asked.connect_ex(str(socket_path(home, SOCKET))) == 0
+        return asked.connect_ex(str(socket_path(home, CONTROL_SOCKET))) == 0
 
 
 def load(arguments: argparse.Namespace) -> config.Config:

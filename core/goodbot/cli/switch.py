@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from goodbot import config
+from goodbot.api import control
+from goodbot.api.progress import progress_line
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
-from goodbot.base.printing import say
-from goodbot.cli import client, output
+from goodbot.base.printing import print_answer, say
 from goodbot.cli.asking import agrees
 from goodbot.cli.model import StoppedError, fetch
 from goodbot.config import ModelConfig
@@ -42,29 +43,29 @@ def main(arguments: argparse.Namespace) -> int:
     if answer["data"]["done"] and answer["daemon"]:
         say(f"goodbot starts again on {answer['data']['model']} …")
         _wait_until_up(arguments.home, answer["data"])
-    output.print_answer(answer, as_json=arguments.json)
+    print_answer(answer, as_json=arguments.json)
     return 0 if answer["data"]["done"] else 1
 
 
 def _switch(arguments: argparse.Namespace, how: str, reference: str) -> dict[str, Any]:
     """Ask the daemon, or do it here; `daemon` says which."""
     args = ["wait", how, reference]
-    with output.progress_line(quiet=arguments.json) as progress:
+    with progress_line(quiet=arguments.json) as progress:
         try:
-            answer = client.call(arguments.home, "switch", args, progress)
+            answer = control.call(arguments.home, "switch", args, progress)
             if answer is not None:
                 return {**answer, "daemon": True}
             answer = asyncio.run(_offline(arguments, args, progress))
             return {**answer, "daemon": False}
         except KeyboardInterrupt:
-            stopped = client.call(arguments.home, "switch", ["stop"], progress)
+            stopped = control.call(arguments.home, "switch", ["stop"], progress)
             if stopped is not None and not stopped["data"]["stopped"]:
                 raise StoppedError("too late to stop it: see `goodbot status`") from None
             raise StoppedError("stopped; the model that answered goes on, as it was") from None
 
 
 async def _offline(
-    arguments: argparse.Namespace, args: list[str], progress: client.Progress
+    arguments: argparse.Namespace, args: list[str], progress: control.Progress
 ) -> dict[str, Any]:
     from goodbot.cli import offline
 
@@ -95,7 +96,7 @@ def _wait_until_up(home: Path, switched: dict[str, Any]) -> None:
     while time.monotonic() - began < _COMES_UP_SECONDS:
         time.sleep(_LOOK_SECONDS)
         try:
-            status = client.call(home, "status", [], lambda _: None)
+            status = control.call(home, "status", [], lambda _: None)
         except GoodbotError:  # it ended while it was asked
             continue
         if status is None or status["data"]["started_at"] == switched["started_at"]:

@@ -16,8 +16,7 @@ from typing import Any
 from goodbot.base import packages, spawn
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.packages import NAME
-from goodbot.base.printing import printable, say
-from goodbot.cli import output
+from goodbot.base.printing import print_answer, printable, say
 from goodbot.cli.asking import agrees
 
 _SECONDS = 60.0
@@ -54,7 +53,7 @@ def main(arguments: argparse.Namespace) -> int:
         data = {"available": None, "source": None, "commands": []}
     if data["commands"]:
         text += f"\nStop goodbot before, start it after. {_DATA}"
-    output.print_answer({"text": text, "data": {"installed": installed, **data}}, as_json=arguments.json)
+    print_answer({"text": text, "data": {"installed": installed, **data}}, as_json=arguments.json)
     return 0
 
 
@@ -72,7 +71,7 @@ def _back(arguments: argparse.Namespace) -> int:
             raise GoodbotError("nothing was changed")
     text = asyncio.run(downgrade.step_back(arguments.home))
     data = {"given_up": list(given_up)}
-    output.print_answer({"text": text, "data": data}, as_json=arguments.json)
+    print_answer({"text": text, "data": data}, as_json=arguments.json)
     return 0
 
 

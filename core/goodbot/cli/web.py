@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from goodbot.api.control import call
 from goodbot.base.errors import UsageError
-from goodbot.cli import output
-from goodbot.cli.client import call
+from goodbot.base.printing import print_answer
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -17,5 +17,5 @@ def main(arguments: argparse.Namespace) -> int:
     answer = call(arguments.home, "web", args, lambda _: None)
     if answer is None:
         raise UsageError("goodbot is not running: start it (`goodbot run`), then ask again")
-    output.print_answer(answer, as_json=arguments.json)
+    print_answer(answer, as_json=arguments.json)
     return 0

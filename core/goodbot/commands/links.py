@@ -7,6 +7,7 @@ import aiosqlite
 from goodbot.access import linking, pairing
 from goodbot.access.authorization import person
 from goodbot.api.events import ChannelKind
+from goodbot.base import one_time
 from goodbot.base.errors import UsageError
 from goodbot.commands.base import Call, Result
 from goodbot.store import settings
@@ -33,7 +34,7 @@ async def _offer(call: Call) -> Result:
 
 async def _join(call: Call) -> Result:
     s, who, now = call.services, person(call.user), call.services.clock.now()
-    code = pairing.read(" ".join(call.args))
+    code = one_time.read(" ".join(call.args))
 
     async def operation(db: aiosqlite.Connection) -> tuple[str, str]:
         """The other account, or a refusal: the count of wrong guesses must be committed."""

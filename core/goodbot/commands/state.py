@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from goodbot.api import progress as told
 from goodbot.api.sentences import Condition
 from goodbot.base.suggest import version_name
 from goodbot.inference.servers.health import VersionHealth
-from goodbot.learning.training import progress as told
 from goodbot.learning.training.memory_sharing import Plan, Sharing
 
 

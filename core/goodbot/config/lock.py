@@ -15,6 +15,8 @@ from pathlib import Path
 from goodbot.base.errors import BusyError, StoreError, StoreFullError
 from goodbot.config.layout import BEFORE_RESTORE, GIVEN, RESTORED, is_home, no_space
 
+HTTP_SOCKET, CONTROL_SOCKET = "http.sock", "control.sock"
+"""In the state directory, where `socket_path` says: for browsers and programs, and for commands."""
 _MAX_SOCKET_PATH = 100
 """Bytes; the kernel's own limit is 104 on macOS, 108 on Linux."""
 

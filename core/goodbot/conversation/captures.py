@@ -9,12 +9,12 @@ import aiosqlite
 from goodbot.access.admission import Admission
 from goodbot.access.authorization import Authorization, person
 from goodbot.api.events import CaptureEvent, MessageRef, Outcome, Receipt
+from goodbot.api.plain import is_wordless
 from goodbot.api.plugins import PluginHost
 from goodbot.api.sentences import because
 from goodbot.api.turns import Turn
 from goodbot.base.clock import Clock
 from goodbot.conversation import capture_rules, sanitize
-from goodbot.inference.prompts import is_wordless
 from goodbot.store import adapters, inbox, ledger, messages, traces, turns
 from goodbot.store.ledger import LabelChange
 from goodbot.store.training_pool import Pool

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from goodbot.access.authorization import person
 from goodbot.api import actions
 from goodbot.api.events import ChannelRef, Event, MessageEvent, Outcome, PressEvent
+from goodbot.api.plain import question
 from goodbot.api.sentences import Reason, because, words
 from goodbot.api.turns import Turn, ids, turn_id
 from goodbot.base.errors import ConnectorError, ServerError
@@ -88,7 +89,7 @@ class Answers:
         earlier = (
             await self._store.read(lambda db: turns.conversation(db, event.channel, limit)) if limit else []
         )
-        text = prompts.question(event.text, event.attachments)
+        text = question(event.text, event.attachments)
         prompt = prompts.compose(self._config.system_prompt, earlier, text, self._room)
         return Asked(event=event, channel=event.channel, talker=event.user, prompt=prompt)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from goodbot.access.authorization import WEB
 from goodbot.access.inbox import Inbox
+from goodbot.api import progress
 from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import Event, Receipt, UserRef, Waiting
 from goodbot.api.turns import OwnTurn
@@ -16,7 +17,6 @@ from goodbot.base.errors import FatalConnectorError, message_of
 from goodbot.commands.services import Services
 from goodbot.config.secrets import Secrets
 from goodbot.conversation.own_answers import own_turn
-from goodbot.learning.training import progress
 from goodbot.store import inbox
 
 logger = logging.getLogger(__name__)

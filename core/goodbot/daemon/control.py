@@ -25,13 +25,12 @@ from goodbot.base.errors import BusyError, GoodbotError, UsageError, unexpected
 from goodbot.base.suggest import TERMINAL
 from goodbot.base.text import clean
 from goodbot.commands.base import Result
-from goodbot.config.lock import socket_path
+from goodbot.config.lock import CONTROL_SOCKET, socket_path
 from goodbot.conversation import sanitize
 from goodbot.daemon.app import App
 
 logger = logging.getLogger(__name__)
 
-SOCKET = "control.sock"
 _MAX_LINE = 1024 * 1024
 _READ_SECONDS = 10.0
 _STARTS_SECONDS = 60.0
@@ -79,7 +78,7 @@ class ControlSocket:
         """The base model of the goodbot that starts, as soon as that is known."""
         self.app: App | None = None
         """The goodbot behind it, as soon as there is one."""
-        self._path: Path = socket_path(home, SOCKET)
+        self._path: Path = socket_path(home, CONTROL_SOCKET)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 

@@ -16,6 +16,7 @@ from goodbot.access.groups import RaterGroups
 from goodbot.access.limits import Quotas
 from goodbot.access.login import Logins
 from goodbot.access.notices import Notices
+from goodbot.api import marks
 from goodbot.api.plugins import PluginHost, choose_backend, reward_policy
 from goodbot.base import sampling
 from goodbot.base.clock import Clock, SystemClock
@@ -39,7 +40,7 @@ from goodbot.daemon.http.http import Http
 from goodbot.daemon.maintenance import Maintenance
 from goodbot.inference.models import resolve
 from goodbot.inference.prompts import Room
-from goodbot.inference.servers import choice, thinking
+from goodbot.inference.servers import choice
 from goodbot.learning.adapters import AdapterRegistry
 from goodbot.learning.adapters.erasure import Eraser
 from goodbot.learning.canary import Canary
@@ -288,5 +289,5 @@ def _services(base: AnsweringParts, http: Http) -> Services:
         side_by_side=SideBySide(**asking, room=Room.of(shape(base.model.path), config.serving)),
         notices=notices,
         eraser=eraser,
-        thinks=thinking.told(base.model.path, thinking=config.serving.thinking),
+        thinks=marks.thinks(base.model.path, thinking=config.serving.thinking),
     )

@@ -31,10 +31,6 @@ _USUAL = 30_000
 """Entries of a vocabulary; one that is smaller may need a token a byte."""
 _MESSAGE, _TEMPLATE = 8, 64
 """Tokens that a chat template puts around one message, and before all of them, at most."""
-_ATTACHED = "\n\n[Attached, and not visible to you: {}]"
-
-_IMAGE = "[image]"
-"""What captures have in the place of one."""
 
 
 class TooLongError(GoodbotError):
@@ -81,18 +77,6 @@ class Room:
         if not self.context:
             return math.inf
         return self.context - min(self.answer, self.context // 2) - _TEMPLATE
-
-
-def question(text: str, attachments: Sequence[str]) -> str:
-    """A message as the model gets it: of what was attached it is told the names."""
-    return text + (_ATTACHED.format(", ".join(attachments)) if attachments else "")
-
-
-def is_wordless(text: str) -> bool:
-    """Whether a message has no words but those about what was attached."""
-    rest = text.replace(_IMAGE, "").strip()
-    begins, _, ends = _ATTACHED.strip().partition("{}")
-    return not rest or (rest.startswith(begins) and rest.find(ends) == len(rest) - len(ends))
 
 
 def compose(system: str, earlier: Sequence[PastExchange], text: str, room: Room) -> Prompt:

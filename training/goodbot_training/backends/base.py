@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from goodbot.api.backend import LoraSettings, LossFunction, OptimizerSettings, StepStats, TrainingBatch
 from goodbot.api.events import Message
+from goodbot.api.model import identity
 from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError
-from goodbot.inference.models.directory import identity
 
 from goodbot_training.backends.adapters import fit, fresh, read_adapter, write_adapter
 from goodbot_training.backends.chat import ChatTemplate, check_model_directory

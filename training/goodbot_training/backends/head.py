@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from goodbot.inference.models.estimate import CHUNK
+from goodbot.api.estimate import CHUNK
 
 __all__ = ["CHUNK", "Bend", "bends"]
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from goodbot.api.backend import TrainingBackend
 from goodbot.api.events import Message
+from goodbot.api.model import identity
 from goodbot.api.sampler import Sampled, Sampler, SampleRequest, TokenizedTurn
 from goodbot.base.errors import AdapterError, ServerError
-from goodbot.inference.models.directory import identity
 
 from goodbot_training.gate.answers import compare_answers
 from goodbot_training.gate.decide import CLAIM_LEVEL, HARM_LEVEL, foreign_allowed

@@ -15,10 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from goodbot.api import model_shape
+from goodbot.api import estimate, model_shape
 from goodbot.base.errors import ConfigError, TrainingError
-from goodbot.inference.models import estimate
-from goodbot.inference.models.machine import place
+from goodbot.base.machine.device import place
 
 from goodbot_training.process.types import Job
 

@@ -2,7 +2,7 @@
 
 It lies beside the adapter and goes with it when it is exported, so it holds nobody's words: the prompts
 are the neutral ones below. Of these, those are taken on which the adapter differs most from its base.
-`goodbot.inference.servers.fingerprint_check` compares.
+`goodbot.api.fingerprint` compares.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 from goodbot.api.backend import TrainingBackend
 from goodbot.api.events import Message
+from goodbot.api.fingerprint import FILE, distance
 from goodbot.base.errors import GoodbotError
-from goodbot.inference.servers.fingerprint_check import FILE, distance
 
 TOP = 20
 _KEPT = 4

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from goodbot.api.progress import bar
 from goodbot.base.printing import draw, say, say_json
-from goodbot.cli.output import bar
 
 _SHOWN_ANSWERS = 6
 _SHOWN_RATINGS = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from goodbot.inference.servers import address
+from goodbot.api import address
 
 OWN = "goodbot"
 """The upstream that is our own model."""

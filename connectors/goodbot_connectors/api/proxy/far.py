@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from goodbot.api import address
 from goodbot.base.clock import Clock
 from goodbot.base.errors import ServerError
-from goodbot.inference.servers import address
 from multidict import CIMultiDict
 from yarl import URL
 

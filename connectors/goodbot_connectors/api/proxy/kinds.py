@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from goodbot.api.events import Message
-from goodbot.inference.prompts import is_wordless
+from goodbot.api.plain import is_wordless
 
 from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse
 from goodbot_connectors.api.proxy.sessions import ProxySession, codex

@@ -6,7 +6,7 @@ import json
 from typing import Any, cast
 
 from goodbot.base.errors import ServerError
-from goodbot.inference.servers.sse import EventStream
+from goodbot.base.sse import EventStream
 
 from goodbot_connectors.api.proxy.dialects.shapes import ChatResponse, ResponseReader
 from goodbot_connectors.kit.bridge.encoded import Undone

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from goodbot.base.clock import SystemClock
-from goodbot.cli import output
+from goodbot.base.printing import print_answer
 from goodbot.cli.backup.make import BackupResult, make
 from goodbot.cli.offline import open_anyway
 from goodbot.store.backup import megabytes
@@ -21,7 +21,7 @@ def main(arguments: argparse.Namespace) -> int:
     _, plugins = open_anyway(arguments.home, arguments.config)
     made = make(arguments.home, target.expanduser(), plugins.connectors(), now=now, config=arguments.config)
     about = made.about
-    output.print_answer(
+    print_answer(
         {
             "text": "\n".join(_lines(made)),
             "data": {

@@ -12,8 +12,8 @@ from dataclasses import asdict
 from itertools import chain
 
 from goodbot.api.setup import Check, CheckState
-from goodbot.base.printing import draw, printable, say, say_json
-from goodbot.cli import doctor, output
+from goodbot.base.printing import draw, print_answer, printable, say, say_json
+from goodbot.cli import doctor
 
 _COLOURS = {CheckState.OK: "32", CheckState.WARN: "33", CheckState.FAIL: "31"}
 _PART = 15
@@ -29,7 +29,7 @@ def main(arguments: argparse.Namespace) -> int:
         from goodbot.cli.doctor import security
 
         report = security.report(examined, wrong)
-        output.print_answer(report, as_json=arguments.json)
+        print_answer(report, as_json=arguments.json)
         return doctor.exit_code(wrong)
     if arguments.topic == "serving":
         from goodbot.cli.doctor import serving

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from goodbot import __version__
+from goodbot.api import control
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.base.errors import GoodbotError
-from goodbot.cli import client
 from goodbot.config.lock import holder
 
 _ANSWER_SECONDS = 60.0
@@ -36,7 +36,7 @@ async def daemon(examined: Examined) -> Sequence[Check]:
 def _starting(home: Path) -> str:
     """What `status` says of a goodbot that does not take commands yet; empty for any other."""
     try:
-        answer = client.call(home, "status", [], lambda _: None)
+        answer = control.call(home, "status", [], lambda _: None)
     except GoodbotError:
         return ""
     return str(answer["text"]).splitlines()[0] if answer and answer["data"].get("starting") else ""
@@ -58,7 +58,7 @@ async def server(examined: Examined) -> Sequence[Check]:
         return [fail("server", text, "goodbot status; its reason is in the log")]
     home = examined.config.home
     try:
-        answer = await asyncio.to_thread(client.call, home, "probe", [], lambda _: None)
+        answer = await asyncio.to_thread(control.call, home, "probe", [], lambda _: None)
     except GoodbotError as error:
         if "no command" in str(error):
             return [_other_version("of another version")]

@@ -12,22 +12,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from goodbot.api import model_shape
+from goodbot.api import marks, model_shape
 from goodbot.api.backend import BackendSpec
+from goodbot.api.estimate import estimate
 from goodbot.api.model import ResolvedModel
 from goodbot.api.plugins import choose_backend, missing_modules
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.base import sampling, spawn
 from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError
+from goodbot.base.machine.device import available_memory, physical_memory, place
 from goodbot.base.packages import install_line
 from goodbot.cli.doctor import weights
 from goodbot.cli.doctor.checks import failed, short, size
 from goodbot.inference.models import resolve
 from goodbot.inference.models.directory import read_config
 from goodbot.inference.models.disk import stored
-from goodbot.inference.models.estimate import estimate
-from goodbot.inference.models.machine import available_memory, physical_memory, place
-from goodbot.inference.servers import choice, thinking
+from goodbot.inference.servers import choice
 
 _CHOOSE = "goodbot model use auto"
 _CHILD_SECONDS = 40.0
@@ -193,7 +193,7 @@ async def drawn(examined: Examined) -> Sequence[Check]:
     try:
         path, serving = _resolved(examined).path, examined.config.serving
         found = await asyncio.to_thread(sampling.of, path, serving.drawn_with)
-        thinks = await asyncio.to_thread(thinking.told, path, thinking=serving.thinking)
+        thinks = await asyncio.to_thread(marks.thinks, path, thinking=serving.thinking)
     except GoodbotError:
         return []  # the model's line says it
     if found.notes:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from goodbot import config
+from goodbot.api import control
 from goodbot.api.plugins import PluginHost
 from goodbot.api.setup import Check, Examined, fail
 from goodbot.base.deadline import within
 from goodbot.base.errors import ConfigError, GoodbotError
-from goodbot.cli import client
 from goodbot.cli.doctor.checks import failed
 from goodbot.config.secrets import SecretStore
 
@@ -68,7 +68,7 @@ def prepare(home: Path, path: Path | None, *, demo_model: bool) -> tuple[Examine
 def _status(home: Path) -> Mapping[str, Any] | None:
     if not home.is_dir():
         return None
-    answer = client.call(home, "status", [], lambda _: None)
+    answer = control.call(home, "status", [], lambda _: None)
     starts = answer is not None and answer["data"].get("server") == "starting"
     return answer["data"] if answer and not starts else None
 

@@ -24,9 +24,8 @@ from goodbot.cli.doctor.data import path
 from goodbot.cli.doctor.network import LOOPBACK, http_port
 from goodbot.config import secrets
 from goodbot.config.layout import beside
-from goodbot.config.lock import socket_path
+from goodbot.config.lock import CONTROL_SOCKET, socket_path
 from goodbot.config.secrets import Secrets, SecretStore
-from goodbot.daemon.control import SOCKET
 from goodbot.store import channels, inspection, people
 
 Row = dict[str, Any]
@@ -134,7 +133,7 @@ def _listens(examined: Examined) -> list[Row]:
     home, http = examined.config.home, examined.config.http
     rows: list[Row] = []
     if home.is_dir():
-        for place in (socket_path(home, SOCKET), *sorted(home.glob("connectors/*/*.sock"))):
+        for place in (socket_path(home, CONTROL_SOCKET), *sorted(home.glob("connectors/*/*.sock"))):
             rows.append({"what": short(place), "who": f"you alone{_mode(place)}"})
     if port := http_port(examined):
         who = "all programs here" if http.host in LOOPBACK else "OTHER MACHINES too"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from goodbot.api import address
 from goodbot.api.server import ServerSpec
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.api.survey import MODELS, FoundServer
@@ -18,7 +19,6 @@ from goodbot.base.errors import unexpected
 from goodbot.cli.doctor import model_server
 from goodbot.inference.models import servers
 from goodbot.inference.models import serving as settings
-from goodbot.inference.servers import address
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession

@@ -9,7 +9,8 @@ from typing import Any
 from goodbot import config
 from goodbot.api.plugins import PluginHost
 from goodbot.base.errors import BusyError, GoodbotError
-from goodbot.cli import output, service
+from goodbot.base.printing import print_answer
+from goodbot.cli import service
 from goodbot.cli.service import ServiceStatus
 from goodbot.config.secrets import SecretStore
 
@@ -18,7 +19,7 @@ def main(arguments: argparse.Namespace) -> int:
     """0 done, or active; 1 not active, or the manager refuses; 75 one runs in the foreground."""
     action = {"install": _install, "status": _status, "uninstall": _uninstall}[arguments.action]
     code, text, data = action(arguments)
-    output.print_answer({"text": text, "data": data}, as_json=arguments.json)
+    print_answer({"text": text, "data": data}, as_json=arguments.json)
     return code
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 from goodbot.access.login import OWNER
 from goodbot.access.pairing import open_code
+from goodbot.api import control
 from goodbot.base.clock import SystemClock
 from goodbot.base.errors import GoodbotError
 from goodbot.base.printing import say
 from goodbot.base.suggest import TERMINAL
-from goodbot.cli import client, service
+from goodbot.cli import service
 from goodbot.cli.doctor.checks import short
 from goodbot.cli.setup.asked import known_owner, needs_token
 from goodbot.cli.setup.dialogue import Dialogue
@@ -84,7 +85,7 @@ def start(dialogue: Dialogue, place: StateFound, draft: Draft, result: dict[str,
 
 def _code(place: StateFound, draft: Draft) -> str:
     if place.daemon:
-        answer = client.call(place.config.home, "pair", [draft.platform], lambda progress: None)
+        answer = control.call(place.config.home, "pair", [draft.platform], lambda progress: None)
         if answer:
             return str(answer["data"]["code"])
     return asyncio.run(_open(place.config.home, draft.platform))

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from goodbot.api.plugins import missing_modules
+from goodbot.api.progress import progress_line
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
-from goodbot.cli.output import progress_line
 from goodbot.cli.setup.dialogue import Choice, Dialogue, Refused
 from goodbot.cli.setup.draft import DEMO, Draft, StateFound
 from goodbot.inference.models import disk

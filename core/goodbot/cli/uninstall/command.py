@@ -10,8 +10,7 @@ from typing import Any
 
 from goodbot.base import spawn
 from goodbot.base.errors import GoodbotError
-from goodbot.base.printing import say
-from goodbot.cli import output
+from goodbot.base.printing import print_answer, say
 from goodbot.cli.asking import agrees
 from goodbot.cli.offline import open_anyway
 from goodbot.cli.uninstall import Leaving, Trace, find
@@ -45,7 +44,7 @@ async def _uninstall(arguments: argparse.Namespace) -> int:
             "failed": sorted(failed),
             "package": package,
         }
-        output.print_answer({"text": "", "data": data}, as_json=True)
+        print_answer({"text": "", "data": data}, as_json=True)
     else:
         for what, why in stays.items():
             say(f"stays: {what}: {why}")

@@ -7,11 +7,11 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from goodbot.api import progress as told
 from goodbot.api.connector import Capability, Connector
 from goodbot.api.events import ChannelRef, MessageRef, Reply
 from goodbot.base.clock import Clock
 from goodbot.base.errors import RetriableError
-from goodbot.learning.training import progress as told
 
 logger = logging.getLogger(__name__)
 

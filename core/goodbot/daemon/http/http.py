@@ -11,7 +11,7 @@ from goodbot.base.clock import SystemClock
 from goodbot.base.descriptors import Descriptors
 from goodbot.base.errors import ConfigError, StoreError
 from goodbot.config import HttpConfig
-from goodbot.config.lock import socket_path
+from goodbot.config.lock import HTTP_SOCKET, socket_path
 
 if TYPE_CHECKING:
     from aiohttp.web import AbstractRouteDef
@@ -22,7 +22,6 @@ logger = logging.getLogger(__name__)
 
 PORT = 8321
 """Where it listens when a connector needs it and the config names no port."""
-SOCKET = "http.sock"
 """Of the state directory: the same, for programs of this machine that run as its owner."""
 
 Parts = Callable[[], Awaitable[Mapping[str, str]]]
@@ -130,7 +129,7 @@ class Http:
         if self._home is None or not self._config.socket:
             return
         try:
-            await server.listen_at(socket_path(self._home, SOCKET))
+            await server.listen_at(socket_path(self._home, HTTP_SOCKET))
         except (OSError, StoreError) as error:
             logger.warning(
                 "[http] there is no Unix socket for programs of this machine (%s): they reach goodbot at "

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import aiosqlite
 
+from goodbot.api.fingerprint import ServedAs
 from goodbot.base.errors import GoodbotError
-from goodbot.inference.servers.fingerprint_check import ServedAs
 from goodbot.store import settings
 
 if TYPE_CHECKING:

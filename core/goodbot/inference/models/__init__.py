@@ -13,7 +13,7 @@ nothing and asks nothing; `goodbot model`, `goodbot model switch` and `goodbot i
 
 `backend` is the name of a training backend (`mlx`, `torch`), `backends` the names of all that may be
 used (`goodbot.cli.model.backends` knows them). `progress` takes the mappings that
-`goodbot.cli.output.progress_line` shows. `got.reference` is what `[model] path` holds and what
+`goodbot.api.progress.progress_line` shows. `got.reference` is what `[model] path` holds and what
 `resolve` takes: a directory, or `owner/name@commit`. All of them raise GoodbotError.
 """
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.api import model_shape
+from goodbot.api.estimate import FEWEST, MOST, SLOWEST, ModelEstimate, estimate
 from goodbot.api.server import ServerSpec
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
+from goodbot.base.machine.device import Device, place
 from goodbot.base.packages import install_line
 from goodbot.config.file import ConfigFile
 from goodbot.inference.models import catalogue, disk, served, servers, serving
 from goodbot.inference.models.directory import cache_folder, hub_cache, hub_name, read_config, resolve
-from goodbot.inference.models.estimate import FEWEST, MOST, SLOWEST, ModelEstimate, estimate
-from goodbot.inference.models.machine import Device, place
 from goodbot.inference.models.obtain import Obtained, complete, token
 from goodbot.inference.models.proposal import ModelOption, Proposal
 from goodbot.inference.servers.plugin import SPECS

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from goodbot.api.model import ModelSpec, ResolvedModel
+from goodbot.api.model import ModelSpec, ResolvedModel, identity
 from goodbot.base.cage.places import blobs
 from goodbot.base.errors import ConfigError
 
@@ -18,11 +18,9 @@ DEMO = "demo"
 """As `[model] path`: the tiny model, labelled, as with `--demo-model`."""
 _HUB_NAME = re.compile(r"([\w.-]{1,96}/[\w.-]{1,96})(?:@([0-9a-f]{40}))?", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_SAMPLE = 65536
 _TEXTS = (".json", ".jinja", ".txt", ".model")
 _LONGEST_TEXT = 256 << 20
 """Bytes. The longest tokenizer.json have some 30 MB."""
-"""Bytes of weights, in the middle and at the end of a file, that tell two fine-tunes apart."""
 
 
 def resolve(wanted: str, shipped: Mapping[str, ModelSpec], *, demo: bool) -> ResolvedModel:
@@ -116,34 +114,6 @@ def missing_weights(path: Path) -> list[str]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
     return sorted(name for name in names if not (path / name).is_file())
-
-
-def identity(path: Path) -> str:
-    """The name of the model in a directory: `NAME@xxxxxxxx`, or `owner/name` in the hub's cache.
-
-    The hexadecimal digits come from config.json and from the weights' headers, sizes and two
-    samples of them, so that two directories of one name are two models.
-    """
-    if path.parent.name == "snapshots" and path.parent.parent.name.startswith("models--"):
-        return path.parent.parent.name.removeprefix("models--").replace("--", "/", 1)
-    return f"{path.name}@{digest(path)[:8]}"
-
-
-def digest(path: Path) -> str:
-    """64 hexadecimal digits that tell a directory's config and weights from those of any other."""
-    import hashlib
-
-    found = hashlib.sha256((path / "config.json").read_bytes())
-    for file in sorted(path.glob("*.safetensors")):
-        size = file.stat().st_size
-        found.update(f"{file.name}\0{size}\0".encode(errors="surrogateescape"))
-        with file.open("rb") as weights:
-            length = int.from_bytes(weights.read(8), "little")
-            found.update(weights.read(min(length, 100_000_000)))
-            for start in (size // 2, max(0, size - _SAMPLE)):
-                weights.seek(start)
-                found.update(weights.read(_SAMPLE))
-    return found.hexdigest()
 
 
 def hub_commit(path: Path) -> str:

@@ -86,7 +86,7 @@ def _download(repo: str, commit: str, home: Path, progress: Progress | None) -> 
 
 
 class _Meter:
-    """Bytes → what `goodbot.cli.output.progress_line` shows, in MB, ten times a second."""
+    """Bytes → what `goodbot.api.progress.progress_line` shows, in MB, ten times a second."""
 
     def __init__(self, total: int, progress: Progress | None) -> None:
         self._total, self._progress = total, progress

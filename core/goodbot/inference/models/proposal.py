@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from goodbot.inference.models.estimate import ModelEstimate
+from goodbot.api.estimate import ModelEstimate
 
 
 @dataclass(frozen=True, kw_only=True)

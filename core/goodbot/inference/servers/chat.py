@@ -10,66 +10,26 @@ import contextlib
 import json
 import logging
 import math
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import replace
+from typing import Any
 
+from goodbot.api.chat_answers import Completion, Part, Reader, as_list, as_object, ids, number, tops
 from goodbot.api.completions import FarSide, without_tools
+from goodbot.api.manners import Attempt, said
 from goodbot.api.marks import Pattern
-from goodbot.api.server import Generated, GenerateRequest
+from goodbot.api.server import GenerateRequest
 from goodbot.base.errors import ServerError
 from goodbot.base.sampling import Filters
+from goodbot.base.sse import EventStream
 from goodbot.base.thoughts import Thought, ThoughtTags
-from goodbot.inference.servers.manners import Attempt, Manners
-from goodbot.inference.servers.sse import EventStream
-from goodbot.inference.servers.thinking import Reader
-from goodbot.inference.servers.upstream import StatusError, Upstream, said
+from goodbot.inference.servers.upstream import StatusError, Upstream
 
 logger = logging.getLogger(__name__)
 
 PATH = "/v1/chat/completions"
 _BROKEN_OFF = ("abort", "error")
 """What servers give as the reason of an end that is none."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Completion:
-    """A whole answer. `logprobs` are the server's, one for each of `tokens`, or both are empty."""
-
-    text: str
-    finish: str
-    prompt_tokens: tuple[int, ...] = ()
-    tokens: tuple[int, ...] = ()
-    logprobs: tuple[float, ...] = ()
-    first: Mapping[str, float] = field(default_factory=dict[str, float])
-    """The likeliest first tokens by their text, where they were asked for (`top_logprobs`)."""
-    thought: str = ""
-    thought_tokens: int = 0
-    """So many of the last `prompt_tokens` are the thought's."""
-    manners: Manners = field(default_factory=Manners)
-    """What its request was asked with."""
-
-    def by(self, version: int, filters: Filters, *, own: bool = False) -> Generated:
-        """As a version's answer to a request with `filters`. `own`: its log-probs are of before those."""
-        filters = self.manners.left(filters)
-        return Generated(
-            text=self.text,
-            version=version,
-            finish=self.finish,
-            prompt_tokens=self.prompt_tokens,
-            tokens=self.tokens,
-            logprobs=self.logprobs,
-            thought=self.thought,
-            thought_tokens=self.thought_tokens,
-            filters=filters,
-            lifts=(0.0,) * len(self.logprobs) if own and filters else (),
-            form=self.manners.form,
-            temperature=self.manners.temperature,
-        )
-
-
-Part = str | Thought | Completion
-"""What an answer comes as; the last one is the whole."""
 
 
 def body(name: str, request: GenerateRequest) -> dict[str, Any]:
@@ -237,34 +197,3 @@ class _Answer:
                 first=self._first,
             )
         )
-
-
-def tops(entries: object) -> dict[str, float]:
-    """`top_logprobs` of one place: log-prob by text; of two tokens with one text the likelier."""
-    found: dict[str, float] = {}
-    for entry in map(as_object, as_list(entries)):
-        text, logprob = entry.get("token"), number(entry.get("logprob"))
-        if isinstance(text, str) and math.isfinite(logprob):
-            found[text] = max(logprob, found.get(text, -math.inf))
-    return found
-
-
-def number(value: object) -> float:
-    """A finite number that JSON held, else NaN."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return math.nan
-    return float(value) if abs(value) < 1e9 else math.nan
-
-
-def ids(value: object) -> tuple[int, ...]:
-    """A list of token ids, empty for anything else. They are stored in 32 bits."""
-    found = as_list(value)
-    return tuple(found) if all(type(n) is int and 0 <= n < 1 << 31 for n in found) else ()
-
-
-def as_object(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def as_list(value: object) -> Sequence[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []

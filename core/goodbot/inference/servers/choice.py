@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 
+from goodbot.api import address
 from goodbot.api.backend import BackendSpec
 from goodbot.api.model import ResolvedModel
 from goodbot.api.plugins import missing_modules
@@ -15,7 +16,6 @@ from goodbot.base.errors import MissingExtraError
 from goodbot.base.suggest import instead
 from goodbot.config import Config
 from goodbot.config.secrets import Secrets, SecretStore
-from goodbot.inference.servers import address
 
 NO_ADAPTERS = (
     "it takes no adapters, so nothing that is trained could answer: let goodbot serve the model "

@@ -22,15 +22,14 @@ from collections.abc import AsyncGenerator, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from goodbot.api.marks import Pattern
+from goodbot.api.chat_answers import Part
+from goodbot.api.marks import Pattern, opened
 from goodbot.api.server import GenerateRequest, Server, ServerParts
 from goodbot.api.survey import ListedModel
 from goodbot.base.errors import AdapterError
 from goodbot.base.sampling import Filters
 from goodbot.inference.servers import chat, listing
-from goodbot.inference.servers.chat import Part
 from goodbot.inference.servers.guarding import marks_of
-from goodbot.inference.servers.thinking import opened
 from goodbot.inference.servers.upstream import StatusError, Upstream
 
 

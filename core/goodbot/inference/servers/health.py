@@ -8,10 +8,10 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
+from goodbot.api import fingerprint as fingerprint_check
+from goodbot.api.fingerprint import Fingerprint, ServedAs
 from goodbot.api.server import BASE, Generated, GenerateRequest, Server
 from goodbot.base.errors import AdapterError, ServerError
-from goodbot.inference.servers import fingerprint_check
-from goodbot.inference.servers.fingerprint_check import Fingerprint, ServedAs
 
 logger = logging.getLogger(__name__)
 

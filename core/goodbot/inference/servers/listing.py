@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from posixpath import dirname
 
+from goodbot.api.chat_answers import as_list, as_object
 from goodbot.api.survey import ListedModel
 from goodbot.base.errors import ServerError
-from goodbot.inference.servers import chat
 from goodbot.inference.servers.upstream import Upstream
 
 PREFIX = "goodbot-v"
@@ -21,7 +21,7 @@ async def models(upstream: Upstream) -> list[ListedModel]:
     reply = await upstream.ask("/v1/models", seconds=_SECONDS)
     if not reply.ok:
         raise upstream.refused(reply)
-    entries = map(chat.as_object, chat.as_list(reply.body.get("data"))[:_MOST])
+    entries = map(as_object, as_list(reply.body.get("data"))[:_MOST])
     return [
         ListedModel(
             name=_text(entry.get("id")), root=_text(entry.get("root")), parent=_text(entry.get("parent"))

@@ -16,17 +16,16 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from goodbot.api.chat_answers import Completion, Reader, as_list, as_object, ids, number
 from goodbot.api.completions import without_tools
 from goodbot.api.events import Message
+from goodbot.api.manners import Attempt, Manners, said
 from goodbot.api.server import GenerateRequest
 from goodbot.base.errors import ServerError
 from goodbot.base.sampling import Filters
+from goodbot.base.sse import EventStream
 from goodbot.base.thoughts import Thought, ThoughtTags, opened_by, options
-from goodbot.inference.servers.chat import Completion, as_list, as_object, ids, number
-from goodbot.inference.servers.manners import Attempt, Manners
-from goodbot.inference.servers.sse import EventStream
-from goodbot.inference.servers.thinking import Reader
-from goodbot.inference.servers.upstream import StatusError, Upstream, said
+from goodbot.inference.servers.upstream import StatusError, Upstream
 
 logger = logging.getLogger(__name__)
 

@@ -19,13 +19,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from goodbot.api.manners import Manners
 from goodbot.api.server import ServerParts
 from goodbot.base import spawn
 from goodbot.base.clock import Clock
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.config.secrets import Secret
 from goodbot.inference.models.directory import read_config
-from goodbot.inference.servers.manners import Manners
 from goodbot.inference.servers.plugin import LlamaCppSettings
 from goodbot.inference.servers.upstream import Upstream
 

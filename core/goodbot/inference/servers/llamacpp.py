@@ -22,6 +22,7 @@ from pathlib import Path
 
 from goodbot.api.completions import ALIAS, FarSide, without_tools
 from goodbot.api.events import Message
+from goodbot.api.manners import Manners
 from goodbot.api.server import BASE, AdapterFormat, GenerateRequest, Piece, Server, ServerParts
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.thoughts import options
@@ -30,7 +31,6 @@ from goodbot.inference.servers.background import Chores
 from goodbot.inference.servers.guarding import guarded, marks_of, mended
 from goodbot.inference.servers.in_flight import Flights
 from goodbot.inference.servers.llama_process import LlamaProcess, command
-from goodbot.inference.servers.manners import Manners
 from goodbot.inference.servers.plugin import LlamaCppSettings
 from goodbot.inference.servers.upstream import Unreachable
 

@@ -11,12 +11,12 @@ from collections.abc import AsyncGenerator, Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from goodbot.api.chat_answers import Completion
 from goodbot.api.server import GenerateRequest, ServerParts
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError
 from goodbot.base.sampling import Filters
 from goodbot.base.thoughts import Thought, options
 from goodbot.inference.servers import chat, listing, temperature
-from goodbot.inference.servers.chat import Completion
 from goodbot.inference.servers.remote import RemoteServer
 from goodbot.inference.servers.upstream import StatusError, UpstreamResponse
 

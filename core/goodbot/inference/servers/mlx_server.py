@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from goodbot.api.chat_answers import as_list, as_object, tops
 from goodbot.api.server import AdapterFormat, GenerateRequest, ServerParts
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.sampling import Filters
@@ -135,9 +136,9 @@ class MlxServer(RemoteServer):
         reply = await self.upstream.ask(chat.PATH, body)  # a stream of it leaves them out
         if not reply.ok:
             raise self.upstream.refused(reply)
-        choice = chat.as_object(next(iter(chat.as_list(reply.body.get("choices"))), None))
-        content = chat.as_list(chat.as_object(choice.get("logprobs")).get("content"))
-        told = chat.tops(chat.as_object(next(iter(content), None)).get("top_logprobs"))
+        choice = as_object(next(iter(as_list(reply.body.get("choices"))), None))
+        content = as_list(as_object(choice.get("logprobs")).get("content"))
+        told = tops(as_object(next(iter(content), None)).get("top_logprobs"))
         return {self._text(token): logprob for token, logprob in told.items()}
 
     def _model(self, name: str) -> dict[str, str]:

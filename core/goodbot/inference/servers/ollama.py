@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from goodbot.api.chat_answers import Completion
 from goodbot.api.server import BASE, AdapterFormat, GenerateRequest, ServerParts
 from goodbot.api.survey import ListedModel
 from goodbot.base.errors import AdapterError, ServerError, UsageError
@@ -22,7 +23,6 @@ from goodbot.base.sampling import Filters
 from goodbot.base.thoughts import Thought
 from goodbot.inference.models import servers
 from goodbot.inference.servers import listing
-from goodbot.inference.servers.chat import Completion
 from goodbot.inference.servers.ollama_api import OllamaApi, body, digest_of
 from goodbot.inference.servers.ollama_tags import OllamaSettings, TaggedVersion, Tags, repository
 from goodbot.inference.servers.remote import RemoteServer

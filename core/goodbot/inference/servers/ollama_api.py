@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from goodbot.api.chat_answers import Completion, Reader, as_list, as_object, tops
 from goodbot.api.completions import without_tools
+from goodbot.api.manners import said
 from goodbot.api.server import GenerateRequest
 from goodbot.base.errors import ServerError
 from goodbot.base.thoughts import Thought
-from goodbot.inference.servers.chat import Completion, as_list, as_object, tops
-from goodbot.inference.servers.thinking import Reader
-from goodbot.inference.servers.upstream import StatusError, Unreachable, Upstream, UpstreamResponse, said
+from goodbot.inference.servers.upstream import StatusError, Unreachable, Upstream, UpstreamResponse
 
 _QUICK_SECONDS = 30.0
 _UPLOAD_SECONDS = 3600.0

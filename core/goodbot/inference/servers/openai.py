@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from goodbot.api import address
 from goodbot.api.marks import ANY, Pattern
 from goodbot.api.server import BASE, ServerParts
 from goodbot.base.errors import AdapterError, ServerError
-from goodbot.inference.servers import address
 from goodbot.inference.servers.choice import NO_ADAPTERS
 from goodbot.inference.servers.remote import RemoteServer
 from goodbot.inference.servers.upstream import StatusError

@@ -15,13 +15,13 @@ from collections.abc import AsyncGenerator, Collection, Coroutine, Mapping, Sequ
 from pathlib import Path
 from typing import Any
 
+from goodbot.api.chat_answers import Completion
 from goodbot.api.completions import FarSide
 from goodbot.api.events import Message
 from goodbot.api.server import BASE, GenerateRequest, Piece, ServerParts
 from goodbot.base.errors import ServerError
 from goodbot.inference.servers import chat
 from goodbot.inference.servers.background import Chores
-from goodbot.inference.servers.chat import Completion
 from goodbot.inference.servers.driver import ServerDriver
 from goodbot.inference.servers.guarding import guarded, mended
 from goodbot.inference.servers.heartbeat import Pulse

@@ -7,19 +7,18 @@ sizes are limited, and of its own words only one short, printable line gets into
 from __future__ import annotations
 
 import contextlib
-import json
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from goodbot.api import address
+from goodbot.api.manners import REFUSALS, Manners, parsed, said, short
 from goodbot.base.errors import ServerError
 from goodbot.config.secrets import Secret
-from goodbot.inference.servers import address
-from goodbot.inference.servers.manners import REFUSALS, Manners
 
 CONNECT_SECONDS = 5.0
 SILENT_SECONDS = 300.0
@@ -28,7 +27,6 @@ LONGEST_SECONDS = 3600.0
 """A streamed answer takes no longer, whatever comes: a server may send signs of life for ever."""
 _LARGEST_ANSWER = 16 * 1024 * 1024
 _LARGEST_STREAM = 256 * 1024 * 1024
-_LONGEST_WORDS = 300
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,7 +132,7 @@ class Upstream:
     async def _reply(self, response: aiohttp.ClientResponse) -> UpstreamResponse:
         pieces = [piece async for piece in self._pieces(response, _LARGEST_ANSWER)]
         text = b"".join(pieces).decode("utf-8", "replace")
-        return UpstreamResponse(status=response.status, body=_object(text), text=text)
+        return UpstreamResponse(status=response.status, body=parsed(text), text=text)
 
     async def _pieces(self, response: aiohttp.ClientResponse, largest: int) -> AsyncGenerator[bytes]:
         size = 0
@@ -223,48 +221,3 @@ class _Pinned(AbstractResolver):
 
     async def close(self) -> None:
         return
-
-
-def refusal(data: bytes) -> str:
-    """The words of an error's body."""
-    return said(_object(data.decode("utf-8", "replace")))
-
-
-def said(body: Mapping[str, Any]) -> str:
-    """The words of an error object, in the shapes that servers give it; may be empty."""
-    error: object = (
-        body.get("error") or body.get("detail") or body.get("message") or body.get("error_message")
-    )
-    if isinstance(error, Mapping):
-        told = cast("Mapping[str, Any]", error)
-        error = told.get("message") or told.get("detail")
-    if isinstance(error, list):  # one for each field that is not taken (FastAPI)
-        error = "; ".join(filter(None, map(_field, cast("list[object]", error)))) or None
-    return short(error) if isinstance(error, str) else ""
-
-
-def _field(error: object) -> str:
-    """Which field, and what is wrong with it; not what stood in it, which may be what people wrote."""
-    if not isinstance(error, Mapping):
-        return ""
-    told = cast("Mapping[str, Any]", error)
-    where = cast("list[object]", told.get("loc") if isinstance(told.get("loc"), list) else [])
-    names = ".".join(str(part) for part in where if part != "body")
-    words = told.get("msg") or told.get("message")
-    return ": ".join(part for part in (names, words) if isinstance(part, str) and part)
-
-
-def short(text: str) -> str:
-    """Foreign words in one printable line."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text[:2000]).split())
-    return line if len(line) <= _LONGEST_WORDS else line[: _LONGEST_WORDS - 1] + "…"
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    if isinstance(found, list) and found:  # some give a list of one error
-        found = cast("list[object]", found)[0]
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

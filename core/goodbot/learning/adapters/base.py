@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from goodbot.api.model import ResolvedModel
-from goodbot.inference.models.directory import digest, hub_commit
+from goodbot.api.model import ResolvedModel, digest
+from goodbot.inference.models.directory import hub_commit
 
 _TOKENIZER = (
     "tokenizer.json",

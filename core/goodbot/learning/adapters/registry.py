@@ -11,12 +11,12 @@ from pathlib import Path
 
 import aiosqlite
 
+from goodbot.api.fingerprint import ServedAs
 from goodbot.api.model import ResolvedModel
 from goodbot.api.plugins import PluginHost
 from goodbot.api.server import BASE, Server
 from goodbot.base.clock import Clock
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError
-from goodbot.inference.servers.fingerprint_check import ServedAs
 from goodbot.inference.servers.health import Righted, Witness, probe
 from goodbot.learning.adapters import lineage
 from goodbot.learning.adapters.catalogue import Catalogue

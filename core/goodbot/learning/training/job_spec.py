@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from goodbot.api.manners import formed
 from goodbot.api.server import BASE
 from goodbot.api.turns import Turn
 from goodbot.base.errors import AdapterError, TrainingError
-from goodbot.inference.servers.manners import formed
 from goodbot.learning.adapters import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.store import runs, training_pool, turns

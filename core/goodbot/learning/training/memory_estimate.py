@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from goodbot.api import address, estimate
 from goodbot.api.model_shape import Architecture
-from goodbot.inference.models import disk, estimate, machine
-from goodbot.inference.models.machine import Device, place
-from goodbot.inference.servers import address
+from goodbot.base.machine import device as machine
+from goodbot.base.machine.device import Device, place
+from goodbot.inference.models import disk
 from goodbot.learning.training.settings import shape
 
 _SHARE = 0.9

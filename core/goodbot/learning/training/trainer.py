@@ -18,12 +18,12 @@ from typing import Any
 
 import aiosqlite
 
+from goodbot.api import progress as told
 from goodbot.api.sentences import clause
 from goodbot.base.errors import GoodbotError, TrainingError, boundary, unexpected
 from goodbot.learning.adapters import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training import batch, dry_run
-from goodbot.learning.training import progress as told
 from goodbot.learning.training.attempts import Tries
 from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing

@@ -11,8 +11,8 @@ from typing import Any
 import aiohttp
 import pytest
 from goodbot.api.completions import FarSide
+from goodbot.api.manners import Manners, formed
 from goodbot.base.sampling import Filters
-from goodbot.inference.servers.manners import Manners, formed
 
 from tests.connectors.api.proxy import requests, schemas
 from tests.connectors.api.proxy.ground import Scripted, far_side, proxied

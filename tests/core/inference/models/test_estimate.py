@@ -8,13 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from goodbot.api import estimate
 from goodbot.api.model_shape import doubt, read, unusable
 from goodbot.base.errors import ConfigError, GoodbotError
+from goodbot.base.machine import device as machine
+from goodbot.base.machine.device import Device, available_memory
 from goodbot.config.file import ConfigFile
-from goodbot.inference.models import catalogue, choose, estimate, machine
+from goodbot.inference.models import catalogue, choose
 from goodbot.inference.models.directory import read_config
 from goodbot.inference.models.disk import stored
-from goodbot.inference.models.machine import Device, available_memory
 from goodbot.inference.models.obtain import Obtained, obtain
 
 from tests.core.inference.models.conftest import REPO, TINY

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from goodbot.api.address import checked
 from goodbot.api.server import ServerParts
 from goodbot.config.secrets import Secret
-from goodbot.inference.servers.address import checked
 from goodbot.inference.servers.remote import RemoteServer
 
 from tests.core.builders import SPEC, server_parts

@@ -7,9 +7,10 @@ import socket
 from typing import Any
 
 import pytest
+from goodbot.api import address
 from goodbot.base.errors import ConfigError, ServerError
 from goodbot.config import parse
-from goodbot.inference.servers import address, choice
+from goodbot.inference.servers import choice
 from goodbot.inference.servers.plugin import SPECS
 
 

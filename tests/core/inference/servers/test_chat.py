@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from goodbot.api.chat_answers import Completion, ids
 from goodbot.base.errors import ServerError
 from goodbot.config.secrets import Secret
 from goodbot.inference.servers import chat
-from goodbot.inference.servers.chat import Completion
 from goodbot.inference.servers.upstream import StatusError, Unreachable, Upstream
 from goodbot_fakes.openai_server import FakeOpenAI
 from goodbot_fakes.vllm import FakeVllm
@@ -141,8 +141,8 @@ async def test_token_ids_come_with_log_probs_or_not_at_all() -> None:
 
 @pytest.mark.parametrize("token", [-1, 1 << 31, 10**40, True, 1.0, "1"])
 def test_what_is_no_token_id_is_not_kept(token: object) -> None:
-    assert chat.ids([7, (1 << 31) - 1]) == (7, (1 << 31) - 1)
-    assert chat.ids([7, token]) == ()
+    assert ids([7, (1 << 31) - 1]) == (7, (1 << 31) - 1)
+    assert ids([7, token]) == ()
 
 
 async def test_first_tokens_are_the_likeliest() -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.chat_answers import Completion, Part
 from goodbot.api.completions import with_tools
 from goodbot.api.marks import BREAK
 from goodbot.api.model import ResolvedModel
 from goodbot.api.server import GenerateRequest, Server
 from goodbot.base.thoughts import Thought
-from goodbot.inference.servers.chat import Completion, Part
 from goodbot.inference.servers.mlx_server import MlxServer
 from goodbot.inference.servers.ollama import OllamaServer
 from goodbot.inference.servers.openai import OpenAIServer

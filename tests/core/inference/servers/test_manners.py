@@ -12,12 +12,12 @@ import pytest
 from aiohttp import web
 from goodbot.api.completions import with_form, with_tools, without_form
 from goodbot.api.events import Event, OrderKey
+from goodbot.api.manners import Attempt, Manners, formed
 from goodbot.api.sentences import words
 from goodbot.api.server import Generated, GenerateRequest
 from goodbot.base.errors import ServerError
 from goodbot.base.sampling import Filters
 from goodbot.conversation import replies
-from goodbot.inference.servers.manners import Attempt, Manners, formed
 from goodbot.inference.servers.openai import OpenAIServer
 from goodbot.inference.servers.upstream import StatusError
 

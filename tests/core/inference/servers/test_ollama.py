@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
+from goodbot.api.fingerprint import Fingerprint, FingerprintProbe, ServedAs, prove
 from goodbot.api.server import BASE, Server
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.inference.servers import upstream
-from goodbot.inference.servers.fingerprint_check import Fingerprint, FingerprintProbe, ServedAs, prove
 from goodbot.inference.servers.ollama import OllamaServer
 from goodbot.testing import VirtualClock
 from goodbot.testing.serving import ServingContract

@@ -10,18 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api import fingerprint as fingerprint_check
 from goodbot.api.events import Message
+from goodbot.api.fingerprint import FILE, Fingerprint, FingerprintProbe, ServedAs, compare, distance, prove
 from goodbot.base.errors import AdapterError
-from goodbot.inference.servers import fingerprint_check
-from goodbot.inference.servers.fingerprint_check import (
-    FILE,
-    Fingerprint,
-    FingerprintProbe,
-    ServedAs,
-    compare,
-    distance,
-    prove,
-)
 from goodbot.inference.servers.health import Witness
 
 WORDS = [f"word{number}" for number in range(40)]

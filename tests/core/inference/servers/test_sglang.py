@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.fingerprint import Fingerprint, FingerprintProbe, ServedAs, prove
 from goodbot.api.server import BASE, Generated, Server
 from goodbot.base.errors import AdapterError
 from goodbot.base.sampling import Filters
-from goodbot.inference.servers.fingerprint_check import Fingerprint, FingerprintProbe, ServedAs, prove
 from goodbot.inference.servers.sglang import SglangServer
 from goodbot.testing import ServingContract
 from goodbot.testing.serving_base import answered, asking, messages

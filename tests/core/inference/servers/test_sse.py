@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from goodbot.base import sse
 from goodbot.base.errors import ServerError
-from goodbot.inference.servers import sse
-from goodbot.inference.servers.sse import EventStream
+from goodbot.base.sse import EventStream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from goodbot.api.chat_answers import Completion
 from goodbot.api.server import Generated, GenerateRequest
 from goodbot.base.thoughts import KNOWN, Thought
 from goodbot.config.secrets import Secret
 from goodbot.inference.servers import chat
-from goodbot.inference.servers.chat import Completion
 from goodbot.inference.servers.ollama_api import OllamaApi
 from goodbot.inference.servers.openai import OpenAIServer
 from goodbot.inference.servers.upstream import Upstream

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.fingerprint import Fingerprint, FingerprintProbe, ServedAs, prove
 from goodbot.api.server import BASE, Generated, Server
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.sampling import Filters
-from goodbot.inference.servers.fingerprint_check import Fingerprint, FingerprintProbe, ServedAs, prove
 from goodbot.inference.servers.plugin import VllmSettings
 from goodbot.inference.servers.vllm import VllmServer
 from goodbot.testing import ServingContract

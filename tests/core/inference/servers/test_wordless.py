@@ -8,11 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from goodbot.api import marks
 from goodbot.api.server import Generated, GenerateRequest
 from goodbot.api.turns import Turn
 from goodbot.base.thoughts import Thought
 from goodbot.conversation.generate import Generator
-from goodbot.inference.servers import thinking
 from goodbot.inference.servers.wordless import THINKING, Wordless
 
 from tests.core.made import turn
@@ -90,7 +90,7 @@ TEMPLATES = {
 def test_it_is_said_whether_a_model_thinks(tmp_path: Path, template: str) -> None:
     (tmp_path / "chat_template.jinja").write_text(template, encoding="utf-8")
     for on, words in zip((False, True), TEMPLATES[template], strict=True):
-        told = thinking.told(tmp_path, thinking=on)
+        told = marks.thinks(tmp_path, thinking=on)
         assert words in told
         assert bool(told) is bool(words)
         assert ("/rl thought" in told) is ("thinks before" in told)

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from goodbot.api import estimate
 from goodbot.api.model_shape import read
-from goodbot.inference.models import estimate, machine
-from goodbot.inference.models.machine import Device
+from goodbot.base.machine import device as machine
+from goodbot.base.machine.device import Device
 from goodbot.learning.training import memory_estimate
 
 GB = 10**9

@@ -6,7 +6,7 @@ vocabulary, S tokens of which R of the response, in floating point operations:
     scoring = 2 S (N_b + H) a policy     training = S (4 N_b + 6 N_lora) + 4 R H  (+ 2 S N_b recomputed)
 
 divided by the rate of matrix products that this processor is measured at, in less than a second, or
-by what a small GPU of its kind does (`goodbot.inference.models.machine`). What lies between the products is
+by what a small GPU of its kind does (`goodbot.base.machine.device`). What lies between the products is
 bytes that are read and written (`estimate.between` beside it), three times in training. A sampled token
 takes reading the weights that it meets, once for all rows of a batch, and its own forward pass. A
 text has, beside its own tokens, those of the chat template, as the rated answers tell.
@@ -19,10 +19,10 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+from goodbot.api import estimate
 from goodbot.api.events import Message
 from goodbot.api.model_shape import Architecture
-from goodbot.inference.models import estimate
-from goodbot.inference.models.machine import Device, place
+from goodbot.base.machine.device import Device, place
 
 from goodbot_training.backends.generating import CACHED
 from goodbot_training.gate.measure import PORTION

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from goodbot.api.chat_answers import ids
+from goodbot.api.chat_answers import number as finite
 from goodbot.api.events import Message
-from goodbot.inference.servers.chat import ids
-from goodbot.inference.servers.chat import number as finite
 
 from goodbot_connectors.api.proxy.dialects import shapes, tools
 from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, objects, text_of

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from goodbot.api.events import Message
+from goodbot.api.plain import question
 from goodbot.base import sampling
-from goodbot.inference import prompts
 
 from goodbot_connectors.kit.fields import as_json, string, sub
 
@@ -130,7 +130,7 @@ def text_of(content: object) -> str:
 
 def told(content: object) -> str:
     """What a model of words gets of a message: its words, and what came with it, as chats say that."""
-    return prompts.question(text_of(content), attached(content)).lstrip("\n")
+    return question(text_of(content), attached(content)).lstrip("\n")
 
 
 def attached(content: object) -> list[str]:

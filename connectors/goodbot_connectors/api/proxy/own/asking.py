@@ -9,13 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 import aiohttp
+from goodbot.api.chat_answers import Completion, Reader
 from goodbot.api.completions import FarSide, with_tools, without_tools
 from goodbot.api.marks import broken, whole
 from goodbot.base.errors import ServerError
 from goodbot.base.sampling import Filters, merged
-from goodbot.inference.servers.chat import Completion
-from goodbot.inference.servers.sse import EventStream
-from goodbot.inference.servers.thinking import Reader
+from goodbot.base.sse import EventStream
 from multidict import CIMultiDict
 
 from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer

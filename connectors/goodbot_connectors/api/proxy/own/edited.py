@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from goodbot.api.marks import whole
 from goodbot.base.errors import ServerError
-from goodbot.inference.servers.sse import EventStream
+from goodbot.base.sse import EventStream
 
 from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer
 from goodbot_connectors.api.proxy.dialects.shapes import ResponseReader, objects

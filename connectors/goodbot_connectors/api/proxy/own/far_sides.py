@@ -11,9 +11,8 @@ from typing import Any
 import aiohttp
 from aiohttp import hdrs
 from goodbot.api.completions import FarSide
+from goodbot.api.manners import Attempt, Manners, refusal
 from goodbot.base.clock import Clock
-from goodbot.inference.servers.manners import Attempt, Manners
-from goodbot.inference.servers.upstream import refusal
 
 from goodbot_connectors.api.proxy.far import Far
 from goodbot_connectors.api.proxy.own import asking

@@ -1,4 +1,4 @@
-"""A run under way in words: the phase, the step, the loss, the time left, what fits.
+"""A run under way in words, and as a line on a terminal: phase, step, loss, time left, what fits.
 
 What the trainer's `progress` events hold is told in `docs/worker-protocol.md`. The same words reach
 the terminal, `status` and the chat. Nothing heavy is imported: the command line needs it at once.
@@ -6,9 +6,17 @@ the terminal, `status` and the chat. Nothing heavy is imported: the command line
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import os
+import sys
+from collections.abc import Generator, Mapping
 from typing import Any
 
+from goodbot.api.control import Progress
+from goodbot.base.printing import draw, say
+
+_LEAST = 6
+"""Columns of the shortest bar, with a space on either side."""
 PHASES = {"load": "loading", "rollouts": "reading the answers", "train": "learning", "gate": "checking"}
 
 
@@ -81,3 +89,53 @@ def left(seconds: float) -> str:
 def _number(progress: Mapping[str, Any], name: str) -> float | None:
     value = progress.get(name)
     return float(value) if isinstance(value, int | float) else None
+
+
+def bar(progress: Mapping[str, Any], columns: int = 80) -> str:
+    """One line of at most `columns`: phase, bar, step, loss, time left, what fits.
+
+    Where there is little room the bar is shorter and begins earlier; then what fits goes first.
+    """
+    name, parts = phase(progress), details(progress)
+    while parts and len(name) + _LEAST + len(" ".join(parts)) > columns:
+        parts.pop()
+    text = " ".join(parts)
+    if 20 + 2 * _LEAST + len(text) <= columns:
+        name = name.ljust(20)
+    width = max(0, min(24, columns - len(name) - len(text) - 2))
+    return f"{name} {block(progress, width)} {text}".rstrip()[:columns]
+
+
+@contextlib.contextmanager
+def progress_line(*, quiet: bool) -> Generator[Progress]:
+    """A function that shows progress on stderr: in place on a terminal, else line by line.
+
+    A line for each phase, and for each tenth of its steps.
+    """
+    live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    shown = False
+    at: tuple[Any, int] = (None, 0)
+
+    def show(progress: Mapping[str, Any]) -> None:
+        nonlocal shown, at
+        if quiet:
+            return
+        if live:
+            shown = True
+            try:
+                columns = os.get_terminal_size(sys.stderr.fileno()).columns
+            except OSError:
+                columns = 80
+            draw("\r\x1b[K" + bar(progress, columns - 1), file=sys.stderr)
+            return
+        step, planned = steps(progress)
+        if at != (now := (progress.get("phase"), 10 * step // planned if planned else 0)):
+            at = now
+            parts = [phase(progress), *details(progress)]
+            say(", ".join(parts), file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        if shown:
+            draw("\r\x1b[K", file=sys.stderr)

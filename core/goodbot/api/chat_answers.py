@@ -1,49 +1,63 @@
-"""The thoughts in what model servers send: in a field of their own, or within the text.
+"""What answers of model servers hold: the whole, its thought apart from its text, and their odd fields.
 
-The fields: `reasoning_content` (DeepSeek, SGLang, llama.cpp, vLLM), `reasoning` (vLLM since 0.11, mlx_lm,
-OpenRouter), `thinking` (Ollama), and content in parts (Mistral).
+A thought comes in a field of its own or within the text. The fields: `reasoning_content` (DeepSeek,
+SGLang, llama.cpp, vLLM), `reasoning` (vLLM since 0.11, mlx_lm, OpenRouter), `thinking` (Ollama), and
+content in parts (Mistral).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
-from goodbot.api.marks import chat_template
-from goodbot.base.thoughts import (
-    KNOWN,
-    Splitter,
-    Thought,
-    ThoughtTags,
-    opened_by_template,
-    orphan,
-    split,
-    tidy,
-)
-
-if TYPE_CHECKING:
-    from goodbot.inference.servers.chat import Completion
+from goodbot.api.manners import Manners
+from goodbot.api.server import Generated
+from goodbot.base.sampling import Filters
+from goodbot.base.thoughts import Splitter, Thought, ThoughtTags, orphan, split, tidy
 
 FIELDS = ("reasoning_content", "reasoning", "thinking")
 
 
-def opened(model: Path, *, thinking: bool) -> ThoughtTags | None:
-    """The thought that the template of our base begins, for a server that has no parser for it."""
-    return opened_by_template(chat_template(model), thinking=thinking)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Completion:
+    """A whole answer. `logprobs` are the server's, one for each of `tokens`, or both are empty."""
+
+    text: str
+    finish: str
+    prompt_tokens: tuple[int, ...] = ()
+    tokens: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    first: Mapping[str, float] = field(default_factory=dict[str, float])
+    """The likeliest first tokens by their text, where they were asked for (`top_logprobs`)."""
+    thought: str = ""
+    thought_tokens: int = 0
+    """So many of the last `prompt_tokens` are the thought's."""
+    manners: Manners = field(default_factory=Manners)
+    """What its request was asked with."""
+
+    def by(self, version: int, filters: Filters, *, own: bool = False) -> Generated:
+        """As a version's answer to a request with `filters`. `own`: its log-probs are of before those."""
+        filters = self.manners.left(filters)
+        return Generated(
+            text=self.text,
+            version=version,
+            finish=self.finish,
+            prompt_tokens=self.prompt_tokens,
+            tokens=self.tokens,
+            logprobs=self.logprobs,
+            thought=self.thought,
+            thought_tokens=self.thought_tokens,
+            filters=filters,
+            lifts=(0.0,) * len(self.logprobs) if own and filters else (),
+            form=self.manners.form,
+            temperature=self.manners.temperature,
+        )
 
 
-def told(model: Path, *, thinking: bool) -> str:
-    """Whether the model in a directory thinks, and who sees it; empty for one that does not, as far as
-    its template says."""
-    template = chat_template(model)
-    if "thinking" in template.replace("<thinking", "").replace("</thinking", ""):
-        if not thinking:
-            return "the model can think before it answers, and does not: [serving] thinking = false"
-    elif not any(one.opens in template for one in KNOWN if one.sure and not one.then):
-        return ""
-    return "the model thinks before it answers; that is not shown: `/rl thought` tells it to who asked"
+Part = str | Thought | Completion
+"""What an answer comes as; the last one is the whole."""
 
 
 class Reader:
@@ -129,3 +143,34 @@ def _parts(content: object, kind: str) -> str:
             inner = known.get(kind)
             found.append(_string(inner) or _parts(inner, "text"))
     return "".join(found)
+
+
+def tops(entries: object) -> dict[str, float]:
+    """`top_logprobs` of one place: log-prob by text; of two tokens with one text the likelier."""
+    found: dict[str, float] = {}
+    for entry in map(as_object, as_list(entries)):
+        text, logprob = entry.get("token"), number(entry.get("logprob"))
+        if isinstance(text, str) and math.isfinite(logprob):
+            found[text] = max(logprob, found.get(text, -math.inf))
+    return found
+
+
+def number(value: object) -> float:
+    """A finite number that JSON held, else NaN."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return math.nan
+    return float(value) if abs(value) < 1e9 else math.nan
+
+
+def ids(value: object) -> tuple[int, ...]:
+    """A list of token ids, empty for anything else. They are stored in 32 bits."""
+    found = as_list(value)
+    return tuple(found) if all(type(n) is int and 0 <= n < 1 << 31 for n in found) else ()
+
+
+def as_object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> Sequence[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from goodbot.api.model_shape import Architecture
-from goodbot.inference.models.machine import SHARE, Device
+from goodbot.base.machine.device import SHARE, Device
 
 FEWEST = 1024
 """Tokens of a turn that training must have room for."""

@@ -7,10 +7,11 @@ as long as its driver lives, and its owner is told.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from goodbot.api.completions import with_tools, without_form, without_tools
 from goodbot.api.events import Message
@@ -55,6 +56,7 @@ _SPARE = (
     "reasoning_effort",
 )
 """What an answer can be had without."""
+_LONGEST_WORDS = 300
 _OWN_TEMPERATURE = 1.0
 """That of OpenAI's API where a request names none."""
 
@@ -194,3 +196,49 @@ def formed(messages: Sequence[Message]) -> list[Message]:
         return plain
     words, tools = without_tools(plain)
     return with_tools(FORMS[form](words), tools)
+
+
+def refusal(data: bytes) -> str:
+    """The words of an error's body."""
+    return said(parsed(data.decode("utf-8", "replace")))
+
+
+def said(body: Mapping[str, Any]) -> str:
+    """The words of an error object, in the shapes that servers give it; may be empty."""
+    error: object = (
+        body.get("error") or body.get("detail") or body.get("message") or body.get("error_message")
+    )
+    if isinstance(error, Mapping):
+        told = cast("Mapping[str, Any]", error)
+        error = told.get("message") or told.get("detail")
+    if isinstance(error, list):  # one for each field that is not taken (FastAPI)
+        error = "; ".join(filter(None, map(_field, cast("list[object]", error)))) or None
+    return short(error) if isinstance(error, str) else ""
+
+
+def _field(error: object) -> str:
+    """Which field, and what is wrong with it; not what stood in it, which may be what people wrote."""
+    if not isinstance(error, Mapping):
+        return ""
+    told = cast("Mapping[str, Any]", error)
+    where = cast("list[object]", told.get("loc") if isinstance(told.get("loc"), list) else [])
+    names = ".".join(str(part) for part in where if part != "body")
+    words = told.get("msg") or told.get("message")
+    return ": ".join(part for part in (names, words) if isinstance(part, str) and part)
+
+
+def short(text: str) -> str:
+    """Foreign words in one printable line."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[:2000]).split())
+    return line if len(line) <= _LONGEST_WORDS else line[: _LONGEST_WORDS - 1] + "…"
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """The object that an answer's text holds; `{}` for none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    if isinstance(found, list) and found:  # some give a list of one error
+        found = cast("list[object]", found)[0]
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

@@ -1,0 +1,56 @@
+"""A command for the daemon that runs: through its Unix socket, with the standard library alone."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from goodbot.base.errors import GoodbotError
+from goodbot.config.lock import CONTROL_SOCKET, socket_path
+
+Progress = Callable[[Mapping[str, Any]], None]
+
+_ANSWER_SECONDS = 120.0
+"""`rollback` and `resume` may load an adapter; nothing but `train` takes longer than this."""
+
+
+class RemoteError(GoodbotError):
+    """The daemon's own error, with its exit code."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        self.exit_code = exit_code
+        super().__init__(message)
+
+
+def call(home: Path, command: str, args: list[str], progress: Progress) -> dict[str, Any] | None:
+    """The daemon's answer, None when no daemon runs. Raises RemoteError, GoodbotError."""
+    request = json.dumps({"command": command, "args": args}) + "\n"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(None if "wait" in args else _ANSWER_SECONDS)
+        try:
+            connection.connect(str(socket_path(home, CONTROL_SOCKET)))
+        except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
+            return None
+        try:
+            connection.sendall(request.encode())
+            for line in _lines(connection):
+                if "progress" in line:
+                    progress(line["progress"])
+                elif line["ok"]:
+                    return line
+                else:
+                    raise RemoteError(line["error"], line["exit_code"])
+        except TimeoutError:
+            raise GoodbotError("the running goodbot does not answer: look at its log") from None
+        except (ConnectionError, ValueError):
+            pass
+    raise GoodbotError("the running goodbot ended before it answered: look at its log")
+
+
+def _lines(connection: socket.socket) -> Iterator[dict[str, Any]]:
+    with connection.makefile("rb") as stream:
+        for line in stream:
+            yield json.loads(line)

@@ -1,0 +1,36 @@
+"""One-time codes that people type: eight characters that nobody mixes up, about 39 bits.
+
+There is a letter and a digit among them, so that no plain word or number is taken for one.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
+LENGTH = 8
+_BETWEEN = str.maketrans("", "", " \t\r\n\u00a0-\u2010\u2011\u2012\u2013\u2014")
+"""What people and their keyboards put between the halves."""
+
+
+def fresh() -> str:
+    """A new one, without the hyphen that it is shown with."""
+    while True:
+        code = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
+        if _mixed(code):
+            return code
+
+
+def _mixed(code: str) -> bool:
+    return not code.isdecimal() and not code.isalpha()
+
+
+def read(text: str) -> str:
+    """The code that a message consists of, in its stored spelling; empty if it is none."""
+    if len(text) > 4 * LENGTH:
+        return ""
+    code = text.translate(_BETWEEN)
+    if len(code) != LENGTH or not code.isascii():
+        return ""
+    code = code.upper()
+    return code if all(c in ALPHABET for c in code) and _mixed(code) else ""
