@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from goodbot.api.adapters.manifest import WEIGHTS
+from goodbot.api.adapters.weights import check_weights
 from goodbot.base.errors import AdapterError
-from goodbot.learning.adapters.manifest import WEIGHTS
-from goodbot.learning.adapters.weights import check_weights
 
 from goodbot_fakes.openai_server import FakeOpenAI
 from goodbot_fakes.policy import Policy, Token, cutting

@@ -26,8 +26,14 @@ FLOORS = {
     "connectors": 11,
     "fakes": 11,
     "training": 11,
+    "demo": 12,  # `goodbot demo`: a program around a goodbot of its own, as those of examples/ are
 }
-PACKAGES = {"connectors": "goodbot_connectors", "fakes": "goodbot_fakes", "training": "goodbot_training"}
+PACKAGES = {
+    "connectors": "goodbot_connectors",
+    "fakes": "goodbot_fakes",
+    "training": "goodbot_training",
+    "demo": "goodbot_training.tiny.demo",
+}
 """Rooms outside of the core."""
 PLUGINS = {"features", "connectors", "training"}
 """No other room imports them, and of the core they use the public API only: the two sets below."""
@@ -37,7 +43,7 @@ OPEN_TOO = {"goodbot.config.secrets", "goodbot.config.lock"}
 ALLOWED = {
     room: OPEN if room in PLUGINS else {low for low in FLOORS if FLOORS[low] < floor} - PLUGINS
     for room, floor in FLOORS.items()
-}
+} | {"demo": {low for low in FLOORS if low != "demo"}}
 """Which rooms a room may import from, besides its own."""
 
 NOT_YET = {"cli": "__main__"}

@@ -51,7 +51,7 @@ EXPRESSIONS = {
     "core/goodbot/learning/rating_quality/near_duplicates.py": "what is said; bounded, one class a match",
     "core/goodbot/inference/models/hub.py": "a hub's file names and hashes; bounded repeats, whole matches",
     "core/goodbot/learning/adapters/importing.py": "our own directory names",
-    "core/goodbot/learning/adapters/manifest.py": "our own file names",
+    "core/goodbot/api/adapters/manifest.py": "our own file names",
     "connectors/goodbot_fakes/discord/registry.py": "names of a bot's commands; bounded repeats",
     "connectors/goodbot_fakes/discord/world.py": "what a test says; bounded repeats",
     "connectors/goodbot_fakes/telegram/texts.py": "what a test says; bounded repeats",

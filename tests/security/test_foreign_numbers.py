@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from goodbot.api import model_shape
+from goodbot.api.adapters.files import MAX_TEXT
 from goodbot.api.model import ResolvedModel
 from goodbot.base.errors import AdapterError, ConfigError
 from goodbot.inference.models.directory import check, read_config
 from goodbot.inference.servers import token_text
 from goodbot.learning.adapters import importing
-from goodbot.learning.adapters.files import MAX_TEXT
 
 from tests.architecture.source import ROOT
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.adapters.base import Base
+from goodbot.api.adapters.files import MAX_WEIGHTS, plain, read
+from goodbot.api.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, AdapterManifest, publish
+from goodbot.api.adapters.weights import check_weights, pairs, require_fit
 from goodbot.api.model import ResolvedModel
 from goodbot.base.errors import AdapterError
 from goodbot.learning.adapters import archive, importing
-from goodbot.learning.adapters.base import Base
-from goodbot.learning.adapters.files import MAX_WEIGHTS, plain, read
-from goodbot.learning.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, AdapterManifest, publish
-from goodbot.learning.adapters.weights import check_weights, pairs, require_fit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

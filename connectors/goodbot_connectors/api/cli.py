@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from goodbot import config
-from goodbot.api.control import call
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.printing import say, say_json
-from goodbot.cli.connector_setup import prepared
 
 from goodbot_connectors.api import SPEC
-from goodbot_connectors.api.setup import ApiSetup, curl
+from goodbot_connectors.api.setup import curl
 from goodbot_connectors.kit.bridge import clients
 
 _CONSENT = (
@@ -38,28 +34,24 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _add(arguments: argparse.Namespace) -> tuple[str, Mapping[str, Any]]:
-    settings = config.load(arguments.home, arguments.config)
-    if SPEC.name not in settings.connectors:
-        raise UsageError("the API is not connected yet: run `goodbot connect api` first")
+    grants, setup = arguments.program.connector(SPEC)
     name, role = arguments.name, "owner" if arguments.admin else "rater"
     token = clients.create(arguments.home, SPEC.name, name, admin=arguments.admin)
-    grants, own = settings.connector(SPEC.name, SPEC.settings)
     named = name in grants.owners or (name in grants.raters and not arguments.admin)
     may = "may report answers and rate them" + (", and train and roll back" if arguments.admin else "")
     who = f"{SPEC.name}:{name}"
     deed = "unlink" if arguments.separate else "link"
     try:
-        follows = _people(arguments, settings, [deed, who])
+        follows = arguments.program.run("people", deed, who)
     except GoodbotError as error:
         follows = f"It is not {_MEANT[deed]} yet ({error}): `goodbot people {deed} {who}` makes it that."
     if not named:
         try:
-            granted = _people(arguments, settings, ["grant", role, who])
+            granted = arguments.program.run("people", "grant", role, who)
             follows = granted if arguments.separate else follows
         except GoodbotError as error:
             may = f"may nothing yet ({error}): `goodbot people grant {role} {who}`"
     asked = arguments.separate and name not in grants.owners
-    setup = prepared(ApiSetup, _no_secrets(), own, settings)
     lines = [
         f"{name} {may}.",
         *([follows] if follows else []),
@@ -86,30 +78,9 @@ def _remove(arguments: argparse.Namespace) -> tuple[str, Mapping[str, Any]]:
     name = arguments.name
     if not clients.remove(arguments.home, SPEC.name, name):
         raise UsageError(f"no program is called {name[:40]!r}: see `goodbot api token list`")
-    settings = config.load(arguments.home, arguments.config)
     with contextlib.suppress(GoodbotError):  # the config names it, or it may nothing
-        _people(arguments, settings, ["revoke", f"{SPEC.name}:{name}"])
+        arguments.program.run("people", "revoke", f"{SPEC.name}:{name}")
     return f"{name} comes in no more. What it has said stays.", {"name": name, "removed": True}
-
-
-def _people(arguments: argparse.Namespace, settings: config.Config, args: list[str]) -> str:
-    """What `goodbot people ARGS` says, by the daemon or without it. Raises GoodbotError."""
-    answer = call(arguments.home, "people", args, _quiet)
-    if answer is None:
-        from goodbot.cli import offline
-
-        answer = asyncio.run(offline.run(settings, "people", args, _quiet, server=False))
-    return str(answer["text"])
-
-
-def _quiet(_: Mapping[str, Any]) -> None:
-    pass
-
-
-def _no_secrets() -> Any:
-    from goodbot.config.secrets import Secrets
-
-    return Secrets((), {})
 
 
 _DEEDS = {"add": _add, "list": _list, "remove": _remove}

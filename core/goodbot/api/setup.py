@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from goodbot.config.secrets import Secrets
 
 if TYPE_CHECKING:
+    from goodbot.api.connector import ConnectorSpec
     from goodbot.api.plugins import PluginHost
-    from goodbot.config import Config
+    from goodbot.config import Config, Grants
 
 
 class CheckState(StrEnum):
@@ -230,3 +231,18 @@ class ConnectorSetup(ABC):
         would be removed.
         """
         return ()
+
+
+class Program(ABC):
+    """The `goodbot` program, for a plugin's own command: `arguments.program`."""
+
+    @abstractmethod
+    def connector(self, spec: ConnectorSpec) -> tuple[Grants, ConnectorSetup]:
+        """Who may what at a connector of the plugin's, and its setup as the config has it.
+
+        Raises UsageError while it is not connected, ConfigError.
+        """
+
+    @abstractmethod
+    def run(self, command: str, *args: str) -> str:
+        """What a command of the chat says, by the daemon or without it. Raises GoodbotError."""

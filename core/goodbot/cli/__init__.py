@@ -1,7 +1,7 @@
 """The `goodbot` program. Starting it imports neither a chat SDK nor an ML framework.
 
 `parser` holds the table of words, `client` speaks to the daemon (or works without one), `run` is
-the daemon, `doctor` looks at every part, `init` sets up, `output` prints.
+the daemon, `doctor` looks at every part, `init` sets up.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parser.parse((sys.argv[1:] if argv is None else argv) or ["--help"])
         target: str = arguments.run
         module, _, function = target.partition(":")
+        if not module.startswith("goodbot."):
+            from goodbot.cli.plugin_command import ForPlugins
+
+            arguments.program = ForPlugins(arguments)
         command: Callable[[Any], int] = getattr(importlib.import_module(module), function)
         return command(arguments)
     except GoodbotError as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot import config
+from goodbot.api.adapters import manifest
 from goodbot.api.model import ResolvedModel
 from goodbot.api.progress import progress_line
 from goodbot.base.clock import SystemClock
@@ -20,7 +21,7 @@ from goodbot.base.printing import print_answer
 from goodbot.cli import client
 from goodbot.daemon.app import open_plugins
 from goodbot.inference.models import resolve
-from goodbot.learning.adapters import exporting, importing, manifest
+from goodbot.learning.adapters import exporting, importing
 
 
 def bring_in(arguments: argparse.Namespace) -> int:

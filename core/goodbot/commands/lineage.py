@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from goodbot.api.adapters import manifest
 from goodbot.api.server import BASE
 from goodbot.base.errors import AdapterError, UsageError
 from goodbot.base.proportions import wilson
@@ -15,7 +16,7 @@ from goodbot.base.spawn import child_environment
 from goodbot.commands.base import Call, Result
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.owners import counted, kept
-from goodbot.learning.adapters import lineage, manifest
+from goodbot.learning.adapters import lineage
 from goodbot.learning.adapters.examining import Distance, examine
 from goodbot.store import acceptance, news, runs, settings
 from goodbot.store.adapters import AdapterRow

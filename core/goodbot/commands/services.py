@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from goodbot.access.login import Logins
 from goodbot.access.notices import Notices
+from goodbot.base.descriptors import Descriptors
 from goodbot.commands.confirm import Confirmations
 from goodbot.conversation.notifications import OwnerNews
 from goodbot.conversation.parts import AnsweringParts
@@ -14,15 +15,23 @@ from goodbot.learning.adapters.erasure import Eraser
 from goodbot.learning.evaluation.ab_test import AbTest
 from goodbot.learning.evaluation.side_by_side import SideBySide
 
-if TYPE_CHECKING:
-    from goodbot.daemon.http.http import Http
+
+class Reachable(Protocol):
+    """What is answered over HTTP, as far as commands tell of it."""
+
+    @property
+    def address(self) -> str: ...
+    @property
+    def turned_away(self) -> int: ...
+    @property
+    def descriptors(self) -> Descriptors: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Services(AnsweringParts):
     """The parts of a running goodbot that commands work with."""
 
-    http: Http
+    http: Reachable
     logins: Logins
     confirmations: Confirmations
     news: OwnerNews

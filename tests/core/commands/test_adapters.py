@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.adapters.manifest import MANIFEST
 from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.config import AdaptersConfig
 from goodbot.daemon.control import execute
 from goodbot.learning.adapters import retention
-from goodbot.learning.adapters.manifest import MANIFEST
 from goodbot.store import adapters
 
 from tests.core.builders import Bot, check, open_bot, rows, until

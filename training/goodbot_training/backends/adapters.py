@@ -21,8 +21,8 @@ from zlib import crc32
 
 import numpy as np
 import safetensors
+from goodbot.api.adapters.manifest import contents
 from goodbot.base.errors import AdapterError
-from goodbot.learning.adapters.manifest import contents
 from safetensors.numpy import save
 
 from goodbot_training.backends import layout

@@ -116,12 +116,6 @@ def missing_weights(path: Path) -> list[str]:
     return sorted(name for name in names if not (path / name).is_file())
 
 
-def hub_commit(path: Path) -> str:
-    """The commit of a snapshot in the hub's cache; empty for any other directory."""
-    here = path.parent.name == "snapshots" and path.parent.parent.name.startswith("models--")
-    return path.name if here and _COMMIT.fullmatch(path.name) else ""
-
-
 def hub_name(wanted: str) -> tuple[str, str] | None:
     """`owner/name[@commit]` as (owner/name, commit or ""); None for what is no hub name."""
     found = _HUB_NAME.fullmatch(wanted)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from goodbot.learning.adapters.manifest import AdapterManifest, publish, verify
+from goodbot.api.adapters.manifest import AdapterManifest, publish, verify
 
 if TYPE_CHECKING:
     from goodbot.learning.adapters.registry import AdapterRegistry

@@ -13,10 +13,10 @@ import tarfile
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from goodbot.api.adapters.files import MAX_TEXT, MAX_WEIGHTS, plain
+from goodbot.api.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, AdapterManifest, contents, parse
 from goodbot.base.errors import AdapterError
 from goodbot.base.safe_tar import ArchiveError, add, copy, next_member
-from goodbot.learning.adapters.files import MAX_TEXT, MAX_WEIGHTS, plain
-from goodbot.learning.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, AdapterManifest, contents, parse
 
 _LIMITS = {MANIFEST: MAX_TEXT, CONFIG: MAX_TEXT, WEIGHTS: MAX_WEIGHTS}
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import aiosqlite
 
+from goodbot.api.adapters import manifest
+from goodbot.api.adapters.base import Base
 from goodbot.api.model import ResolvedModel
 from goodbot.api.server import BASE
 from goodbot.base.errors import AdapterError
-from goodbot.learning.adapters import formats, lineage, manifest
-from goodbot.learning.adapters.base import Base
+from goodbot.learning.adapters import formats, lineage
 from goodbot.store import Store, adapters, canaries, settings
 
 logger = logging.getLogger(__name__)

@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from goodbot.api.adapters.files import sha256
+from goodbot.api.adapters.manifest import CONFIG, WEIGHTS, AdapterManifest, contents
 from goodbot.base.errors import AdapterError, UsageError
 from goodbot.base.spawn import child_environment
 from goodbot.base.suggest import instead
 from goodbot.learning.adapters import archive
 from goodbot.learning.adapters.examining import examine
-from goodbot.learning.adapters.files import sha256
 from goodbot.learning.adapters.formats import Formats, beside
-from goodbot.learning.adapters.manifest import CONFIG, WEIGHTS, AdapterManifest, contents
 from goodbot.store.backup import require_space, sync
 
 KINDS = {

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
+from goodbot.api.adapters.files import sha256
+from goodbot.api.adapters.manifest import MANIFEST, WEIGHTS
 from goodbot.api.server import AdapterFormat
 from goodbot.base.errors import AdapterError, ServerError, TrainingError
 from goodbot.learning import worker_process
-from goodbot.learning.adapters.files import sha256
-from goodbot.learning.adapters.manifest import MANIFEST, WEIGHTS
 
 logger = logging.getLogger(__name__)
 

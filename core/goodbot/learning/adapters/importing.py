@@ -18,18 +18,19 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from goodbot.api import model_shape
+from goodbot.api.adapters import manifest
+from goodbot.api.adapters.base import Base
+from goodbot.api.adapters.files import MAX_TEXT, MAX_WEIGHTS, plain, read
+from goodbot.api.adapters.manifest import CONFIG, WEIGHTS, AdapterManifest, publish
+from goodbot.api.adapters.weights import check_weights, pairs, require_fit
 from goodbot.api.model import ResolvedModel
 from goodbot.base.errors import AdapterError, ConfigError
 from goodbot.base.scratch import Scratch, sweep
 from goodbot.base.spawn import child_environment
 from goodbot.inference.models.directory import read_config
-from goodbot.learning.adapters import archive, manifest
-from goodbot.learning.adapters.base import Base
+from goodbot.learning.adapters import archive
 from goodbot.learning.adapters.examining import examine
-from goodbot.learning.adapters.files import MAX_TEXT, MAX_WEIGHTS, plain, read
 from goodbot.learning.adapters.formats import Formats
-from goodbot.learning.adapters.manifest import CONFIG, WEIGHTS, AdapterManifest, publish
-from goodbot.learning.adapters.weights import check_weights, pairs, require_fit
 from goodbot.store.adapters import AdapterRow
 from goodbot.store.backup import require_space
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.adapters.manifest import AdapterManifest, publish
 from goodbot.api.setup import CheckState
 from goodbot.base.errors import ServerError
 from goodbot.cli.doctor import settings
 from goodbot.config import ServingConfig
-from goodbot.learning.adapters.manifest import AdapterManifest, publish
 from goodbot.testing.serving_base import answered
 from goodbot_fakes.openai_server import FakeOpenAI
 from goodbot_fakes.policy import Policy

@@ -6,10 +6,10 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from goodbot.api.adapters.manifest import CONFIG, WEIGHTS, AdapterManifest
 from goodbot.api.model import ResolvedModel
 from goodbot.base.errors import AdapterError
 from goodbot.learning.adapters import archive, importing
-from goodbot.learning.adapters.manifest import CONFIG, WEIGHTS, AdapterManifest
 
 
 async def test_a_foreign_name_reaches_no_terminal_as_it_is(tmp_path: Path) -> None:

@@ -12,12 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.api.model import ResolvedModel
-from goodbot.base.errors import AdapterError
-from goodbot.learning.adapters import AdapterManifest, publish, verify
-from goodbot.learning.adapters import manifest as module
-from goodbot.learning.adapters.base import Base
-from goodbot.learning.adapters.manifest import (
+from goodbot.api.adapters import manifest as module
+from goodbot.api.adapters.base import Base
+from goodbot.api.adapters.manifest import (
     CONFIG,
     FINGERPRINT,
     MANIFEST,
@@ -26,6 +23,9 @@ from goodbot.learning.adapters.manifest import (
     contents,
     inspect,
 )
+from goodbot.api.model import ResolvedModel
+from goodbot.base.errors import AdapterError
+from goodbot.learning.adapters import AdapterManifest, publish, verify
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

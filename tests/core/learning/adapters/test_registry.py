@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.adapters.manifest import CONFIG, MANIFEST, WEIGHTS
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.learning.adapters import retention
-from goodbot.learning.adapters.manifest import CONFIG, MANIFEST, WEIGHTS
 from goodbot.store import Store, adapters
 
 from tests.core.builders import Bot, check, open_bot, rows, until
@@ -406,7 +406,7 @@ async def test_compare_and_set(tmp_path: Path) -> None:
 async def test_hashing_and_loading_do_not_block_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from goodbot.learning.adapters import manifest
+    from goodbot.api.adapters import manifest
 
     async with open_bot(tmp_path) as bot:
         await versions(bot, 1)

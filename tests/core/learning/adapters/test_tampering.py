@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from goodbot.api.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, inspect
 from goodbot.base.errors import AdapterError
-from goodbot.learning.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, inspect
 
 from tests.core.builders import Bot, open_bot
 

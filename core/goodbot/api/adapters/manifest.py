@@ -18,10 +18,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+from goodbot.api.adapters.base import Base
+from goodbot.api.adapters.files import MAX_TEXT, MAX_WEIGHTS, folder, plain, read, sha256
+from goodbot.api.adapters.weights import MALFORMED, check_weights, header, pairs
 from goodbot.base.errors import AdapterError
-from goodbot.learning.adapters.base import Base
-from goodbot.learning.adapters.files import MAX_TEXT, MAX_WEIGHTS, folder, plain, read, sha256
-from goodbot.learning.adapters.weights import MALFORMED, check_weights, header, pairs
 
 WEIGHTS = "adapter_model.safetensors"
 CONFIG = "adapter_config.json"

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from goodbot.api.adapters.files import MAX_WEIGHTS, plain
 from goodbot.api.model_shape import sizes_of
 from goodbot.base.errors import AdapterError, ConfigError
-from goodbot.learning.adapters.files import MAX_WEIGHTS, plain
 
 MALFORMED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """What reading a foreign file as something that it is not can raise."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import string
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from goodbot.api.model import ResolvedModel, digest
-from goodbot.inference.models.directory import hub_commit
 
 _TOKENIZER = (
     "tokenizer.json",
@@ -46,7 +46,7 @@ class Base:
         template = settings.pop(_TEMPLATE, None)
         return cls(
             model=model.name,
-            revision=hub_commit(path) or f"sha256:{digest(path)}",
+            revision=_commit(path) or f"sha256:{digest(path)}",
             tokenizer=_tokenizer(path, settings),
             chat_template=_template(path, template),
         )
@@ -68,6 +68,13 @@ def _tokenizer(path: Path, settings: dict[str, Any]) -> str:
         with (path / name).open("rb") as file:
             found.update(hashlib.file_digest(file, "sha256").digest())
     return found.hexdigest() if there or settings else ""
+
+
+def _commit(path: Path) -> str:
+    """The commit of a snapshot in the hub's cache; empty for any other directory."""
+    here = path.parent.name == "snapshots" and path.parent.parent.name.startswith("models--")
+    commit = len(path.name) == 40 and set(path.name) <= set(string.hexdigits.lower())
+    return path.name if here and commit else ""
 
 
 def _template(path: Path, configured: Any) -> str:

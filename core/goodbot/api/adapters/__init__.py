@@ -1,0 +1,1 @@
+"""An adapter's directory: what a backend writes, the core keeps and a server is given."""
