@@ -233,7 +233,7 @@ class ConnectorSetup(ABC):
         return ()
 
 
-class Program(ABC):
+class GoodbotProgram(ABC):
     """The `goodbot` program, for a plugin's own command: `arguments.program`."""
 
     @abstractmethod

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from goodbot.api.connector import ConnectorSpec
 from goodbot.api.control import call
-from goodbot.api.setup import ConnectorSetup, Program
+from goodbot.api.setup import ConnectorSetup, GoodbotProgram
 from goodbot.base.errors import UsageError
 from goodbot.config.secrets import Secrets
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from goodbot.config import Grants
 
 
-class ForPlugins(Program):
+class ForPlugins(GoodbotProgram):
     """Of one call."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
