@@ -22,6 +22,7 @@ from goodbot.commands.services import Services
 from goodbot.config import Config, Grants
 from goodbot.config.secrets import SecretStore
 from goodbot.daemon.connector_host import Host
+from goodbot.daemon.http.http import Http
 from goodbot.store import turns
 
 logger = logging.getLogger(__name__)
@@ -33,8 +34,8 @@ _LONGEST_PAUSE = 60.0
 class ConnectorManager:
     """Builds, starts and stops the connectors."""
 
-    def __init__(self, services: Services, *, stops_http: bool) -> None:
-        self._services, self._http, self._stops_http = services, services.http, stops_http
+    def __init__(self, services: Services, http: Http, *, stops_http: bool) -> None:
+        self._services, self._http, self._stops_http = services, http, stops_http
         self._running, self._errors = services.connectors.running, services.connectors.errors
         self._hosts: dict[str, Host] = {}
         self._answering: set[str] = set()

@@ -230,10 +230,11 @@ class OperatingParts(Services):
 def operating(base: AnsweringParts, http: Http | None = None) -> OperatingParts:
     """What keeps it in order. `http` is the process's, which outlives this goodbot; without one, it has its
     own."""
-    services = _services(base, http or Http(base.config.http, home=base.config.home))
+    own = Http(base.config.http, home=base.config.home) if http is None else http
+    services = _services(base, own)
     base.plugins.attach(services.news)
     base.plugins.attach(services.ab_test)
-    manager = ConnectorManager(services, stops_http=http is None)
+    manager = ConnectorManager(services, own, stops_http=http is None)
     running, authorization = base.connectors.running, base.authorization
     return OperatingParts(
         **vars(services),
