@@ -14,6 +14,7 @@ from goodbot.base.clock import SystemClock
 from goodbot.config import Grants, ServingConfig
 from goodbot.conversation.captures import Capturing
 from goodbot.conversation.ingest import Dispatcher, FollowUps
+from goodbot.conversation.notes import Notes
 from goodbot.conversation.notifications import RoundCounter
 from goodbot.conversation.ratings import Ratings
 from goodbot.store import Store
@@ -27,11 +28,14 @@ def dispatcher(store: Store, grants: Mapping[str, Grants], pool: Pool, min_ratin
     authorization = Authorization(dict(grants))
     admission = Admission(authorization, Quotas(ServingConfig(), Path("/"), clock), clock)
     parts: dict[str, Any] = {"authorization": authorization, "clock": clock, "admission": admission}
+    parts["notes"] = Notes(pool=pool, clock=clock, where="never")
     return Dispatcher(
         store=store,
         plugins=plugins,
         ratings=Ratings(progress=RoundCounter(pool, min_ratings), pool=pool, **parts),
-        capturing=Capturing(plugins=plugins, pool=pool, **parts),
+        capturing=Capturing(
+            plugins=plugins, pool=pool, authorization=authorization, clock=clock, admission=admission
+        ),
         follow_ups=FollowUps(
             answer=nothing,
             put_back=nothing,

@@ -31,6 +31,9 @@ _ANGLES = (
     "function_calls"
 )
 _LONGEST = 1 << 20
+_SPOKEN = re.compile(r"['\"]system['\"]|(?:\{\{|\bset role\b)[^{}]{0,200}?(?:\.role\b|\[['\"]role['\"]\])")
+"""Where a template tells a system message from others, or writes any role as it is named."""
+_REFUSED = re.compile(r"raise_exception\(\s*['\"][^'\"]{0,80}?\bsystem\b[^'\"]{0,80}?\bnot\b", re.IGNORECASE)
 _MALFORMED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
@@ -101,6 +104,14 @@ def whole(value: _Value) -> _Value:
 def chat_template(path: Path) -> str:
     """The model's chat template, as tokenizers look for it; empty where there is none."""
     return _chat_template(path, _template_state(path))
+
+
+def takes_system(template: str) -> bool:
+    """Whether a chat template writes a system message, as far as its text tells; False for an empty one.
+
+    It is a program of somebody else's, so it is read here and not run.
+    """
+    return bool(_SPOKEN.search(template)) and not _REFUSED.search(template)
 
 
 def _template_state(path: Path) -> object:

@@ -65,6 +65,9 @@ class ServingConfig:
     thinking: bool = False
     """Whether the model thinks before it answers, where its template lets one choose."""
     system_prompt: str = ""
+    notes: Literal["private", "everywhere", "never"] = "private"
+    """Where what somebody did not like becomes a line of the next prompt: in `private` chats,
+    `everywhere` (in shared channels, too), or `never`."""
     history: Annotated[int, Range(least=0)] = 8
     """Earlier exchanges of the same conversation that go into the prompt."""
     history_tokens: Annotated[int, Range(least=0, says="must be 0 (no history) or more")] = 2048

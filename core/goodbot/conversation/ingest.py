@@ -32,6 +32,7 @@ from goodbot.base.clock import Clock
 from goodbot.base.errors import StoreError
 from goodbot.conversation import sanitize
 from goodbot.conversation.captures import Captured, Capturing
+from goodbot.conversation.notes import Notes
 from goodbot.conversation.ratings import Ratings
 from goodbot.learning.training import unavailability
 from goodbot.store import Store, inbox
@@ -71,10 +72,12 @@ class Dispatcher:
         admission: Admission,
         ratings: Ratings,
         capturing: Capturing,
+        notes: Notes,
         follow_ups: FollowUps,
     ) -> None:
         self._store, self._authorization, self._plugins, self._clock = store, authorization, plugins, clock
         self._admission, self._ratings, self._capturing = admission, ratings, capturing
+        self._notes = notes
         self._then = follow_ups
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -156,6 +159,8 @@ class Dispatcher:
             return sanitize.again(event, known)
         receipt = await self._admission.decide(db, event)
         open_ = receipt.outcome is Outcome.ACCEPTED
+        if open_ and isinstance(event, PressEvent) and receipt.turn:
+            receipt = replace(receipt, text=await self._notes.pressed(db, event, receipt.turn))
         if open_ or receipt.text:
             work = sanitize.to_do(event, receipt)
             await inbox.insert(db, work, receipt, self._clock.now(), open_=open_)

@@ -9,6 +9,7 @@ from goodbot.access.limits import Quotas
 from goodbot.api.completions import OwnModel
 from goodbot.conversation.connectors import Connectors
 from goodbot.conversation.ingest import Dispatcher
+from goodbot.conversation.notes import Notes
 from goodbot.conversation.presence import Presence
 from goodbot.conversation.ratings import Ratings
 from goodbot.learning.evaluation.idle import SpareTime
@@ -22,6 +23,7 @@ class AnsweringParts(LearningParts):
     connectors: Connectors
     presence: Presence
     quotas: Quotas
+    notes: Notes
     ratings: Ratings
     courier: Courier
     dispatcher: Dispatcher

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import aiosqlite
 
@@ -16,6 +17,7 @@ from goodbot.api.events import Button, Outcome, RatingEvent, RatingKind, Receipt
 from goodbot.api.sentences import because
 from goodbot.base.clock import Clock
 from goodbot.conversation import sanitize
+from goodbot.conversation.notes import Notes
 from goodbot.conversation.notifications import RoundCounter
 from goodbot.store import adapters, ledger, placing, retries
 from goodbot.store.ledger import LabelChange
@@ -33,7 +35,9 @@ class Ratings:
         progress: RoundCounter,
         clock: Clock,
         pool: Pool,
+        notes: Notes,
     ) -> None:
+        self._notes = notes
         self._authorization = authorization
         self._admission = admission
         self.progress = progress
@@ -74,7 +78,9 @@ class Ratings:
             effect = await self.progress.effect(db, event, turn, rater, change, undone=undone)
             again = await self._again(db, event, turn) if here else ()  # one tries again there
             offer = (*again, *effect.offer)
+            noted = await self._noted(db, event, turn)
             receipt = event.receipt(Outcome.ACCEPTED, *effect.reasons, turn=turn, offer=offer)
+            receipt = replace(receipt, text=f"{receipt.text} {noted}".strip())
             await ledger.set_receipt(db, event, receipt)
         return receipt
 
@@ -84,6 +90,13 @@ class Ratings:
         if not bad or not await self._admission.may_talk(db, event):
             return ()
         return () if await retries.replaced(db, turn) else retry_row()
+
+    async def _noted(self, db: aiosqlite.Connection, event: RatingEvent, turn: str) -> str:
+        """What the next answer will follow, of whoever may talk there."""
+        typed = event.kind in (RatingKind.COMMENT, RatingKind.BETTER)
+        if not typed or not await self._admission.may_talk(db, event):
+            return ""
+        return await self._notes.said(db, event, turn)
 
     async def _refuse_rating(self, db: aiosqlite.Connection, event: RatingEvent) -> Receipt:
         """Strangers' reactions vanish; a talker who pressed a button is told who teaches."""

@@ -17,6 +17,7 @@ from goodbot.api.turns import Turn, ids, turn_id
 from goodbot.base.errors import ConnectorError, ServerError
 from goodbot.conversation.connectors import Connectors
 from goodbot.conversation.generate import Asked, Generator
+from goodbot.conversation.notes import Notes
 from goodbot.inference import prompts
 from goodbot.inference.prompts import Room, TooLongError
 from goodbot.learning.core import Core
@@ -30,8 +31,8 @@ logger = logging.getLogger(__name__)
 class Answers:
     """Answers one at a time in each conversation, in their order."""
 
-    def __init__(self, core: Core, *, generator: Generator, connectors: Connectors) -> None:
-        self._store, self._config = core.store, core.config.serving
+    def __init__(self, core: Core, *, generator: Generator, connectors: Connectors, notes: Notes) -> None:
+        self._store, self._config, self._notes = core.store, core.config.serving, notes
         self._generator, self._connectors = generator, connectors
         self._room = Room.of(shape(core.model.path), core.config.serving)
         self._places: weakref.WeakValueDictionary[tuple[str, ...], asyncio.Lock] = (
@@ -89,8 +90,11 @@ class Answers:
         earlier = (
             await self._store.read(lambda db: turns.conversation(db, event.channel, limit)) if limit else []
         )
+        notes = await self._store.read(
+            lambda db: self._notes.system_line(db, event.channel, event.user, self._room.density)
+        )
         text = question(event.text, event.attachments)
-        prompt = prompts.compose(self._config.system_prompt, earlier, text, self._room)
+        prompt = prompts.compose(self._config.system_prompt, earlier, text, self._room, notes=notes)
         return Asked(event=event, channel=event.channel, talker=event.user, prompt=prompt)
 
     async def _again(self, event: PressEvent, earlier: Turn, *, late: bool) -> None:

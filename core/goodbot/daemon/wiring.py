@@ -30,6 +30,7 @@ from goodbot.conversation.completions import ServedModel
 from goodbot.conversation.connectors import Connectors
 from goodbot.conversation.generate import Generator
 from goodbot.conversation.ingest import Dispatcher, FollowUps
+from goodbot.conversation.notes import Notes
 from goodbot.conversation.notifications import OwnerNews, RoundCounter
 from goodbot.conversation.parts import AnsweringParts
 from goodbot.conversation.presence import Presence
@@ -145,20 +146,23 @@ def answering(base: LearningParts) -> AnsweringParts:
     presence = Presence(base.server, base.registry, base.memory, clock)
     quotas = Quotas(config.serving, config.home, clock)
     admission = Admission(authorization, quotas, clock)
+    notes = Notes.of(base)
     ratings = Ratings(
         authorization=authorization,
         admission=admission,
         progress=RoundCounter(base.pool, config.training.min_ratings, config.training.schedule),
         clock=clock,
         pool=base.pool,
+        notes=notes,
     )
     courier = Courier(store=store, clock=clock, connectors=connectors.running)
-    dispatcher = _dispatcher(base, connectors, presence, admission, ratings, courier)
+    dispatcher = _dispatcher(base, connectors, presence, admission, ratings, notes, courier)
     return AnsweringParts(
         **vars(base),
         connectors=connectors,
         presence=presence,
         quotas=quotas,
+        notes=notes,
         ratings=ratings,
         courier=courier,
         dispatcher=dispatcher,
@@ -179,6 +183,7 @@ def _dispatcher(
     presence: Presence,
     admission: Admission,
     ratings: Ratings,
+    notes: Notes,
     courier: Courier,
 ) -> Dispatcher:
     generator = Generator(
@@ -189,7 +194,7 @@ def _dispatcher(
         rated=base.scheduler.wake,
         version_for=base.canary.version_for,
     )
-    answers = Answers(base, generator=generator, connectors=connectors)
+    answers = Answers(base, generator=generator, connectors=connectors, notes=notes)
     capturing = Capturing(
         authorization=base.authorization,
         admission=admission,
@@ -206,6 +211,7 @@ def _dispatcher(
         admission=admission,
         ratings=ratings,
         capturing=capturing,
+        notes=notes,
         follow_ups=FollowUps(
             answer=answers.answer,
             put_back=answers.put_back,

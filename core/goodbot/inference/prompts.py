@@ -79,12 +79,18 @@ class Room:
         return self.context - min(self.answer, self.context // 2) - _TEMPLATE
 
 
-def compose(system: str, earlier: Sequence[PastExchange], text: str, room: Room) -> Prompt:
+def compose(
+    system: str, earlier: Sequence[PastExchange], text: str, room: Room, *, notes: str = ""
+) -> Prompt:
     """The prompt that asks `text` after as many of the earlier exchanges (oldest first) as fit.
 
-    Raises TooLongError when not even the question does.
+    `notes` is one more line of the system's, which gives way first. Raises TooLongError when not even the
+    question fits.
     """
     density = max([room.density, *(_density(exchange) for exchange in earlier)])
+    whole = f"{system}\n\n{notes}" if system and notes else system or notes
+    if notes and sum(map(_most, (text, whole))) <= room.prompt:
+        system = whole
     asked = [text, system] if system else [text]
     if sum(_likely(one, density) for one in asked) > room.prompt:
         raise TooLongError(because("no_room"))

@@ -4,8 +4,8 @@ One connection writes (`write`, group commit) and one, read-only, reads (`read`)
 beside this one hold the queries by topic: `ledger` (rating events and labels), `inbox` (messages
 and commands under way, cursors), `turns`, `training_pool` (what a run may claim), `runs`,
 `adapters` (versions, pointer), `people` (grants, links), `codes`, `channels`, `rollback_window`,
-`teaching` (which labels teach), `review_queue` (what there is to rate), `forgetting`, `settings` (shares,
-switches, audit). Each query takes the connection it runs on, so that several of them can share one
+`teaching` (which labels teach), `review_queue` (what there is to rate), `notes` (what people want of
+answers), `forgetting`, `settings` (shares, switches, audit). Each query takes the connection it runs on, so that several of them can share one
 transaction.
 """
 

@@ -40,6 +40,7 @@ _GIVEN_UP: dict[int, dict[str, str]] = {
         "withheld": "owners who keep their private chats out of training (`share off`)",
         "turns WHERE thought <> ''": "thoughts that were kept beside their answers",
     },
+    7: {"notes": "lines of what people want of answers (`/rl notes`): no answer follows them any more"},
 }
 """By schema: tables that the release before has no place for, and what is lost with their rows."""
 

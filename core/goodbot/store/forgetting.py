@@ -118,7 +118,8 @@ async def knows(db: aiosqlite.Connection, person: str) -> bool:
             " OR EXISTS (SELECT 1 FROM shares WHERE person = :person)"
             " OR EXISTS (SELECT 1 FROM withheld WHERE person = :person)"
             " OR EXISTS (SELECT 1 FROM links WHERE person = :person)"
-            " OR EXISTS (SELECT 1 FROM pairs WHERE chosen_by = :person)",
+            " OR EXISTS (SELECT 1 FROM pairs WHERE chosen_by = :person)"
+            " OR EXISTS (SELECT 1 FROM notes WHERE scope = 'person' AND key = :person)",
             {"connector": connector, "id": id_, "person": person},
         )
     )
@@ -271,6 +272,7 @@ async def _delete_person(
 ) -> None:
     for who in persons:
         await db.execute("DELETE FROM codes WHERE subject = ?", (who,))
+        await db.execute("DELETE FROM notes WHERE scope = 'person' AND key = ?", (who,))
         for table in ("shares", "talkers", "links", "aliases"):
             await db.execute(f"DELETE FROM {table} WHERE person = ?", (who,))  # noqa: S608
         if who not in silent:

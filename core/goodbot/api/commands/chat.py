@@ -17,6 +17,7 @@ from goodbot.api.commands.entry import (
 
 _ANSWER = Arg("answer", "its id in `history`; without it the last answer here", "ANSWER", required=False)
 _TEXT = Arg("text", "in your words", "TEXT", many=True)
+_LINE = Arg("number", "a number from `notes`", "N")
 _VERSION = Arg("version", "a number from `adapters`", "VERSION", required=False)
 
 
@@ -89,6 +90,27 @@ _ASKING = (
         where=ALL,
         menus=("long", "private"),
         personal=True,
+    ),
+    Command(
+        "notes",
+        "what I keep in mind when I answer you; change it",
+        "notes:notes",
+        grant=Grant.TALK,
+        personal=True,
+        own=True,
+        quotes=True,
+        actions=(
+            Command("list", "each line with its number, and what it rests on"),
+            Command("on", "follow a line again", arguments=(_LINE,)),
+            Command("off", "keep a line, and do not follow it", arguments=(_LINE,)),
+            Command("delete", "take a line away", arguments=(_LINE,)),
+            Command("edit", "say a line in your own words", arguments=(_LINE, _TEXT)),
+            Command(
+                "move",
+                "let a line hold for a channel or for everybody (owners)",
+                arguments=(_LINE, Arg("whom", "for whom", choices=("me", "channel", "everybody"))),
+            ),
+        ),
     ),
     Command(
         "why",

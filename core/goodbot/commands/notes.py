@@ -1,0 +1,142 @@
+"""notes (list, on, off, delete, edit, move): the lines that answers to a person follow."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import aiosqlite
+
+from goodbot.access.authorization import person
+from goodbot.api.commands import Grant
+from goodbot.api.events import ChannelKind
+from goodbot.base.errors import UsageError
+from goodbot.commands.audit import audit
+from goodbot.commands.base import Call, Result
+from goodbot.conversation import note_rules
+from goodbot.store import notes as lines
+from goodbot.store.notes import EVERYBODY, Note, Scope
+
+_USAGE = (
+    "say `notes`, `notes on N`, `notes off N`, `notes delete N`, `notes edit N TEXT` or "
+    "`notes move N me|channel|everybody`; `notes` shows the numbers"
+)
+_NONE = "I keep nothing in mind. Say what was wrong with an answer: by a button under it, or `/rl reason`."
+_OFF = "At present I follow none: they are off, or my model cannot follow them."
+_FOR = {"person": "for you alone", "channel": "for this channel", "everybody": "for everybody"}
+
+
+async def notes(call: Call) -> Result:
+    """One of the actions; `list` without a word."""
+    match call.args:
+        case () | ("list",):
+            return await _list(call)
+        case ("on" | "off" | "delete" as action, number):
+            return await _change(call, action, number)
+        case ("edit", number, _, *_):
+            return await _edit(call, number)
+        case ("move", number, "me" | "channel" | "everybody" as where):
+            return await _move(call, number, where)
+        case _:
+            raise UsageError(_USAGE)
+
+
+async def _list(call: Call) -> Result:
+    found = await call.services.store.read(lambda db: _seen(db, call))
+    in_use = {note.id for note in note_rules.effective(found)}
+    shown = [note for note in found if note.id in in_use or not note.used]
+    said = [*map(_line, shown)] or [_NONE]
+    if shown and call.services.notes.where == "never":
+        said.append(_OFF)
+    return Result(text="\n".join(said), data={"notes": [asdict(note) for note in shown]})
+
+
+def _line(note: Note) -> str:
+    count = len(note.ratings)
+    origin = "in your words" if note.edited else f"from {count} rating{'' if count == 1 else 's'}"
+    whom = "" if note.scope == "person" else f", {_FOR[note.scope]}"
+    return f"{note.id}  {'' if note.used else '(off) '}“{note.text}”  {origin}{whom}"
+
+
+async def _seen(db: aiosqlite.Connection, call: Call) -> list[Note]:
+    """The person's own lines, and to an owner those that others have, too."""
+    kept = call.services.notes
+    own = await kept.of_person(db, person(call.user))
+    return [*own, *(await kept.shared(db, call.event.channel) if _owns(call) else ())]
+
+
+def _owns(call: Call) -> bool:
+    return call.services.authorization.may(call.user, Grant.ADMINISTER)
+
+
+async def _named(db: aiosqlite.Connection, call: Call, number: str) -> Note:
+    """The line of that number. Raises UsageError for one that is not in this person's hands."""
+    for note in await _seen(db, call):
+        if str(note.id) == number:
+            return note
+    raise UsageError(f"there is no line {number[:20]!r} of yours; `notes` shows them")
+
+
+async def _change(call: Call, action: str, number: str) -> Result:
+    async def operation(db: aiosqlite.Connection) -> Note:
+        note = await _named(db, call, number)
+        if action == "delete":
+            await lines.delete(db, [note.id])
+        else:
+            await lines.switch(db, note.id, action == "on")
+        return note
+
+    note = await call.services.store.write(operation)
+    if note.scope != "person":
+        await audit(call, "notes", {"done": True})
+    done = {
+        "on": "I keep this in mind again",
+        "off": "I do not follow this any more",
+        "delete": "This is gone; your ratings still count",
+    }[action]
+    return Result(text=f"{done}: “{note.text}”", data={"id": note.id})
+
+
+async def _edit(call: Call, number: str) -> Result:
+    """In the words of whose line it is; what others share stays in mine."""
+    if not call.services.authorization.may(call.user, Grant.RATE):
+        raise UsageError("only who may rate changes the words of a line")
+    text = note_rules.one_line(" ".join(call.args[2:]), call.services.notes.marks)
+    if not text:
+        raise UsageError("there was nothing in it: say in a few words how I should answer")
+
+    async def operation(db: aiosqlite.Connection) -> Note:
+        note = await _named(db, call, number)
+        if note.scope != "person":
+            raise UsageError(f"others share line {note.id}: switch it off, or delete it")
+        await lines.edit(db, note, text)
+        return note
+
+    note = await call.services.store.write(operation)
+    return Result(text=f"I keep this in mind now: “{text}”", data={"id": note.id, "text": text})
+
+
+async def _move(call: Call, number: str, where: str) -> Result:
+    """From one's own lines to a channel's or everybody's, or back. Only the wording of a chip goes to
+    others: nobody's own words do."""
+    if not _owns(call):
+        raise UsageError("only an owner decides what holds for others")
+    channel = call.event.channel
+    targets: dict[str, tuple[Scope, str]] = {
+        "me": ("person", person(call.user)),
+        "channel": ("channel", lines.channel_key(channel)),
+        "everybody": EVERYBODY,
+    }
+    if where == "channel" and channel.kind is not ChannelKind.SHARED:
+        raise UsageError("type that in the channel that is meant")
+    scope, key = targets[where]
+
+    async def operation(db: aiosqlite.Connection) -> Note:
+        note = await _named(db, call, number)
+        if not note.rule:
+            raise UsageError("only a line that a button has made holds for others: this one is in your words")
+        await lines.move(db, note, scope, key)
+        return note
+
+    note = await call.services.store.write(operation)
+    await audit(call, "notes", {"done": True})
+    return Result(text=f"This holds {_FOR[scope]} now: “{note.text}”", data={"id": note.id})

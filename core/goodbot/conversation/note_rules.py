@@ -1,0 +1,139 @@
+"""What people want of answers, in lines for the prompt: how a line comes about, and which are shown. Pure.
+
+A line is quoted data: one line, without control signs, without brackets of any kind, of which all marks of
+templates and all tool calls are made, and not longer than a sentence.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from goodbot.api.marks import Pattern
+from goodbot.base.text import clean
+from goodbot.store.notes import Note, Scope
+
+MOST = 8
+"""Lines of one scope."""
+_TOKENS = 120
+"""Of a prompt, for all lines together."""
+_AROUND = 8
+"""Tokens that a chat template puts around a message."""
+_LONGEST = 120
+"""Bytes of a line: with any vocabulary one of them finds room."""
+_FRAME = "What readers have asked of your answers: {}"
+_LIKE = "Answer more like this: {}"
+_FIRST: tuple[Scope, ...] = ("person", "channel", "everybody")
+"""Whose lines come first."""
+_SIGNS = str.maketrans({'"': "'", **dict.fromkeys("<>[]{}`|\\◁▷「」【】", " ")})
+_JOINERS = "\u200c\u200d"
+"""Format signs without which some scripts are not spelt right."""
+_CLEARLY = 40
+"""Characters by which a better answer is longer or shorter on purpose."""
+
+
+class Rule(NamedTuple):
+    """What a chip comes to: the line, what its rater is told, and the chip that says the opposite."""
+
+    text: str
+    told: str
+    opposite: str = ""
+
+
+class Line(NamedTuple):
+    """A line that somebody's words come to. `rule`: as that chip; empty: their own words."""
+
+    rule: str
+    text: str
+    told: str
+
+
+RULES = {
+    "long": Rule("Keep answers short.", "shorter answers", "short"),
+    "short": Rule("Answer in more detail.", "more detail", "long"),
+    "wrong": Rule("Check every fact before you answer.", "more care with facts"),
+    "tone": Rule("Use another tone than in your last answers.", "another tone"),
+    "better": Rule("Say it more clearly.", "clearer words"),
+}
+"""By chip (`goodbot.api.actions.HINTS`)."""
+
+
+def of_chip(chip: str) -> Line:
+    """The line of a chip."""
+    return Line(chip, RULES[chip].text, RULES[chip].told)
+
+
+def of_reason(text: str, marks: Pattern) -> Line | None:
+    """A reason, in its author's words; None where nothing is left of it."""
+    words = one_line(text, marks)
+    return Line("", words, "your words") if words else None
+
+
+def of_better(text: str, answer: str, marks: Pattern) -> Line | None:
+    """A better answer: one of quite another length says that, any other is an example."""
+    wanted, had = len(text.strip()), len(answer.strip())
+    if abs(wanted - had) >= _CLEARLY and not had < 2 * wanted < 4 * had:
+        return of_chip("long" if wanted < had else "short")
+    words = one_line(text, marks, room=_LONGEST - len(_LIKE.format("").encode()))
+    return Line("", _LIKE.format(words), "more like your answer") if words else None
+
+
+def one_line(text: str, marks: Pattern, *, room: int = _LONGEST) -> str:
+    """Somebody's words as one line of data of at most `room` bytes; `marks` are the model's own."""
+    folded = unicodedata.normalize("NFKC", clean(text)).translate(_SIGNS)
+    words = " ".join("".join(map(_harmless, folded)).split())
+    while (safe := " ".join(marks.sub(" ", words).split())) != words:
+        words = safe
+    return _cut(words.lstrip("#-*•/ "), room)
+
+
+def _harmless(sign: str) -> str:
+    kind = unicodedata.category(sign)
+    return " " if kind[0] in "CZ" and sign not in _JOINERS else sign
+
+
+def _cut(text: str, room: int) -> str:
+    """The beginning of a text in so many bytes, up to the end of a word where one is near."""
+    if len(text.encode()) <= room:
+        return text
+    begin = text.encode()[: max(0, room - 3)].decode(errors="ignore")
+    head, _, rest = begin.rpartition(" ")
+    return f"{(head if len(head) > len(rest) else begin).strip()}…" if begin else ""
+
+
+def effective(notes: Sequence[Note]) -> list[Note]:
+    """Those that are in use, the most important first: a person's own before a channel's, edited before
+    others, then the newest. Of two that contradict each other that one is left which comes first."""
+    found: list[Note] = []
+    for note in sorted(notes, key=_rank):
+        opposite = RULES[note.rule].opposite if note.rule in RULES else ""
+        contradicted = any(opposite and one.rule == opposite for one in found)
+        full = sum(one.scope == note.scope for one in found) >= MOST
+        if note.used and not contradicted and not full:
+            found.append(note)
+    return found
+
+
+def surplus(notes: Sequence[Note]) -> list[int]:
+    """Which of the lines of one scope give way, so that there are not too many: the oldest first."""
+    return [note.id for note in sorted(notes, key=_rank)[MOST:]]
+
+
+def _rank(note: Note) -> tuple[int, bool, int, int]:
+    return (_FIRST.index(note.scope), not note.edited, -note.said_last, -note.id)
+
+
+def system_line(texts: Sequence[str], tokens_a_byte: float) -> str:
+    """What the system says of these lines, the most important first, in at most 120 tokens; empty: nothing.
+
+    `tokens_a_byte`: of UTF-8, at most, with the model's vocabulary.
+    """
+    room = int((_TOKENS - _AROUND) / tokens_a_byte) - len(_FRAME.format("").encode())
+    shown: list[str] = []
+    for text in texts:
+        left = room - len("; ".join([*shown, '""']).encode())
+        one = text if shown else _cut(text, left)
+        if one and len(one.encode()) <= left:
+            shown.append(f'"{one}"')
+    return _FRAME.format("; ".join(shown)) if shown else ""

@@ -1,0 +1,133 @@
+"""The fast way to learn: what somebody did not like becomes a line of their next prompt.
+
+The ledger stays the only truth: a line rests on ratings, and goes with the last of them. No training is
+needed for it, and none is spared by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import aiosqlite
+
+from goodbot.access.authorization import person
+from goodbot.api import actions, marks
+from goodbot.api.events import ChannelKind, ChannelRef, PressEvent, RatingEvent, RatingKind, UserRef
+from goodbot.api.turns import Turn
+from goodbot.base.clock import Clock
+from goodbot.conversation import note_rules
+from goodbot.conversation.note_rules import Line
+from goodbot.learning.core import Core
+from goodbot.store import notes, people, turns
+from goodbot.store.notes import EVERYBODY, Note, Scope
+from goodbot.store.training_pool import Pool
+
+Where = Literal["private", "everywhere", "never"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Notes:
+    """Writes lines where somebody says what was wrong, and gives those for a prompt.
+
+    Both are part of a transaction or a reading of the caller's.
+    """
+
+    pool: Pool
+    clock: Clock
+    where: Where
+    """In which chats; `never` also for a model that cannot follow a system message."""
+    marks: marks.Pattern = marks.ANY
+    """The model's own."""
+
+    @classmethod
+    def of(cls, core: Core) -> Notes:
+        """By the config, for the model."""
+        model = core.model.path
+        # The model for demonstrations is too small to follow anything that it is told.
+        follows = marks.takes_system(marks.chat_template(model)) and not any(
+            spec.demo and spec.path == model for spec in core.plugins.models().values()
+        )
+        return cls(
+            pool=core.pool,
+            clock=core.clock,
+            where=core.config.serving.notes if follows else "never",
+            marks=marks.of(model),
+        )
+
+    def kept(self, channel: ChannelRef) -> bool:
+        """Whether lines are written and used there."""
+        return self.where == "everywhere" or (
+            self.where == "private" and channel.kind is ChannelKind.PRIVATE
+        )
+
+    async def pressed(self, db: aiosqlite.Connection, event: PressEvent, turn: str) -> str:
+        """A chip that was let in; returns what who pressed is told, empty where there is nothing to say."""
+        answer = await self._answer(db, event.channel, turn)
+        if answer is None or actions.hint(event.action) is None:
+            return ""
+        identity = await people.identity(db, person(event.user))
+        rating = await notes.bad_rating(db, turn, identity)
+        chip = event.action.partition(":")[2]
+        return await self._add(db, event.user, note_rules.of_chip(chip), rating) if rating else ""
+
+    async def said(self, db: aiosqlite.Connection, event: RatingEvent, turn: str) -> str:
+        """A reason or a better answer that is stored; returns as `pressed` does.
+
+        One of an answer that its author has not called bad says nothing until they do.
+        """
+        answer = await self._answer(db, event.channel, turn)
+        if answer is None:
+            return ""
+        if event.kind is RatingKind.COMMENT:
+            line = note_rules.of_reason(event.text, self.marks)
+        elif event.kind is RatingKind.BETTER:
+            line = note_rules.of_better(event.text, answer.response, self.marks)
+        else:
+            return ""
+        user = event.user
+        rating = await notes.event(db, user.connector, user.account, event.event_id)
+        return await self._add(db, user, line, rating) if line else ""
+
+    async def _answer(self, db: aiosqlite.Connection, channel: ChannelRef, turn: str) -> Turn | None:
+        """The answer of ours that was given in that very chat; None: nothing is noted of it."""
+        if not self.kept(channel):
+            return None
+        found = await turns.get(db, turn)
+        if found is None or found.origin != "goodbot":
+            return None
+        there = found.channel
+        same = (there.connector, there.account, there.id) == (channel.connector, channel.account, channel.id)
+        return found if same else None
+
+    async def _add(self, db: aiosqlite.Connection, user: UserRef, line: Line, rating: int) -> str:
+        who = person(user)
+        await notes.add(db, who, line.rule, line.text, rating, self.clock.now())
+        theirs = await self.of_person(db, who)
+        await notes.delete(db, note_rules.surplus(theirs))
+        counts = any(note.text == line.text for note in theirs)
+        return f"Noted: {line.told}. `/rl notes` shows what I keep in mind." if counts else ""
+
+    async def of_person(self, db: aiosqlite.Connection, who: str) -> list[Note]:
+        """The lines of a person, of all their linked accounts."""
+        accounts = await people.accounts(db, who)
+        return await notes.standing(db, self.pool, [("person", one) for one in accounts])
+
+    async def shared(self, db: aiosqlite.Connection, channel: ChannelRef | None) -> list[Note]:
+        """The lines for everybody, and those of a shared channel."""
+        of: list[tuple[Scope, str]] = [EVERYBODY]
+        if channel is not None and channel.kind is ChannelKind.SHARED:
+            of.insert(0, ("channel", notes.channel_key(channel)))
+        return await notes.standing(db, self.pool, of)
+
+    async def system_line(
+        self, db: aiosqlite.Connection, channel: ChannelRef, talker: UserRef, tokens_a_byte: float
+    ) -> str:
+        """What the system says before an answer to somebody there; empty: nothing."""
+        if not self.kept(channel):
+            return ""
+        theirs = await self.of_person(db, person(talker))
+        if channel.kind is not ChannelKind.PRIVATE:
+            theirs = [note for note in theirs if note.may_show]
+        chosen = note_rules.effective([*theirs, *await self.shared(db, channel)])
+        return note_rules.system_line([note.text for note in chosen], tokens_a_byte)

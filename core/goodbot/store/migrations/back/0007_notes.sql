@@ -1,0 +1,3 @@
+-- Back to answers that no line precedes.
+DROP TABLE note_ratings;
+DROP TABLE notes;

@@ -1,0 +1,148 @@
+"""What people want of answers, a line each, with the ratings that each line rests on.
+
+Nothing follows an undo by hand: a line counts while one of its ratings stands, or once its person has
+edited it. Which of the lines goes into a prompt is decided by `goodbot.conversation.note_rules`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import aiosqlite
+
+from goodbot.api.events import ChannelRef
+from goodbot.store import codec, rollback_window
+from goodbot.store.consent import CONSENT, SHARING
+from goodbot.store.query import fetch, value
+from goodbot.store.training_pool import Pool
+
+Scope = Literal["person", "channel", "everybody"]
+EVERYBODY = ("everybody", "")
+
+_RESTS_ON = (
+    "FROM note_ratings b JOIN events e ON e.seq = b.event"
+    " JOIN labels l ON (l.turn, l.rater) ="
+    " (e.turn, coalesce((SELECT identity FROM links WHERE person = e.rater), e.rater))"
+    f" WHERE b.note = n.id AND l.value < 0 AND (e.kind = 'rate' OR {rollback_window.STANDS})"
+)
+"""SQL: the ratings of a note `n` that stand: the answer is still a bad one to whoever said it."""
+_MAY = f"EXISTS (SELECT 1 FROM note_ratings b JOIN events e ON e.seq = b.event JOIN turns t ON t.id = e.turn"  # noqa: S608
+_SHARED = f"iif(n.edited, n.key IN ({SHARING}), {_MAY} WHERE b.note = n.id AND {CONSENT}))"  # noqa: S608
+"""SQL: others may meet what a person's line does, by the rules by which private chats train."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Note:
+    """One line. `created_at` is seconds since the epoch."""
+
+    id: int
+    scope: Scope
+    key: str
+    """Whose: a person (`connector:id`), a channel (`channel_key`), or empty."""
+    rule: str
+    """The chip (of `goodbot.api.actions.HINTS`) whose wording it is; empty for somebody's own words."""
+    text: str
+    used: bool
+    """False: somebody has switched it off."""
+    edited: bool
+    """Its person has changed the words: it stays whatever becomes of the ratings."""
+    created_at: float
+    ratings: tuple[int, ...]
+    """Numbers in the ledger of the ratings that it rests on and that stand, oldest first."""
+    may_show: bool
+    """Whether it may be used where others read the answer."""
+
+    @property
+    def said_last(self) -> int:
+        """The number of the newest rating behind it; 0 where none stands any more."""
+        return self.ratings[-1] if self.ratings else 0
+
+
+def channel_key(channel: ChannelRef) -> str:
+    """The key of what a shared channel's lines are kept under; threads are not told apart."""
+    return codec.dump_json([channel.connector, channel.account, channel.id])
+
+
+async def standing(
+    db: aiosqlite.Connection, pool: Pool, owners: Sequence[tuple[Scope, str]]
+) -> list[Note]:
+    """The lines that count, switched off or not, of these scopes with their keys; oldest first."""
+    rows = await fetch(
+        db,
+        "SELECT n.id, n.scope, n.key, n.rule, n.text, n.used, n.edited, n.created_at,"  # noqa: S608
+        f" (SELECT json_group_array(b.event) {_RESTS_ON}) AS ratings, {_SHARED}"
+        " FROM json_each(:of) o JOIN notes n ON (n.scope, n.key) ="
+        " (json_extract(o.value, '$[0]'), json_extract(o.value, '$[1]'))"
+        " WHERE n.edited OR ratings <> '[]' ORDER BY n.id",
+        {**pool.values(), "of": codec.dump_json([list(one) for one in owners])},
+    )
+    return [
+        Note(
+            id=row[0],
+            scope=row[1],
+            key=row[2],
+            rule=row[3],
+            text=row[4],
+            used=bool(row[5]),
+            edited=bool(row[6]),
+            created_at=row[7],
+            ratings=tuple(sorted(json.loads(row[8]))),
+            may_show=bool(row[9]),
+        )
+        for row in rows
+    ]
+
+
+async def add(db: aiosqlite.Connection, person: str, rule: str, text: str, rating: int, now: float) -> None:
+    """A person's line rests on one more rating (a number in the ledger); it is switched on by that."""
+    id_ = await value(
+        db,
+        "INSERT INTO notes (scope, key, rule, text, created_at) VALUES ('person', ?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET used = 1 RETURNING id",
+        (person, rule, text, now),
+    )
+    await db.execute("INSERT OR IGNORE INTO note_ratings VALUES (?, ?)", (id_, rating))
+
+
+async def bad_rating(db: aiosqlite.Connection, turn: str, identity: str) -> int:
+    """The number in the ledger of the rating by which a turn is a bad one to somebody; 0: it is not."""
+    query = "SELECT event_seq FROM labels WHERE (turn, rater) = (?, ?) AND value < 0"
+    return await value(db, query, (turn, identity), default=0)
+
+
+async def event(db: aiosqlite.Connection, connector: str, account: str, event_id: str) -> int:
+    """The number in the ledger of a rating event that is stored there."""
+    query = "SELECT seq FROM events WHERE (connector, account, event_id) = (?, ?, ?)"
+    return await value(db, query, (connector, account, event_id), default=0)
+
+
+async def switch(db: aiosqlite.Connection, id_: int, used: bool) -> None:
+    """Whether a line is used from now on."""
+    await db.execute("UPDATE notes SET used = ? WHERE id = ?", (used, id_))
+
+
+async def edit(db: aiosqlite.Connection, note: Note, text: str) -> None:
+    """Give a line other words, by its person; one that says the same already gives way."""
+    await db.execute(
+        "DELETE FROM notes WHERE (scope, key, text) = (?, ?, ?) AND id <> ?",
+        (note.scope, note.key, text, note.id),
+    )
+    await db.execute(
+        "UPDATE notes SET text = ?, rule = '', edited = 1, used = 1 WHERE id = ?", (text, note.id)
+    )
+
+
+async def move(db: aiosqlite.Connection, note: Note, scope: Scope, key: str) -> None:
+    """Make it another one's line; one that says the same there gives way."""
+    await db.execute(
+        "DELETE FROM notes WHERE (scope, key, text) = (?, ?, ?) AND id <> ?", (scope, key, note.text, note.id)
+    )
+    await db.execute("UPDATE notes SET scope = ?, key = ? WHERE id = ?", (scope, key, note.id))
+
+
+async def delete(db: aiosqlite.Connection, ids: Sequence[int]) -> None:
+    """These lines are gone."""
+    await db.executemany("DELETE FROM notes WHERE id = ?", [(id_,) for id_ in ids])
