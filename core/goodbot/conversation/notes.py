@@ -57,9 +57,7 @@ class Notes:
 
     def kept(self, channel: ChannelRef) -> bool:
         """Whether lines are written and used there."""
-        return self.where == "everywhere" or (
-            self.where == "private" and channel.kind is ChannelKind.PRIVATE
-        )
+        return self.where == "everywhere" or (self.where == "private" and channel.kind is ChannelKind.PRIVATE)
 
     async def pressed(self, db: aiosqlite.Connection, event: PressEvent, turn: str) -> str:
         """A chip that was let in; returns what who pressed is told, empty where there is nothing to say."""

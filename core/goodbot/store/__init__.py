@@ -5,8 +5,8 @@ beside this one hold the queries by topic: `ledger` (rating events and labels), 
 and commands under way, cursors), `turns`, `training_pool` (what a run may claim), `runs`,
 `adapters` (versions, pointer), `people` (grants, links), `codes`, `channels`, `rollback_window`,
 `teaching` (which labels teach), `review_queue` (what there is to rate), `notes` (what people want of
-answers), `forgetting`, `settings` (shares, switches, audit). Each query takes the connection it runs on, so that several of them can share one
-transaction.
+answers), `forgetting`, `settings` (shares, switches, audit). Each query takes the connection it runs on,
+so that several of them can share one transaction.
 """
 
 from __future__ import annotations

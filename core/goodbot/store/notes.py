@@ -23,14 +23,16 @@ Scope = Literal["person", "channel", "everybody"]
 EVERYBODY = ("everybody", "")
 
 _RESTS_ON = (
-    "FROM note_ratings b JOIN events e ON e.seq = b.event"
+    "FROM note_ratings b JOIN events e ON e.seq = b.event"  # noqa: S608
     " JOIN labels l ON (l.turn, l.rater) ="
     " (e.turn, coalesce((SELECT identity FROM links WHERE person = e.rater), e.rater))"
     f" WHERE b.note = n.id AND l.value < 0 AND (e.kind = 'rate' OR {rollback_window.STANDS})"
 )
 """SQL: the ratings of a note `n` that stand: the answer is still a bad one to whoever said it."""
-_MAY = f"EXISTS (SELECT 1 FROM note_ratings b JOIN events e ON e.seq = b.event JOIN turns t ON t.id = e.turn"  # noqa: S608
-_SHARED = f"iif(n.edited, n.key IN ({SHARING}), {_MAY} WHERE b.note = n.id AND {CONSENT}))"  # noqa: S608
+_MAY_SHOW = (
+    f"iif(n.edited, n.key IN ({SHARING}), EXISTS (SELECT 1 FROM note_ratings b"
+    f" JOIN events e ON e.seq = b.event JOIN turns t ON t.id = e.turn WHERE b.note = n.id AND {CONSENT}))"
+)
 """SQL: others may meet what a person's line does, by the rules by which private chats train."""
 
 
@@ -66,14 +68,12 @@ def channel_key(channel: ChannelRef) -> str:
     return codec.dump_json([channel.connector, channel.account, channel.id])
 
 
-async def standing(
-    db: aiosqlite.Connection, pool: Pool, owners: Sequence[tuple[Scope, str]]
-) -> list[Note]:
+async def standing(db: aiosqlite.Connection, pool: Pool, owners: Sequence[tuple[Scope, str]]) -> list[Note]:
     """The lines that count, switched off or not, of these scopes with their keys; oldest first."""
     rows = await fetch(
         db,
         "SELECT n.id, n.scope, n.key, n.rule, n.text, n.used, n.edited, n.created_at,"  # noqa: S608
-        f" (SELECT json_group_array(b.event) {_RESTS_ON}) AS ratings, {_SHARED}"
+        f" (SELECT json_group_array(b.event) {_RESTS_ON}) AS ratings, {_MAY_SHOW}"
         " FROM json_each(:of) o JOIN notes n ON (n.scope, n.key) ="
         " (json_extract(o.value, '$[0]'), json_extract(o.value, '$[1]'))"
         " WHERE n.edited OR ratings <> '[]' ORDER BY n.id",

@@ -98,7 +98,6 @@ _ASKING = (
         grant=Grant.TALK,
         personal=True,
         own=True,
-        quotes=True,
         actions=(
             Command("list", "each line with its number, and what it rests on"),
             Command("on", "follow a line again", arguments=(_LINE,)),
