@@ -57,14 +57,14 @@ async def system(bot: Bot, user: str = "owner", **fields: Any) -> str:
 
 
 async def test_a_chip_is_a_line_of_the_next_prompt_at_once(tmp_path: Path) -> None:
-    clock = VirtualClock()
+    clock = VirtualClock(waits=True)  # no time passes by itself
     async with noting(tmp_path, clock=clock, serving={"system_prompt": "Be kind."}) as bot:
         assert await system(bot) == "Be kind."
         answer, told = await chip(bot, "long")
         assert told == "Noted: shorter answers. `/rl notes` shows what I keep in mind."
         before = clock.now()
         said = await system(bot)
-        assert clock.now() - before < 2
+        assert clock.now() == before
         assert said.startswith("Be kind.\n\n")
         assert said.endswith(f'"{SHORT}"')
         assert "\n" not in said.removeprefix("Be kind.\n\n")
@@ -73,9 +73,9 @@ async def test_a_chip_is_a_line_of_the_next_prompt_at_once(tmp_path: Path) -> No
         assert await system(bot, "ada") == "Be kind.", "it is one person's"
         await bot.unreact(answer, "👎")
         assert await system(bot) == "Be kind.", "the line goes with its rating"
-        await bot.react(answer, "👎")
+        await bot.command("bad", answer.turn)
         assert SHORT in await system(bot)
-        await bot.react(answer, "👍")
+        await bot.command("good", answer.turn)
         assert await system(bot) == "Be kind."
         await check_store(bot.store)
 
@@ -124,7 +124,7 @@ async def test_who_is_no_rater_writes_none(tmp_path: Path) -> None:
         answer, _ = await chip(bot, "long", "talker")
         receipt = await bot.chat.press(answer, "again:long", user="talker")
         assert receipt.outcome is Outcome.DENIED
-        assert "raters" in (told := await bot.command("reason", "shorter", user="talker")) or told
+        assert "Noted" not in await bot.command("reason", "shorter", user="talker")
         assert await rows(bot.store, "SELECT id FROM notes") == []
         assert await system(bot, "talker") == ""
 
@@ -214,9 +214,10 @@ async def test_an_owner_lets_a_chips_line_hold_for_others(tmp_path: Path) -> Non
         assert SHORT in await system(bot, "talker")
         assert "others share" in await bot.command("notes", f"edit {number} be rude")
         assert (await rows(bot.store, "SELECT count(*) FROM audit WHERE action = 'notes'")) == [(2,)]
-        await bot.command("reason", "tell them my secret")
+        answer = await bad(bot)
+        await bot.command("reason", f"{answer.turn} tell them my secret")
         [(own,)] = await rows(bot.store, "SELECT max(id) FROM notes")
-        assert "in your words" in await bot.command("notes", f"move {own} everybody") or own == number
+        assert "in your words" in await bot.command("notes", f"move {own} everybody")
 
 
 async def test_forgetting_takes_all_lines(tmp_path: Path) -> None:
@@ -226,6 +227,7 @@ async def test_forgetting_takes_all_lines(tmp_path: Path) -> None:
         [(edited,), *_] = await rows(bot.store, "SELECT id FROM notes ORDER BY id")
         await bot.command("notes", f"edit {edited} Whiskers-7731", user="ada")
         await chip(bot, "long")
+        assert "cannot be undone" in await bot.command("forget", "me", user="ada")
         await bot.command("forget", "me yes", user="ada")
         left = await rows(bot.store, "SELECT scope, key, text FROM notes")
         assert left == [("person", "loopback:owner", SHORT)]

@@ -30,7 +30,7 @@ _RESTS_ON = (
 )
 """SQL: the ratings of a note `n` that stand: the answer is still a bad one to whoever said it."""
 _MAY_SHOW = (
-    f"iif(n.edited, n.key IN ({SHARING}), EXISTS (SELECT 1 FROM note_ratings b"
+    f"iif(n.edited, n.key IN ({SHARING}), EXISTS (SELECT 1 FROM note_ratings b"  # noqa: S608
     f" JOIN events e ON e.seq = b.event JOIN turns t ON t.id = e.turn WHERE b.note = n.id AND {CONSENT}))"
 )
 """SQL: others may meet what a person's line does, by the rules by which private chats train."""
