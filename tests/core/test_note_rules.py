@@ -57,8 +57,7 @@ def test_whatever_somebody_writes_is_one_short_line_without_signs_that_do_someth
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_words_of_any_script_stay_what_they_are(script: str) -> None:
-    words = SCRIPTS[script] if isinstance(SCRIPTS, dict) else script
-    line = one_line(words, marks.ANY)
+    line = one_line(SCRIPTS[script], marks.ANY)
     assert line
     assert len(line.encode()) <= 120
     assert f'"{line}"' in system_line([line], 0.5)

@@ -12,6 +12,7 @@ import pytest
 from goodbot.api.events import Outcome
 from goodbot.config import Grants, ServingConfig
 from goodbot.conversation.note_rules import RULES
+from goodbot.conversation.notes import Where
 from goodbot.daemon.loopback import Answer
 from goodbot.store import backup, forgetting, people, turns
 from goodbot.testing import VirtualClock
@@ -25,7 +26,7 @@ SHORT, LONG = RULES["long"].text, RULES["short"].text
 
 @asynccontextmanager
 async def noting(
-    home: Path, *, template: str = CHATML, where: str = "private", **more: Any
+    home: Path, *, template: str = CHATML, where: Where = "private", **more: Any
 ) -> AsyncGenerator[Bot]:
     """A goodbot on a model whose template is this one."""
     (home / "fake").mkdir(parents=True, exist_ok=True)
