@@ -46,6 +46,7 @@ from goodbot import (
     ReplyStream,
     UserRef,
 )
+from goodbot.api.actions import hint
 from goodbot.base.descriptors import ONE_A_TURN, queue
 from goodbot.base.text import clean, split
 from goodbot.config.lock import socket_path
@@ -133,9 +134,11 @@ class TerminalConnector(Connector):
         return _Stream(self, channel, self._pressed.pop(messages[-1].id, ""))
 
     async def acknowledge(self, event: Event, receipt: Receipt) -> None:
-        taken = receipt.outcome is Outcome.ACCEPTED and not receipt.text
-        if isinstance(event, PressEvent) and taken:
-            return  # what it comes to follows
+        if isinstance(event, PressEvent) and receipt.outcome is Outcome.ACCEPTED:
+            if hint(event.action):  # the other answer follows, and is waited for
+                return self.tell({"news": receipt.text, "id": event.event_id}) if receipt.text else None
+            if not receipt.text:
+                return  # what it comes to follows
         value = event.value if isinstance(event, RatingEvent) else None
         self.tell(
             {

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
+from goodbot.api.events import OrderKey, Outcome, PressEvent, Receipt
+from goodbot_connectors.terminal.connector import TerminalConnector
 from goodbot_connectors.terminal.conversation import Conversation
 from goodbot_connectors.terminal.link import Link
 
 from tests.connectors.terminal.test_news import Lines, View
+from tests.core.made import CHANNEL, OWNER
 
 
 class Daemon(Lines):
@@ -58,3 +62,23 @@ def test_a_press_that_came_to_nothing_is_told_and_waited_for_no_more(tmp_path: P
     chat.read(chat.chat)
     assert chat.waiting == []
     assert view.shown[-1] == "(Too often.)"
+
+
+async def test_what_a_chip_has_set_off_is_said_and_the_answer_is_waited_for(tmp_path: Path) -> None:
+    press = PressEvent(event_id="p", order=OrderKey(1), user=OWNER, channel=CHANNEL, action="again:long")
+    receipt = Receipt(event_id="p", outcome=Outcome.ACCEPTED, text="Noted.", turn="t")
+    said: list[dict[str, Any]] = []
+    teller = cast("TerminalConnector", SimpleNamespace(tell=said.append))
+    await TerminalConnector.acknowledge(teller, press, receipt)
+    view, daemon = View(), Daemon()
+    chat = Conversation(cast("Link", daemon), tmp_path, view)
+    daemon.lines = [{"answer": "Hello!", "turn": "t", "to": "", "id": "m"}]
+    chat.read(chat.chat)
+    chat.say("/again long")
+    [waited] = chat.waiting
+    daemon.lines = [{**line, "id": waited} for line in said]
+    chat.read(chat.chat)
+    assert chat.waiting == [waited]
+    daemon.lines = [{"answer": "Hi.", "turn": "n", "to": waited, "id": "m2"}]
+    chat.read(chat.chat)
+    assert view.shown[-1] == "(Noted.)"
