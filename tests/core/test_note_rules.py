@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
+from typing import Any
 
+import goodbot_training
 import pytest
 from goodbot.api import marks
 from goodbot.api.actions import HINTS
@@ -15,10 +18,20 @@ from goodbot.store.notes import Note
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import require
 from tests.training.backends.shapes import SCRIPTS
 from tests.training.zoo.dialects import DIALECTS, Dialect
 
 EVERY = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+DEAR = [
+    "xQ9z#k$7W%" * 40,
+    "ሰላም ጥዋት " * 40,
+    "안녕 뷁쀍 " * 40,
+    "😀🦄🎉" * 40,
+    "qzjxkvw" * 40,
+    *SCRIPTS.values(),
+]
+"""Words that take many tokens a byte."""
 KEPT_APART = set('<>[]{}|`"\\\n\r\t')
 
 
@@ -60,7 +73,7 @@ def test_words_of_any_script_stay_what_they_are(script: str) -> None:
     line = one_line(SCRIPTS[script], marks.ANY)
     assert line
     assert len(line.encode()) <= 120
-    assert f'"{line}"' in system_line([line], 0.5)
+    assert f'"{line.rstrip("…")[:25]}' in system_line([line], 0.5)
 
 
 @EVERY
@@ -100,7 +113,7 @@ def test_of_two_that_contradict_the_later_one_holds() -> None:
 
 
 def test_the_oldest_give_way_and_edited_ones_last() -> None:
-    many = [note(n) for n in range(1, 10)]
+    many = [note(n, f"x{n}") for n in range(1, 10)]
     assert surplus(many) == [1]
     assert surplus([dataclasses.replace(many[0], edited=True), *many[1:]]) == [2]
     assert len(effective(many)) == note_rules.MOST
@@ -111,9 +124,19 @@ def test_the_oldest_give_way_and_edited_ones_last() -> None:
 def test_all_together_are_at_most_120_tokens(tokens_a_byte: float, texts: list[str]) -> None:
     lines = [line for text in texts if (line := one_line(text, marks.ANY))]
     said = system_line(lines, tokens_a_byte)
-    assert len(said.encode()) * tokens_a_byte + 8 <= 120
+    assert note_rules._most(said, tokens_a_byte) + 8 <= 120
     assert bool(said) == bool(lines), "one always finds room"
     assert len(said.splitlines()) <= 1
+
+
+def test_the_shipped_model_reads_at_most_120_tokens() -> None:
+    tokenizers: Any = require("tokenizers")
+    shipped = Path(goodbot_training.__file__).parent / "tiny" / "model" / "tokenizer.json"
+    tokenizer = tokenizers.Tokenizer.from_file(str(shipped))
+    for text in DEAR:
+        said = system_line([one_line(text, marks.ANY)] * note_rules.MOST, 1.0)
+        assert said
+        assert len(tokenizer.encode(said).ids) + 8 <= 120
 
 
 def test_a_better_answer_tells_by_its_length_or_is_an_example() -> None:

@@ -103,18 +103,15 @@ def test_another_answer_drops_the_oldest_exchanges_where_it_must() -> None:
         {"role": "user", "content": "third"},
     ]
     earlier = turn("t3", messages=messages, response="3", context=(("t1", "a"), ("t2", "a")))
-    prompt = prompts.again(earlier, HINTS["wrong"], Room(context=500, answer=100, history=0))
-    assert [m["content"] for m in prompt.messages] == [
-        "Be kind.",
-        "second",
-        "2",
-        "third",
-        "3",
-        HINTS["wrong"].told,
-    ]
+    hint, notes = HINTS["wrong"], "n" * 250
+    prompt = prompts.again(earlier, hint, Room(context=500, answer=100, history=0), "Be kind.", notes=notes)
+    assert [m["content"] for m in prompt.messages] == ["Be kind.", "second", "2", "third", "3", hint.told]
     assert prompt.context == (("t2", "a"), ("t3", "loopback:owner"))
     with pytest.raises(TooLongError, match="too long for me to try again"):
-        prompts.again(earlier, HINTS["wrong"], Room(context=130, answer=10, history=0))
+        prompts.again(earlier, hint, Room(context=130, answer=10, history=0), "Be kind.")
+    fits = prompts.again(earlier, hint, Room(context=2000, answer=100, history=0), "", notes=notes)
+    assert fits.messages[0] == {"role": "system", "content": notes}
+    assert [m["role"] for m in fits.messages].count("system") == 1
 
 
 async def test_a_long_conversation_is_shown_as_far_as_it_fits(tmp_path: Path) -> None:

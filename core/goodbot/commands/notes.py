@@ -13,15 +13,17 @@ from goodbot.base.errors import UsageError
 from goodbot.commands.audit import audit
 from goodbot.commands.base import Call, Result
 from goodbot.conversation import note_rules
+from goodbot.store import channels
 from goodbot.store import notes as lines
-from goodbot.store.notes import EVERYBODY, Note, Scope
+from goodbot.store.notes import EVERYBODY, Note
 
 _USAGE = (
     "say `notes`, `notes on N`, `notes off N`, `notes delete N`, `notes edit N TEXT` or "
-    "`notes move N me|channel|everybody`; `notes` shows the numbers"
+    "`notes move N me|everybody`; `notes` shows the numbers"
 )
 _NONE = "I keep nothing in mind. Say what was wrong with an answer: by a button under it, or `/rl reason`."
-_OFF = "At present I follow none: they are off, or my model cannot follow them."
+_NO_OWNER = "only an owner decides what holds for others"
+_OFF = "My answers here follow no notes: they are off, or my model cannot follow them."
 _FOR = {"person": "for you alone", "channel": "for this channel", "everybody": "for everybody"}
 
 
@@ -30,11 +32,13 @@ async def notes(call: Call) -> Result:
     match call.args:
         case () | ("list",):
             return await _list(call)
+        case ("on" | "off" as action,):
+            return await _switch(call, action == "on")
         case ("on" | "off" | "delete" as action, number):
             return await _change(call, action, number)
         case ("edit", number, _, *_):
             return await _edit(call, number)
-        case ("move", number, "me" | "channel" | "everybody" as where):
+        case ("move", number, "me" | "everybody" as where):
             return await _move(call, number, where)
         case _:
             raise UsageError(_USAGE)
@@ -42,11 +46,12 @@ async def notes(call: Call) -> Result:
 
 async def _list(call: Call) -> Result:
     found = await call.services.store.read(lambda db: _seen(db, call))
+    kept = await call.services.store.read(lambda db: call.services.notes.kept(db, call.event.channel))
     in_use = {note.id for note in note_rules.effective(found)}
-    shown = [note for note in found if note.id in in_use or not note.used]
-    said = [*map(_line, shown)] or [_NONE]
-    if shown and call.services.notes.where == "never":
-        said.append(_OFF)
+    shown = [note for note in note_rules.agreed(found) if note.id in in_use or not note.used]
+    said = [*map(_line, shown)]
+    if not (shown and kept):
+        said.append(_NONE if kept else _OFF)
     return Result(text="\n".join(said), data={"notes": [asdict(note) for note in shown]})
 
 
@@ -74,6 +79,25 @@ async def _named(db: aiosqlite.Connection, call: Call, number: str) -> Note:
         if str(note.id) == number:
             return note
     raise UsageError(f"there is no line {number[:20]!r} of yours; `notes` shows them")
+
+
+async def _switch(call: Call, used: bool) -> Result:
+    """Whether answers in a shared channel follow any."""
+    channel = call.event.channel
+    if channel.kind is not ChannelKind.SHARED:
+        raise UsageError(
+            f"type that in the channel that is meant; `notes {'on' if used else 'off'} N` is a line"
+        )
+    if not _owns(call):
+        raise UsageError(_NO_OWNER)
+    if used and call.services.notes.where == "never":
+        raise UsageError("I follow none: the config says never, or my model cannot follow them")
+    if not await call.services.store.write(lambda db: channels.set_notes(db, channel, used)):
+        raise UsageError("this channel is off: say `/rl enable` first")
+    await audit(call, "notes", {"done": True})
+    return Result(
+        text="My answers here follow notes from now on." if used else "My answers here follow no notes."
+    )
 
 
 async def _change(call: Call, action: str, number: str) -> Result:
@@ -116,19 +140,10 @@ async def _edit(call: Call, number: str) -> Result:
 
 
 async def _move(call: Call, number: str, where: str) -> Result:
-    """From one's own lines to a channel's or everybody's, or back. Only the wording of a chip goes to
-    others: nobody's own words do."""
+    """To everybody's lines, or back. Only the wording of a chip goes to others: nobody's own words do."""
     if not _owns(call):
-        raise UsageError("only an owner decides what holds for others")
-    channel = call.event.channel
-    targets: dict[str, tuple[Scope, str]] = {
-        "me": ("person", person(call.user)),
-        "channel": ("channel", lines.channel_key(channel)),
-        "everybody": EVERYBODY,
-    }
-    if where == "channel" and channel.kind is not ChannelKind.SHARED:
-        raise UsageError("type that in the channel that is meant")
-    scope, key = targets[where]
+        raise UsageError(_NO_OWNER)
+    scope, key = EVERYBODY if where == "everybody" else ("person", person(call.user))
 
     async def operation(db: aiosqlite.Connection) -> Note:
         note = await _named(db, call, number)

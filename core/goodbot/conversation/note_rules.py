@@ -6,6 +6,7 @@ templates and all tool calls are made, and not longer than a sentence.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,7 +22,9 @@ _TOKENS = 120
 _AROUND = 8
 """Tokens that a chat template puts around a message."""
 _LONGEST = 120
-"""Bytes of a line: with any vocabulary one of them finds room."""
+"""Bytes of a line."""
+_WORDS, _NEAR, _DEARER = re.compile(r"[a-z ]"), re.compile("[\u00a0-\u06ff]"), 1.3
+"""What usual vocabularies have longer entries for; a byte of the latter costs that much more."""
 _FRAME = "What readers have asked of your answers: {}"
 _LIKE = "Answer more like this: {}"
 _FIRST: tuple[Scope, ...] = ("person", "channel", "everybody")
@@ -29,6 +32,8 @@ _FIRST: tuple[Scope, ...] = ("person", "channel", "everybody")
 _SIGNS = str.maketrans({'"': "'", **dict.fromkeys("<>[]{}`|\\◁▷「」【】", " ")})
 _JOINERS = "\u200c\u200d"
 """Format signs without which some scripts are not spelt right."""
+_LATELY, _AGREED = 10, 2
+"""A channel has a line by so many of the last ratings that said there what was wrong."""
 _CLEARLY = 40
 """Characters by which a better answer is longer or shorter on purpose."""
 
@@ -104,15 +109,23 @@ def _cut(text: str, room: int) -> str:
 
 def effective(notes: Sequence[Note]) -> list[Note]:
     """Those that are in use, the most important first: a person's own before a channel's, edited before
-    others, then the newest. Of two that contradict each other that one is left which comes first."""
+    others, then the newest. Of two that contradict each other, or say the same, that one is left which
+    comes first."""
     found: list[Note] = []
-    for note in sorted(notes, key=_rank):
+    for note in sorted(agreed(notes), key=_rank):
         opposite = RULES[note.rule].opposite if note.rule in RULES else ""
-        contradicted = any(opposite and one.rule == opposite for one in found)
+        said = any(one.text == note.text or (opposite and one.rule == opposite) for one in found)
         full = sum(one.scope == note.scope for one in found) >= MOST
-        if note.used and not contradicted and not full:
+        if note.used and not said and not full:
             found.append(note)
     return found
+
+
+def agreed(notes: Sequence[Note]) -> list[Note]:
+    """Without a channel's lines that too few of the last ratings there have asked for."""
+    asked = {rating for note in notes if note.scope == "channel" for rating in note.ratings}
+    last = set(sorted(asked)[-_LATELY:])
+    return [note for note in notes if note.scope != "channel" or len(last & {*note.ratings}) >= _AGREED]
 
 
 def surplus(notes: Sequence[Note]) -> list[int]:
@@ -127,13 +140,20 @@ def _rank(note: Note) -> tuple[int, bool, int, int]:
 def system_line(texts: Sequence[str], tokens_a_byte: float) -> str:
     """What the system says of these lines, the most important first, in at most 120 tokens; empty: nothing.
 
-    `tokens_a_byte`: of UTF-8, at most, with the model's vocabulary.
+    `tokens_a_byte`: of English words, at most, with the model's vocabulary.
     """
-    room = int((_TOKENS - _AROUND) / tokens_a_byte) - len(_FRAME.format("").encode())
+    room = _TOKENS - _AROUND - _most(_FRAME.format(""), tokens_a_byte)
     shown: list[str] = []
     for text in texts:
-        left = room - len("; ".join([*shown, '""']).encode())
-        one = text if shown else _cut(text, left)
-        if one and len(one.encode()) <= left:
+        left = room - _most("; ".join([*shown, '""']), tokens_a_byte)
+        one = text if shown or _most(text, tokens_a_byte) <= left else _cut(text, int(left))
+        if one and _most(one, tokens_a_byte) <= left:
             shown.append(f'"{one}"')
     return _FRAME.format("; ".join(shown)) if shown else ""
+
+
+def _most(text: str, tokens_a_byte: float) -> float:
+    """Tokens of a text, at most: where no vocabulary has an entry for a sign, one a byte."""
+    words, near = len(_WORDS.findall(text)), 2 * len(_NEAR.findall(text))
+    rest = len(text.encode()) - words - near
+    return rest + words * tokens_a_byte + near * min(1.0, _DEARER * tokens_a_byte)

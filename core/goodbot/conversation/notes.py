@@ -19,7 +19,7 @@ from goodbot.base.clock import Clock
 from goodbot.conversation import note_rules
 from goodbot.conversation.note_rules import Line
 from goodbot.learning.core import Core
-from goodbot.store import notes, people, turns
+from goodbot.store import channels, notes, people, turns
 from goodbot.store.notes import EVERYBODY, Note, Scope
 from goodbot.store.training_pool import Pool
 
@@ -55,9 +55,12 @@ class Notes:
             marks=marks.of(model),
         )
 
-    def kept(self, channel: ChannelRef) -> bool:
+    async def kept(self, db: aiosqlite.Connection, channel: ChannelRef) -> bool:
         """Whether lines are written and used there."""
-        return self.where == "everywhere" or (self.where == "private" and channel.kind is ChannelKind.PRIVATE)
+        if self.where == "never" or channel.kind is ChannelKind.ENCRYPTED:
+            return False
+        private = channel.kind is ChannelKind.PRIVATE
+        return private or await channels.notes(db, channel, default=self.where == "everywhere")
 
     async def pressed(self, db: aiosqlite.Connection, event: PressEvent, turn: str) -> str:
         """A chip that was let in; returns what who pressed is told, empty where there is nothing to say."""
@@ -67,7 +70,7 @@ class Notes:
         identity = await people.identity(db, person(event.user))
         rating = await notes.bad_rating(db, turn, identity)
         chip = event.action.partition(":")[2]
-        return await self._add(db, event.user, note_rules.of_chip(chip), rating) if rating else ""
+        return await self._add(db, event, note_rules.of_chip(chip), rating) if rating else ""
 
     async def said(self, db: aiosqlite.Connection, event: RatingEvent, turn: str) -> str:
         """A reason or a better answer that is stored; returns as `pressed` does.
@@ -77,19 +80,20 @@ class Notes:
         answer = await self._answer(db, event.channel, turn)
         if answer is None:
             return ""
+        user = event.user
+        rating = await notes.event(db, user.connector, user.account, event.event_id)
         if event.kind is RatingKind.COMMENT:
             line = note_rules.of_reason(event.text, self.marks)
         elif event.kind is RatingKind.BETTER:
+            await notes.supersede(db, rating)
             line = note_rules.of_better(event.text, answer.response, self.marks)
         else:
             return ""
-        user = event.user
-        rating = await notes.event(db, user.connector, user.account, event.event_id)
-        return await self._add(db, user, line, rating) if line else ""
+        return await self._add(db, event, line, rating) if line else ""
 
     async def _answer(self, db: aiosqlite.Connection, channel: ChannelRef, turn: str) -> Turn | None:
         """The answer of ours that was given in that very chat; None: nothing is noted of it."""
-        if not self.kept(channel):
+        if not await self.kept(db, channel):
             return None
         found = await turns.get(db, turn)
         if found is None or found.origin != "goodbot":
@@ -98,9 +102,14 @@ class Notes:
         same = (there.connector, there.account, there.id) == (channel.connector, channel.account, channel.id)
         return found if same else None
 
-    async def _add(self, db: aiosqlite.Connection, user: UserRef, line: Line, rating: int) -> str:
-        who = person(user)
-        await notes.add(db, who, line.rule, line.text, rating, self.clock.now())
+    async def _add(
+        self, db: aiosqlite.Connection, event: PressEvent | RatingEvent, line: Line, rating: int
+    ) -> str:
+        who, now = person(event.user), self.clock.now()
+        await notes.add(db, ("person", who), line.rule, line.text, rating, now)
+        if line.rule and event.channel.kind is ChannelKind.SHARED:  # nobody's own words are a channel's
+            of: tuple[Scope, str] = ("channel", notes.channel_key(event.channel))
+            await notes.add(db, of, line.rule, line.text, rating, now)
         theirs = await self.of_person(db, who)
         await notes.delete(db, note_rules.surplus(theirs))
         counts = any(note.text == line.text for note in theirs)
@@ -122,7 +131,7 @@ class Notes:
         self, db: aiosqlite.Connection, channel: ChannelRef, talker: UserRef, tokens_a_byte: float
     ) -> str:
         """What the system says before an answer to somebody there; empty: nothing."""
-        if not self.kept(channel):
+        if not await self.kept(db, channel):
             return ""
         theirs = await self.of_person(db, person(talker))
         if channel.kind is not ChannelKind.PRIVATE:

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from goodbot.access.authorization import person
 from goodbot.api import actions
-from goodbot.api.events import ChannelRef, Event, MessageEvent, Outcome, PressEvent
+from goodbot.api.events import ChannelRef, Event, MessageEvent, Outcome, PressEvent, UserRef
 from goodbot.api.plain import question
 from goodbot.api.sentences import Reason, because, words
 from goodbot.api.turns import Turn, ids, turn_id
@@ -90,9 +90,7 @@ class Answers:
         earlier = (
             await self._store.read(lambda db: turns.conversation(db, event.channel, limit)) if limit else []
         )
-        notes = await self._store.read(
-            lambda db: self._notes.system_line(db, event.channel, event.user, self._room.density)
-        )
+        notes = await self._noted(event.channel, event.user)
         text = question(event.text, event.attachments)
         prompt = prompts.compose(self._config.system_prompt, earlier, text, self._room, notes=notes)
         return Asked(event=event, channel=event.channel, talker=event.user, prompt=prompt)
@@ -125,6 +123,10 @@ class Answers:
             if not await self._generator.deliver(event, turn, stream, ""):
                 await self._decline(event, because("unsent"))
 
+    async def _noted(self, channel: ChannelRef, talker: UserRef) -> str:
+        density = self._room.density
+        return await self._store.read(lambda db: self._notes.system_line(db, channel, talker, density))
+
     async def _asked_again(self, event: PressEvent, earlier: Turn) -> Asked:
         """Raises TooLongError."""
         hint = actions.hint(event.action)
@@ -138,12 +140,13 @@ class Answers:
             asked_by=person(event.user),
             asked=event.order,
         )
+        notes = await self._noted(earlier.channel, earlier.talker)
         return Asked(
             event=event,
             channel=earlier.channel,
             talker=earlier.talker,
             retry=retry,
-            prompt=prompts.again(earlier, hint, self._room),
+            prompt=prompts.again(earlier, hint, self._room, self._config.system_prompt, notes=notes),
         )
 
     async def _stored(self, event: Event) -> Turn | None:

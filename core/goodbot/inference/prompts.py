@@ -88,8 +88,7 @@ def compose(
     question fits.
     """
     density = max([room.density, *(_density(exchange) for exchange in earlier)])
-    whole = f"{system}\n\n{notes}" if system and notes else system or notes
-    if notes and sum(map(_most, (text, whole))) <= room.prompt:
+    if notes and sum(map(_most, (text, whole := _joined(system, notes)))) <= room.prompt:
         system = whole
     asked = [text, system] if system else [text]
     if sum(_likely(one, density) for one in asked) > room.prompt:
@@ -116,30 +115,48 @@ def compose(
     )
 
 
-def again(earlier: Turn, hint: Hint, room: Room) -> Prompt:
+def again(earlier: Turn, hint: Hint, room: Room, system: str, *, notes: str = "") -> Prompt:
     """The prompt for another answer: that of the earlier one, it, and what was wrong with it.
 
-    The oldest exchanges give way where it does not fit. Raises TooLongError when that is not enough.
+    The system says what it says now: what was asked of answers may have been taken back since. The notes
+    give way where it does not fit, then the oldest exchanges. Raises TooLongError when that is not enough.
     """
     talker = f"{earlier.talker.connector}:{earlier.talker.id}"
-    while True:
-        sizes = (_most(str(message["content"])) for message in earlier.messages)
-        asked = len(earlier.prompt_tokens) - earlier.thought_tokens or sum(sizes)
-        said = len(earlier.tokens) + _MESSAGE if earlier.tokens else _most(earlier.response)
-        if asked + said + _most(hint.told) <= room.prompt:
-            break
+    before = "".join(str(one["content"]) for one in earlier.messages if one["role"] == "system")
+    now = _joined(system, notes)
+    if now != system and _asked(earlier) + _most(hint.told) + _longer(now, before) > room.prompt:
+        now = system
+    while _asked(earlier) + _most(hint.told) + _longer(now, before) > room.prompt:
         if not earlier.context:
             raise TooLongError(because("no_room_again"))
         oldest = earlier.context[0]
         earlier = earlier.without(lambda id_, who, oldest=oldest: (id_, who) == oldest)
+    said: list[Message] = [{"role": "system", "content": now}] if now else []
     return Prompt(
         messages=[
-            *without_form(earlier.messages)[0],
+            *said,
+            *(one for one in without_form(earlier.messages)[0] if one["role"] != "system"),
             {"role": "assistant", "content": earlier.response},
             {"role": "user", "content": hint.told},
         ],
         context=(*earlier.context, (earlier.id, talker)),
     )
+
+
+def _asked(earlier: Turn) -> int:
+    """Tokens of a prompt and its answer, at most."""
+    sizes = (_most(str(message["content"])) for message in earlier.messages)
+    asked = len(earlier.prompt_tokens) - earlier.thought_tokens or sum(sizes)
+    return asked + (len(earlier.tokens) + _MESSAGE if earlier.tokens else _most(earlier.response))
+
+
+def _joined(system: str, notes: str) -> str:
+    return f"{system}\n\n{notes}" if system and notes else system or notes
+
+
+def _longer(now: str, before: str) -> int:
+    """Tokens that the system's words take more than they did, at most."""
+    return max(0, _most(now) - (_most(before) if before else 0)) if now else 0
 
 
 def _density(exchange: PastExchange) -> float:

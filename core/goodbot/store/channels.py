@@ -69,6 +69,28 @@ async def enabled(db: aiosqlite.Connection, channel: ChannelRef) -> bool:
     return first(rows) is not None
 
 
+async def set_notes(db: aiosqlite.Connection, channel: ChannelRef, used: bool) -> bool:
+    """Whether answers there follow lines (`store.notes`); False where the channel is not on."""
+    rows = await db.execute(
+        "UPDATE channels SET notes = ? WHERE connector = ? AND account IN (?, '') AND channel = ?"
+        " AND off_at IS NULL",
+        (used, channel.connector, channel.account, channel.id),
+    )
+    return rows.rowcount > 0
+
+
+async def notes(db: aiosqlite.Connection, channel: ChannelRef, *, default: bool) -> bool:
+    """Whether answers there follow lines; `default` where no owner has said it."""
+    found = await value(
+        db,
+        "SELECT notes FROM channels WHERE connector = ? AND account IN (?, '') AND channel = ?"
+        " AND notes IS NOT NULL",
+        (channel.connector, channel.account, channel.id),
+        default=default,
+    )
+    return bool(found)
+
+
 async def known_account(db: aiosqlite.Connection, connector: str, channel: str) -> str:
     """The account under which a channel was met before; empty for a new one."""
     return await value(

@@ -1,7 +1,7 @@
 """What people want of answers, a line each, with the ratings that each line rests on.
 
-Nothing follows an undo by hand: a line counts while one of its ratings stands, or once its person has
-edited it. Which of the lines goes into a prompt is decided by `goodbot.conversation.note_rules`.
+Nothing follows an undo by hand: a line counts while one of its ratings stands. Which of the lines goes
+into a prompt is decided by `goodbot.conversation.note_rules`.
 """
 
 from __future__ import annotations
@@ -15,25 +15,29 @@ import aiosqlite
 
 from goodbot.api.events import ChannelRef
 from goodbot.store import codec, rollback_window
-from goodbot.store.consent import CONSENT, SHARING
+from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch, value
 from goodbot.store.training_pool import Pool
 
 Scope = Literal["person", "channel", "everybody"]
 EVERYBODY = ("everybody", "")
 
-_RESTS_ON = (
-    "FROM note_ratings b JOIN events e ON e.seq = b.event"  # noqa: S608
+_RATINGS = (
+    "SELECT json_group_array(seq) FROM (SELECT max(b.event) AS seq"  # noqa: S608
+    " FROM note_ratings b JOIN events e ON e.seq = b.event"
     " JOIN labels l ON (l.turn, l.rater) ="
     " (e.turn, coalesce((SELECT identity FROM links WHERE person = e.rater), e.rater))"
     f" WHERE b.note = n.id AND l.value < 0 AND (e.kind = 'rate' OR {rollback_window.STANDS})"
+    " GROUP BY l.turn, l.rater)"
 )
 """SQL: the ratings of a note `n` that stand: the answer is still a bad one to whoever said it."""
 _MAY_SHOW = (
-    f"iif(n.edited, n.key IN ({SHARING}), EXISTS (SELECT 1 FROM note_ratings b"  # noqa: S608
-    f" JOIN events e ON e.seq = b.event JOIN turns t ON t.id = e.turn WHERE b.note = n.id AND {CONSENT}))"
+    "NOT n.edited AND EXISTS (SELECT 1 FROM note_ratings b"  # noqa: S608
+    " JOIN events e ON e.seq = b.event JOIN turns t ON t.id = e.turn"
+    f" WHERE b.note = n.id AND (t.channel_kind = 'shared' OR n.rule <> '' AND {CONSENT}))"
 )
-"""SQL: others may meet what a person's line does, by the rules by which private chats train."""
+"""SQL: a person's line may be met by others: words typed at an answer that they have read, or those of a
+chip, by the rules by which private chats train."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,17 +54,18 @@ class Note:
     used: bool
     """False: somebody has switched it off."""
     edited: bool
-    """Its person has changed the words: it stays whatever becomes of the ratings."""
+    """Its person has changed the words."""
     created_at: float
     ratings: tuple[int, ...]
-    """Numbers in the ledger of the ratings that it rests on and that stand, oldest first."""
+    """Numbers in the ledger of the ratings that it rests on and that stand, oldest first; one for each
+    answer and person."""
     may_show: bool
     """Whether it may be used where others read the answer."""
 
     @property
     def said_last(self) -> int:
-        """The number of the newest rating behind it; 0 where none stands any more."""
-        return self.ratings[-1] if self.ratings else 0
+        """The number of the newest rating behind it."""
+        return self.ratings[-1]
 
 
 def channel_key(channel: ChannelRef) -> str:
@@ -73,10 +78,10 @@ async def standing(db: aiosqlite.Connection, pool: Pool, owners: Sequence[tuple[
     rows = await fetch(
         db,
         "SELECT n.id, n.scope, n.key, n.rule, n.text, n.used, n.edited, n.created_at,"  # noqa: S608
-        f" (SELECT json_group_array(b.event) {_RESTS_ON}) AS ratings, {_MAY_SHOW}"
+        f" ({_RATINGS}) AS ratings, {_MAY_SHOW}"
         " FROM json_each(:of) o JOIN notes n ON (n.scope, n.key) ="
         " (json_extract(o.value, '$[0]'), json_extract(o.value, '$[1]'))"
-        " WHERE n.edited OR ratings <> '[]' ORDER BY n.id",
+        " WHERE ratings <> '[]' ORDER BY n.id",
         {**pool.values(), "of": codec.dump_json([list(one) for one in owners])},
     )
     return [
@@ -96,15 +101,29 @@ async def standing(db: aiosqlite.Connection, pool: Pool, owners: Sequence[tuple[
     ]
 
 
-async def add(db: aiosqlite.Connection, person: str, rule: str, text: str, rating: int, now: float) -> None:
-    """A person's line rests on one more rating (a number in the ledger); it is switched on by that."""
+async def add(
+    db: aiosqlite.Connection, of: tuple[Scope, str], rule: str, text: str, rating: int, now: float
+) -> None:
+    """A line of that scope and key rests on one more rating (a number in the ledger).
+
+    A person's is switched on by that; what others share stays off until an owner switches it on.
+    """
     id_ = await value(
         db,
-        "INSERT INTO notes (scope, key, rule, text, created_at) VALUES ('person', ?, ?, ?, ?)"
-        " ON CONFLICT DO UPDATE SET used = 1 RETURNING id",
-        (person, rule, text, now),
+        "INSERT INTO notes (scope, key, rule, text, created_at) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET used = used OR scope = 'person' RETURNING id",
+        (*of, rule, text, now),
     )
     await db.execute("INSERT OR IGNORE INTO note_ratings VALUES (?, ?)", (id_, rating))
+
+
+async def supersede(db: aiosqlite.Connection, rating: int) -> None:
+    """Nothing rests on better answers that were typed before this one, by its person for that answer."""
+    await db.execute(
+        "DELETE FROM note_ratings WHERE event IN (SELECT o.seq FROM events e JOIN events o"
+        " ON (o.turn, o.rater, o.kind) = (e.turn, e.rater, 'better') AND o.seq < e.seq WHERE e.seq = ?)",
+        (rating,),
+    )
 
 
 async def bad_rating(db: aiosqlite.Connection, turn: str, identity: str) -> int:

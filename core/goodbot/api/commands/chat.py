@@ -18,6 +18,7 @@ from goodbot.api.commands.entry import (
 _ANSWER = Arg("answer", "its id in `history`; without it the last answer here", "ANSWER", required=False)
 _TEXT = Arg("text", "in your words", "TEXT", many=True)
 _LINE = Arg("number", "a number from `notes`", "N")
+_ONE = _LINE._replace(required=False)
 _VERSION = Arg("version", "a number from `adapters`", "VERSION", required=False)
 
 
@@ -100,14 +101,22 @@ _ASKING = (
         own=True,
         actions=(
             Command("list", "each line with its number, and what it rests on"),
-            Command("on", "follow a line again", arguments=(_LINE,)),
-            Command("off", "keep a line, and do not follow it", arguments=(_LINE,)),
+            Command(
+                "on",
+                "follow a line again; without a number: notes in this channel (owners)",
+                arguments=(_ONE,),
+            ),
+            Command(
+                "off",
+                "keep a line, and do not follow it; without a number: none in this channel",
+                arguments=(_ONE,),
+            ),
             Command("delete", "take a line away", arguments=(_LINE,)),
             Command("edit", "say a line in your own words", arguments=(_LINE, _TEXT)),
             Command(
                 "move",
-                "let a line hold for a channel or for everybody (owners)",
-                arguments=(_LINE, Arg("whom", "for whom", choices=("me", "channel", "everybody"))),
+                "let a line hold for everybody, or for you alone again (owners)",
+                arguments=(_LINE, Arg("whom", "for whom", choices=("me", "everybody"))),
             ),
         ),
     ),
