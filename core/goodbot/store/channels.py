@@ -49,11 +49,16 @@ async def enable(db: aiosqlite.Connection, channel: ChannelRef, by: str, now: fl
 
 async def disable(db: aiosqlite.Connection, channel: ChannelRef, now: float) -> bool:
     """Switch a channel off; False if it was not on."""
+    return await _set(db, channel, "off_at", now)
+
+
+async def _set(db: aiosqlite.Connection, channel: ChannelRef, column: str, to: float) -> bool:
+    """Set a column of a channel that is on; False if it is off."""
     rows = await db.execute(
         # Also the row of a time when the account was not known: it would switch it on again.
-        "UPDATE channels SET off_at = ? WHERE connector = ? AND account IN (?, '') AND channel = ?"
+        f"UPDATE channels SET {column} = ? WHERE connector = ? AND account IN (?, '') AND channel = ?"  # noqa: S608
         " AND off_at IS NULL",
-        (now, channel.connector, channel.account, channel.id),
+        (to, channel.connector, channel.account, channel.id),
     )
     return rows.rowcount > 0
 
@@ -71,12 +76,7 @@ async def enabled(db: aiosqlite.Connection, channel: ChannelRef) -> bool:
 
 async def set_notes(db: aiosqlite.Connection, channel: ChannelRef, used: bool) -> bool:
     """Whether answers there follow lines (`store.notes`); False where the channel is not on."""
-    rows = await db.execute(
-        "UPDATE channels SET notes = ? WHERE connector = ? AND account IN (?, '') AND channel = ?"
-        " AND off_at IS NULL",
-        (used, channel.connector, channel.account, channel.id),
-    )
-    return rows.rowcount > 0
+    return await _set(db, channel, "notes", used)
 
 
 async def notes(db: aiosqlite.Connection, channel: ChannelRef, *, default: bool) -> bool:
