@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+_SHOWS = "`/rl notes` shows what I keep in mind."
 _NEXT_TRY = "{wanted} new ratings until another try"
 _CAUSES = {
     "paused": "training is paused",
@@ -120,6 +121,14 @@ _SAID: dict[str, str | Callable[..., str]] = {
     "advice": "Rate good answers too: a bot that hears only “bad” does not learn what you like.",
     "streak": "Your last {count} ratings were all “bad”. Rate good answers too: from “bad” alone "
     "I learn what you dislike, not what you like.",
+    # what the next answer will follow
+    "noted_long": f"Noted: shorter answers. {_SHOWS}",
+    "noted_short": f"Noted: more detail. {_SHOWS}",
+    "noted_wrong": f"Noted: more care with facts. {_SHOWS}",
+    "noted_tone": f"Noted: another tone. {_SHOWS}",
+    "noted_better": f"Noted: clearer words. {_SHOWS}",
+    "noted_words": f"Noted: your words. {_SHOWS}",
+    "noted_example": f"Noted: more like your answer. {_SHOWS}",
     # another answer
     "replaced": "That answer was replaced already.",
     "late": "I was away before I had another answer: ask me once more.",

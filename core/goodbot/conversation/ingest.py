@@ -160,7 +160,8 @@ class Dispatcher:
         receipt = await self._admission.decide(db, event)
         open_ = receipt.outcome is Outcome.ACCEPTED
         if open_ and isinstance(event, PressEvent) and receipt.turn:
-            receipt = replace(receipt, text=await self._notes.pressed(db, event, receipt.turn))
+            noted = await self._notes.pressed(db, event, receipt.turn)
+            receipt = event.receipt(receipt.outcome, noted, turn=receipt.turn)
         if open_ or receipt.text:
             work = sanitize.to_do(event, receipt)
             await inbox.insert(db, work, receipt, self._clock.now(), open_=open_)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from goodbot.api.marks import Pattern
+from goodbot.api.sentences import Reason, because
 from goodbot.base.text import clean
 from goodbot.store.notes import Note, Scope
 
@@ -41,7 +42,7 @@ class Rule(NamedTuple):
     """What a chip comes to: the line, what its rater is told, and the chip that says the opposite."""
 
     text: str
-    told: str
+    told: Reason
     opposite: str = ""
 
 
@@ -50,15 +51,15 @@ class Line(NamedTuple):
 
     rule: str
     text: str
-    told: str
+    told: Reason
 
 
 RULES = {
-    "long": Rule("Keep answers short.", "shorter answers", "short"),
-    "short": Rule("Answer in more detail.", "more detail", "long"),
-    "wrong": Rule("Check every fact before you answer.", "more care with facts"),
-    "tone": Rule("Use another tone than in your last answers.", "another tone"),
-    "better": Rule("Say it more clearly.", "clearer words"),
+    "long": Rule("Keep answers short.", because("noted_long"), "short"),
+    "short": Rule("Answer in more detail.", because("noted_short"), "long"),
+    "wrong": Rule("Check every fact before you answer.", because("noted_wrong")),
+    "tone": Rule("Use another tone than in your last answers.", because("noted_tone")),
+    "better": Rule("Say it more clearly.", because("noted_better")),
 }
 """By chip (`goodbot.api.actions.HINTS`)."""
 
@@ -71,7 +72,7 @@ def of_chip(chip: str) -> Line:
 def of_reason(text: str, marks: Pattern) -> Line | None:
     """A reason, in its author's words; None where nothing is left of it."""
     words = one_line(text, marks)
-    return Line("", words, "your words") if words else None
+    return Line("", words, because("noted_words")) if words else None
 
 
 def of_better(text: str, answer: str, marks: Pattern) -> Line | None:
@@ -80,7 +81,7 @@ def of_better(text: str, answer: str, marks: Pattern) -> Line | None:
     if abs(wanted - had) >= _CLEARLY and not had < 2 * wanted < 4 * had:
         return of_chip("long" if wanted < had else "short")
     words = one_line(text, marks, room=_LONGEST - len(_LIKE.format("").encode()))
-    return Line("", _LIKE.format(words), "more like your answer") if words else None
+    return Line("", _LIKE.format(words), because("noted_example")) if words else None
 
 
 def one_line(text: str, marks: Pattern, *, room: int = _LONGEST) -> str:

@@ -14,6 +14,7 @@ import aiosqlite
 from goodbot.access.authorization import person
 from goodbot.api import actions, marks
 from goodbot.api.events import ChannelKind, ChannelRef, PressEvent, RatingEvent, RatingKind, UserRef
+from goodbot.api.sentences import Reason
 from goodbot.api.turns import Turn
 from goodbot.base.clock import Clock
 from goodbot.conversation import note_rules
@@ -62,24 +63,24 @@ class Notes:
         private = channel.kind is ChannelKind.PRIVATE
         return private or await channels.notes(db, channel, default=self.where == "everywhere")
 
-    async def pressed(self, db: aiosqlite.Connection, event: PressEvent, turn: str) -> str:
-        """A chip that was let in; returns what who pressed is told, empty where there is nothing to say."""
+    async def pressed(self, db: aiosqlite.Connection, event: PressEvent, turn: str) -> Reason | None:
+        """A chip that was let in; returns what who pressed is told, None where there is nothing to say."""
         answer = await self._answer(db, event.channel, turn)
         if answer is None or actions.hint(event.action) is None:
-            return ""
+            return None
         identity = await people.identity(db, person(event.user))
         rating = await notes.bad_rating(db, turn, identity)
         chip = event.action.partition(":")[2]
-        return await self._add(db, event, note_rules.of_chip(chip), rating) if rating else ""
+        return await self._add(db, event, note_rules.of_chip(chip), rating) if rating else None
 
-    async def said(self, db: aiosqlite.Connection, event: RatingEvent, turn: str) -> str:
+    async def said(self, db: aiosqlite.Connection, event: RatingEvent, turn: str) -> Reason | None:
         """A reason or a better answer that is stored; returns as `pressed` does.
 
         One of an answer that its author has not called bad says nothing until they do.
         """
         answer = await self._answer(db, event.channel, turn)
         if answer is None:
-            return ""
+            return None
         user = event.user
         rating = await notes.event(db, user.connector, user.account, event.event_id)
         if event.kind is RatingKind.COMMENT:
@@ -88,8 +89,8 @@ class Notes:
             await notes.supersede(db, rating)
             line = note_rules.of_better(event.text, answer.response, self.marks)
         else:
-            return ""
-        return await self._add(db, event, line, rating) if line else ""
+            return None
+        return await self._add(db, event, line, rating) if line else None
 
     async def _answer(self, db: aiosqlite.Connection, channel: ChannelRef, turn: str) -> Turn | None:
         """The answer of ours that was given in that very chat; None: nothing is noted of it."""
@@ -104,7 +105,7 @@ class Notes:
 
     async def _add(
         self, db: aiosqlite.Connection, event: PressEvent | RatingEvent, line: Line, rating: int
-    ) -> str:
+    ) -> Reason | None:
         who, now = person(event.user), self.clock.now()
         await notes.add(db, ("person", who), line.rule, line.text, rating, now)
         if line.rule and event.channel.kind is ChannelKind.SHARED:  # nobody's own words are a channel's
@@ -113,7 +114,7 @@ class Notes:
         theirs = await self.of_person(db, who)
         await notes.delete(db, note_rules.surplus(theirs))
         counts = any(note.text == line.text for note in theirs)
-        return f"Noted: {line.told}. `/rl notes` shows what I keep in mind." if counts else ""
+        return line.told if counts else None
 
     async def of_person(self, db: aiosqlite.Connection, who: str) -> list[Note]:
         """The lines of a person, of all their linked accounts."""

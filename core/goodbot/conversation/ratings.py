@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import aiosqlite
 
@@ -14,7 +13,7 @@ from goodbot.access.inbox import shown
 from goodbot.api.actions import retry_row
 from goodbot.api.commands import Grant
 from goodbot.api.events import Button, Outcome, RatingEvent, RatingKind, Receipt
-from goodbot.api.sentences import because
+from goodbot.api.sentences import Reason, because
 from goodbot.base.clock import Clock
 from goodbot.conversation import sanitize
 from goodbot.conversation.notes import Notes
@@ -79,8 +78,7 @@ class Ratings:
             again = await self._again(db, event, turn) if here else ()  # one tries again there
             offer = (*again, *effect.offer)
             noted = await self._noted(db, event, turn)
-            receipt = event.receipt(Outcome.ACCEPTED, *effect.reasons, turn=turn, offer=offer)
-            receipt = replace(receipt, text=f"{receipt.text} {noted}".strip())
+            receipt = event.receipt(Outcome.ACCEPTED, *effect.reasons, noted, turn=turn, offer=offer)
             await ledger.set_receipt(db, event, receipt)
         return receipt
 
@@ -91,11 +89,11 @@ class Ratings:
             return ()
         return () if await retries.replaced(db, turn) else retry_row()
 
-    async def _noted(self, db: aiosqlite.Connection, event: RatingEvent, turn: str) -> str:
+    async def _noted(self, db: aiosqlite.Connection, event: RatingEvent, turn: str) -> Reason | None:
         """What the next answer will follow, of whoever may talk there."""
         typed = event.kind in (RatingKind.COMMENT, RatingKind.BETTER)
         if not typed or not await self._admission.may_talk(db, event):
-            return ""
+            return None
         return await self._notes.said(db, event, turn)
 
     async def _refuse_rating(self, db: aiosqlite.Connection, event: RatingEvent) -> Receipt:
