@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import importlib
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -57,10 +57,6 @@ class Screen(TerminalPeer):
     ) -> None:
         told = await execute(self.bot.app, "better" if better else "reason", [self._turns[message.id], text])
         self._receipts.append(told.text)
-
-    async def notices(self, user: str = "ada") -> Sequence[str]:
-        """Also what is said while another answer is waited for."""
-        return [*await super().notices(user), *(line["news"] for line in self.lines if "news" in line)]
 
 
 @contextlib.asynccontextmanager

@@ -33,6 +33,7 @@ class TerminalPeer:
         self._path = socket_path(directory, "chat.sock")
         self._writer: asyncio.StreamWriter | None = None
         self._untaken: dict[str, dict[str, Any]] = {}
+        self._ours: set[str] = set()
         self._posts: list[Post] = []
         self._streamed = ""
         self._receipts: list[str] = []
@@ -99,6 +100,7 @@ class TerminalPeer:
     async def _send(self, line: dict[str, Any]) -> str:
         id_ = uuid.uuid4().hex
         self._at = max(self._at + 1, int(time.time() * 1000))
+        self._ours.add(id_)
         self._untaken[id_] = {**line, "id": id_, "at": self._at}
         self._write(self._untaken[id_])
         return id_
@@ -141,6 +143,8 @@ class TerminalPeer:
             case {"failed": text}:
                 self._posts.append(Post(id="failed", text=text))
                 self._streamed = ""
+            case {"news": text, "id": id_} if id_ in self._ours:  # what follows is waited for
+                self._receipts.append(text)
             case {"receipt": text, "offer": offer}:
                 self._receipts.append(text)
                 self._offer = tuple(offer)
