@@ -63,6 +63,7 @@ class FakeSettings:
     """The fake backend's settings."""
 
     note: str = ""
+    objective: str = "tapered"
     tokens_per_forward: int = 8192
     max_sequence_tokens: int = 4096
 

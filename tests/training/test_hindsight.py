@@ -174,10 +174,7 @@ def test_the_text_of_what_was_said() -> None:
     text = hindsight(
         chips=["long", "long", "better", "none"], reasons=["too\x1b[2Jlong\n\u202ea  lot"], better="Hi\nyou"
     )
-    assert text == (
-        f"{CHIPS['long']}\nAn answer to this got the comment: “toolong a lot”\n"
-        "This is a better answer: “Hi\nyou”"
-    )
+    assert text == (f"{CHIPS['long']}\ntoolong a lot\nThis is a better answer: “Hi\nyou”")
     assert hindsight() == ""
     assert hindsight(chips=["better"], reasons=[" \x00 "], better="\n") == ""
     most = hindsight(chips=list(CHIPS), reasons=["x" * 9000] * 9, better="y" * 900)

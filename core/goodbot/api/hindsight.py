@@ -1,7 +1,8 @@
 """What people said of an answer, as the text that a training reads it with. Pure.
 
-It is appended to the question that the answer was given to, so it says what whoever asked would have said
-had they known. What people typed is quoted: it is data in a prompt that nobody answers.
+It is appended to the question that the answer was given to, in the words in which it was said: so whoever
+asked could have said it at once. In quotation marks or after "the user said" a small model hardly heeds it
+(tests/real/test_words.py). The prompt that it makes is scored, and never answered.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Sequence
 
 from goodbot.base.printing import printable
 
+OBJECTIVES = ("hindsight", "hybrid")
+"""Our own objectives that take it; of plugins `ObjectiveSpec.hindsight` says so."""
 LONGEST = 2000
 """Characters of the whole text."""
 _REASON = 300
@@ -33,7 +36,7 @@ def hindsight(*, chips: Sequence[str] = (), reasons: Sequence[str] = (), better:
     """
     lines = [CHIPS[chip] for chip in dict.fromkeys(chips) if chip in CHIPS]
     said = [line for reason in reasons if (line := " ".join(printable(reason).split())[:_REASON])]
-    lines += [f"An answer to this got the comment: “{line}”" for line in said[-_REASONS:]]
+    lines += said[-_REASONS:]
     if better := printable(better).strip():
         line = f"This is a better answer: “{better}”"
         if sum(map(len, lines)) + len(lines) + len(line) <= LONGEST:

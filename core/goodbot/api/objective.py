@@ -16,5 +16,7 @@ class ObjectiveSpec:
     TrainingSettings`), gives a `goodbot_training.objectives.Objective`."""
     requires: tuple[str, ...] = ()
     """Modules that must be importable, checked without importing them."""
+    hindsight: bool = False
+    """Whether it takes what people say of an answer beside their ratings (`Objective.hindsight`)."""
     extra: str = ""
     """The extra of the distribution that brings `requires`."""

@@ -26,6 +26,8 @@ _PROMPTS = 3
 _SECONDS = 60.0
 """For all answers together."""
 _TOKENS = 80
+_WORDS = {"chip": "what was wrong", "comment": "a reason", "better": "a better answer"}
+"""What `RunMaterial.words` counts, as people call it."""
 _WIDE = 66
 """Characters of an answer that are shown: with its label a line of 80 columns."""
 
@@ -132,8 +134,10 @@ def _facts(own: news.RunMaterial, cause: str, gate: str) -> list[str]:
     when = f"given on {since}" if since == until else f"given from {since} to {until}"
     asked = cause.startswith("asked for by")
     more = f"; {kept(own)}" if own.held_out else ""
+    said = [f"{own.words[kind]} with {what}" for kind, what in _WORDS.items() if own.words.get(kind)]
     return [
         f"It learnt from {counted(own)}, {when}{more}.",
+        *([f"It learnt more than the rating of some answers: {', '.join(said)}."] if said else []),
         f"Why then: {'an owner asked for it' if asked else cause}.",
         f"The gate: {gate}",
     ]

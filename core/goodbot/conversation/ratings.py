@@ -22,6 +22,8 @@ from goodbot.store import adapters, ledger, placing, retries
 from goodbot.store.ledger import LabelChange
 from goodbot.store.training_pool import Pool
 
+_CHANGED = "a rating that it was trained on has changed"
+
 
 class Ratings:
     """Appends rating events and folds them, within the caller's transaction."""
@@ -73,6 +75,8 @@ class Ratings:
         event = await placing.placed(db, event, turn, rater, heard=found.heard)
         change = await ledger.insert(db, event, turn, rater, receipt, now, overtaken=found.overtaken)
         undone = await self.taint(db, [change] if change else [])
+        if turn is not None and event.kind is RatingKind.RETRACT:  # it may have been a reason alone
+            undone = bool(await adapters.taint(db, self._pool.scope, turn, _CHANGED)) or undone
         if turn is not None:  # the effect can be told only now
             effect = await self.progress.effect(db, event, turn, rater, change, undone=undone)
             again = await self._again(db, event, turn) if here else ()  # one tries again there
@@ -107,9 +111,8 @@ class Ratings:
 
     async def taint(self, db: aiosqlite.Connection, changes: Sequence[LabelChange]) -> bool:
         """Adapters trained on labels that have changed are marked, if any: the scheduler heals that."""
-        reason = "a rating that it was trained on has changed"
         marked: list[int] = []
         for change in changes:
             if change.claimed:
-                marked += await adapters.taint(db, self._pool.scope, change.turn, reason)
+                marked += await adapters.taint(db, self._pool.scope, change.turn, _CHANGED)
         return bool(marked)

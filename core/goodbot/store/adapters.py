@@ -9,7 +9,7 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.store import codec, ledger, settings
+from goodbot.store import codec, runs, settings
 from goodbot.store.query import fetch, first, value
 
 FORGOTTEN = "somebody whose words or ratings it learnt from is forgotten"
@@ -181,17 +181,17 @@ async def all_of(db: aiosqlite.Connection, scope: str) -> list[AdapterRow]:
 
 
 async def taint(db: aiosqlite.Connection, scope: str, turn: str, reason: str) -> list[int]:
-    """A turn's labels have changed: mark every adapter trained on one that is gone or different.
+    """What was said of a turn has changed: mark every adapter trained on what is gone or different.
 
     Returns the versions that are tainted by this; see `mark`.
     """
     rows = await fetch(
         db,
-        "SELECT r.id, i.labels FROM run_items i JOIN runs r ON r.id = i.run"
+        "SELECT r.id, i.labels, i.words FROM run_items i JOIN runs r ON r.id = i.run"
         " WHERE i.turn = ? AND i.split = 'train' AND i.weight > 0 AND r.state = 'activated'",
         (turn,),
     )
-    stale = {run for run, labels in rows if await ledger.lost(db, turn, json.loads(labels))}
+    stale = {run for run, labels, said in rows if await runs.lost(db, turn, labels, said)}
     return await mark(db, scope, stale, reason)
 
 

@@ -252,7 +252,8 @@ async def _delete_ratings(db: aiosqlite.Connection, persons: Sequence[str]) -> i
     for run, turn, labels in claimed:
         left = {rater: v for rater, v in json.loads(labels).items() if rater not in persons}
         await db.execute(
-            "UPDATE run_items SET labels = ? WHERE (run, turn) = (?, ?)", (codec.dump_json(left), run, turn)
+            "UPDATE run_items SET labels = ?, words = '[]' WHERE (run, turn) = (?, ?)",
+            (codec.dump_json(left), run, turn),
         )
     return len(rated)
 

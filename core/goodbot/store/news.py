@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import aiosqlite
 
 from goodbot.api.events import ChannelKind, ChannelRef, Message, UserRef
-from goodbot.store import settings
+from goodbot.store import settings, words
 from goodbot.store.consent import CONSENT, OWNERS, PERSON
 from goodbot.store.people import IDENTITY
 from goodbot.store.prompts import ASKABLE
@@ -82,6 +82,8 @@ class RunMaterial:
     until: float
     off_policy: int = 0
     """Of those trained on, answers of other models."""
+    words: Mapping[str, int] = field(default_factory=dict[str, int])
+    """By the kinds of `words.Word`: of so many answers such words were learnt."""
 
 
 async def level(db: aiosqlite.Connection, pool: Pool, person: str, limit: int, turn: str = "") -> Level:
@@ -200,6 +202,7 @@ async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> RunMaterial
         since=since,
         until=until,
         off_policy=off_policy,
+        words=await words.counts(db, runs),
     )
 
 

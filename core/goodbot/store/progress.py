@@ -14,7 +14,7 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api import sentences
-from goodbot.store import codec, runs, training_pool
+from goodbot.store import codec, runs, training_pool, words
 from goodbot.store.query import fetch, first
 
 
@@ -78,12 +78,19 @@ async def items(db: aiosqlite.Connection, run: int) -> tuple[runs.RunItem, ...]:
     """What a run has claimed, in the order in which it did."""
     rows = await fetch(
         db,
-        "SELECT turn, split, reward, labels, weight, replayed FROM run_items WHERE run = ? ORDER BY position",
+        "SELECT turn, split, reward, labels, weight, replayed, words FROM run_items WHERE run = ?"
+        " ORDER BY position",
         (run,),
     )
     return tuple(
         runs.RunItem(
-            turn=r[0], split=r[1], reward=r[2], labels=json.loads(r[3]), weight=r[4], replayed=bool(r[5])
+            turn=r[0],
+            split=r[1],
+            reward=r[2],
+            labels=json.loads(r[3]),
+            weight=r[4],
+            replayed=bool(r[5]),
+            words=words.load(r[6]),
         )
         for r in rows
     )

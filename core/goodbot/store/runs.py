@@ -14,9 +14,10 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.labels import Opinion
-from goodbot.store import codec, ledger, quarantined
+from goodbot.store import codec, ledger, quarantined, words
 from goodbot.store.query import fetch, first, value
 from goodbot.store.training_pool import Pool
+from goodbot.store.words import Word
 
 _JUDGED = 50
 """Runs that the gate looks back on."""
@@ -33,6 +34,8 @@ class RunItem:
     weight: float = 1.0
     replayed: bool = False
     """An earlier run of this base model has learnt from it; this one does not use it up."""
+    words: tuple[Word, ...] = ()
+    """What was said beside the labels, where the run's objective takes it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,7 +97,7 @@ async def claim_again(db: aiosqlite.Connection, run: int, parent: int, items: Se
 async def _claim(db: aiosqlite.Connection, run: int, items: Sequence[RunItem]) -> None:
     await db.executemany(
         "INSERT INTO run_items (run, turn, split, reward, labels, weight, replayed,"
-        " position) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        " words, position) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 run,
@@ -104,6 +107,7 @@ async def _claim(db: aiosqlite.Connection, run: int, items: Sequence[RunItem]) -
                 codec.dump_json(item.labels),
                 item.weight,
                 item.replayed,
+                words.dump(item.words),
                 position,
             )
             for position, item in enumerate(items)
@@ -117,13 +121,17 @@ async def _claim(db: aiosqlite.Connection, run: int, items: Sequence[RunItem]) -
 
 
 async def changed_items(db: aiosqlite.Connection, run: int) -> list[str]:
-    """The turns of a run of which a label that it claimed is gone or different.
+    """The turns of a run of which a label that it claimed is gone or different, or a word is taken back.
 
-    A label that somebody has added since takes nothing back.
+    What somebody has added since takes nothing back.
     """
-    rows = await fetch(db, "SELECT turn, labels FROM run_items WHERE run = ?", (run,))
-    claimed = [(row[0], json.loads(row[1])) for row in rows]
-    return [turn for turn, before in claimed if await ledger.lost(db, turn, before)]
+    rows = await fetch(db, "SELECT turn, labels, words FROM run_items WHERE run = ?", (run,))
+    return [turn for turn, labels, said in rows if await lost(db, turn, labels, said)]
+
+
+async def lost(db: aiosqlite.Connection, turn: str, labels: str, said: str) -> bool:
+    """Whether something of what an item of `run_items` holds of a turn, as JSON, does not stand any more."""
+    return await ledger.lost(db, turn, json.loads(labels)) or await words.lost(db, turn, words.load(said))
 
 
 async def running(db: aiosqlite.Connection, run: int) -> bool:

@@ -14,18 +14,19 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from goodbot.api.hindsight import OBJECTIVES
 from goodbot.base.errors import unexpected
 
 from goodbot_training.objectives.base import Objective
 from goodbot_training.objectives.hindsight import Hindsight
-from goodbot_training.objectives.mispo import VARIANTS, WORDS, MisPo, detach
+from goodbot_training.objectives.mispo import VARIANTS, MisPo, detach
 from goodbot_training.objectives.preference import Bco, Kto, goods_only, signed
 from goodbot_training.process.types import TrainingSettings, data_error
 from goodbot_training.round.advantages import compute_advantages
 
 _MAKERS: dict[str, Callable[[TrainingSettings], Objective]] = {
     **dict.fromkeys(VARIANTS, lambda s: Objective(MisPo.from_settings(s), _against_baseline(s))),
-    **dict.fromkeys(WORDS, lambda s: _of_words(s)),
+    **dict.fromkeys(OBJECTIVES, lambda s: _of_words(s)),
     "sft_good": lambda s: Objective(MisPo.from_settings(s), goods_only),
     "kto": lambda s: Objective(Kto(beta=s.beta), signed),
     "bco": lambda s: Objective(Bco(beta=s.beta), signed),

@@ -10,7 +10,8 @@ arXiv 2603.12273). With C = `hindsight_clip`, w = `hindsight_weight` and ω the 
 
 x_t, d and N are those of `objectives.mispo`. The coefficients are *detached*: the gradient flows through
 log π_θ only. Unlike the push of `tapered`, this one does not end by itself, so whatever has words is held
-to the base, a bad answer too. Words that say nothing of a token leave it alone: d_t is near 0 there.
+to the base, a bad answer too. Words that are about something else speak for and against tokens, too, nearly
+as far as a request does, but of no kind more than of others (tests/real/test_words.py).
 
 An answer without words keeps its rating. One with words has it in `hybrid`; in `hindsight` the words stand
 in its place.

@@ -43,6 +43,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from goodbot.api.hindsight import OBJECTIVES
+
 from goodbot_training.process.types import TrainingSettings
 
 Array = Any
@@ -129,13 +131,13 @@ VARIANTS: dict[str, Variant] = {
     "reinforce": Variant(tokens=_every_token, trajectory=_every_trajectory),
 }
 
-WORDS = ("hindsight", "hybrid")
-"""Objectives that take words beside ratings, and ratings as the default does; see `objectives.hindsight`."""
-
 
 def variant_of(objective: str) -> str | None:
-    """The variant by which an objective takes ratings; None for one that has its own way."""
-    if objective in WORDS:
+    """The variant by which an objective takes ratings; None for one that has its own way.
+
+    Those that take words take ratings as the default does; see `objectives.hindsight`.
+    """
+    if objective in OBJECTIVES:
         return "tapered"
     return objective if objective in VARIANTS else None
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import aiosqlite
 
+from goodbot.api.hindsight import OBJECTIVES
 from goodbot.api.rewards import RewardPolicy
 from goodbot.base.errors import TrainingError
 from goodbot.config import TrainingConfig
 from goodbot.learning.core import Core
 from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import claims
-from goodbot.store import runs, training_pool
+from goodbot.store import runs, training_pool, words
 from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate, Pool
 
@@ -29,12 +31,13 @@ async def take(
     replay: bool,
     of: Mapping[str, bool] | None = None,
     share: float = 1.0,
+    with_words: bool = False,
 ) -> tuple[int, tuple[RunItem, ...]]:
     """How many rated answers are there, and what of them a run from `parent` claims.
 
     Part of the transaction that opens the run; see `claims.claim`. `replay` takes the answers of
     other base models too. With `of` it takes no others (see `training_pool.candidates`); of all, the `share`
-    whose ratings have stood the longest.
+    whose ratings have stood the longest. `with_words`: what raters said beside their ratings is claimed, too.
     """
     found = await training_pool.candidates(
         db, pool, parent=parent, replay=replay, replay_share=config.replay_share, of=of
@@ -57,6 +60,10 @@ async def take(
         past=past,
         spared=spared,
     )
+    if with_words:
+        asked = [item.turn for item in items if item.split == "train" and item.weight]
+        said = await words.said(db, asked)
+        items = tuple(replace(one, words=words.heard(said.get(one.turn, ()), one.labels)) for one in items)
     return sum(not candidate.replayed for candidate in found), items
 
 
@@ -68,7 +75,13 @@ async def claim(
     Part of the caller's transaction. Raises TrainingError where there is too little.
     """
     available, items = await take(
-        db, core.pool, core.policy, core.config.training, parent=parent, replay=replay
+        db,
+        core.pool,
+        core.policy,
+        core.config.training,
+        parent=parent,
+        replay=replay,
+        with_words=takes_words(core),
     )
     fresh = [item for item in items if not item.replayed]
     if not any(item.split == "train" for item in fresh):
@@ -90,6 +103,14 @@ async def claim(
         now=core.clock.now(),
     )
     return run, items
+
+
+def takes_words(core: Core) -> bool:
+    """Whether the objective in use takes what raters say beside their ratings."""
+    used = core.settings.get("objective")
+    return used in OBJECTIVES or any(
+        spec.hindsight and spec.factory == used for spec in core.plugins.objectives().values()
+    )
 
 
 def settings_of(core: Core) -> dict[str, Any]:

@@ -112,7 +112,13 @@ async def _items(
     if waiting is not None:
         return await progress.items(db, waiting.run), 0
     available, items = await batch.take(
-        db, core.pool, core.policy, core.config.training, parent=parent, replay=False
+        db,
+        core.pool,
+        core.policy,
+        core.config.training,
+        parent=parent,
+        replay=False,
+        with_words=batch.takes_words(core),
     )
     return items, available - sum(not item.replayed for item in items)
 

@@ -15,7 +15,7 @@ from goodbot.api.turns import Turn
 from goodbot.base.errors import AdapterError, TrainingError
 from goodbot.learning.adapters import AdapterRegistry
 from goodbot.learning.core import Core
-from goodbot.store import runs, training_pool, turns
+from goodbot.store import runs, training_pool, turns, words
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +73,7 @@ async def _rows(
     rows: list[dict[str, Any]] = []
     behaviour: dict[str, str] = {}
     found = await core.store.read(lambda db: turns.some(db, [item.turn for item in items]))
+    said = await core.store.read(lambda db: words.texts(db, {item.turn: item.words for item in items}))
     for item in items:
         if (turn := found.get(item.turn)) is None:
             raise TrainingError("an answer was deleted before it could be trained on", kind="data")
@@ -84,7 +85,7 @@ async def _rows(
             except AdapterError:
                 logger.warning("v%d is gone; its answers count as the base model's", version)
                 version = BASE
-        rows.append(_row(turn, item, version))
+        rows.append({**_row(turn, item, version), "hindsight": said.get(turn.id, "")})
     return rows, behaviour
 
 

@@ -59,6 +59,7 @@ async def start_over(
             replay=replay,
             of=stand if clean == parent else None,
             share=share,
+            with_words=batch.takes_words(core),
         )
         if not any(item.split == "train" and not item.replayed for item in left):
             return ()

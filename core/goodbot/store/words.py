@@ -1,0 +1,137 @@
+"""What raters said of their answers beside a rating, as runs take it and remember it.
+
+A chip (what was wrong, asked for with another answer), a reason, a better answer. Of an answer that a run
+takes counts what was said by those whose rating the run takes there: so words end where their rating ends
+(undone, quarantined, forgotten, outvoted, left out), and never weigh more than it. A run remembers whose
+they are and where they stand, never what they say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import aiosqlite
+
+from goodbot.api.hindsight import CHIPS, hindsight
+from goodbot.api.labels import Opinion
+from goodbot.store import codec, rollback_window
+from goodbot.store.query import fetch, value
+
+_IDENTITY = "coalesce((SELECT k.identity FROM links k WHERE k.person = {0}), {0})"
+_TYPED = (
+    f"SELECT e.turn, {_IDENTITY.format('e.rater')}, e.kind, e.seq, '' FROM events e"  # noqa: S608
+    " WHERE e.turn IN (SELECT value FROM json_each(:turns)) AND e.kind IN ('comment', 'better')"
+    f" AND e.text <> '' AND {rollback_window.STANDS} ORDER BY e.time_ms, e.tiebreak, e.seq"
+)
+# A chip is no event: when it was pressed says what took it back, and which quarantine it came in.
+_CHIPS = (
+    f"SELECT c.instead_of, {_IDENTITY.format('c.asked_by')}, 'chip', c.time_ms, c.hint FROM retries c"  # noqa: S608
+    " WHERE c.instead_of IN (SELECT value FROM json_each(:turns))"
+    " ORDER BY c.time_ms, c.tiebreak"
+)
+_CHIP_GONE = (
+    f"SELECT EXISTS (SELECT 1 FROM events r WHERE r.turn = :turn AND {_IDENTITY.format('r.rater')} = :rater"  # noqa: S608
+    " AND r.kind = 'retract' AND r.source = '' AND r.retracts = '' AND r.time_ms >= :at)"
+    " OR EXISTS (SELECT 1 FROM quarantines q WHERE :at BETWEEN 1000 * q.since AND 1000 * q.made_at)"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Word:
+    """One thing that was said. `rater` is the person, `connector:id`."""
+
+    kind: str
+    """`chip`, `comment` (a reason) or `better`."""
+    rater: str
+    at: int
+    """The ledger's event that holds the text; of a chip when it was pressed, in ms by its platform."""
+    hint: str = ""
+    """Of a chip: a key of `goodbot.api.hindsight.CHIPS`."""
+
+
+def dump(words: Sequence[Word]) -> str:
+    """As `run_items.words` holds them."""
+    return codec.dump_json([(word.kind, word.rater, word.at, word.hint) for word in words])
+
+
+def load(column: str) -> tuple[Word, ...]:
+    """Of `run_items.words`."""
+    return tuple(Word(kind=k, rater=rater, at=at, hint=hint) for k, rater, at, hint in json.loads(column))
+
+
+async def lost(db: aiosqlite.Connection, turn: str, before: Sequence[Word]) -> bool:
+    """Whether one of these words of a turn was taken back or left out since."""
+    if not before:
+        return False
+    standing = {(word.kind, word.at) for word in (await said(db, [turn])).get(turn, ())}
+    for word in before:
+        gone = await _gone(db, turn, word) if word.kind == "chip" else (word.kind, word.at) not in standing
+        if gone:
+            return True
+    return False
+
+
+async def texts(db: aiosqlite.Connection, of: Mapping[str, Sequence[Word]]) -> dict[str, str]:
+    """Turn → its words as `goodbot.api.hindsight` puts them; without those that come to nothing."""
+    typed = [word.at for words in of.values() for word in words if word.kind != "chip"]
+    rows = await fetch(
+        db,
+        "SELECT seq, text FROM events WHERE seq IN (SELECT value FROM json_each(?))",
+        (codec.dump_json(typed),),
+    )
+    stored = {int(seq): str(text) for seq, text in rows}
+    made: dict[str, str] = {}
+    for turn, words in of.items():
+        by_kind: defaultdict[str, list[str]] = defaultdict(list)
+        for word in words:
+            by_kind[word.kind].append(word.hint or stored.get(word.at, ""))
+        better = by_kind["better"][-1] if by_kind["better"] else ""
+        if text := hindsight(chips=by_kind["chip"], reasons=by_kind["comment"], better=better):
+            made[turn] = text
+    return made
+
+
+async def taught(db: aiosqlite.Connection) -> list[str]:
+    """The turns of which runs have taken words."""
+    return [row[0] for row in await fetch(db, "SELECT DISTINCT turn FROM run_items WHERE words <> '[]'")]
+
+
+async def counts(db: aiosqlite.Connection, runs: Sequence[int]) -> dict[str, int]:
+    """By the kinds of `Word`: of how many answers these runs have learnt such words."""
+    rows = await fetch(
+        db,
+        "SELECT json_extract(w.value, '$[0]'), count(DISTINCT i.turn) FROM run_items i, json_each(i.words) w"
+        " WHERE i.run IN (SELECT value FROM json_each(?)) AND i.split = 'train' AND i.weight > 0"
+        " GROUP BY 1 ORDER BY 1",
+        (json.dumps(list(runs)),),
+    )
+    return dict(rows)
+
+
+async def said(db: aiosqlite.Connection, turns: Sequence[str]) -> dict[str, list[Word]]:
+    """Turn → what stands of what was said of it, each kind in the order in which it was."""
+    found: defaultdict[str, list[Word]] = defaultdict(list)
+    for query in (_TYPED, _CHIPS):
+        for turn, rater, kind, at, hint in await fetch(db, query, {"turns": codec.dump_json(list(turns))}):
+            word = Word(kind=kind, rater=rater, at=at, hint=hint)
+            if kind != "chip" or (hint in CHIPS and not await _gone(db, turn, word)):
+                found[turn].append(word)
+    return found
+
+
+async def _gone(db: aiosqlite.Connection, turn: str, chip: Word) -> bool:
+    return bool(await value(db, _CHIP_GONE, {"turn": turn, "rater": chip.rater, "at": chip.at}))
+
+
+def heard(said: Sequence[Word], labels: Mapping[str, Opinion]) -> tuple[Word, ...]:
+    """What was said by those whose labels count: chips of who calls it bad, of better answers the last."""
+    kept = [w for w in said if w.rater in labels and (w.kind != "chip" or _bad(labels[w.rater]))]
+    last = [w for w in kept if w.kind == "better"][-1:]
+    return (*(w for w in kept if w.kind != "better"), *last)
+
+
+def _bad(opinion: Opinion) -> bool:
+    return (opinion[0] if isinstance(opinion, list) else opinion) < 0

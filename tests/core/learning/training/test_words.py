@@ -1,0 +1,298 @@
+"""What raters say beside a rating: what a run takes of it, and that it ends where ratings end."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from goodbot.api.events import OrderKey, RatingEvent, RatingKind
+from goodbot.api.hindsight import CHIPS
+from goodbot.daemon.loopback import Answer
+from goodbot.learning.rating_quality import contradictions
+from goodbot.learning.training import batch
+from goodbot.learning.training.job_spec import make_job
+from goodbot.store import Store, news, progress, runs
+from goodbot_training.process.types import Job
+
+from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rows
+from tests.core.learning.evaluation.asking import DAY, Later
+
+HYBRID: dict[str, Any] = {"settings": {"objective": "hybrid"}}
+REASON = "the unit is missing"
+TEAM = "#team"
+
+
+async def job_of(bot: Bot, home: Path) -> dict[str, str]:
+    """Turn → what the child of a training that begins now would get of it."""
+    core = bot.app
+    _, items = await bot.store.read(
+        lambda db: batch.take(
+            db,
+            core.pool,
+            core.policy,
+            core.config.training,
+            parent=0,
+            replay=False,
+            with_words=batch.takes_words(core),
+        )
+    )
+    job = await make_job(core, core.registry, run=1, parent=0, items=items, folder=home / "job")
+    parsed = Job.parse({**json.loads(json.dumps(job)), "settings": {}})
+    assert not parsed.refused
+    return {item.id: item.hindsight for item in parsed.items if item.hindsight}
+
+
+async def answers(bot: Bot, count: int = 8, **fields: Any) -> list[Answer]:
+    """Bad ones, none of which is held out."""
+    made = [await bot.say(f"question {n}", **fields) for n in range(count)]
+    for answer in made:
+        await bot.react(answer, "👎", user=fields.get("user", "owner"))
+    return made
+
+
+async def taken(bot: Bot) -> dict[str, list[list[Any]]]:
+    found = await rows(bot.store, "SELECT turn, words FROM run_items ORDER BY run, position")
+    return {turn: json.loads(words) for turn, words in found if words != "[]"}
+
+
+async def changed(bot: Bot) -> list[str]:
+    """What the first run has claimed and does not stand any more."""
+    store: Store = bot.store
+    return await store.read(lambda db: runs.changed_items(db, 1))
+
+
+def without_held_out(home: Path, **changes: Any) -> Any:
+    given: dict[str, Any] = {**HYBRID, **changes}
+    return open_bot(home, held_out=0, **given)
+
+
+async def test_a_run_takes_what_was_said_of_its_answers(tmp_path: Path) -> None:
+    async with without_held_out(tmp_path) as bot:
+        first, second, third, *_ = await answers(bot)
+        await bot.chat.comment(first, REASON)
+        await bot.chat.comment(second, "It is far.", better=True)
+        await bot.chat.comment(second, "It is 4 km.\n- there", better=True)
+        await bot.chat.again(third, "long")
+        found = await job_of(bot, tmp_path)
+        assert found == {
+            first.turn: REASON,
+            second.turn: "This is a better answer: “It is 4 km.\n- there”",
+            third.turn: CHIPS["long"],
+        }
+
+
+async def test_what_is_held_out_teaches_nothing(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, **HYBRID) as bot:
+        made = await bot.rated(8)
+        for answer in made:
+            await bot.chat.comment(answer, REASON)
+        await bot.train()
+        split = dict(await rows(bot.store, "SELECT turn, split FROM run_items"))
+        assert set(await taken(bot)) == {turn for turn, which in split.items() if which == "train"}
+        assert len(await taken(bot)) == 6
+
+
+async def test_the_default_objective_takes_none(tmp_path: Path) -> None:
+    async with without_held_out(tmp_path, settings={}) as bot:
+        first, *_ = await answers(bot)
+        await bot.chat.comment(first, REASON)
+        assert await job_of(bot, tmp_path) == {}
+        await bot.train()
+        assert await taken(bot) == {}
+
+
+async def test_only_who_rated_an_answer_is_heard_and_a_chip_of_who_calls_it_bad(tmp_path: Path) -> None:
+    async with without_held_out(tmp_path) as bot:
+        await bot.command("enable", channel=TEAM)
+        first, second, *_ = await answers(bot, channel=TEAM)
+        await bot.chat.comment(first, "I have not rated it", user="rater")
+        await bot.chat.comment(first, "no rater at all", user="talker")
+        await bot.chat.again(second, "long")
+        assert await job_of(bot, tmp_path) == {second.turn: CHIPS["long"]}
+        await bot.react(first, "👎", user="rater")
+        await bot.command("good", second.turn)  # a reaction would speak of the answer in its place
+        assert (await bot.labels(second)) == {"loopback:owner": 1.0}
+        found = await job_of(bot, tmp_path)
+        assert found == {first.turn: "I have not rated it"}
+
+
+async def test_whose_rating_a_run_leaves_out_is_not_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The alarm and the vote against somebody take the label; the words go with it."""
+    async with without_held_out(tmp_path, on_alarm="leave_out") as bot:
+        await bot.command("enable", channel=TEAM)
+        first, *_ = await answers(bot, channel=TEAM)
+        await bot.react(first, "👎", user="rater")
+        await bot.chat.comment(first, "of the rater", user="rater")
+        assert "of the rater" in (await job_of(bot, tmp_path))[first.turn]
+
+        async def alarmed(db: Any, scope: str) -> list[Any]:
+            return [SimpleNamespace(rater="loopback:rater")]
+
+        monkeypatch.setattr(contradictions, "alarmed", alarmed)
+        assert await job_of(bot, tmp_path) == {}
+
+
+async def test_an_undo_takes_the_words_of_an_answer(tmp_path: Path) -> None:
+    """Whoever says 👎 again after that has said no more than that."""
+    async with without_held_out(tmp_path) as bot:
+        first, second, *_ = await answers(bot)
+        await bot.chat.comment(first, REASON)
+        await bot.chat.again(second, "long")
+        assert set(await job_of(bot, tmp_path)) == {first.turn, second.turn}
+        for answer in (first, second):
+            await bot.command("undo", answer.turn)
+            assert await bot.labels(answer) == {}
+            await bot.command("bad", answer.turn)
+            assert await bot.labels(answer) == {"loopback:owner": -1.0}
+        assert await job_of(bot, tmp_path) == {}
+
+
+async def took_back(bot: Bot, answer: Answer) -> None:
+    """Only the reason: the thumb stays."""
+    [(event,)] = await rows(
+        bot.store, "SELECT event_id FROM events WHERE turn = ? AND kind = 'comment'", (answer.turn,)
+    )
+    back = RatingEvent(
+        event_id="back",
+        order=OrderKey(10**14),
+        user=OWNER,
+        channel=CHANNEL,
+        kind=RatingKind.RETRACT,
+        turn=answer.turn,
+        retracts=event,
+    )
+    await bot.chat.host.submit([back])
+
+
+async def test_a_version_that_learnt_a_word_that_is_taken_back_is_replaced(tmp_path: Path) -> None:
+    async with without_held_out(tmp_path) as bot:
+        first, second, *_ = await answers(bot)
+        await bot.chat.comment(first, REASON)
+        await bot.chat.comment(second, "stays")
+        await bot.train()
+        assert set(await taken(bot)) == {first.turn, second.turn}
+        before = await bot.labels(first)
+        await took_back(bot, first)
+        assert await bot.labels(first) == before
+        row = await bot.app.registry.row(1)
+        assert row.tainted == "a rating that it was trained on has changed"
+        await bot.settle()
+        again = await rows(bot.store, "SELECT turn, words FROM run_items WHERE run = 2 AND words <> '[]'")
+        assert [turn for turn, _ in again] == [second.turn]
+
+
+async def test_what_is_added_later_takes_no_version_back(tmp_path: Path) -> None:
+    async with without_held_out(tmp_path) as bot:
+        first, *_ = await answers(bot)
+        await bot.chat.comment(first, REASON)
+        await bot.train()
+        await bot.chat.comment(first, "and more")
+        await bot.chat.comment(first, "It is 4 km.", better=True)
+        assert await changed(bot) == []
+        assert not (await bot.app.registry.row(1)).tainted
+
+
+async def test_a_run_under_way_starts_over_without_the_word(tmp_path: Path) -> None:
+    async with without_held_out(tmp_path) as bot:
+        first, *_ = await answers(bot)
+        await bot.chat.comment(first, REASON)
+        await bot.start_training()
+        await took_back(bot, first)
+        assert await changed(bot) == [first.turn]
+        await bot.finish_training()
+        await bot.settle()
+        assert await taken(bot) == {}
+
+
+async def test_an_interrupted_run_goes_on_with_the_same_words(tmp_path: Path) -> None:
+    async with without_held_out(tmp_path) as bot:
+        first, *_ = await answers(bot)
+        await bot.chat.comment(first, REASON)
+        await bot.train()
+        await bot.chat.comment(first, "said later")
+        store: Store = bot.store
+        items = await store.read(lambda db: progress.items(db, 1))
+        job = await make_job(bot.app, bot.app.registry, run=1, parent=0, items=items, folder=tmp_path / "job")
+        [text] = [item["hindsight"] for item in job["items"] if item["hindsight"]]
+        assert REASON in text
+        assert "later" not in text
+
+
+@pytest.mark.parametrize("said", ["comment", "chip"])
+async def test_a_quarantine_of_a_word_alone_replaces_what_learnt_it(tmp_path: Path, said: str) -> None:
+    """The thumb came before the time that is not trusted."""
+    clock = Later()
+    async with without_held_out(tmp_path, clock=clock) as bot:
+        first, *_ = await answers(bot)
+        clock.ahead += 2 * DAY
+        if said == "comment":
+            await bot.chat.comment(first, REASON)
+        else:
+            await bot.chat.again(first, "long")
+
+            async def pressed_now(db: Any) -> None:
+                await db.execute("UPDATE retries SET time_ms = ?", (int(1000 * clock.now()),))
+
+            await bot.store.write(pressed_now)
+        assert len(await job_of(bot, tmp_path)) == 1
+        await bot.train()
+        clock.ahead += 2 * DAY
+        when = datetime.fromtimestamp(clock.now() - 3 * DAY, UTC).isoformat()
+        await bot.command("rollback", f"since {when}")
+        await bot.command("rollback", f"since {when} yes")
+        assert (await bot.app.registry.row(1)).tainted
+        assert await bot.labels(first) == {"loopback:owner": -1.0}
+        assert await job_of(bot, tmp_path) == {}
+
+
+async def test_who_is_forgotten_is_in_no_runs_words(tmp_path: Path) -> None:
+    async with without_held_out(tmp_path) as bot:
+        await bot.command("enable", channel=TEAM)
+        first, *_ = await answers(bot, channel=TEAM)
+        await bot.react(first, "👎", user="rater")
+        await bot.chat.comment(first, REASON, user="rater")
+        await bot.train()
+        assert "loopback:rater" in json.dumps(await taken(bot))
+        await bot.command("forget", "me", user="rater")
+        await bot.command("forget", "me yes", user="rater")
+        await bot.settle()
+        assert (await bot.app.registry.row(1)).tainted
+        assert "loopback:rater" not in json.dumps(await taken(bot))
+        assert await job_of(bot, tmp_path) == {}
+
+
+async def test_why_says_what_more_than_ratings_was_learnt(tmp_path: Path) -> None:
+    async with without_held_out(tmp_path) as bot:
+        first, second, third, *_ = await answers(bot)
+        for answer in (first, second):
+            await bot.chat.comment(answer, REASON)
+        await bot.chat.comment(first, "again")
+        await bot.chat.comment(first, "It is 4 km.", better=True)
+        await bot.chat.again(third, "long")
+        await bot.train()
+        text = await bot.command("why")
+        assert (
+            "It learnt more than the rating of some answers: "
+            "1 with what was wrong, 2 with a reason, 1 with a better answer.\n" in text
+        )
+        assert REASON not in text
+        store: Store = bot.store
+        made_of = await store.read(lambda db: news.material(db, [1]))
+        assert made_of.words == {"better": 1, "chip": 1, "comment": 2}
+
+
+async def test_the_run_remembers_where_the_words_are_not_what_they_say(tmp_path: Path) -> None:
+    async with without_held_out(tmp_path) as bot:
+        first, *_ = await answers(bot)
+        await bot.chat.comment(first, REASON)
+        await bot.train()
+        assert REASON not in json.dumps(await taken(bot))
+        [[kind, rater, at, hint]] = (await taken(bot))[first.turn]
+        assert (kind, rater, hint) == ("comment", "loopback:owner", "")
+        assert await rows(bot.store, "SELECT text FROM events WHERE seq = ?", (at,)) == [(REASON,)]
