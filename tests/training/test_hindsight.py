@@ -177,7 +177,7 @@ def test_the_text_of_what_was_said() -> None:
     assert text == (f"{CHIPS['long']}\ntoolong a lot\nThis is a better answer: “Hi\nyou”")
     assert hindsight() == ""
     assert hindsight(chips=["better"], reasons=[" \x00 "], better="\n") == ""
-    most = hindsight(chips=list(CHIPS), reasons=["x" * 9000] * 9, better="y" * 900)
+    most = hindsight(chips=list(CHIPS), reasons=["x" * 9000] * 9, better="y" * 1200)
     assert 900 < len(most) <= LONGEST
     assert "y" not in most, "half of a better answer is none"
 
