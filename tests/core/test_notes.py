@@ -22,7 +22,7 @@ from goodbot.store import backup, downgrade, forgetting, people, turns
 from goodbot.store.migrate import schema
 from goodbot.testing import VirtualClock
 
-from tests.core.builders import Bot, check_store, open_bot, rows
+from tests.core.builders import Bot, check_store, copied, open_bot, rows
 from tests.training.zoo.dialects import CHATML, DIALECTS
 
 GRANTS = Grants(owners=("owner",), raters=("ada", "rater"), talkers=("talker",))
@@ -204,6 +204,17 @@ async def test_in_a_shared_channel_a_private_line_needs_the_word_that_it_may(tmp
         [(edited,)] = await rows(bot.store, "SELECT id FROM notes WHERE rule = 'wrong' AND scope = 'person'")
         await bot.command("notes", f"edit {edited} Whiskers-7731", user="ada")
         assert "7731" not in await system(bot, "ada", channel="#room")
+
+
+async def test_a_rating_that_is_taken_back_opens_no_channel_to_a_private_line(tmp_path: Path) -> None:
+    async with noting(tmp_path, where="everywhere") as bot:
+        await bot.command("enable", channel="#room")
+        await chip(bot, "long", "ada")
+        answer, _ = await chip(bot, "long", "ada", channel="#room")
+        assert SHORT in await system(bot, "ada", channel="#room")
+        await bot.command("undo", answer.turn, user="ada", channel="#room")
+        assert await system(bot, "ada", channel="#room") == ""
+        assert SHORT in await system(bot, "ada")
 
 
 async def test_a_shared_channel_has_a_line_by_two_of_its_last_ten(tmp_path: Path) -> None:
@@ -450,3 +461,18 @@ async def test_no_words_reach_further_than_their_persons_quotes(tmp_path: Path, 
         assert not marks.ANY.search(said)
         assert said.isprintable()
         assert await system(bot, "rater") == ""
+
+
+async def test_a_busy_channel_costs_an_answer_no_more(tmp_path: Path) -> None:
+    async with noting(tmp_path, where="everywhere") as bot:
+        await bot.command("enable", channel="#room")
+        answer, _ = await chip(bot, "long", channel="#room")
+        await copied(bot.store, answer.turn, 1, 500)
+        await bot.store.write(
+            lambda db: db.execute(
+                "INSERT OR IGNORE INTO note_ratings SELECT n.id, e.seq FROM notes n, events e"
+                " WHERE e.kind = 'rate'"
+            )
+        )
+        assert SHORT in await system(bot, "talker", channel="#room")
+        assert "from 100 ratings" in await bot.command("notes", channel="#room")

@@ -202,7 +202,7 @@ async def test_a_stranger_who_types_all_day_costs_no_space(tmp_path: Path) -> No
             for channel in ("", "#room"):
                 await bot.command(name, "x" * 1000, user="stranger", channel=channel)
         [(kept,)] = await rows(bot.store, "SELECT payload || receipt FROM inbox")
-        assert "give the owner your id" in kept  # what they are told, once
+        assert '"stranger"' in kept  # what they are told, once
         assert "xxx" not in kept
 
 

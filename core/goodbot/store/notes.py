@@ -22,19 +22,22 @@ from goodbot.store.training_pool import Pool
 Scope = Literal["person", "channel", "everybody"]
 EVERYBODY = ("everybody", "")
 
+_NEWEST = 100
+"""Ratings of a line that are looked at: in a busy channel it costs an answer no more."""
 _RATINGS = (
     "SELECT json_group_array(seq) FROM (SELECT max(b.event) AS seq"  # noqa: S608
-    " FROM note_ratings b JOIN events e ON e.seq = b.event"
+    f" FROM (SELECT event FROM note_ratings WHERE note = n.id ORDER BY event DESC LIMIT {_NEWEST}) b"
+    " JOIN events e ON e.seq = b.event"
     " JOIN labels l ON (l.turn, l.rater) ="
     " (e.turn, coalesce((SELECT identity FROM links WHERE person = e.rater), e.rater))"
-    f" WHERE b.note = n.id AND l.value < 0 AND (e.kind = 'rate' OR {rollback_window.STANDS})"
+    f" WHERE l.value < 0 AND (e.kind = 'rate' OR {rollback_window.STANDS})"
     " GROUP BY l.turn, l.rater)"
 )
 """SQL: the ratings of a note `n` that stand: the answer is still a bad one to whoever said it."""
 _MAY_SHOW = (
-    "NOT n.edited AND EXISTS (SELECT 1 FROM note_ratings b"  # noqa: S608
-    " JOIN events e ON e.seq = b.event JOIN turns t ON t.id = e.turn"
-    f" WHERE b.note = n.id AND (t.channel_kind = 'shared' OR n.rule <> '' AND {CONSENT}))"
+    "NOT n.edited AND EXISTS (SELECT 1 FROM json_each(n.ratings) b"  # noqa: S608
+    " JOIN events e ON e.seq = b.value JOIN turns t ON t.id = e.turn"
+    f" WHERE t.channel_kind = 'shared' OR n.rule <> '' AND {CONSENT})"
 )
 """SQL: a person's line may be met by others: words typed at an answer that they have read, or those of a
 chip, by the rules by which private chats train."""
@@ -77,11 +80,12 @@ async def standing(db: aiosqlite.Connection, pool: Pool, owners: Sequence[tuple[
     """The lines that count, switched off or not, of these scopes with their keys; oldest first."""
     rows = await fetch(
         db,
-        "SELECT n.id, n.scope, n.key, n.rule, n.text, n.used, n.edited, n.created_at,"  # noqa: S608
-        f" ({_RATINGS}) AS ratings, {_MAY_SHOW}"
+        f"SELECT n.*, {_MAY_SHOW} FROM ("  # noqa: S608
+        "SELECT n.id, n.scope, n.key, n.rule, n.text, n.used, n.edited, n.created_at,"
+        f" ({_RATINGS}) AS ratings"
         " FROM json_each(:of) o JOIN notes n ON (n.scope, n.key) ="
         " (json_extract(o.value, '$[0]'), json_extract(o.value, '$[1]'))"
-        " WHERE ratings <> '[]' ORDER BY n.id",
+        ") n WHERE n.ratings <> '[]' ORDER BY n.id",
         {**pool.values(), "of": codec.dump_json([list(one) for one in owners])},
     )
     return [
