@@ -98,9 +98,9 @@ async def test_what_no_training_uses_is_told_and_counted_nowhere(tmp_path: Path,
         user = dataclasses.replace(rating("r").user, id="rater")
         measured = {"kind": RatingKind.OUTCOME, "source": "tests"}
         for event, said in (
+            (rating("r0", turn=turn, user=user, **measured), "Kept."),
             (rating("r1", turn=turn, user=user), "Good."),
             (rating("r2", -1.0, turn=turn, user=user, source="reaction:-"), "Bad."),
-            (rating("r3", turn=turn, user=user, **measured), "Kept."),
         ):
             receipt = await one(bot, event)
             assert receipt.outcome is Outcome.ACCEPTED
@@ -147,4 +147,30 @@ async def test_measures_of_a_private_chat_say_that_they_wait(tmp_path: Path) -> 
         event = dataclasses.replace(event, channel=answer.message.channel)
         receipt = await one(bot, event)
         assert "This one waits until whoever asked says `/rl share on`" in receipt.text
+        assert (await bot.status())["ratings"] == 0 == await claimed(bot)
+
+
+async def test_what_was_measured_says_so_where_a_rating_stands_over_it(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        turn = (await bot.say("Hello?")).turn
+        measured: dict[str, Any] = {"turn": turn, "kind": RatingKind.OUTCOME}
+        first = await one(bot, rating("o1", -1.0, source="tests", **measured))
+        assert first.text == "Kept. 1 of 8 until the next training."
+        second = await one(bot, rating("o2", 0.5, source="lint", **measured))
+        assert second.text == "Kept. 1 of 8 until the next training.", "the mean of both counts"
+        await one(bot, rating("r", turn=turn))
+        third = await one(bot, rating("o3", -1.0, source="types", **measured))
+        assert third.text.startswith("That changes nothing: another rating of yours counts, “good”.")
+        gone = rating("gone", None, turn=turn, kind=RatingKind.RETRACT, source="", retracts="o4")
+        user = dataclasses.replace(gone.user, id="rater")
+        await one(bot, dataclasses.replace(gone, user=user))
+        late = await one(bot, rating("o4", 1.0, user=user, source="tests", **measured))
+        assert late.text.startswith("That does not count: it was taken back")
+
+
+async def test_what_a_judge_says_is_kept_and_said_to_train_nothing(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        turn = (await bot.say("Hello?")).turn
+        judged = await one(bot, rating("j", turn=turn, kind=RatingKind.JUDGE))
+        assert judged.text == "Kept, but not used for training. 0 of 8 until the next training."
         assert (await bot.status())["ratings"] == 0 == await claimed(bot)

@@ -92,7 +92,7 @@ _SAID: dict[str, str | Callable[..., str]] = {
     "bad": "Bad.",
     "stars": "{stars} of {of} stars.",
     "outcome": "Kept.",
-    "judge": "Kept.",
+    "judge": "Kept, but not used for training.",
     "retract": "Taken back.",
     "comment": "Your reason is kept.",
     "better": "Your better answer is kept.",

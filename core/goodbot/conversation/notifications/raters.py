@@ -194,10 +194,10 @@ def _done(event: RatingEvent, change: LabelChange | None, stands: Opinion | None
     if event.kind is RatingKind.RETRACT:
         # With a source or an event it may leave what another one said.
         return stands is None or (change is not None and bool(event.source or event.retracts))
-    if event.kind is not RatingKind.RATE:
-        return True
     said = stands if isinstance(stands, list) else [stands]
-    return event.value == said[-1 if is_stars(event.source) else 0]
+    if event.kind is RatingKind.OUTCOME:  # among several it counts as their mean
+        return change is not None or event.value == said[0]
+    return event.kind is not RatingKind.RATE or event.value == said[-1 if is_stars(event.source) else 0]
 
 
 def _other(stands: Opinion | None) -> Reason:
@@ -210,7 +210,7 @@ def _other(stands: Opinion | None) -> Reason:
 
 def _uncounted(event: RatingEvent, level: news.Level, person: str) -> Reason | None:
     """Why what is said of this answer adds nothing to the count."""
-    if event.kind in (RatingKind.RETRACT, RatingKind.COMMENT):
+    if event.kind in (RatingKind.RETRACT, RatingKind.COMMENT, RatingKind.JUDGE):
         return None
     better = event.kind is RatingKind.BETTER
     if level.unused:  # pairs are made of what has trained, too
