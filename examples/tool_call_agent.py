@@ -27,7 +27,7 @@ from typing import Any
 
 import aiohttp
 from goodbot import hookimpl
-from goodbot.base.proportions import difference, wilson
+from goodbot.base.intervals import difference, wilson
 from goodbot.config import Config, HttpConfig, ServingConfig, TrainingConfig
 from goodbot.daemon.app import App, open_plugins
 from goodbot_connectors.kit.bridge import clients

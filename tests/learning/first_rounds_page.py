@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean, stdev
 
 import numpy as np
-from goodbot.base.proportions import wilson
+from goodbot.base.intervals import wilson
 from goodbot_training.process.settings import TrainingSettings
 
 from tests.learning.first_rounds import BEFORE, KEPT, LIKES, MIXES, PAGE, SEEDS, STRENGTHS, Found, stored

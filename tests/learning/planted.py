@@ -21,7 +21,7 @@ from typing import Any
 from unittest.mock import patch
 
 from goodbot.base.errors import TrainingError
-from goodbot.base.proportions import wilson
+from goodbot.base.intervals import wilson
 from goodbot_training.objectives import Objective, make_objective
 from goodbot_training.round import run as training_round
 from goodbot_training.tiny.styles import STYLES

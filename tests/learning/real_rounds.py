@@ -26,7 +26,7 @@ from typing import Any
 from goodbot.api.backend import LoraSettings, TrainingBackend
 from goodbot.api.sampler import Sampled, Sampler, SampleRequest
 from goodbot.base.errors import TrainingError
-from goodbot.base.proportions import wilson
+from goodbot.base.intervals import wilson
 from goodbot.base.sampling import Filters
 from goodbot_training.process.types import Job
 from goodbot_training.round import run as training_round

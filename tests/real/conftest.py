@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.base.machine.blas import openblas
+from goodbot.base.machine.device import openblas
 
 from tests.real import model
 from tests.real.taught import QUESTIONS, Real, Size, Taken, Turn, Watch

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
+from goodbot.api.labels import reaction_values
 from goodbot.base.text import clean
 
 from goodbot_connectors.discord.config import DiscordSettings
 from goodbot_connectors.discord.snowflake import identifier
-from goodbot_connectors.kit import reactions
 from goodbot_connectors.kit.fields import Json, string
 
 # Variation selectors and skin tones: 👍🏽 is 👍, ❤️ is ❤.
@@ -19,7 +19,7 @@ _LONGEST = 64
 
 def values(settings: DiscordSettings) -> dict[str, float]:
     """What each emoji of the settings is worth, from -1 to 1."""
-    return reactions.values(settings.good, settings.bad, key)
+    return reaction_values(settings.good, settings.bad, key)
 
 
 def key(emoji: str) -> str:

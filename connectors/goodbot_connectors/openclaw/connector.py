@@ -19,10 +19,10 @@ from goodbot.api.events import (
     Receipt,
     Reply,
 )
+from goodbot.api.labels import reaction_values
 from goodbot.base import one_time
 from goodbot.base.errors import UsageError
 
-from goodbot_connectors.kit import reactions
 from goodbot_connectors.kit.bridge.clients import ApiClient
 from goodbot_connectors.kit.bridge.guard import HttpError, answer, guarded, json_object
 from goodbot_connectors.kit.bridge.local import LocalConnector
@@ -62,7 +62,7 @@ class OpenClawConnector(LocalConnector):
 
     def __init__(self, host: ConnectorHost, settings: OpenClawSettings) -> None:
         super().__init__(host, settings)
-        self._values = reactions.values(settings.good, settings.bad, emoji_key)
+        self._values = reaction_values(settings.good, settings.bad, emoji_key)
         self._names = StateTexts(host, "names", most=1000)
         """What an answer is known by, for each further message that it was sent as."""
         self._seen = LastSeen(host.state_dir, host.clock)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from goodbot_connectors.kit import reactions
+from goodbot.api.labels import reaction_values
+
 from goodbot_connectors.slack.config import SlackSettings
 
 _ALIASES = {
@@ -40,4 +41,4 @@ def emoji_key(name: str) -> str:
 
 def values(settings: SlackSettings) -> dict[str, float]:
     """What each emoji of the settings is worth, by its canonical name."""
-    return reactions.values(settings.good, settings.bad, emoji_key)
+    return reaction_values(settings.good, settings.bad, emoji_key)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from goodbot.api.connector import Connector, ConnectorHost
 from goodbot.api.events import ChannelKind, ChannelRef, Event, MessageRef, Receipt, Reply
+from goodbot.api.labels import reaction_values
 from goodbot.base.errors import FatalConnectorError, RetriableError
 
-from goodbot_connectors.kit import reactions
 from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.kit.listener import Listener
 from goodbot_connectors.kit.state import StateTexts
@@ -77,7 +77,7 @@ class TeamsConnector(Connector):
                 account=self.account,
                 tenant=settings.tenant,
                 answers=self._answers,
-                values=reactions.values(settings.good, settings.bad, reaction_key),
+                values=reaction_values(settings.good, settings.bad, reaction_key),
             )
             intake = Intake(self.host, wire, self._references, normalizer, local=settings.insecure_local)
             listener = Listener(

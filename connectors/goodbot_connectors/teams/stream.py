@@ -16,12 +16,11 @@ from typing import Any
 
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Reply
-from goodbot.api.reply_stream import REPLACED, ReplyStream
+from goodbot.api.reply_stream import REPLACED, CancelledReplyError, ReplyStream
 from goodbot.base.clock import woken
 from goodbot.base.errors import ConnectorError, RetriableError
 
 from goodbot_connectors.kit.backoff import jittered
-from goodbot_connectors.kit.cancellation import CancelledReplyError
 from goodbot_connectors.teams import render
 from goodbot_connectors.teams.config import TeamsSettings
 from goodbot_connectors.teams.outbox import MessageSender

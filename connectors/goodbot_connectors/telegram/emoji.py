@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from goodbot.api.labels import reaction_values
 from goodbot.base.text import clean
 
-from goodbot_connectors.kit import reactions
 from goodbot_connectors.telegram.config import TelegramSettings
 from goodbot_connectors.telegram.fields import Json, string
 
@@ -17,7 +17,7 @@ _VARIANTS = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
 
 def values(settings: TelegramSettings) -> dict[str, float]:
     """What each emoji of the settings is worth, from -1 to 1."""
-    return reactions.values(settings.good, settings.bad, key)
+    return reaction_values(settings.good, settings.bad, key)
 
 
 def key(emoji: str) -> str:

@@ -47,11 +47,11 @@ from goodbot import (
     UserRef,
 )
 from goodbot.api.actions import hint
+from goodbot.api.reply_stream import CancelledReplyError
 from goodbot.base.descriptors import ONE_A_TURN, queue
 from goodbot.base.text import clean, split
 from goodbot.config.lock import socket_path
 
-from goodbot_connectors.kit.cancellation import CancelledReplyError
 from goodbot_connectors.terminal import SPEC
 
 logger = logging.getLogger(__name__)

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from goodbot.api.connector import ReplyStream
 from goodbot.api.events import ChannelRef, MessageRef, Reply
+from goodbot.api.reply_stream import CancelledReplyError
 from goodbot.base.text import split
 
-from goodbot_connectors.kit.cancellation import CancelledReplyError
 from goodbot_connectors.web.entries import BOT, FAILED, WAITING, WRITING, PageConversation, PageEntry
 
 STOPPED = "Stopped."

@@ -7,7 +7,7 @@ on the *set* of events: not on the order in which they arrived, nor on how often
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from goodbot.api.events import OrderKey, RatingKind
@@ -110,3 +110,8 @@ def _measured(outcomes: Sequence[LedgerEvent]) -> Label | None:
 
 def _at(event: LedgerEvent) -> tuple[OrderKey, str]:
     return (event.order, event.event_id)
+
+
+def reaction_values(good: Iterable[str], bad: Iterable[str], key: Callable[[str], str]) -> dict[str, float]:
+    """What each reaction of the settings is worth, from -1 to 1, by the `key` that a platform gives it."""
+    return {key(one): 1.0 for one in good} | {key(one): -1.0 for one in bad}

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from goodbot.api.events import ChannelRef, MessageRef, Reply
+from goodbot.base.errors import ServerError
 from goodbot.base.text import split
 
 if TYPE_CHECKING:
@@ -105,3 +106,11 @@ class CollectedStream(ReplyStream):
 
     async def cancel(self, reason: str) -> None:
         await self._connector.send(self._channel, Reply(text=reason))
+
+
+class CancelledReplyError(ServerError):
+    """Ends an answer half way, out of `ReplyStream.append`.
+
+    A ServerError, since the core takes that for the end of an answer that is never tried again, and
+    frees the model.
+    """

@@ -11,7 +11,7 @@ from typing import Any
 from goodbot.api.adapters import manifest
 from goodbot.api.server import BASE
 from goodbot.base.errors import AdapterError, UsageError
-from goodbot.base.proportions import wilson
+from goodbot.base.intervals import wilson
 from goodbot.base.spawn import child_environment
 from goodbot.commands.base import Call, Result
 from goodbot.conversation.notifications import states

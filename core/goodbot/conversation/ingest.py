@@ -118,11 +118,7 @@ class Dispatcher:
             receipts = await self._store.write(operation, quick=True)
             if any(receipt.outcome is Outcome.PAIRED for receipt in receipts):
                 await self._authorization.refresh(self._store)
-            for event, receipt in zip(events, receipts, strict=True):
-                if not (receipt.duplicate or receipt.outcome is Outcome.CONFLICT):
-                    self._follow_up(event, receipt)
-            for one in captured:
-                self._follow_capture(one)
+            self._follow_all(events, receipts, captured)
             return tuple(receipts)
 
         if self._closed:
@@ -133,6 +129,15 @@ class Dispatcher:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return await asyncio.shield(task)
+
+    def _follow_all(
+        self, events: Sequence[Event], receipts: Sequence[Receipt], captured: Sequence[Captured]
+    ) -> None:
+        for event, receipt in zip(events, receipts, strict=True):
+            if not (receipt.duplicate or receipt.outcome is Outcome.CONFLICT):
+                self._follow_up(event, receipt)
+        for one in captured:
+            self._follow_capture(one)
 
     async def _take(
         self,

@@ -16,7 +16,7 @@ from goodbot.api.events import ChannelRef
 from goodbot.api.server import BASE
 from goodbot.base.clock import Clock
 from goodbot.base.errors import AdapterError, ServerError
-from goodbot.base.proportions import difference
+from goodbot.base.intervals import difference
 from goodbot.base.suggest import version_name
 from goodbot.learning.adapters import AdapterRegistry
 from goodbot.store import Store, acceptance, adapters, canaries

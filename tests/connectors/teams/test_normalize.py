@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from goodbot.api.events import ChannelRef, CommandEvent, MessageEvent
-from goodbot_connectors.kit import reactions
+from goodbot.api.labels import reaction_values
 from goodbot_connectors.teams import feedback, presses
 from goodbot_connectors.teams.config import TeamsSettings
 from goodbot_connectors.teams.normalize import Normalizer, place, reaction_key
@@ -29,7 +29,7 @@ EVERY = pytest.mark.parametrize("case", RECORDINGS.values(), ids=RECORDINGS.keys
 def normalizer(**other: Any) -> Normalizer:
     """One that has answered in each of the recorded conversations."""
     conversations = {case["payload"]["conversation"]["id"].partition(";")[0] for case in RECORDINGS.values()}
-    values = reactions.values(SETTINGS.good, SETTINGS.bad, reaction_key)
+    values = reaction_values(SETTINGS.good, SETTINGS.bad, reaction_key)
     known = {
         "account": "6b00d807-60a0-4d00-8b07-00000000f4c3",
         "tenant": TENANT,

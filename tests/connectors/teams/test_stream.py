@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from goodbot.api.actions import THUMBS
 from goodbot.api.events import ChannelRef, MessageEvent, Reply
+from goodbot.api.reply_stream import CancelledReplyError
 from goodbot.base.errors import RetriableError
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.host import RecordingHost
-from goodbot_connectors.kit.cancellation import CancelledReplyError
 from goodbot_connectors.teams import SPEC, render
 from goodbot_connectors.teams.config import TeamsSettings
 from goodbot_fakes.teams import FakeTeams, Pace

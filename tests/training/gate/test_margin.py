@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from goodbot.base.intervals import student
 from goodbot_training.gate.decide import CLAIM_LEVEL, ENOUGH
-from goodbot_training.gate.intervals import student
 from goodbot_training.gate.margin import margin, sums
 from goodbot_training.process.types import HeldOutSums
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from goodbot.base.intervals import student
 
-from goodbot_training.gate.intervals import student
 from goodbot_training.process.types import HeldOutSums
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from goodbot.base.proportions import wilson
+from goodbot.base.intervals import wilson
 
 from goodbot_training.tiny.facts import FactQuestion
 from goodbot_training.tiny.judge import is_correct, style_of

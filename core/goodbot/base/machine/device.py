@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -15,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.base.machine import cgroups
-from goodbot.base.machine.blas import openblas
 from goodbot.base.machine.nvidia import visible_device
 from goodbot.base.machine.tool import ask
 
+_BLAS = ("libopenblasp.so.0", "libopenblas.so.0")
+"""Fedora gives the one with threads a name of its own; the other one has none there."""
 SHARE = 0.7
 """Of the memory that is there, how much serving and training may take together."""
 
@@ -151,3 +154,18 @@ def _asked(what: str) -> int:
     answer = ask("nvidia-smi", "-i", visible_device(), f"--query-gpu={what}", "--format=csv,noheader,nounits")
     first = answer.partition("\n")[0].strip()
     return int(first) if first.isdecimal() else 0
+
+
+@cache
+def openblas() -> bool:
+    """Whether the system has OpenBLAS; if so, what is loaded from now on takes its products.
+
+    MLX's wheel for Linux brings the reference BLAS, which is forty times as slow.
+    """
+    if sys.platform != "linux":
+        return False
+    for name in _BLAS:
+        with suppress(OSError):
+            ctypes.CDLL(name, ctypes.RTLD_GLOBAL)
+            return True
+    return False

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from goodbot.base.proportions import wilson
+from goodbot.base.intervals import wilson
 from goodbot.base.suggest import version_name
 from goodbot.learning.evaluation.blind import summed
 from goodbot.store import Store, acceptance, comparisons

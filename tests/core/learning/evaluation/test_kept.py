@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from goodbot.base.proportions import wilson
+from goodbot.base.intervals import wilson
 from goodbot.config import Grants
 from goodbot.learning.evaluation import report
 from goodbot.store import acceptance, feedback, turns

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from goodbot.base.machine.blas import openblas
+from goodbot.base.machine.device import openblas
 
 if sys.platform == "linux":
     # With a C++ compiler present, each fused kernel would cost a second of compiling on first use.
