@@ -139,4 +139,5 @@ def test_the_changelog_is_made_of_them(tmp_path: Path) -> None:
     made = (tmp_path / "CHANGELOG.md").read_text(encoding="utf-8")
     newest = made[: made.index("## Unreleased")]
     assert "## 9.9.9 (" in newest
-    assert re.search(r"^### Fixed\n+- Pigeons find home\.$", newest, flags=re.M), newest[-400:]
+    [fixed] = re.findall(r"^### Fixed\n(.*?)(?=^### |\Z)", newest, flags=re.M | re.S)
+    assert "- Pigeons find home.\n" in fixed
