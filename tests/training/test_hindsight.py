@@ -15,6 +15,7 @@ from goodbot.api.backend import LoraSettings, OptimizerSettings
 from goodbot.api.hindsight import CHIPS, LONGEST, hindsight
 from goodbot.base.errors import TrainingError
 from goodbot.testing import ObjectiveContract
+from goodbot_training.memory.planning import run_plan
 from goodbot_training.objectives import Objective, make_objective
 from goodbot_training.process.types import Job, RatedSample, TrainingSettings
 from goodbot_training.round import hindsight as teaching
@@ -339,3 +340,16 @@ def test_both_frameworks_step_alike_by_words(random_model: Path) -> None:
             norms.append((stats.loss, stats.grad_norm))
     for found in norms[1:]:
         assert found == pytest.approx(norms[0], rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("objective", ["tapered", "hindsight"])
+def test_a_plan_counts_the_steps_that_words_alone_bring(
+    objective: str, random_model: Path, tmp_path: Path
+) -> None:
+    """Bad answers only: without words no step would change a weight, and none is timed."""
+    raw = worded(random_model, tmp_path, said={0: SAID, 1: SAID}, objective=objective)
+    raw["items"] = [{**item, "reward": -1.0} for item in raw["items"]]
+    events: list[dict[str, Any]] = []
+    run_plan(Job.parse(raw), backend("torch")(), events.append)
+    spent = events[-1]["estimate"]["parts"]["train"]["cpu"]
+    assert (spent > 0) is (objective == "hindsight")

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from goodbot import ObjectiveSpec, hookimpl
 from goodbot.api.events import OrderKey, RatingEvent, RatingKind
 from goodbot.api.hindsight import CHIPS
 from goodbot.daemon.loopback import Answer
@@ -296,3 +297,16 @@ async def test_the_run_remembers_where_the_words_are_not_what_they_say(tmp_path:
         [[kind, rater, at, hint]] = (await taken(bot))[first.turn]
         assert (kind, rater, hint) == ("comment", "loopback:owner", "")
         assert await rows(bot.store, "SELECT text FROM events WHERE seq = ?", (at,)) == [(REASON,)]
+
+
+@pytest.mark.parametrize("hindsight", [True, False])
+async def test_a_plugins_objective_says_whether_it_takes_words(tmp_path: Path, hindsight: bool) -> None:
+    class Gentle:
+        @hookimpl
+        def register_objective(self) -> ObjectiveSpec:
+            return ObjectiveSpec(name="gentle", factory="gentle:objective", hindsight=hindsight)
+
+    async with without_held_out(tmp_path, extra=(Gentle(),), settings={"objective": "gentle"}) as bot:
+        first, *_ = await answers(bot)
+        await bot.chat.comment(first, REASON)
+        assert bool(await job_of(bot, tmp_path)) is hindsight

@@ -160,8 +160,10 @@ def _scored(job: Job, material: Dataset) -> int:
         item.id: 1 + (item.split == HELD_OUT) + (not item.captured and item.version in job.behaviour)
         for item in job.items
     }
+    taught = 1 + (job.parent is not None)  # with words, and by the parent without them
     return sum(
-        policies[row.id] * (len(row.turn.prompt) + len(row.turn.response))
+        (policies[row.id] + taught * (row.hindsight is not None))
+        * (len(row.turn.prompt) + len(row.turn.response))
         for row in (*material.train, *material.held_out)
     )
 
