@@ -8,6 +8,7 @@ from pathlib import Path
 
 from goodbot.config.layout import APPLICATION_ID
 from goodbot.store import Store
+from goodbot.store.downgrade import step_back
 
 from tests.core.builders import rows
 
@@ -60,9 +61,8 @@ async def test_what_schema_1_knew_is_brought_along_and_back(tmp_path: Path) -> N
         assert await rows(store, "SELECT model, version FROM pointers") == [("alpha", 1)]
     finally:
         await store.close()
+    await step_back(tmp_path)
     db = sqlite3.connect(path)
-    for name in ("back/0003_thoughts.sql", "back/0002_people.sql"):
-        db.executescript(text(name))
     assert db.execute("SELECT rated FROM turns").fetchall() == [(1,), (1,), (1,)]
     assert db.execute("SELECT * FROM switches").fetchall() == [("retrain", "a rating is gone")]
     columns = {row[1] for row in db.execute("PRAGMA table_info(runs)")}
