@@ -54,9 +54,11 @@ def reference(policy: Any, *, both: bool, weight: float = 0.6, kl: float = 0.1) 
         has = bool(np.abs(said[row]).sum())
         a = 0.0 if has and not both else float(data["advantages"][row])
         ratios = policy[row, : column + 1] - data["sampling_logprobs"][row, : column + 1]
-        push = a if a > 0 else a * math.exp(min(0.0, float(ratios.sum()))) * (1 - math.exp(base))
-        push += weight * float(said[row, column]) * min(1.28, max(0.8, math.exp(now - wrote)))
-        away, held = base - now, kl if has or a > 0 else 0.0
+        fades = math.exp(min(0.0, float(ratios.sum()))) * (1 - math.exp(base))
+        word = float(said[row, column])
+        push = a if a > 0 else a * fades
+        push += weight * word * (min(1.28, max(0.8, math.exp(now - wrote))) if word > 0 else fades)
+        away, held = base - now, kl if word > 0 or a > 0 else 0.0
         loss += (held * (math.exp(away) - away - 1) - push * now) / N
         slope[row, column] = (held * (1 - math.exp(away)) - push) / N
     return loss, slope
@@ -98,6 +100,28 @@ def test_mlx_agrees_with_the_formula_and_its_gradient(name: str) -> None:
     expected, slope = reference(arrays()["policy_logprobs"], both=name == "hybrid")
     assert float(loss) == pytest.approx(expected, rel=1e-4, abs=1e-4)
     np.testing.assert_allclose(np.array(gradient), slope, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("far", [0.5, 0.1, 0.02, 1e-6])
+def test_a_complaint_never_makes_likelier_what_it_complains_of(name: str, far: float) -> None:
+    """However far below the base the policy is already, where a hold to the base would pull hardest."""
+    torch = require("torch")
+    one = torch.ones(1, 1)
+    policy = (one * math.log(far)).requires_grad_()
+    loss, _ = made(name)(
+        torch,
+        policy,
+        policy.detach(),
+        one * math.log(0.5),
+        torch.tensor([-1.0]),
+        one,
+        1.0,
+        hindsight=one * -0.5,
+    )
+    loss.backward()
+    assert policy.grad is not None
+    assert float(policy.grad) > 0, "down is the way"
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -250,6 +274,24 @@ def test_the_teacher_is_the_rounds_start_with_the_words_in_its_prompt(
             assert np.abs(found[row.id]).max() > 1e-2, "the words say something"
 
 
+def test_words_of_token_ids_that_the_model_does_not_know_are_passed_over(
+    random_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a tokenizer that is larger than the model: they would end every attempt at the round."""
+    job = Job.parse(worded(random_model, tmp_path, said={0: SAID, 2: "That was wrong."}))
+    one = backend("torch")()
+    one.load(random_model, lora=LoraSettings(rank=4, alpha=16.0), seed=job.seed)
+    rollouts, _ = build_rollouts(job, one)
+    tokenize = one.tokenize
+
+    def strange(messages: Any, response: str, *thought: str) -> Any:
+        turn = tokenize(messages, response, *thought)
+        return replace(turn, prompt=(*turn.prompt, one.vocabulary)) if "wrong" in str(messages) else turn
+
+    monkeypatch.setattr(one, "tokenize", strange)
+    assert set(teaching.teach(job, one, rollouts)) == {"turn-0"}
+
+
 @pytest.mark.parametrize("name", FACTORIES)
 def test_a_round_without_a_word_is_the_one_that_never_had_it(
     name: str, random_model: Path, tmp_path: Path
@@ -270,6 +312,8 @@ def test_a_round_without_a_word_is_the_one_that_never_had_it(
     bits = worded(random_model, tmp_path / "bits", said={}, objective="tapered")
     silent = worded(random_model, tmp_path / "silent", said={})
     assert trained(silent, name)[0] == trained(bits, name)[0], "hybrid without words is the default"
+    deaf = worded(random_model, tmp_path / "deaf", said={0: SAID}, hindsight_weight=0.0)
+    assert trained(deaf, name)[0] == adapter(bits), "a weight of 0 is none"
 
 
 def test_the_default_objective_reads_no_words(random_model: Path, tmp_path: Path) -> None:

@@ -5,13 +5,16 @@ policy at the round's start, π_old; the teacher has the words o in its prompt x
 arXiv 2603.12273). With C = `hindsight_clip`, w = `hindsight_weight` and ω the weight of the item:
 
     d_t = clip(log π_old(a_t | x, o, a_<t) - log π_old(a_t | x, a_<t), -C, C)     see `round.hindsight`
-    L   = L_tapered(ratings)  -  w · Σ_rollouts Σ_t  ω · d_t · clip(x_t, 0.8, 1.28) · log π_θ(a_t) / N
-        + kl · Σ_(rollouts with words) Σ_t  (e^d - d - 1) / N
+    L   = L_tapered(ratings)  -  w · Σ_rollouts Σ_t  ω · d_t · g_t · log π_θ(a_t) / N
+        + kl · Σ_(tokens with d_t > 0) (e^d - d - 1) / N
+    g_t = clip(x_t, 0.8, 1.28) where d_t > 0, else min(1, Π_{j<=t} x_j) · (1 - π_base(a_t))
 
 x_t, d and N are those of `objectives.mispo`. The coefficients are *detached*: the gradient flows through
-log π_θ only. Unlike the push of `tapered`, this one does not end by itself, so whatever has words is held
-to the base, a bad answer too. Words that are about something else speak for and against tokens, too, nearly
-as far as a request does, but of no kind more than of others (tests/real/test_words.py).
+log π_θ only. A token that words speak against is pushed as one of a bad answer is: less and less, and not
+held to the base. Held, it would be pulled back by far more than words and ratings push (kl · (e^d - 1) grows
+without bound), and a complaint would make likelier what it complains of. One that words speak for is held,
+as a good answer is. Words that are about something else speak for and against tokens, too, nearly as far as
+a request does, but of no kind more than of others (tests/real/test_words.py).
 
 An answer without words keeps its rating. One with words has it in `hybrid`; in `hindsight` the words stand
 in its place.
@@ -23,7 +26,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from goodbot_training.objectives.mispo import Array, MisPo, detach, k3
+from goodbot_training.objectives.mispo import Array, MisPo, detach, k3, taper
 
 _LOW, _HIGH = math.log(0.8), math.log(1.28)
 """The band that x_t is cut to (OpenClaw-RL's, after DAPO's "clip higher")."""
@@ -58,9 +61,11 @@ class Hindsight:
         rated = advantages if self.both else advantages * (1.0 - worded)
         loss, statistics = self.bit(xp, policy_logprobs, *rest, rated, mask, normalizer)
         log_ratio = (detach(xp, policy_logprobs) - sampling_logprobs) * mask
+        wanted = hindsight > 0
         # Cut before exp, which may be infinite.
-        ratio = xp.exp(xp.clip(log_ratio, _LOW, _HIGH))
-        gain = (hindsight * ratio * policy_logprobs).sum()
-        free = worded[:, None] * (1.0 - self.bit.held(xp, rated))
+        pull = xp.exp(xp.clip(log_ratio, _LOW, _HIGH))
+        coefficients = xp.where(wanted, pull, taper(xp, log_ratio, reference_logprobs))
+        gain = (hindsight * coefficients * policy_logprobs).sum()
+        free = xp.where(wanted, 1.0 - self.bit.held(xp, rated), 0.0)
         hold = k3(xp, (reference_logprobs - policy_logprobs) * mask * free).sum()
         return loss + (self.bit.kl * hold - self.weight * gain) / normalizer, statistics

@@ -76,9 +76,14 @@ def inside(ratio: Array, low: float, high: float) -> Array:
     return (ratio >= low) & (ratio <= high)
 
 
+def taper(xp: Any, log_ratio: Array, reference_logprobs: Array) -> Array:
+    """What is left of a push against a token, `(B, R)`: min(1, Π_{j<=t} x_j) · (1 - π_base)."""
+    so_far = xp.exp(xp.clip(xp.cumsum(log_ratio, axis=1), None, 0.0))
+    return so_far * (1.0 - xp.exp(reference_logprobs))
+
+
 def _taper_tokens(xp: Any, ratios: Ratios, low: float, high: float) -> Array:
-    so_far = xp.exp(xp.clip(xp.cumsum(ratios.log, axis=1), None, 0.0))
-    return xp.where(ratios.advantages > 0, 1.0, so_far * (1.0 - xp.exp(ratios.reference)))
+    return xp.where(ratios.advantages > 0, 1.0, taper(xp, ratios.log, ratios.reference))
 
 
 def _mask_tokens(xp: Any, ratios: Ratios, low: float, high: float) -> Array:

@@ -7,6 +7,7 @@ the last question and are tokenized as whatever people write is: no template's m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,7 @@ def teach(job: Job, backend: TrainingBackend, rollouts: Sequence[Rollout]) -> di
     The backend holds the job's parent adapter before and after.
     """
     items = {item.id: item for item in job.items}
+    vocabulary = getattr(backend, "vocabulary", math.inf)  # a backend of a plugin need not tell
     known: dict[str, Floats] = {}
     asked: list[tuple[str, TokenizedTurn, float]] = []
     for rollout in rollouts:
@@ -53,8 +55,10 @@ def teach(job: Job, backend: TrainingBackend, rollouts: Sequence[Rollout]) -> di
         if not item.hindsight or rollout.split != TRAIN or not rollout.weight:
             continue
         student, teacher = _prompts(item, backend)
+        if not student or not teacher:
+            continue
         longest = max(len(student), len(teacher)) + len(rollout.turn.response)
-        if not student or not teacher or longest > job.settings.max_sequence_tokens:
+        if longest > job.settings.max_sequence_tokens or max(*student, *teacher) >= vocabulary:
             continue
         starts = _known(job, item, rollout) if student == rollout.turn.prompt else None
         if starts is not None:
