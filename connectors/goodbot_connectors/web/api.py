@@ -8,6 +8,8 @@
 | `GET /api/conversation?id=` | its entries, and up to which frame of the live line they go |
 | `GET /api/inbox` | answers to rate: `connector`, `since` (s), `text`, `rated`, `before`; all `connectors` |
 | `POST /api/do` | one event (`normalize`), answered after the commit; `{"stop": ENTRY, "in"}` |
+| `GET /api/notes` | the lines that answers to them follow |
+| `POST /api/notes` | changes one: `{"do": "on", "off", "delete" or "edit", "number", "text"}`; what is left |
 | `GET /api/live?after=` | a WebSocket with what happens (`live`) |
 """
 
@@ -23,6 +25,9 @@ from urllib.parse import unquote
 from aiohttp import hdrs, web
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import Waiting
+from goodbot.api.sentences import sentence
+from goodbot.base.errors import UsageError
+from goodbot.base.redact import redact
 from goodbot.base.text import clean
 
 from goodbot_connectors.kit.bridge.refused import HttpError
@@ -40,6 +45,7 @@ PAGE = 50
 _RATED = 200
 """Of a person's ratings so many are looked up when a conversation is opened."""
 _TRIES = 5
+_CHANGES = ("on", "off", "delete", "edit")
 _PING_SECONDS = 25.0
 """So often an open page is asked whether it is still there."""
 _SIGN_IN = "You are not signed in: type `/rl web` to the bot, or run `goodbot web`, for a link."
@@ -71,12 +77,14 @@ class WebApi:
             "/api/me": self._me,
             "/api/conversation": self._conversation,
             "/api/inbox": self._inbox,
+            "/api/notes": self._notes,
             "/api/live": self._watch,
         }
         post: dict[str, Handler] = {
             "/api/login": self._login,
             "/api/logout": self._logout,
             "/api/do": self._do,
+            "/api/notes": self._note,
         }
         return (
             *(web.get(path, guard.guarded(handler)) for path, handler in get.items()),
@@ -163,6 +171,26 @@ class WebApi:
         if not query.get("before"):
             page["connectors"] = list(await self._host.inbox_connectors(user))
         return guard.answer(page)
+
+    async def _notes(self, request: web.Request) -> web.StreamResponse:
+        return await self._noted(self._signed_in(request))
+
+    async def _note(self, request: web.Request) -> web.StreamResponse:
+        """Change one line: `do` is `on`, `off`, `delete` or `edit`, the last with `text`."""
+        guard.same_origin(request, self._host.address)
+        user, body = self._signed_in(request), await guard.body(request)
+        do, number = string(body, "do"), string(body, "number")
+        if do not in _CHANGES or not number.isdecimal():
+            raise HttpError(400, "That is nothing that goodbot's page would send: reload the page.")
+        text = redact(clean(string(body, "text")))[: normalize.LONGEST].split() if do == "edit" else []
+        return await self._noted(user, do, number, *text)
+
+    async def _noted(self, user: str, *words: str) -> web.StreamResponse:
+        try:
+            found = await self._host.notes(normalize.user_ref(user), *words)
+        except UsageError as error:
+            raise HttpError(400, sentence(str(error))) from None
+        return guard.answer({"notes": [asdict(one) for one in found]})
 
     async def _do(self, request: web.Request) -> web.StreamResponse:
         guard.same_origin(request, self._host.address)

@@ -13,7 +13,7 @@ from goodbot.base.clock import Clock
 from goodbot.config.secrets import Secrets
 
 if TYPE_CHECKING:
-    from goodbot.api.turns import OwnTurn
+    from goodbot.api.turns import OwnNote, OwnTurn
 
 
 class ConnectorHost(Protocol):
@@ -105,6 +105,13 @@ class ConnectorHost(Protocol):
         """An answer that this person of ours has asked for or reported; None for any other.
 
         `all_here`: an owner is shown those of the connector's other people, too.
+        """
+        ...
+
+    async def notes(self, user: UserRef, *words: str) -> Sequence[OwnNote]:
+        """What answers to this person of ours follow, after `/rl notes` was told these words, if any.
+
+        Raises UsageError with a sentence for them.
         """
         ...
 

@@ -149,3 +149,19 @@ class OwnTurn:
     comments: tuple[str, ...] = ()
     better: str | None = None
     """The answer that they would have liked, the last one they typed."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OwnNote:
+    """A line that answers to one person follow, as they are shown it."""
+
+    number: int
+    text: str
+    used: bool
+    """False: they have switched it off."""
+    edited: bool
+    """The words are their own."""
+    ratings: int
+    """How many ratings it rests on."""
+    shared: bool
+    """It holds for others, too."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 
 import aiosqlite
 
 from goodbot.access.authorization import person
 from goodbot.api.commands import Grant
-from goodbot.api.events import ChannelKind
+from goodbot.api.events import ChannelKind, ChannelRef, CommandEvent, OrderKey, UserRef
+from goodbot.api.turns import OwnNote
 from goodbot.base.errors import UsageError
 from goodbot.commands.audit import audit
 from goodbot.commands.base import Call, Result
+from goodbot.commands.services import Services
 from goodbot.conversation import note_rules
 from goodbot.store import channels
 from goodbot.store import notes as lines
@@ -44,11 +47,38 @@ async def notes(call: Call) -> Result:
             raise UsageError(_USAGE)
 
 
-async def _list(call: Call) -> Result:
+async def own_notes(services: Services, user: UserRef, words: Sequence[str]) -> list[OwnNote]:
+    """The lines that answers to a person follow in private, after these words about them, if any.
+
+    Raises UsageError.
+    """
+    channel = ChannelRef(connector=user.connector, account=user.account, id=user.id, kind=ChannelKind.PRIVATE)
+    event = CommandEvent(event_id="", order=OrderKey(0), user=user, channel=channel, name="notes")
+    call = Call(event=event, args=tuple(words), services=services)
+    if words:
+        await notes(call)
+    return [
+        OwnNote(
+            number=note.id,
+            text=note.text,
+            used=note.used,
+            edited=note.edited,
+            ratings=len(note.ratings),
+            shared=note.scope != "person",
+        )
+        for note in await _shown(replace(call, args=()))
+    ]
+
+
+async def _shown(call: Call) -> list[Note]:
     found = await call.services.store.read(lambda db: _seen(db, call))
-    kept = await call.services.store.read(lambda db: call.services.notes.kept(db, call.event.channel))
     in_use = {note.id for note in note_rules.effective(found)}
-    shown = [note for note in note_rules.agreed(found) if note.id in in_use or not note.used]
+    return [note for note in note_rules.agreed(found) if note.id in in_use or not note.used]
+
+
+async def _list(call: Call) -> Result:
+    shown = await _shown(call)
+    kept = await call.services.store.read(lambda db: call.services.notes.kept(db, call.event.channel))
     said = [*map(_line, shown)]
     if not (shown and kept):
         said.append(_NONE if kept else _OFF)

@@ -12,8 +12,9 @@ from goodbot.access.inbox import Inbox
 from goodbot.api import progress
 from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import Event, Receipt, UserRef, Waiting
-from goodbot.api.turns import OwnTurn
+from goodbot.api.turns import OwnNote, OwnTurn
 from goodbot.base.errors import FatalConnectorError, message_of
+from goodbot.commands.notes import own_notes
 from goodbot.commands.services import Services
 from goodbot.config.secrets import Secrets
 from goodbot.conversation.own_answers import own_turn
@@ -31,6 +32,7 @@ class Host:
         self.secrets = Secrets(spec.secrets, environ)
         self.stopping, self.state_dir = asyncio.Event(), services.config.home / "connectors" / spec.name
         self._name, self._title = spec.name, spec.title or spec.name
+        self._services = services
         self._store, self._dispatcher = services.store, services.dispatcher
         self._authorization, self._logins = services.authorization, services.logins
         self._connectors, self._scheduler = services.connectors, services.scheduler
@@ -124,6 +126,11 @@ class Host:
         return await self._store.read(
             lambda db: own_turn(db, self._authorization, user, turn, all_here=all_here)
         )
+
+    async def notes(self, user: UserRef, *words: str) -> Sequence[OwnNote]:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await own_notes(self._services, user, words)
 
     async def log_in(self, code: str) -> str:
         if self._name != WEB:

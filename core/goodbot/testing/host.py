@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from goodbot.api.completions import NoModel, OwnModel
 from goodbot.api.connector import Connector, ConnectorSpec
 from goodbot.api.events import CaptureEvent, Event, Outcome, Receipt, UserRef, Waiting
-from goodbot.api.turns import OwnTurn, turn_id
+from goodbot.api.turns import OwnNote, OwnTurn, turn_id
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import StoreError
 from goodbot.config.secrets import Secrets
@@ -75,6 +75,8 @@ class RecordingHost:
         """User ids of those who may talk, but not rate."""
         self.own_turns: dict[str, OwnTurn] = {}
         """What `own_turn` finds, by turn."""
+        self.own_notes: list[OwnNote] = []
+        self.told_notes: list[tuple[str, ...]] = []
         self.codes: dict[str, str] = {}
         """One-time codes that hold, and the user ids that they stand for."""
         self._server: LocalServer | None = None
@@ -196,6 +198,12 @@ class RecordingHost:
     async def own_turn(self, user: UserRef, turn: str, *, all_here: bool = False) -> OwnTurn | None:
         """What `own_turns` has by that id; that `user` may see it is the test's affair."""
         return self.own_turns.get(turn)
+
+    async def notes(self, user: UserRef, *words: str) -> Sequence[OwnNote]:
+        """What `own_notes` has; what was told is in `told_notes`."""
+        if words:
+            self.told_notes.append(words)
+        return self.own_notes
 
     async def log_in(self, code: str) -> str:
         """Take a code of `codes`."""

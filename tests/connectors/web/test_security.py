@@ -64,12 +64,12 @@ async def status(http: aiohttp.ClientSession, method: str, path: str, **options:
 
 
 @pytest.mark.parametrize("origin", OTHERS)
-@pytest.mark.parametrize("path", ["/api/do", "/api/login", "/api/logout"])
+@pytest.mark.parametrize("path", ["/api/do", "/api/notes", "/api/login", "/api/logout"])
 async def test_no_other_page_can_do_anything(bot: Scripted, ada: Browser, origin: str, path: str) -> None:
     bot.codes["another"] = "bob"
-    body = {**SAY, "code": "another"}
+    body = {**SAY, "code": "another", "do": "delete", "number": "1"}
     assert await status(ada.http, "POST", path, json=body, headers={"Origin": origin}) == 403
-    assert (bot.events, set(bot.codes)) == ([], {"another"})
+    assert (bot.events, bot.told_notes, set(bot.codes)) == ([], [], {"another"})
     assert await status(ada.http, "GET", "/api/me") == 200, "still signed in"
 
 
@@ -83,7 +83,7 @@ async def test_without_an_origin_nothing_is_done(bot: Scripted, ada: Browser) ->
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 async def test_what_a_browser_says_came_from_elsewhere_reads_nothing(ada: Browser, site: str) -> None:
     """Pages at another port of this host are same-site: they would have the cookie."""
-    for path in ("/api/me", "/api/inbox", "/api/conversation?id=main", "/api/live"):
+    for path in ("/api/me", "/api/inbox", "/api/conversation?id=main", "/api/notes", "/api/live"):
         assert await status(ada.http, "GET", path, headers={"Sec-Fetch-Site": site}) == 403
 
 
@@ -97,14 +97,28 @@ async def test_a_stranger_sees_the_pages_and_nothing_else(
     bot: Scripted, stranger: aiohttp.ClientSession
 ) -> None:
     bot.waiting.append(waiting("t1", "What is secret?", "This."))
-    for path in ("/api/me", "/api/inbox", "/api/conversation?id=main", "/api/live"):
+    for path in ("/api/me", "/api/inbox", "/api/conversation?id=main", "/api/notes", "/api/live"):
         assert await status(stranger, "GET", path) == 401
     assert await status(stranger, "POST", "/api/do", json=SAY) == 401
-    assert bot.events == []
-    for path in ("/", "/rate", "/login"):
+    assert await status(stranger, "POST", "/api/notes", json={"do": "off", "number": "1"}) == 401
+    assert (bot.events, bot.told_notes) == ([], [])
+    for path in ("/", "/rate", "/notes", "/login"):
         async with stranger.get(path) as response:
             assert response.status == 200
             assert "secret" not in await response.text()
+
+
+@pytest.mark.parametrize(
+    "body", [{"do": "move", "number": "1"}, {"do": "off", "number": "1 everybody"}, {"do": "off"}, {}]
+)
+async def test_of_a_note_a_page_changes_four_things(
+    bot: Scripted, ada: Browser, body: dict[str, str]
+) -> None:
+    assert await status(ada.http, "POST", "/api/notes", json=body) == 400
+    assert bot.told_notes == []
+    edit = {"do": "edit", "number": "1", "text": "no\nlists"}
+    assert await status(ada.http, "POST", "/api/notes", json=edit) == 200
+    assert bot.told_notes == [("edit", "1", "no", "lists")]
 
 
 async def test_a_guessed_or_forged_cookie_is_nobody(bot: Scripted, ada: Browser) -> None:
@@ -176,7 +190,9 @@ async def test_everybody_is_signed_out_at_once(bot: Scripted, ada: Browser) -> N
     await until(lambda: not ada.listening.is_set())
 
 
-@pytest.mark.parametrize("path", ["/", "/rate", "/login", "/files/chat.js", "/api/me", "/api/inbox"])
+@pytest.mark.parametrize(
+    "path", ["/", "/rate", "/notes", "/login", "/files/chat.js", "/api/me", "/api/inbox", "/api/notes"]
+)
 async def test_every_answer_is_held_to_our_own_files(ada: Browser, path: str) -> None:
     async with ada.http.get(path) as response:
         assert response.status == 200

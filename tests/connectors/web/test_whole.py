@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 from collections.abc import AsyncIterator
@@ -18,6 +19,7 @@ from goodbot.testing.connector_base import eventually
 
 from tests.connectors.web.browsing import person, pressed
 from tests.core.builders import Bot, open_bot, rows
+from tests.training.zoo.dialects import CHATML
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -147,3 +149,35 @@ async def test_a_command_and_its_confirmation(chromium: Any, tmp_path: Path, unu
         left = await rows(bot.store, "SELECT key, value FROM connector_values WHERE connector = 'web'")
         assert "Keep this?" not in str(left)
         assert "owner" not in str(left)
+
+
+async def test_notes_are_read_edited_switched_and_deleted(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    (tmp_path / "fake").mkdir()
+    (tmp_path / "fake" / "tokenizer_config.json").write_text(json.dumps({"chat_template": CHATML}))
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
+        await owner.sign_in(await link(bot))
+        await owner.page.get_by_role("link", name="Notes").click()
+        await owner.sees("No notes")
+        await owner.page.get_by_role("link", name="Chat").click()
+        answer = await owner.ask("What is love?")
+        await answer.get_by_role("button", name="Bad").click()
+        await answer.get_by_role("button", name="Too long").click()
+        await owner.page.locator("article.bot .chip.bad[aria-pressed=false]").wait_for()
+        await owner.page.get_by_role("link", name="Notes").click()
+        await owner.sees("Keep answers short.")
+        await owner.sees("from 1 rating")
+        await owner.page.get_by_role("button", name="Edit").click()
+        await owner.page.get_by_label("The line in your words").fill("Two <b>words</b>, \u202eplease")
+        await owner.page.get_by_role("button", name="Save").click()
+        await owner.sees("Two b words /b , please")
+        await owner.sees("in your words")
+        await owner.page.get_by_role("button", name="Switch off").click()
+        await owner.sees("off, in your words")
+        assert await rows(bot.store, "SELECT text, used FROM notes") == [("Two b words /b , please", 0)]
+        await owner.page.get_by_role("button", name="Switch on").click()
+        await owner.page.get_by_role("button", name="Switch off").wait_for()
+        await owner.page.get_by_role("button", name="Delete").click()
+        await owner.sees("No notes")
+        assert await rows(bot.store, "SELECT * FROM notes") == []
