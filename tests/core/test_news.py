@@ -209,6 +209,7 @@ async def test_the_next_round_counts_anew_and_says_how_long_it_takes(tmp_path: P
         await bot.rated(8)
         assert (await bot.train()).state == "activated"
         await until(lambda: any("is live" in text for _, text in told(bot)))
+        await bot.store.write(lambda db: db.execute("UPDATE runs SET finished_at = started_at + 1"))
         bot.chat.news.clear()
         await bot.rated(4)  # and the two that were held out
         await until(lambda: len(told(bot)) == 3)
