@@ -48,7 +48,7 @@ async def test_it_tells_what_would_be_trained_and_what_it_would_cost(tmp_path: P
         await bot.react(made[8], "👎", user="rater")  # the owner said good: a tie
         result = await ask(bot)
         assert result.text.splitlines() == [
-            f"Would train {bot.app.model.name}, from the base model.",
+            f"Would train {bot.app.model.name}, from the base model with the objective tapered.",
             "Rated answers: 6 to learn from, 2 held out, which the gate asks about and a later run "
             "learns from.",
             "Not used: 1 of these too long (over 4096 tokens); 1 without a side (as much good as bad "
