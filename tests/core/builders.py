@@ -28,6 +28,7 @@ from goodbot.daemon import loopback
 from goodbot.daemon.app import App
 from goodbot.daemon.loopback import Answer
 from goodbot.daemon.wiring import local_owner
+from goodbot.inference.servers import plugin as own_servers
 from goodbot.learning.adapters import verify
 from goodbot.learning.idle import Readings
 from goodbot.store import Store, adapters, ledger, runs
@@ -237,6 +238,7 @@ def plugins(*extra: object) -> PluginHost:
     host.register(FakePlugin(), "fake")
     host.register(loopback, "loopback")
     host.register(rewards, "rewards")
+    host.register(own_servers, "servers")
     for number, plugin in enumerate(extra):
         host.register(plugin, f"extra-{number}")
     return host

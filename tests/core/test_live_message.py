@@ -18,6 +18,7 @@ from goodbot.conversation.notifications.live import LiveMessage
 from goodbot.daemon import loopback
 from goodbot.daemon.app import App
 from goodbot.daemon.loopback import Loopback
+from goodbot.inference.servers import plugin as own_servers
 from goodbot.store.comparisons import WAITS
 from goodbot.testing import VirtualClock
 
@@ -59,7 +60,12 @@ async def open_board(home: Path, ask: str = "never") -> AsyncGenerator[tuple[Bot
     from goodbot.api.plugins import PluginHost
 
     host, fake = PluginHost(), Fake(home / "fake")
-    for name, plugin in (("fake", FakePlugin()), ("board", BoardPlugin()), ("rewards", rewards)):
+    for name, plugin in (
+        ("fake", FakePlugin()),
+        ("board", BoardPlugin()),
+        ("rewards", rewards),
+        ("servers", own_servers),
+    ):
         host.register(plugin, name)
     settings = config(home / "bot", fake)
     settings = replace(settings, serving=replace(settings.serving, ask=ask))

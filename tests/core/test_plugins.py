@@ -222,7 +222,6 @@ class TestRegistering:
             )
         )
         assert made.servers()["abacus"] == SERVER
-        assert "embedded" in made.servers(), "the core's own is always there"
         assert made.connectors() == {"pigeon": CONNECTOR}
         assert made.backends() == {"abacus": BACKEND}
         assert made.reward_policies() == {"kind": policy}
@@ -392,3 +391,11 @@ class TestVetoes:
         made = host(plugin(**{hook: later}))
         reason = getattr(made, hook)(**arguments)
         assert reason == "the plugin plugin-0 answers later, and a veto must answer at once"
+
+
+def test_the_core_s_own_servers_are_a_plugin_like_others() -> None:
+    """Whoever has installed goodbot anew after `pyproject.toml` changed finds them."""
+    assert PluginHost().servers() == {}
+    made = PluginHost()
+    made.load_entry_points()
+    assert {"embedded", "vllm", "ollama"} <= set(made.servers())

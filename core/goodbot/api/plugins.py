@@ -26,7 +26,6 @@ from goodbot.api.turns import Turn
 from goodbot.base.errors import ConfigError, MissingExtraError, unexpected
 from goodbot.base.suggest import Offered, instead
 from goodbot.config.toml import Where
-from goodbot.inference.servers import plugin as own_servers
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +58,6 @@ class PluginHost:
     def __init__(self) -> None:
         self._manager = pluggy.PluginManager(GROUP)
         self._manager.add_hookspecs(hookspecs)
-        self._manager.register(own_servers, "servers")  # the core's own, for whoever embeds it too
         self._infos: list[PluginInfo] = []
 
     def load_entry_points(self, enable: Iterable[str] = (), where: Where | None = None) -> None:

@@ -11,6 +11,7 @@ from goodbot import config
 from goodbot.api.plugins import PluginHost
 from goodbot.api.setup import Check, CheckState, Examined
 from goodbot.daemon import loopback
+from goodbot.inference.servers import plugin as own_servers
 from goodbot.store import Store
 from goodbot_connectors import telegram, terminal
 from goodbot_training.backends import mlx, torch
@@ -21,6 +22,7 @@ OWN = {
     "loopback": loopback,
     "mlx": mlx,
     "rewards": rewards,
+    "servers": own_servers,
     "telegram": telegram,
     "terminal": terminal,
     "tiny": tiny,

@@ -22,6 +22,7 @@ from goodbot.cli.setup.draft import StateFound
 from goodbot.cli.setup.template import NEW
 from goodbot.config.file import ConfigFile
 from goodbot.config.secrets import SecretStore
+from goodbot.inference.servers import plugin as own_servers
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -94,6 +95,7 @@ class Plugin:
 
 def plugins(*_: object) -> PluginHost:
     host = PluginHost()
+    host.register(own_servers, "servers")
     host.register(Plugin(), "editor")
     return host
 

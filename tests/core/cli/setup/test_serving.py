@@ -14,6 +14,7 @@ from goodbot.inference.models import choose
 from goodbot.inference.models.choose import answering
 from goodbot.inference.models.obtain import Obtained
 from goodbot.inference.models.proposal import Proposal
+from goodbot.inference.servers import plugin as own_servers
 
 OLLAMA = {"server": "ollama", "model": "qwen3:4b"}
 
@@ -69,6 +70,8 @@ def test_the_wizard_asks_a_person_and_nobody_else(
     monkeypatch.setattr(choose.serving, "missing_modules", lambda _: ())
     dialogue = SimpleNamespace(asks=asks, confirm=lambda *_, default: agrees)
     config = SimpleNamespace(serving=SimpleNamespace(server="embedded"))
-    place = SimpleNamespace(config=config, plugins=PluginHost())
+    plugins = PluginHost()
+    plugins.register(own_servers, "servers")
+    place = SimpleNamespace(config=config, plugins=plugins)
     found = model._goes_on(dialogue, place, proposal(OLLAMA))  # type: ignore[arg-type]
     assert found == (OLLAMA if asks and agrees else {})

@@ -24,6 +24,7 @@ from goodbot.cli.doctor.serving import serving as look
 from goodbot.config import parse
 from goodbot.inference.models import served, servers, serving
 from goodbot.inference.models.servers import checked, discover, surveys, usual
+from goodbot.inference.servers import plugin as own_servers
 from goodbot.inference.servers.plugin import SPECS
 from goodbot.inference.surveys import ollama
 
@@ -324,6 +325,7 @@ async def test_doctor_lets_a_plugin_s_server_say_what_it_is(
             return pigeons()
 
     plugins = PluginHost()
+    plugins.register(own_servers, "servers")
     plugins.register(Plugin(), "pigeon")
     with pigeon_post() as fake:
         _ports(monkeypatch, fake)
@@ -356,6 +358,7 @@ async def test_doctor_says_which_server_cannot_be_looked_at(
 
     monkeypatch.setattr(Pigeon, "examine", broken)
     plugins = PluginHost()
+    plugins.register(own_servers, "servers")
     plugins.register(Plugin(), "pigeon")
     with pigeon_post() as fake, fake_servers.ollama() as other:
         _ports(monkeypatch, fake, other)
