@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The smallest program that embeds goodbot: three questions and a rating.
 
 Run it with `python examples/minimal_bot.py`. It needs a backend: `make install` brings one.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A reward policy by plugin: a bad rating counts double.
 
 A policy is a pure function from the labels of one turn to its reward. The config names it; it runs

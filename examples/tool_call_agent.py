@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An agent with a calculator that learns from outcomes alone: nobody rates its answers.
 
 The tiny model was shown a calculator, but some ways to ask for a sum were not in its corpus: there it

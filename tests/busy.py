@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pytest's own limit of a test is a net for what hangs: on a busy machine it is as much longer."""
 
 from __future__ import annotations

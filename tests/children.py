@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the children of a test find what lies in the tests: they look for no module where they are started.
 
 `PYTHONPATH` names it, which no child of a real goodbot is given.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """For every test: no network but loopback, no GPU, and the environment as it was."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A network of the session's own with nothing in it but loopback: for the tests and all that they start.
 
 Linux gives one to whoever asks, unless an administrator or a container forbids it. Where there is none,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`GOODBOT_TESTS_PASSED=FILE`: a run leaves out the tests that FILE names, and adds those that pass.
 
 So `.ci/run` tests a bare environment first, and runs in the full one only what could not run before.

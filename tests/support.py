@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small helpers that tests of every part share."""
 
 from __future__ import annotations

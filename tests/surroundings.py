@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tests and the programs that they start find around them, and must leave as it was.
 
 Whatever pip, uv, npm, git and the hub's client would ask is on loopback, or there is none; signals are as a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The guards of `conftest.py`, `surroundings.py` and `passed.py` themselves."""
 
 from __future__ import annotations

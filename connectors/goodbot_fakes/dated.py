@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that bear the fake's own time, as a real server's bear the server's."""
 
 from __future__ import annotations

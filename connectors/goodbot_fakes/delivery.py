@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a platform delivers to an app by request, and how often it tries."""
 
 from __future__ import annotations

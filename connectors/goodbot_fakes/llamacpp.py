@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`llama-server`, as a program: `python -m goodbot_fakes.llamacpp --model BASE.gguf …`.
 
 Written from llama.cpp's `tools/server` (its README and `server-context.cpp`): what our driver asks of it,

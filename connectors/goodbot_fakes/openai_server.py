@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A loopback server that speaks OpenAI's chat completions, with a deterministic stand-in for the model.
 
 Each next token is drawn from a distribution that depends on the conversation, the base and the bytes of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a model file with adapters says: a distribution for each next token, the same each time."""
 
 from __future__ import annotations

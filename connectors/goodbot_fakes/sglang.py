@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A loopback SGLang, after its sources (entrypoints/http_server.py, openai/serving_chat.py, lora/)."""
 
 from __future__ import annotations

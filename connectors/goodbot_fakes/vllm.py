@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A loopback vLLM, after its sources (entrypoints/openai/models/serving.py, serve/lora, serve/dev/sleep)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """goodbot: a chat bot on your own model that learns from good and bad ratings.
 
 These are the names that a plugin author needs; everything else is found where it lives. They are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model for Claude Code: `/v1/messages` as far as the program needs it, and what it does is typed.
 
 A prompt with `ZTOOL` has it run a command first, `ZSLOW` a command of three seconds, `ZBACK` one in the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A person at the real Claude Code, in a home directory of their own, with a model that we play."""
 
 from __future__ import annotations

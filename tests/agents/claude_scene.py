@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A person at the real Claude Code, whose hooks a connector of ours answers; `RECORD=1` keeps the calls."""
 
 from __future__ import annotations

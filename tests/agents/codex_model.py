@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model for Codex: `/v1/responses` as far as the program needs it; what it does is in the prompt.
 
 `ZSLOW` is answered once `go` is set, `ZAGENT` has it start a subagent first; all else is answered at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A person at the real Codex, with settings of their own, and a model that we play."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Between the plugin and goodbot: what goes each way, kept as it was, for the recorded payloads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real OpenClaw gateway on loopback: its Telegram channel on our fake Bot API, a fake model behind it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other people's programs, installed from npm under `build/agents` the first time a test asks for one.
 
     claude = programs.claude()      # the path of the program, or the test is skipped and says why

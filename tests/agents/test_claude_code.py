@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real Claude Code, with the hooks that `connect` installs. `RECORD=1` renews `recorded/`."""
 
 from __future__ import annotations

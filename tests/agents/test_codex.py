@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real Codex with a whole goodbot: hooks as `connect` installs them, trust as Codex asks for it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """goodbot with the real OpenClaw: its gateway and Telegram channel, our plugin in it, our daemon beside."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin that is shipped is what the pinned compiler makes of its sources."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs that the tests here drive are the ones that are pinned."""
 
 from __future__ import annotations

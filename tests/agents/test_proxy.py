@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The official Node clients against the proxy: before a fake upstream, and with our own model."""
 
 from __future__ import annotations

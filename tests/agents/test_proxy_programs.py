@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real Claude Code and Codex behind the proxy, each with a login of its own for the upstream."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rooms of the house: which module stands in which, and which room may use which.
 
 A room is a part of the product. It is on a floor, and uses what is on the floors below. What is in

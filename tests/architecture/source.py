@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The source as these tests see it: modules and their syntax trees."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/decisions: the index names every page and every decision, and no page names a file that is gone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/glossary.md: every word is explained once, and what it names is in the code."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every hook is named by its family, documented, called by the host, and tested."""
 
 from __future__ import annotations

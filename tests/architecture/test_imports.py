@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is imported of others, and nothing heavy before it is needed; test_rooms.py: what of our own."""
 
 from __future__ import annotations

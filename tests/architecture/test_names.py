@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One public class name for one thing.
 
 A name stands twice only where the same role is played on several platforms, backends or fakes,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs are started in one place, which is where they are kept from doing harm."""
 
 from __future__ import annotations

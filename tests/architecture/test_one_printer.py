@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes to a terminal goes through `goodbot.base.printing`: nothing that others wrote gets there raw."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a plugin relies on, as a snapshot that `API_VERSION` numbers.
 
 When this fails you have changed the plugin API. If no released goodbot had the old one, write the

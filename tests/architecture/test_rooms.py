@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each room imports only what is below it, plugins only the public API, and all SQL is in the store.
 
 The SQL that is elsewhere today is listed by name. The list only gets shorter: what is new fails, and what

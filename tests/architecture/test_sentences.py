@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No code takes a sentence of ours apart: what it needs to know are codes and facts (`api/sentences.py`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pyright is strict everywhere but in the boundary modules listed here, whose SDK ships no types."""
 
 from __future__ import annotations

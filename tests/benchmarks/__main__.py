@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`make bench`: every benchmark, each printing a table. None of them is part of the test suite."""
 
 from __future__ import annotations

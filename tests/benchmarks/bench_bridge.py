@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bridge: an answer reported and rated by HTTP, both durable before they are answered.
 
 The daemon is a process of its own, on one processor where the system lets us say so; 64 clients, each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs while people change their minds: how many end in a verdict, how long they take, what is left out.
 
     python -m tests.benchmarks.bench_changing

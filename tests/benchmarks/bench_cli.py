@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CPU of the short commands, interpreter start included: `--version`, and `status` of a running bot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two hundred ratings a second for half a minute, on each fake platform, beside a real goodbot.
 
 `goodbot run` is a process of its own, on the tiny model; half of the runs train meanwhile. The platform

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot train --dry-run` against the round itself: CPU seconds of whole processes, side by side.
 
 Each estimate and each round is a fresh child with one thread; what the round took is what the system

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ten times what the API takes, and six thousand connections at once: what becomes of those who ask.
 
 The daemon is that of `bench_bridge`, on one processor; the load is on another one. It is open: a request (an

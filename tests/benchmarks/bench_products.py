@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A few rows times a matrix on a processor, plain and laid out once by oneDNN; and answers written so.
 
 One thread. Products: the least of several; answers: by turns, medians of tokens per processor second.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The capture proxy: what it adds to the first byte and to a whole answer, and what it costs in throughput.
 
 Three processes: a fake upstream that writes a token every 20 ms, a whole goodbot whose proxy stands before

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Serving: swaps under load, throughput beside mlx_lm.server and what libraries write with, waiting times.
 
 All on one model of 4 million random weights and on processors; with `--cuda` on one of half a billion

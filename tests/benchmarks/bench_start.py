@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long after its start a bot takes a rating, and how long after it answers, by the size of its model.
 
     python -m tests.benchmarks.bench_start MODEL …      beside the shipped model, in turns

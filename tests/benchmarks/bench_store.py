@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Durable ratings a second: one commit each against group commit, and the limit, a bare fsync.
 
 Interleaved and repeated, medians; the machine's own fsync rate is measured beside, on the same disk. Then

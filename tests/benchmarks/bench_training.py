@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training: goodbot on both backends beside TRL's KTOTrainer, each in a process of its own.
 
 Interleaved and repeated, medians; one thread each on a CPU. `--cuda` takes the larger shapes and wants

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The far side of `bench_bridge`, each a process of its own: goodbot, or servers that do less."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One contender in a process of its own: load, train over the ratings, print what it cost as JSON.
 
 `python -m tests.benchmarks.contenders` reads one JSON object: `contender` (`torch`, `mlx`, `trl`),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many ratings a second from many people on a fake platform, and what became of them.
 
 The load is open: each rating has its moment, whether or not the ones before are acknowledged, and its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The load on Discord: reactions in a channel, presses in direct messages, over the gateway."""
 
 from __future__ import annotations

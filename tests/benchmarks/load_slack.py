@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The load on Slack: reactions in a channel, feedback buttons in direct messages, over Socket Mode."""
 
 from __future__ import annotations

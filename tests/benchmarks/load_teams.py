@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The load on Teams: reactions in a channel, its own feedback in personal chats, each a signed request."""
 
 from __future__ import annotations

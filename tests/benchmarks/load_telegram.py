@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The load on Telegram: reactions in a group, presses in private chats."""
 
 from __future__ import annotations

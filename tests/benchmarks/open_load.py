@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests that leave at their moment, whether or not those before are answered: a process of its own.
 
 It does without asyncio: at ten times what goodbot can do the load would be the slower one of both.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whoever writes answers in the serving benchmark: all on one model, each in a process of its own.
 
 `python -m tests.benchmarks.serving_contenders MODEL KIND` is transformers' or mlx-lm's `generate` (torch,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The libraries' own continuous batching, used directly, for the tasks of `serving_contenders.Generate`.
 
 `together` chats are under way; each asks its next question when it has its answer. Nothing of what ours

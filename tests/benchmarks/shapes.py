@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random models of given shapes, and the same random ratings for all who train on them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The load run, small: nothing may be lost or doubled. How fast it is, nobody asserts here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The benchmark of products runs, small. What it measures is nobody's test."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The training benchmark runs: every contender at toy size. What it measures is nobody's test."""
 
 from __future__ import annotations

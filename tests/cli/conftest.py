@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures: a state directory of its own for one test, and a daemon that the tests share."""
 
 from __future__ import annotations

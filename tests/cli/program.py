@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A goodbot in processes of its own: the program as a person starts it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A person at a terminal of 80 columns: pexpect types, pyte shows what the screen would.
 
 `SCREENS=DIR pytest …` writes every screen that a test `shoot`s there, as text and, where Pillow is

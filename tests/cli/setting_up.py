@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of `init` and `connect` share: a home, what lies in it, and a platform's far side."""
 
 from __future__ import annotations

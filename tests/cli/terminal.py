@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A terminal with a person at it: a pty, and what would be seen on its screen."""
 
 from __future__ import annotations

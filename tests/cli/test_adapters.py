@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot adapters`: versions come in, go out, are pinned and compared, with and without a daemon."""
 
 from __future__ import annotations

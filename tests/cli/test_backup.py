@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot backup` and `goodbot restore` as a person uses them, and what they refuse."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot chat` as a person sees it, on a pty."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot compare` in a terminal: the open question, the choices, two versions side by side."""
 
 from __future__ import annotations

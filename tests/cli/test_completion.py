@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Completion, asked of the real shells: what `goodbot mod<TAB>` would put there."""
 
 from __future__ import annotations

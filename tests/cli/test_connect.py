@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot connect`, `manifest` and `disconnect`, as a person and as a script meet them."""
 
 from __future__ import annotations

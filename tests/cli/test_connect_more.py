@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot connect`, `manifest` and `disconnect` where platforms differ: Discord, Teams, the browser."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program against a running `goodbot run`, in processes of their own."""
 
 from __future__ import annotations

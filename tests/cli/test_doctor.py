@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot doctor` as a person meets it: lines, fixes, exit codes, and nothing changed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot init` as a person at a terminal meets it, and as a script does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot run --insecure-local`: Teams without a registration, for this run only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A daemon as a person starts it: who can look into it, and what its children can do."""
 
 from __future__ import annotations

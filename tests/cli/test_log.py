@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is logged: no token, in whatever form it comes, and never what a person wrote."""
 
 from __future__ import annotations

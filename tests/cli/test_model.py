@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot model`, as a person types it: on a fake hub, beside fake servers, at a terminal."""
 
 from __future__ import annotations

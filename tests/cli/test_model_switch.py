@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The daemon begins anew on another base model, in the same process; the models here are fakes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """People from the command line: pair, grant, switch channels, forget, with and without a daemon."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A third party's command is there when the config enables its plugin, and only then."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot plugin new`: what it writes works as it stands."""
 
 from __future__ import annotations

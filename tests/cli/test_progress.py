@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The progress of a run in words: on a terminal one line in place, else plain lines."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot service`: what it prints and its exit codes. The units: tests/core/service."""
 
 from __future__ import annotations

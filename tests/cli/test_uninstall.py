@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot uninstall`: a listing of everything before and after is the same, as if nobody had come."""
 
 from __future__ import annotations

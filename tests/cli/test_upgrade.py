@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot upgrade`: a newer wheel in a folder that pip is configured for, and none, and no pip."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot web` as it is typed; what the link does is in tests/security/test_login.py."""
 
 from __future__ import annotations

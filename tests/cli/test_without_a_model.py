@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Before anything is set up: nothing is made, and no model is named that nobody has chosen."""
 
 from __future__ import annotations

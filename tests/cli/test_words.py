@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is off in words, files and states: one sentence on stderr, and the right exit code."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What works where, as the README's table has it; each cell names the test that shows it.
 
 A test is `FILE::NAME` or `FILE::CLASS::NAME`, below `tests`. `✓` and `–` are held to what the

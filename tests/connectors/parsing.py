@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What platforms make of a text, by their public documentation, written apart from our renderers."""
 
 from __future__ import annotations

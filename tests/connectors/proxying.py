@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real HTTP proxy on loopback that notes what it is asked for; names in `.test` lead to this machine."""
 
 from __future__ import annotations

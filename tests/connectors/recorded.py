@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payloads as a platform sends them, and the events that they become: `recordings/PLATFORM/*.json`.
 
 A file maps names to cases; a case holds a payload, and in `events` what its events are at least.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A database that does not answer in time, for the tests of what a platform is told meanwhile."""
 
 from __future__ import annotations

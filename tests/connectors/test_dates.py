@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A clock that is not the platform's is told: by the doctor, and while goodbot runs."""
 
 from __future__ import annotations

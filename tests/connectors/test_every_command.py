@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of commands against every place where commands are typed, offered or explained.
 
 Each place has what the table declares for it, with its texts and arguments, and nothing else.

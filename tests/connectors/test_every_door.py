@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """B1, F2: through whatever door somebody rates, what they are told was done is what counts.
 
 One person rates by reaction, button and typed command on a platform with its own clock, on a page and in a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was wrong with an answer, said in the way of each platform, is a line of the next prompt there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of other programs are left as they were."""
 
 from __future__ import annotations

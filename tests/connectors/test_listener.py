@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where platforms call us: whoever calls and says nothing holds nothing, and fills no log."""
 
 from __future__ import annotations

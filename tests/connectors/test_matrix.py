@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The README's table of platforms says what tests show, and nothing else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Platforms through the proxy of the environment: each by the same rule, and this machine by none."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of the core share: events, a whole goodbot on a fake model, the invariants."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A dispatcher by itself, for processes that tests kill and for benchmarks: nothing follows from a commit."""
 
 from __future__ import annotations

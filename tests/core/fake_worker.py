@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The far side of the worker protocol without a model: it trains at once and answers at once.
 
 `docs/worker-protocol.md` says what it speaks. How it behaves is read from `fake.json` in the model

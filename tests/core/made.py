@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events and turns for tests; light, since processes that tests kill import it again and again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a connector shows of a receipt that says nothing of it itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that other programs have given: turns like ours, once each, whoever has seen them."""
 
 from __future__ import annotations

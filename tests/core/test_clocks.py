@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No rating is told of and does not count, whatever the clocks of this machine and of platforms say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of a typed text is a command."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bad configuration: the file, the line, and what was probably meant."""
 
 from __future__ import annotations

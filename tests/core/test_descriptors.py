@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Out of descriptors: nobody is lost, nothing multiplies, and it is told."""
 
 from __future__ import annotations

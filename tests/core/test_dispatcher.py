@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rule 2: at least once in, exactly once in effect, for ratings, messages and commands."""
 
 from __future__ import annotations

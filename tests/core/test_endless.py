@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An answer that comes to no end is cut off, however it goes on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An error has something to say, whatever it is."""
 
 from __future__ import annotations

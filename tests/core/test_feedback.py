@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reasons and better answers: kept, shown, learnt from, taken back and forgotten."""
 
 from __future__ import annotations

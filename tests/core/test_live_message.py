@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`/rl train` where messages can be edited: one message, which shows the run and ends in its verdict."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Marks of a template in what people write: found, broken, and whole again in what is shown."""
 
 from __future__ import annotations

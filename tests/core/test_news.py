@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goodbot says unasked: once, in private, and never in a group."""
 
 from __future__ import annotations

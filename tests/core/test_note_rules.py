@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lines for the prompt, by rules alone: short, on one line, harmless, few, and never in contradiction."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What somebody did not like is a line of their next prompt: at once, with its ratings, in their hands."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Outcomes: what a program has measured of an answer is a reward by itself, beside what people say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A reaction can be faster than our own record of the message that it is on; so can its undo."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an error says to install must work where it is read, however goodbot got there."""
 
 from __future__ import annotations

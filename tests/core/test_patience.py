@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A busy machine gets more time, and a quiet one no more than it was given."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Pilot against a whole goodbot: what people do, and what comes of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is said of a clock that is not the platform's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin host: what is found and loaded, what is kept apart, who may say no."""
 
 from __future__ import annotations

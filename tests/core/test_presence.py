@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model that is not there yet, or has ended, is waited for; one that does not come is told at once."""
 
 from __future__ import annotations

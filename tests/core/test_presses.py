@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`run:NAME ARGS`: a button is the command, as if typed by whoever presses it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What others wrote, on its way to a terminal or a log."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How programs are started: never lost, never outliving us, and with nothing of ours."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the model is shown never overflows its context, and says what it cannot see."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which proxy an address is reached through."""
 
 from __future__ import annotations

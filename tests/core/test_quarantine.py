@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`rollback since DATE`: the ratings since then count for nothing, nor does what learnt from them."""
 
 from __future__ import annotations

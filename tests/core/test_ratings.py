@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rule 3: a label depends on the set of events alone, through the fold and through the store."""
 
 from __future__ import annotations

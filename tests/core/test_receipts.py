@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A receipt is stored as codes and facts, and told in words where it goes out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Core rule 8: reactions that were missed are read again where a platform can be asked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bad rating does something at once: another answer takes the place of the one that was bad."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What answers are drawn with: what the model's makers say, what the config says, and where nobody does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A record that was sealed here is believed afterwards, whoever else seals one at the same time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stars beside a thumb: given by a command, kept apart, and what each reward policy makes of them."""
 
 from __future__ import annotations

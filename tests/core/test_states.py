@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever prints a state says what is: every state of versions and runs × every place that tells of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """To another base model: what was rated goes along, and nothing changes unless all went well."""
 
 from __future__ import annotations

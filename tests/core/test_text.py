@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Splitting of long answers: properties first, then the cases that a reader would expect."""
 
 from __future__ import annotations

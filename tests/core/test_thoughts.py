@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The thought is told from the answer, however it comes in pieces."""
 
 from __future__ import annotations

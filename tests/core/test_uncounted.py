@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rating that no training will use says so, and nothing counts it: `status`, `why` and the claim."""
 
 from __future__ import annotations

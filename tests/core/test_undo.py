@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rule 4: what is taken back leaves the training too, whenever it is taken back."""
 
 from __future__ import annotations

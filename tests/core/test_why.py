@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`why`: what the version that answers was trained on, and what that changed for the asker."""
 
 from __future__ import annotations

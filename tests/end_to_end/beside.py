@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole goodbot in this process, beside a chat platform on loopback."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine of somebody who installs goodbot: an empty home, and packages in a local folder.
 
 Only the network is missing: Python, venv, pip and every package are real. What pip would download is a

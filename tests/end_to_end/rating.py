@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What rating the tiny model is like on every platform."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A goodbot in a process of its own, and one person who teaches it friendly answers in its terminal."""
 
 from __future__ import annotations

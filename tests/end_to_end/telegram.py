@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A goodbot beside a local Telegram, and people who talk to it there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot demo`, as `make demo` runs it: a program that a person starts, with nothing set up."""
 
 from __future__ import annotations

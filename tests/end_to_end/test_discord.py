@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole way over Discord: a person pairs, asks, rates in ten ways, and a better model answers.
 
 A real `goodbot run` in its own process, on the tiny model, with discord.py over the gateway, against the

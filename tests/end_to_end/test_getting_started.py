@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/getting-started.md, done as it says: its commands are typed word for word into a shell.
 
 The shell is a real one on a pseudo-terminal, in an empty home, with pip, goodbot's wheel and a model; only

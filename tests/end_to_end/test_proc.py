@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """T29: what every user of the machine can list of a running goodbot and its children: no token of anybody's.
 
 A real `goodbot run` with the API and a platform, whose trainer runs meanwhile. `/proc` is read as `ps` does.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Another base model, on PyTorch: a real daemon learns from forty ratings once more, and changes over.
 
 The second model is the tiny one with a little noise on its weights: another model of that shape.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole way over Telegram: a person pairs, asks, rates in every way, and a better model answers.
 
 A real `goodbot run` in its own process, on the tiny model, with python-telegram-bot, against the fake

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CONTRIBUTING.md and what stands beside it: every file, command and name that they speak of is there."""
 
 from __future__ import annotations

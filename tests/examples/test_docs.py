@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The code in docs/plugins.md, taken from the page and run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/operations.md: every command and every table on the page is run."""
 
 from __future__ import annotations

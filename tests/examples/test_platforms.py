@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """examples/*.toml and docs/platforms.md say what the code does."""
 
 from __future__ import annotations

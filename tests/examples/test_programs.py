@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example programs, run as a reader would run them."""
 
 from __future__ import annotations

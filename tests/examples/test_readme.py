@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """README.md is a promise: its tables are whole, and nothing that people read says what cannot be done."""
 
 from __future__ import annotations

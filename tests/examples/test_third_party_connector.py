@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example distribution: built, installed, off until named, true to the contract."""
 
 from __future__ import annotations

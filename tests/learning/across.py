@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What looks best on one stream, across the streams that decide: the rule, as it is stated, for settings.
 
     python -m tests.learning.across [--write] [SETTING=VALUE …]

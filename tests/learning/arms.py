@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arms: what is trained on the same ratings, and on whose answers."""
 
 from __future__ import annotations

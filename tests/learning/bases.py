@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The base models that the arms teach: the shipped one, and others made once by the same recipe.
 
     python -m tests.learning.bases    makes those anew that lie in `models/`, 17 CPU-minutes

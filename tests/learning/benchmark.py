@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The learning benchmark of the shipped model: does it learn what its owner likes, and nothing else?
 
 For each liked style and seed: one round on 40 ratings (10 % wrong), and its control, the same

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One course: an arm learns from a stream, round after round, with the gate on; judged each time.
 
 Rounds follow one another as in the daemon: what was held out trains in the next round; a refused candidate

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The curves of the learning benchmark, as SVG without a library."""
 
 from __future__ import annotations

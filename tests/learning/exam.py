@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exam of a policy: sampled answers to held-out questions, before a judge without noise."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is counted over courses: means, paired differences, and their bootstrap intervals."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does the gate let honest first rounds through, whatever was asked?
 
     python -m tests.learning.first_rounds              all of it: a quarter of an hour of one core

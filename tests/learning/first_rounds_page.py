@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page about first rounds: what passes the gate, what is lost, and what the gate's count tells of it."""
 
 from __future__ import annotations

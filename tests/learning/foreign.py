@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapters and models that do not belong together: other numbers, another base, another template."""
 
 # pyright: standard

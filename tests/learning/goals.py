@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The musts and the goals of the default arm, each held or missed, and by how much."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The study's harmful candidates on the Llama, trained again: does the gate let one through?
 
     python -m tests.learning.gone_past             those of all arms, 20 minutes of one core

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often the majority finds a liar, and leaves out who is none, on the study's streams of forty ratings.
 
     python -m tests.learning.majority [--write]      a minute; renews results/majority.md

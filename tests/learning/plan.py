@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which courses the study takes: arms on streams, for each base."""
 
 from __future__ import annotations

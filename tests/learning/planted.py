@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The planted set: adapters that are known to be harmful or good, and what the gate makes of them.
 
 All are trained here, on the tiny model, from 40 rated answers each (32 to learn from, 8 held out).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a planted adapter is made, put before the gate, and judged."""
 
 from __future__ import annotations

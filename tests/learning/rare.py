@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the gate counts in sampled answers, and what a count of less rare tokens would say.
 
 The gate calls an answer foreign that holds a token which the base gives little chance. Here its count is

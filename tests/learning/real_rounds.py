@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """First rounds of a real model: how fast it may learn, and what shuffled ratings teach it.
 
     python -m tests.learning.real_rounds MODEL --arms installed shuffled --runs build/real_rounds.jsonl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a course was run with, as a short hash: one of other settings is another course."""
 
 from __future__ import annotations

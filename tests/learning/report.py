@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report of the learning benchmark: the choice, the musts and goals, and a table a stream."""
 
 from __future__ import annotations

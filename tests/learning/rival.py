@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ReinforceClaw 0.1.0's loss and advantages, from its published formulas."""
 
 from __future__ import annotations

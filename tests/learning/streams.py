@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The streams: who rates what, one round after the other. All are drawn by the seed."""
 
 from __future__ import annotations

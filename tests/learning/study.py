@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The learning benchmark: every arm on every stream and base, over seeds, beside its controls.
 
     python -m tests.learning.study            the whole of it (`make bench-learning`)

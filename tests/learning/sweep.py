@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One setting at a time: what each value of it comes to, on seeds that the study does not use.
 
     python -m tests.learning.sweep kto bco "TRL KTO" --of learning_rate_scale

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """First rounds before the gate: what is asked, that the re-enacted count is the gate's, and the kept page."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small learning benchmark in the suite: one seed, one control. The whole one is `benchmark.py`."""
 
 from __future__ import annotations

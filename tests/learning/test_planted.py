@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gate over a few planted adapters, trained here; all of them are in tests/learning/results/gate.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kept rounds of a real model say what the page and the defaults say."""
 
 from __future__ import annotations

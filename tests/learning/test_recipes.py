@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which kept courses a change of a setting leaves valid: those of rounds in which it does not count."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The learning benchmark's own parts: streams, bases, courses, and what the report says of them."""
 
 from __future__ import annotations

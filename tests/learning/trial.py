@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One learning trial: the shipped model, a noisy simulated rater, one round, a noiseless judge."""
 
 from __future__ import annotations

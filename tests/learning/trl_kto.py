@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TRL's own KTOTrainer as an arm: a backend whose training loop is TRL's, all else being ours.
 
 The same ratings, LoRA (rank, alpha, modules), batch size and number of optimizer steps as

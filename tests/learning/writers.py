@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who writes the answers that are rated: the policy that is trained, or one that is not it."""
 
 # pyright: standard

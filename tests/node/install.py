@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The npm packages that peers need: `python -m tests.node.install` brings them, with the node of a wheel.
 
 `make test` does so before the tests. The tests themselves only look: they ask no registry.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TypeScript types of npm packages as JSON Schema: made once, and kept beside the packages."""
 
 from __future__ import annotations

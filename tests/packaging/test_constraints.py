@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """constraints.txt: whatever an install brings has one version, so that every install is the same."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people install: the wheel's content, its metadata, and a life without any extra."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """On a real model, SmolLM2-135M-Instruct; the marker is `real`, and `make test-real` runs them."""

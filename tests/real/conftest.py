@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real model, or the reason why it cannot be had, which is a failure where a CI runs; and bots on it.
 
 What takes minutes is done once for all tests that look at it: a bot a backend, from `model use` to the

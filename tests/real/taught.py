@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A goodbot on the real model, in a process of its own, and one person who teaches it through its API."""
 
 from __future__ import annotations

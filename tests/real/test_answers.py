@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bot on the real model before it has learnt anything: how it starts, talks, streams and draws."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goodbot says that a round on the real model takes, beside what it took."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was learnt on the real model, in other programs' formats: they must say what the bot itself says.
 
 The yardstick is not our own reader: peft, and for GGUF the `gguf` package and transformers' own loader.

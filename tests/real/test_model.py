@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model directory is the one that its makers publish: tokens, template, shape, and what it knows."""
 
 from __future__ import annotations

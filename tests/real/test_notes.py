@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people want of answers takes at most 120 tokens of a real model's prompt, in whatever words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A round on the real model: forty ratings through the API, the gate, what answers then, and the way back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What words say of single tokens, on a real model: a request against line breaks speaks against those.
 
 On 24 answers of this model "Answer in one paragraph, without any line breaks or lists." moved tokens with a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the real model says by transformers alone, and what tokens weigh by each filter's definition."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A goodbot that trains, for tests that kill it: `python -m tests.reliability.learner HOME RATINGS`.
 
 It rates so many answers (0: none), trains, and says `step N` before each step of the fake model.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs something again and again, each time killed one step later, until it gets through.
 
 A step is anything that Python tells an audit hook of and that can change a file system, and every

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process that takes ratings from stdin and says what was stored, for tests that kill it.
 
 In: `ID TURN TIME VALUE SOURCE` or `ID TURN TIME undo SOURCE`, one a line. Out: `ID` once the commit

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Killed at every step, an upgrade, a step back and a restore leave the old or the new, whole."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small files that several processes read, change and write again: none writes over another's change."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """I1 and I2 under fire: killed, locked out, without space. What was acknowledged is there, once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """X10: after a failed write or sync nothing is acknowledged that is not stored, and it goes on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kill -9 of goodbot in the middle of a training: the next start goes on with it, and nobody else does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rule 7: one daemon a state directory; the second says whose it is and leaves it alone."""
 
 from __future__ import annotations

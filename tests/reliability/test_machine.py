@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever people, trainings, rollbacks and crashes do in whatever order: the invariants hold.
 
 A Hypothesis state machine over a whole goodbot (real store, real child processes, a fake model).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """B10: killed between an answer's sending and its record, it is sent again, and both copies are known."""
 
 from __future__ import annotations

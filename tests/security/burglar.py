@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker that tries what foreign code in a child would try, and reports how each attempt ended.
 
 It stands where code of a model, a template, a tokenizer or an adapter would stand if it ever came to run:

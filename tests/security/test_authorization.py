@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Core rule 9: who may do what where, as one exact table; ids are ids; admin words are plain."""
 
 from __future__ import annotations

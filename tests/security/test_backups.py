@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """S2, S3: a backup holds no authority, and a restore gives none that nobody was told of."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What foreign code could do in a child, if it ever came to run there: nothing but compute."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a cage is told, on any machine: the sandbox's profile of macOS (not run here) and the limits."""
 
 from __future__ import annotations

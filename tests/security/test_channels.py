@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared channels: on and off, from a chat, a terminal or the config, with one notice each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Core rule 12: private words train what others talk to only with their speaker's consent."""
 
 from __future__ import annotations

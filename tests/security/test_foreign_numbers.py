@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers and files of a downloaded model or adapter: bounded before they drive a loop, a wait or a copy."""
 
 from __future__ import annotations

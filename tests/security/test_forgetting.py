@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`/rl forget me`: the words are nowhere on the disk, and nothing that learnt from them answers."""
 
 from __future__ import annotations

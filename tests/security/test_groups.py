@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Raters by the platform's own groups: who leaves one stops rating within five minutes."""
 
 from __future__ import annotations

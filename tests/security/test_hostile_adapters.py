@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """T12 to T15: whoever hands goodbot an adapter gets a sentence, not a crash, a wait or a foothold."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python files beside what a person imports or looks at, in the directory that the person is in."""
 
 from __future__ import annotations

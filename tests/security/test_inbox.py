@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who sees whose answers in the inbox, and whose rating counts there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`/rl link`: several accounts of one person have one vote, and none gets a grant by it."""
 
 from __future__ import annotations

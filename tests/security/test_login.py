@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot web` and `/rl web`: a link logs in whom it was made for, once, and soon or never."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Terminal, browser and programs of this machine are one person: one vote, one inbox, one `share`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One-time codes: five wrong ones end them, an hour too, and they are stored nowhere."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Grants by command: who is let in, who is put out, and what no command can change."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much of one person's is kept, and what of the disk is left to ratings."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keys and tokens that people paste are masked before anything of them is stored."""
 
 from __future__ import annotations

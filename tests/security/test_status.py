@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `status` and `why` tell whom: the reason of a failure may name a file or an account."""
 
 from __future__ import annotations

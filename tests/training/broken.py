@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A backend that fails as a library does: with a message that nobody foresaw."""
 
 from __future__ import annotations

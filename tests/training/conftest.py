@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A random tiny chat model, made here: nothing in these tests needs a download or the shipped
 model.
 """

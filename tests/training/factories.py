@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small builders of training values."""
 
 from __future__ import annotations

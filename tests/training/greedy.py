@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker whose backend needs real memory for every token that goes through at once, and has little.
 
 Run as `python -m tests.training.greedy train FACTORY`, as a daemon starts a worker. The limit on its

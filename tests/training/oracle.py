@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One small batch, the same for all tests of the objective and of parity. NumPy, float64 or 32."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The baseline and the advantages, computed by hand."""
 
 from __future__ import annotations

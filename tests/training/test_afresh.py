@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a round starts from the base again: what was learnt is liked less than nothing learnt."""
 
 from __future__ import annotations

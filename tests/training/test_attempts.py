@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A round whose steps break although no answer is to blame is tried again at half of its rate."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an unforeseen error leaves in the log: where, which, its message, and nobody's words."""
 
 from __future__ import annotations

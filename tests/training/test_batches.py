@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches: deterministic, fair, complete, padded."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A turn whose numbers break a step is found by halving batches, and the round goes without it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sampling loop around a scripted model: pieces, endings, limits."""
 
 from __future__ import annotations

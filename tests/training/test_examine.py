@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far two adapters are apart, without ever making B·A; and what is too absurd to be served."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How answers begin with an adapter and without, as it lies beside the adapter."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Words as token advantages: by a reference of their own, in each namespace, on tiny models, in a round."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may be imported where: plugins are light, and only a backend knows its framework."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A round is cut to the memory that is there, or refused with a sentence that says what to do."""
 
 from __future__ import annotations

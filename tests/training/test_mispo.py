@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The objective against hand-made figures, a numerical gradient, and itself in other namespaces."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An objective that a plugin brings: chosen by name, made in the trainer alone, trained with."""
 
 from __future__ import annotations

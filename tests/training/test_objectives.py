@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The objectives beside MIS-PO, by hand-made figures, a numerical gradient, and each namespace."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """S5: whatever one answer holds, the round goes on without it and says which it was and why."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch = MLX: the same batch, the same numbers; each reads what the other wrote."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a round would cost: the arithmetic by hand, and the real worker's estimate against its round."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Presets by the model's shape, against values worked out by hand; what the owner sets wins."""
 
 from __future__ import annotations

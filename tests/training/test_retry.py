@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A candidate that is refused for its damage is asked once more at half its strength."""
 
 from __future__ import annotations

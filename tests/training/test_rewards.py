@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reward policies: pure functions of a turn's labels, checked by hand."""
 
 from __future__ import annotations

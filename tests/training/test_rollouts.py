@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Items → rollouts: captured log-probs are kept, others are scored under who wrote them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What happens between two steps of a model that is serving, and what does not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A round that is killed goes on from its last checkpoint, and comes to the same bits."""
 
 from __future__ import annotations

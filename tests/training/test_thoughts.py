@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a model thinks is read before its answer, and never shown or learnt."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job that is off is refused with one sentence that names the field."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an outvoted rater has said weighs nothing; what the others have taught goes a part of the way."""
 
 from __future__ import annotations

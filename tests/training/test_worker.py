@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The worker as the daemon sees it: a real child process, JSON lines in and out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """goodbot's own API: programs of this machine report answers and what became of them.
 
 `POST /v1/turns` keeps an answer that somebody's program has given, `POST /v1/feedback` says how good

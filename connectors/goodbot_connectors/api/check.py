@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a value is what a schema says: of JSON Schema, that part which our own schemas use.
 
 A schema is made into functions once; each request then only calls them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot api token add|list|remove`: which programs may use the API."""
 
 from __future__ import annotations

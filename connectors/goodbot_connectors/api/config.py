@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of `[connectors.api]`: those of the proxy, for the API itself needs none."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs of this machine as a connector: each client is a person, their answers are turns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a request asks for, as events: pure but for the ids of what has no key."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes in and comes out, as JSON Schema: checked as it stands here, and published as it stands."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Setting the API up: a client for whoever sits at this machine, and its token."""
 
 from __future__ import annotations

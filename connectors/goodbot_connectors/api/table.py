@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every route of the API in one table: what is served, checked and published is what stands here."""
 
 from __future__ import annotations

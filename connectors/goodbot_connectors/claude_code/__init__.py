@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """goodbot in Claude Code: it keeps the answers of the sessions there, and `/rl good` rates one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of `[connectors.claude_code]`. It has no secret of the platform's: we make the token."""
 
 from __future__ import annotations

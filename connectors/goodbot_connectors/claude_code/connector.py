@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Claude Code's hooks come to: captures, ratings and commands."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one address that Claude Code calls. Whatever is wrong with a call, Claude goes on undisturbed."""
 
 from __future__ import annotations

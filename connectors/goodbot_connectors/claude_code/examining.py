@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `goodbot doctor` looks at: whether Claude Code's hooks are there, may run, and reach us."""
 
 from __future__ import annotations

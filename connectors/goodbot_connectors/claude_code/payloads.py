@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Claude Code tells a hook → a value, or None for what does not concern us. Pure.
 
 The shapes are those of Claude Code 2.1.330; `tests/connectors/claude_code/recorded` has real ones.

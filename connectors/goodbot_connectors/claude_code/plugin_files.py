@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that Claude Code gets from us: the command `/rl`, and all of it as a plugin."""
 
 from __future__ import annotations

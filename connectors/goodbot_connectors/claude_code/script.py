@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The small program that Claude Code runs at each hook: it passes on what it is told, and is quiet.
 
 Needs a POSIX shell and `curl`. It speaks through goodbot's Unix socket, where nobody else can listen while

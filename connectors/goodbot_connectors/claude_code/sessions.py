@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was asked and answered in the sessions of Claude Code: which answer is meant, over restarts.
 
 One durable value a session, of a few thousand characters; the sessions that were used last are kept.

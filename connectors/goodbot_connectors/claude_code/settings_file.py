@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our part of Claude Code's `settings.json`. Pure: text in, text out; ValueError with what is wrong.
 
 The order of keys stays, and so does the indentation; what JSON does not keep (spaces within a line) is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Setting Claude Code up: its `settings.json`, its `/rl`, our token; and taking all that away again."""
 
 from __future__ import annotations

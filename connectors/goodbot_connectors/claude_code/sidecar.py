@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What lies beside `hook.sh` in `<home>/connectors/claude_code`: how it reaches us, and whom we missed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which answer `/rl good` means: the last one of its own session, or none at all. Never a guess."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which words a turn of Claude Code answers, as its own transcript has them.
 
 The hooks alone do not always tell. What is typed while Claude works is queued: its UserPromptSubmit

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Codex, OpenAI's coding agent in the terminal: its hooks call us, and `+1` in its prompt rates an answer."""
 
 from __future__ import annotations

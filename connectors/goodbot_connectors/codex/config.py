@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of `[connectors.codex]`. It has no secret of its own: `goodbot connect codex` makes a token."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our part of Codex' `config.toml`, as text: the program that it notifies, and what it has trusted of ours.
 
 Codex itself writes this file while it runs, so ours is taken out of it as it was put in: character by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The connector: Codex' hooks in, turns and ratings out. Each rating is of one answer of its own session."""
 
 from __future__ import annotations

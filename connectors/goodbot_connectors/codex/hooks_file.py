@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our hooks in Codex' settings, as text: in `hooks.json`, or in `config.toml` of whoever has theirs there.
 
 Ours come last: Codex knows a hook that was trusted by its place, and all others keep theirs.

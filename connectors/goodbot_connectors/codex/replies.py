@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a hook answers Codex: JSON on its stdout, or nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known of one session of Codex: what was said, and which answer a rating means now. Pure."""
 
 from __future__ import annotations

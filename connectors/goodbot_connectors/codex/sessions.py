@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sessions that are open, over a restart: one small value of the host's each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connecting Codex: our hooks in its settings, and what its person has to press so that it runs them."""
 
 from __future__ import annotations

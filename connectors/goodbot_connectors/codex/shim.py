@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Codex starts: pass what it says on to goodbot, and print what goodbot answers.
 
 A copy of this file lies beside `hook` and `notify` in `<home>/connectors/codex`. It runs with the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What lies in `<home>/connectors/codex` for Codex: the programs that it starts, and how they reach us.
 
 The lines in Codex' own settings name `hook` and `notify` here and nothing else, so that they stay the same

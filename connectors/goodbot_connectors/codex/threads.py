@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which threads of Codex a person talks in. `notify` tells of all: of the hidden ones that make up titles,
 and of subagents, too.
 

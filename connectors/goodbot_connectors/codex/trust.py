@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether Codex runs our hooks, by asking Codex itself: `codex app-server`, JSON-RPC over its stdin.
 
 Whether a hook may run is between Codex and its person; we only ask, and never write what they would have

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which prompts of Codex are meant for goodbot, and what they say."""
 
 from __future__ import annotations

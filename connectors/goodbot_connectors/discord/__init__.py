@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """goodbot on Discord: over the gateway, with nothing to open to the internet."""
 
 from __future__ import annotations

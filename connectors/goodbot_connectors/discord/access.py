@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the bot may in a channel, as Discord computes it: roles first, then the channel's overwrites.
 
 discord.com/developers/docs/topics/permissions#permission-overwrites

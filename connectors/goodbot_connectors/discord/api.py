@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The REST calls that we make, over discord.py's HTTP client, with goodbot's errors.
 
 JSON goes in and comes out, as Discord has it. discord.py knows the buckets of the rate limit; where it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages of an outage that was too long for a RESUME: the session was gone, so they are read afterwards.
 
 Where we lately spoke, in direct messages, channels and threads, what was written since the newest message

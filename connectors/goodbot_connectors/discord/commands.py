@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`/rl` and the context menu of messages: as Discord is told of them, and as it gives them back.
 
 A slash command names no message, so it is about the last answer in its channel; an answer of one's

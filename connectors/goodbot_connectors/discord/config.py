@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of `[connectors.discord]`. The token is no setting: it comes from the environment."""
 
 from __future__ import annotations

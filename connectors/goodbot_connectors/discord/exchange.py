@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One interaction's answer: the first response within three seconds, and what follows it.
 
 Nothing that tells of success is sent before the commit; a deferral tells nothing. After fifteen minutes

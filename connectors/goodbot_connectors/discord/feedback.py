@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a person is shown of what became of their rating, press or command, and nobody else.
 
 An interaction is answered where it happened, visible to them alone. A reaction gets our own as a nod,

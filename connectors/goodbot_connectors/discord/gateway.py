@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The connection to Discord's gateway: discord.py's WebSocket, and our own loop around it.
 
 discord.py's `Client.connect` keeps a session in memory only, resumes after what it has received rather

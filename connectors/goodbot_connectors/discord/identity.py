@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who we are on Discord."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dispatches on their way in: normalized at once, submitted together, and counted once they are stored.
 
 Messages and reactions wait in a queue, in their order; everything that is there goes in one commit. While

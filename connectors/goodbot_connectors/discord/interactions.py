@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Interactions on their way in: stored, and answered within three seconds.
 
 The first response waits for the commit for as long as it may. A database that is stalled gets a deferral

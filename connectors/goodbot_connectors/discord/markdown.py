@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Discord's Markdown, as people's messages arrive in it → plain words for the model."""
 
 from __future__ import annotations

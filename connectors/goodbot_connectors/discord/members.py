@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The people with a role on a server, for `rater_groups`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Discord's dispatches → events. Pure: JSON in, values out; it never raises, whatever the JSON holds.
 
 Fields as in discord.com/developers/docs: messages, reactions, interactions. What is not certain to come

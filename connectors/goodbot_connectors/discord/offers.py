@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is told to one person in a direct message, where an interaction's own answer cannot be used.
 
 A reaction has no private answer on Discord, and an interaction's is good for fifteen minutes. What is

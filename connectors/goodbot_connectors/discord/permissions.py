@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the bot needs on a server, computed from the REST routes that the code calls.
 
 `Api.call` refuses any other route, so neither the invite link nor the doctor can drift from the code.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which channel is a thread of which, and where we spoke: a message names only its own channel.
 
 A forum post is a thread, too. What the gateway tells when it connects is kept while it lasts; what is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a button carries, and what a form is about: keys to look up, never trusted.
 
 Discord gives a custom id back as we wrote it, also after a restart and for a message of last year:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far the dispatches of a session are stored: what a RESUME, or a restart, goes on from.
 
 Discord numbers what it sends in a session and sends again, on a RESUME, what comes after the number that

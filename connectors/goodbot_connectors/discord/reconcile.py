@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who reacted to a message on Discord, for `goodbot_connectors.kit.reconciling`."""
 
 from __future__ import annotations

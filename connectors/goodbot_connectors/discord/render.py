@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replies → bodies of messages. Pure: values in, JSON out.
 
 A model writes Markdown, and Discord shows it. What would act by itself is switched off: nobody is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Discord's ids, which hold the time at which it gave them, and what comes without one in their order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One answer on its way to Discord."""
 
 from __future__ import annotations

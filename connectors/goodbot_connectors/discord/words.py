@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Discord's menus say, in English and in the languages of their readers.
 
 What has no entry is shown in English. Names of slash commands are lower case, without spaces.

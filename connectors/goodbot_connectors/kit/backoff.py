@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long to wait after a platform has refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a file of another program was before us: its bytes, and a sealed record of what we did.
 
 Both lie in `<home>/connectors/<connector>/before` (0700). The record has a MAC (`goodbot.base.sealed`) and a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where code is in what a model writes: one scanner, so that no sign is put into what people copy.
 
 Code is named only where every reading of the platform's Markdown finds it. Whatever could also be

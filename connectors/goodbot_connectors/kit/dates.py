@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The `Date` of a platform's answers, against our clock."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One answer on its way out where a platform shows growth by edits: typing, words, the final shape.
 
 What is shown so far is a list of messages; each is posted or edited when it is not what it should be. An

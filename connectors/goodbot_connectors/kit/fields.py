@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading JSON that may hold anything: a field of another type counts as absent."""
 
 from __future__ import annotations

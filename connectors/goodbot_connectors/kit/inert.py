@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text in which nothing acts by itself: an invisible joiner behind each sign that would.
 
 Each platform names its own signs; code is left as it is, for people copy from there.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a platform calls us by HTTP: one path, no larger than it must be. Import it only in such a mode.
 
 We listen on the loopback unless told otherwise; a reverse proxy with a certificate stands in front.

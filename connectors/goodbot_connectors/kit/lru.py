@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A dict that keeps its newest entries only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When the next change in a chat is due, for platforms that bear so many a second."""
 
 from __future__ import annotations

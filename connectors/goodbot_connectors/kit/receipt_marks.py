@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our own reaction as a nod: "counted". For places where nothing can be said to one person alone."""
 
 from __future__ import annotations

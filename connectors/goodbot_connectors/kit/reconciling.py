@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reactions that changed while we were away: asked for once after every start and outage.
 
 For every platform that can be asked who reacted to a message.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A settings file of another program: we add something to it, and later leave it as it was.
 
 What it was before our first write is kept, with a hash of what we wrote (`before`), from which `restore`

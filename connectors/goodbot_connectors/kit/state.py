@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A few things to remember over a restart: a small dictionary in one of the host's values."""
 
 from __future__ import annotations

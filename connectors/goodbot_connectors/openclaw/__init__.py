@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OpenClaw: a plugin in its gateway tells us what was asked and answered, and how people rate it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of `[connectors.openclaw]`. It has no secret: `goodbot connect` makes the plugin's token."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The connector: what the plugin in OpenClaw's gateway tells us, and what it is told back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the plugin sends, as events. Pure; `schema.json` beside it says the same to other programs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The `openclaw` program, and where it keeps its settings."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When the plugin was heard of: a small file in the connector's directory that `doctor` reads."""
 
 from __future__ import annotations

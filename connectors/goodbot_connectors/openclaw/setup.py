@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Putting our plugin into OpenClaw, looking at it, and taking it out again."""
 
 from __future__ import annotations

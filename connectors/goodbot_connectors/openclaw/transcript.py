@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run's messages, as the plugin sends them, in the shape of OpenAI's API."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """goodbot on Slack: Socket Mode, nothing to open to the internet, or HTTP behind a proxy."""
 
 from __future__ import annotations

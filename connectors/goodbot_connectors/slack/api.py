@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Web API calls that we make, over slack_sdk's client, with goodbot's errors.
 
 JSON goes in and comes out, as Slack has it. No error text of slack_sdk's leaves this module: it quotes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages of an outage: Slack gives an event up after six minutes, so they are read afterwards.
 
 Where we lately spoke, in direct messages, channels and threads, the messages since we were last

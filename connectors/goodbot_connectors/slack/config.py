@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of `[connectors.slack]`. Tokens are no settings: they come from the environment."""
 
 from __future__ import annotations

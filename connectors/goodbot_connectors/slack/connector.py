@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The account on Slack: sends, shows, asks. No decision about content is taken here."""
 
 from __future__ import annotations

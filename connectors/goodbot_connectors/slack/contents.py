@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a message of Slack's holds: its words, which may stand in blocks alone, and what is attached."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of reactions, as Slack gives them."""
 
 from __future__ import annotations

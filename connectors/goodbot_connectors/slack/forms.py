@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The modal: good or bad, what was wrong, and what should have been said."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Home tab: what `status` says, and what one of its buttons asked for.
 
 Opening the tab is the command `status`, a button another; their answers are shown there and nowhere

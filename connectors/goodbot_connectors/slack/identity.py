@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who we are on Slack, and which payloads are ours to take: that is proved, never assumed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payloads on their way in: acknowledged when `host.submit` has committed, and never before.
 
 Bolt parses and delivers; one middleware of ours takes every payload, before its authorization, which

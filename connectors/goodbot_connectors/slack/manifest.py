@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The app's manifest, made of what the code listens to and calls, so that it cannot drift.
 
 The events are `normalize.EVENTS`, the methods `api.METHODS`; buttons, shortcut and command have

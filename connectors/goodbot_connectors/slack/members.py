@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who is of our workspace, asked of Slack where a payload does not prove it.
 
 What Slack does not confirm is denied: nobody of another company may be taken for one of ours.

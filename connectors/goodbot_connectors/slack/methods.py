@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Web API methods that we call, and the scope of the bot token that each needs.
 
 `Api.call` refuses any other method, and the manifest is made of this table.

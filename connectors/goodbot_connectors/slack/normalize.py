@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slack's payloads → events. Pure: JSON in, values out; it never raises, whatever the JSON holds.
 
 A payload is an Events API callback, an interaction or a slash command, as bolt parses them from

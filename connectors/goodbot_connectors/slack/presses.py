@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a button carries, and what a modal is about: keys to look up, never trusted.
 
 Slack gives both back as we wrote them; who acts and where is taken from Slack's own fields.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replies → arguments of chat.postMessage and its relatives. Pure: values in, JSON out.
 
 A model writes Markdown, and Slack's `markdown` block shows it. What would act by itself is made

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One answer on its way out: a status, then text that grows, then its final shape with buttons.
 
 Where Slack streams (a thread of a direct message, or of a channel when it is known whom we answer)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which threads we take part in, and what we said last there: Slack's events do not tell.
 
 A message in a thread names the thread's root, never the message that it answers. So a reply to us

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How payloads reach us: a WebSocket that we open (Socket Mode), or signed HTTP requests.
 
 Both hand a payload to bolt, and acknowledge it only when bolt's answer is a 200; anything else makes

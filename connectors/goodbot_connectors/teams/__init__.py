@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """goodbot on Microsoft Teams: personal chats, group chats and channels, through the Bot Framework."""
 
 from __future__ import annotations

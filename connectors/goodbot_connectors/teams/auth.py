@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a call really comes from Teams and is meant for us.
 
 The SDK checks the signature (RS256), issuer, audience, expiry and not-before with five minutes of

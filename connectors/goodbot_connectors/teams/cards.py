@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adaptive Cards: what is said to one person and can be pressed, and the form for a reason. Pure.
 
 adaptivecards.io, version 1.5; learn.microsoft.com/microsoftteams/platform/task-modules-and-cards.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bot on Teams: its parts, and what follows from what was taken in.
 
 No decision about content is taken here.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a message of somebody holds: its words without our name, what it answers, what came with it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Teams's own feedback controls: what comes back of them, and the form behind them.
 
 learn.microsoft.com/microsoftteams/platform/bots/how-to/bot-messages-ai-generated-content

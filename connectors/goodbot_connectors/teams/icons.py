@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two pictures of the app package, drawn here: a round face that smiles. Pure.
 
 Teams wants one of 192 × 192 in colour, and an outline of 32 × 32, white on nothing.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls on their way in: checked, stored, and only then answered with a 200."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The keys that the Bot Framework signs its calls with, as its OpenID metadata names them.
 
 The SDK's own cache blocks the event loop, and never looks for a key again that it does not know

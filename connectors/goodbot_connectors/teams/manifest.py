@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The app package: a manifest and two icons in a zip, made of what the code needs.
 
 The fields are those of Microsoft's schema (npm @microsoft/app-manifest), to which a test holds it.

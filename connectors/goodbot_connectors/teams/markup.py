@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The words of Teams's HTML copy of a message: some clients send nothing else.
 
 Pure, and it never raises, whatever the HTML holds.

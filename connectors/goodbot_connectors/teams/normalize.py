@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Teams's activities → events. Pure: JSON in, values out; it never raises, whatever the JSON holds.
 
 Who acts, where and when is taken from Teams's own fields, which its token vouches for. What is not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a person is told of what became of their rating, press or command, in the quietest way.
 
 It is a card in their personal chat, one that changes with each rating as long as it is our last message

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our messages on their way to a channel, and what we know of those that stand there."""
 
 from __future__ import annotations

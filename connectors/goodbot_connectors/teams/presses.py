@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a button of a card carries: keys to look up, never trusted.
 
 Teams gives it back as we wrote it; who acts and where is taken from Teams's own fields.

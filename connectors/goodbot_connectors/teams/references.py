@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a conversation is: kept over a restart, so that answers, edits and news find their way."""
 
 from __future__ import annotations

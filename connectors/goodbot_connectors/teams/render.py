@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replies → activities. Pure: values in, JSON out.
 
 Teams reads Markdown. What would act by itself is switched off in what a model writes: mentions,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTTP under the SDK's client: aiohttp, our token, and errors of our kind.
 
 msrest, on which the SDK stands, sends by `requests` in threads, with retries that it sleeps through,

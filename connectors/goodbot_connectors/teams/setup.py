@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Setting goodbot up on Teams, looking at it, and leaving it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One answer on its way out: a sign of life, then text that grows, then its final shape.
 
 In a personal chat it is streamed by Teams's own protocol (learn.microsoft.com/microsoftteams/platform/

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our access token for the Bot Connector: OAuth 2.0 client credentials (RFC 6749, 4.4).
 
 The SDK asks for it with msal, which blocks the event loop and takes no address but https; one POST is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Bot Framework, as far as we use it: activities come in, and go out, as plain JSON.
 
 With `auth`, `sender` and `keys` this is all that knows its SDK; see README.md.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """goodbot on Telegram. By long polling, with nothing to open to the internet, or by a webhook."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The few Bot API calls that we make: JSON goes in and comes out, as the Bot API has it.
 
 This module and `client` are the only ones that know python-telegram-bot.

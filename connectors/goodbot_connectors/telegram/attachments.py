@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Short names of what came with a message. Its contents are never asked for."""
 
 from __future__ import annotations

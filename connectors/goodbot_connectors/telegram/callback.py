@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a button carries, in at most 64 bytes: keys to look up, which anybody could have made up.
 
 Data is `ACTION:TURN`. An action that does not fit is `#KEY`, and the connector keeps what it stands for.

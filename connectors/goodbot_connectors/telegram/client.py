@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`telegram.Bot` with goodbot's errors, its own view of the wire, and a token that stays secret.
 
 The token is part of every URL: no error and no log record that names it may leave this module.

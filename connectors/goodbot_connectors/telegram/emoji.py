@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which reactions rate, and what two emoji have in common that are one to a person."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a person is shown of what became of their rating, press or command, in the quietest way.
 
 A press gets a toast. In a private chat a reaction gets a line under the answer for ten seconds; in a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading Telegram's JSON: `goodbot_connectors.kit.fields`, its whole numbers, its way to count text."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Updates on their way in: normalized, submitted, and what is to be done once they are stored."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands under an answer in a private chat: rating buttons, and for a while an offer and a note."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command menus: what clients suggest after a slash, by kind of chat and by language.
 
 A menu's commands take no words, hence `/rl_good` for `/rl good`; no other bot listens to those.

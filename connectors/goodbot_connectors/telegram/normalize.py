@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Telegram updates → events. Pure: JSON in, values out; it never raises, whatever the JSON holds.
 
 The fields are those of core.telegram.org/bots/api#update. What is not certain to come from a

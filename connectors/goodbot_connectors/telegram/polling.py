@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Long polling: nothing to open to the internet.
 
 The loop is our own. python-telegram-bot's `Updater` asks for the next updates, and thereby

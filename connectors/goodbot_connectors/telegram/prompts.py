@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reasons and better answers: a question that a person answers by typing, in the private chat.
 
 Telegram has no dialogue windows for bots. A message that forces a reply is the next best: clients

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replies → arguments of sendMessage and editMessageText. Pure: values in, JSON out.
 
 No parse mode is used, so nothing that a model writes is markup; code becomes entities.

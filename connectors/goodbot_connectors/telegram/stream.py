@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One streamed answer: "typing", then words that grow by drafts or edits, then the final message."""
 
 from __future__ import annotations

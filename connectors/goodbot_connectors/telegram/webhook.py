@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Webhook mode: Telegram calls us. Import it only where `mode = "webhook"` is set: aiohttp.
 
 We listen on the loopback by default; a reverse proxy with a certificate stands in front. Telegram

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """goodbot in a terminal: `goodbot chat` talks to this connector's own Unix socket."""
 
 from __future__ import annotations

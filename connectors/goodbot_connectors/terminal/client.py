@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot chat`: attach to the running goodbot or start one, talk, rate, leave."""
 
 from __future__ import annotations

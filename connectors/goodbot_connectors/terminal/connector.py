@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The daemon's side of `goodbot chat`: JSON lines on a 0600 Unix socket.
 
 In, each with an `id` of the client's own and the time `at` in milliseconds, both optional:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One chat's state: what was asked, what may be rated, what was undone. Knows no terminal."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The daemon behind a chat: the one that runs already, or one that this chat starts and stops."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The line that a person is typing."""
 
 from __future__ import annotations

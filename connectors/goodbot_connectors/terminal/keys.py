@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What arrives from a terminal in raw mode, as keys; and the terminal's modes themselves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One end of a Unix socket that speaks JSON lines: the chat's own, and the control socket."""
 
 from __future__ import annotations

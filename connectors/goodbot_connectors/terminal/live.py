@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chat on a terminal: one key rates, the status stays in sight, typing is never blocked."""
 
 from __future__ import annotations

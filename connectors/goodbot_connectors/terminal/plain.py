@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chat without a screen: for scripts, pipes and dumb terminals. One line in, one answer out.
 
 Answers and what commands say go to stdout, receipts and notes to stderr.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A terminal's lower edge: what was said scrolls up above a line to type in and a status line.
 
 Nothing is drawn over the person's scrollback: only the last few rows are ever redrawn.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """goodbot in a browser: a chat and an inbox of answers to rate, at the daemon's own address."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The requests of the pages: who asks, what they may have, what they have done.
 
 | path | |

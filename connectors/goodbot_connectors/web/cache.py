@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The conversations of each person, kept over a restart as values of the connector.
 
 A person's values are named by a random alias, so that what is left after a `forget me` names nobody.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of `[connectors.web]`. It has no secret: who signs in is proven by a one-time code."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The account that is this daemon's own address: what its pages send and what they are shown."""
 
 from __future__ import annotations

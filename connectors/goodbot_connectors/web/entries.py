@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a page shows of one conversation: entries in their order, and what its person said of them.
 
 Every other platform keeps that itself; a browser keeps nothing, so it is kept here. Pure values.

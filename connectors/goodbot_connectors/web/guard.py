@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every request is held to, and what every answer carries."""
 
 from __future__ import annotations

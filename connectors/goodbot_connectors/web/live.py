@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What open pages are told while they are open: frames by WebSocket, each with a number.
 
 A page that was away for a moment says which frame it saw last and gets what it missed; where that is

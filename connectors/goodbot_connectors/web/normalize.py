@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a page sends → one event. Pure: JSON in, a value out; UsageError with a sentence for all else.
 
 Each has an `id` of the page's own, which makes sending it again harmless; `at`, when it was done, in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who is signed in. A browser holds a random id in a cookie, the store only its hash."""
 
 from __future__ import annotations

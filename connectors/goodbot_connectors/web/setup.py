@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Setting the browser up: nothing is needed elsewhere, so there is little to ask or to leave."""
 
 from __future__ import annotations

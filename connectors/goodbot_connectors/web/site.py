@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of the pages: read once, named by us, no path of anybody's making."""
 
 from __future__ import annotations

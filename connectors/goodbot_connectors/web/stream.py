@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One answer on its way to the pages of the person who asked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Discord on loopback: REST and gateway with servers, people, interactions, limits and faults.
 
 ::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The application under test, as the developer portal has it."""
 
 from __future__ import annotations

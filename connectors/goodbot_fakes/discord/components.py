@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Components of messages and forms: what is taken, and what is seen of it.
 
 discord.com/developers/docs/components/reference

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a bot may read of a message: discord.com/developers/docs/events/gateway#message-content-intent."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a bot wants to say, held to Discord's limits before it becomes a message."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`DiscordDriver`: the people of `ConnectorContract` on a `FakeDiscord`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Discord answers when it refuses: HTTP status, JSON error code and sentence.
 
 discord.com/developers/docs/topics/opcodes-and-status-codes#json-json-error-codes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gateway: WebSockets with HELLO, IDENTIFY, heartbeats, RESUME, and what goes wrong with them.
 
 discord.com/developers/docs/events/gateway

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which events a bot is told: discord.com/developers/docs/events/gateway#gateway-intents."""
 
 from __future__ import annotations

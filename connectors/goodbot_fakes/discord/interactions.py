@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Interactions: what a person started, what the bot has answered, and until when it still may.
 
 discord.com/developers/docs/interactions/receiving-and-responding

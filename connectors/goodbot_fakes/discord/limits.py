@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Discord's limits on requests, and answers that a test asks for.
 
 discord.com/developers/docs/topics/rate-limits

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shapes in which Discord tells of what it knows; checked against its OpenAPI document."""
 
 from __future__ import annotations

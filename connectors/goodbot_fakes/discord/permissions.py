@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What somebody may do in a channel: discord.com/developers/docs/topics/permissions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a Discord remembers: people, servers, channels, messages. Ids are snowflakes, as text."""
 
 from __future__ import annotations

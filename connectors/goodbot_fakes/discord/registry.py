@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands that a bot has registered, and what a person who types a slash is offered of them.
 
 discord.com/developers/docs/interactions/application-commands

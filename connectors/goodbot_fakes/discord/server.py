@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`FakeDiscord`: REST and gateway on one port of the loopback, and the people around the bot."""
 
 from __future__ import annotations

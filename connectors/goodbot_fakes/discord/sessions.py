@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gateway sessions: what each bot's connection is told, and what it would be told again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state of a Discord around one bot: who is where, what was said. No network.
 
 What changes is told to `World.listener` with the channel where it happened; what of it the bot gets

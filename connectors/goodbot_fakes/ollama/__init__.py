@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A loopback Ollama, written after its OpenAPI description and its sources (0.30 to 0.34).
 
 `FakeOllama` answers as `ollama serve` does, streams newline-delimited JSON, holds one runner a model file

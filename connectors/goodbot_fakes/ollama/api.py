@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Ollama tells of itself and its models, and how it answers in general."""
 
 from __future__ import annotations

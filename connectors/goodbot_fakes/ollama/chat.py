@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`/api/chat`: answers, loading and unloading."""
 
 from __future__ import annotations

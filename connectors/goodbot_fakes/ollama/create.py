@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Uploading blobs and making models of them, with the rules that changed over the versions."""
 
 from __future__ import annotations

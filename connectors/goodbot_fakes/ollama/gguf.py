@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The metadata of a GGUF file, as Ollama reads it before it takes one.
 
 After the format's description (ggml's `docs/gguf.md`), little-endian, versions 2 and 3.

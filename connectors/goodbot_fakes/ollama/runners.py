@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What lies in Ollama's memory. After `server/sched.go`: runners are found by their model file, so a base
 and its adapters share one place, and going from one to the other waits, then loads anew."""
 

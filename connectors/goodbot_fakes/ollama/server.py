@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`FakeOllama`: `ollama serve` on loopback, with its models, its memory, and faults to switch on."""
 
 from __future__ import annotations

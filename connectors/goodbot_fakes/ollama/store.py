@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What lies on Ollama's disk: blobs by their digest, and models, each a manifest that names some."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Slack on this machine: a workspace with people in it, its Web API, and its deliveries.
 
 ::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Web API: who calls, what they may, what the method does, what is answered.
 
 Methods are functions in `methods_*`, registered with `method`. They raise `SlackError`.

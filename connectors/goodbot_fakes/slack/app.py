@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The app under test, as its manifest describes it, and which events are for it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Block Kit as far as a bot meets it: Slack's limits, the elements to press, the words to read.
 
 The limits are those of docs.slack.dev/reference/block-kit. What breaks one is refused with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the app must be told, and how often Slack tries: at once, after one minute, after five.
 
 An event counts as delivered when its acknowledgement comes within three seconds; a later one is

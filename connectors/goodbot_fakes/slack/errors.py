@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Slack answers when it refuses."""
 
 from __future__ import annotations

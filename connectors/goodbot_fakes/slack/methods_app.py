@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """auth.*, apps.*, views.*, assistant.*, agents.*: what concerns the app itself."""
 
 from __future__ import annotations

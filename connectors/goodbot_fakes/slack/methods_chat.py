@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """chat.*: messages, ephemeral messages, and messages that grow while an agent writes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """conversations.*, reactions.*, users.*, usergroups.*, bots.*: reading a workspace."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people do in Slack: write, react, press, open, type commands. Each by the user's name.
 
 Everything returns as soon as it has happened for the person; whether the app has heard of it is

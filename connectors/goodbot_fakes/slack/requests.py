@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTTP mode: Slack posts signed requests to the app's request URL.
 
 Events are JSON, interactions a form with one field `payload`, commands a form.

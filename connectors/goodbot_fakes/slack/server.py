@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`FakeSlack`: the workspace, its Web API and its deliveries, on a port of this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slack's request signatures, version v0: docs.slack.dev/authentication/verifying-requests."""
 
 from __future__ import annotations

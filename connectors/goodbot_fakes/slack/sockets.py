@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Socket Mode: WebSockets that the app opened, one of which gets each envelope.
 
 docs.slack.dev/apis/events-api/using-socket-mode: a URL from `apps.connections.open` is good once;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state of a Slack workspace: people, conversations, messages, views. No network, no rights.
 
 Whatever changes is told to `Workspace.listener` as an event of the Events API, for everyone to

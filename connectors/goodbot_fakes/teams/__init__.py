@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Microsoft Teams on this machine: a tenant with people in it, the Bot Connector, and its tokens.
 
 ::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Teams tells a bot, as Activities: one function a kind. Pure."""
 
 from __future__ import annotations

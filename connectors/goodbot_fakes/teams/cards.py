@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adaptive Cards as a person meets them: what they read, press and fill in."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Bot Connector's REST API, v3: what a bot may do to conversations.
 
 learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-api-reference, with the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How Teams tells a bot: a request each, 15 seconds for an activity, and five for an invoke.
 
 An activity that is answered with a failure, or too late, comes again with the same id; so does an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong on demand: limits, refusals, a broken Bot Connector, a dead network."""
 
 from __future__ import annotations

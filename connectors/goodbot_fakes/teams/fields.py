@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of a JSON object that may be missing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who signs what: the tokens that Teams shows to a bot, and those that it gives to one.
 
 The Bot Framework signs a JWT for each request to a bot, with keys that its OpenID metadata leads to:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people do in Teams: write, react, press, fill in, give feedback.
 
 Everything returns as soon as it has happened for the person; whether the bot has heard of it is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`FakeTeams`: a tenant with one bot, its Bot Connector and its logins, on a port of this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Streamed answers: learn.microsoft.com/microsoftteams/platform/bots/streaming-ux.
 
 The pieces are `typing` activities with the whole text so far, the end is a `message`; what belongs

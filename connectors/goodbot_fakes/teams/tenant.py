@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state of one Microsoft 365 tenant: people, conversations, messages. No network, no rights."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Telegram on loopback: the Bot API with chats, people, updates, limits and faults.
 
 ::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bot's account: all that Telegram knows of one bot and the chats that it is in."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chats, who is in them, and the messages that they hold."""
 
 from __future__ import annotations

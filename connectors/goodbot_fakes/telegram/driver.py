@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`TelegramDriver`: the people of `ConnectorContract` on a `FakeTelegram`."""
 
 from __future__ import annotations

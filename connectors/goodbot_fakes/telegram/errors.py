@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Telegram answers when it will not: codes and sentences as its server writes them."""
 
 from __future__ import annotations

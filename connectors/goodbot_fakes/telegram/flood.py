@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Telegram's limits on what a bot sends: core.telegram.org/bots/faq, "my bot is hitting limits"."""
 
 from __future__ import annotations

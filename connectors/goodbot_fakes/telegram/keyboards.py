@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`reply_markup`: what a bot may put under a message, and what stays to be seen there."""
 
 from __future__ import annotations

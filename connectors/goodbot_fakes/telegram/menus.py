@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Command menus by scope and language (core.telegram.org/bots/api#botcommandscope)."""
 
 from __future__ import annotations

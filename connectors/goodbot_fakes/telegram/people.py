@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """People with the app in their hands: what they do becomes updates, by Telegram's rules."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reactions: the standard set, and what a bot may choose."""
 
 from __future__ import annotations

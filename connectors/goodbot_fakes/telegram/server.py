@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`FakeTelegram`: a Bot API server on loopback with one bot, and the people around it."""
 
 from __future__ import annotations

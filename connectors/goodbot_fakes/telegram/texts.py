@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Texts and entities as Telegram's server takes them; offsets count UTF-16 code units."""
 
 from __future__ import annotations

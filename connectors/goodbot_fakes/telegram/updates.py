@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The queue of updates: what goes in, who gets them, and when they are gone.
 
 core.telegram.org/bots/api#getting-updates: an update stays until a higher offset, or a webhook's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Webhook delivery: POST, the secret's header, an order within each chat, and Telegram's retries.
 
 As the Bot API server does it (github.com/tdlib/telegram-bot-api, WebhookActor): what is not

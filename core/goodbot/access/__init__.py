@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may talk, rate and administer, how they come to it, and how they are forgotten."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who is let in: whether a message is answered, and what a press asks for. Part of one transaction."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may talk, rate and administer. Default deny; ids only, exact matches, never names.
 
 Grants come from the config, from the store (by pairing or a command) and from the platforms' own

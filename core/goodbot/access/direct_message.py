@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """To one person, in their private chat, once; where there is none, nothing is shown anywhere."""
 
 from __future__ import annotations

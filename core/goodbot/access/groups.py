@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Raters by the platforms' own groups: who is in them, asked for again every few minutes.
 
 Somebody who is taken out of a group must not rate for more than five minutes. So a list is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inbox: answers of every connector, for those who may rate them."""
 
 from __future__ import annotations

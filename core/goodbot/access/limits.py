@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often one person may ask, and how much of what one person sends is kept."""
 
 from __future__ import annotations

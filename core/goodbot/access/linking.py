@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joining two accounts of one person, and what that does to what they have rated.
 
 The terminal, the browser and the programs of this machine are its owner's: one person, unless that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logging in to the browser with a one-time code, made at the machine or in a private chat.
 
 A code has 128 bits, holds for ten minutes and once; the store has only its hash. Who types

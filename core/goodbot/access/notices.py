@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one notice of a shared channel: what is stored there, how long, who rates, how to leave.
 
 Level-triggered: a channel that is on and has no notice gets one as soon as its connector runs,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One-time codes that prove who somebody is: to become an owner (pair), to be one person (link).
 
 Only a code's hash is stored. Five wrong guesses end it, however many people they came from.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What somebody is told who may not do what they tried: each thing once, then nothing any more.
 
 Whoever may talk here is no stranger: in their own private chat, where it disturbs nobody, they are told

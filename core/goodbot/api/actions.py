@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The buttons under an answer: what they are called, and what a press means.
 
 A press that rates becomes a `RatingEvent` with the source and value that `rating` gives. Every other

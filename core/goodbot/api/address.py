@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which addresses a model server may have: this machine's, or those of hosts that the owner names.
 
 A URL is taken apart, checked and put together anew, so that what is asked is what was checked. A name is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract between the core and what trains and samples a model.
 
 The core never imports an ML framework. A backend plugin registers a `BackendSpec`; training and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What answers of model servers hold: the whole, its thought apart from its text, and their odd fields.
 
 A thought comes in a field of its own or within the text. The fields: `reasoning_content` (DeepSeek,

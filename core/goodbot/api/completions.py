@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our own model, for a connector that hands on what other programs ask (`ConnectorHost.model`).
 
 There are two ways. Where a server of the owner's answers over HTTP, `far_side` says where and under which

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract between the core and a chat platform. `API_VERSION` numbers it.
 
 A connector is a package whose `__init__` registers a `ConnectorSpec` and imports no SDK; the

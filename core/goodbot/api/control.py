@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A command for the daemon that runs: through its Unix socket, with the standard library alone."""
 
 from __future__ import annotations

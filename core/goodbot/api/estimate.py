@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a model would cost on this machine: memory, and seconds. Figures to choose by, not promises.
 
 Memory, in bytes: serving holds the weights and the KV cache; training holds the weights once more,

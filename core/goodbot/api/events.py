@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What connectors tell the core, and what the core answers: frozen values, no behaviour.
 
 Identity is always the platform's own stable id within one connector account, never a display name.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a server really serves an adapter: its first tokens laid beside the trainer's fingerprint.
 
 A fingerprint holds, for a few prompts, how likely each first token of an answer is with the adapter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people said of an answer, as the text that a training reads it with. Pure.
 
 It is appended to the question that the answer was given to, in the words in which it was said: so whoever

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every hook that a plugin can implement, one sentence each.
 
 Three families. `register_*` collects, once, at start. `on_*` observes: it may be async, its

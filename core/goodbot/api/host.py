@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a connector may ask of the core."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rating events → labels → one reward a turn. Pure functions; no clock, no store.
 
 A label is what one rater thinks of one turn now. It is a fold over the ledger that depends only

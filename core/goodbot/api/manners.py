@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a model server refuses, learnt from what it says, and how it is asked from then on.
 
 Some templates refuse the system role, or two messages of one role behind each other; some servers refuse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A template's own marks in people's words, broken: where somebody else makes the prompt, or where a mark is
 plain text to the tokenizer, nothing else can tell whose it is.
 

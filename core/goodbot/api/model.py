@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model as a plugin ships it, and as the core has found it on this machine."""
 
 from __future__ import annotations

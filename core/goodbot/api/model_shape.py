@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model's shape, read from its own `config.json`: how many numbers it has, and whether it learns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one person is told unasked, in private."""
 
 from __future__ import annotations

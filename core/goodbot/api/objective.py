@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a plugin says of an objective: how the rewards of a round become a loss."""
 
 from __future__ import annotations

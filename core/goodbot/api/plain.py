@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A conversation in plain words, for a template that knows only users and assistants in turn. Pure.
 
 Other programs' conversations have system prompts, tool calls and results; some templates refuse those.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin host: the only module that touches pluggy's hook caller. One a running goodbot."""
 
 from __future__ import annotations

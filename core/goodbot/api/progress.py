@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run under way in words, and as a line on a terminal: phase, step, loss, time left, what fits.
 
 What the trainer's `progress` events hold is told in `docs/worker-protocol.md`. The same words reach

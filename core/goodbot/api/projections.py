@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The weight matrices of a decoder's layers, from its `config.json` alone.
 
 What the config cannot tell is known by the declared `model_type`: whether a family's feed-forward

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One answer on its way out: the contract, and the stream of a platform that has none."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The labels of a turn → its reward: what a reward policy is, gets and gives. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract between the core and what samples a model; `backend` has that of what trains it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goodbot says, made of codes and facts: whoever translates it does so here. Pure.
 
 A code names a thing to be said, its facts are the numbers and names in it. What is stored and what programs

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract between the core and whatever serves the model.
 
 A server plugin registers a `ServerSpec`; `[serving] server` names the one that answers, by default

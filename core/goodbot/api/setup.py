@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What setting up, checking and leaving a platform needs, without the connector running.
 
 `goodbot connect` (and `init`) shows the guide and the manifest, asks for the secrets and shows who

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a model server is found on this machine, and what `goodbot doctor` says of it.
 
 A driver that wants to be found names a `Survey` in its `ServerSpec`. Every usual port is asked the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract between the core and an experiment tracker."""
 
 from __future__ import annotations

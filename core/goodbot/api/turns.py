@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A turn: one prompt, one answer, and all that training needs to know of how it was made."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the value of a setting must be, said at its field: `Annotated[int, Range(least=1)]`.
 
 A check is called with the setting's name and its value, and raises ValueError with a sentence about both.

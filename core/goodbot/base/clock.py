@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time is injected: nothing else in goodbot calls `time.time()` or `asyncio.sleep()`."""
 
 from __future__ import annotations

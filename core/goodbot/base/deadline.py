@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A limit for what may block for ever: a locked keyring, a dead network disk."""
 
 from __future__ import annotations

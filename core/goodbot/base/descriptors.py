@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """File descriptors: how many this process may have, and what is done where none is left.
 
 A server of asyncio's takes as many connections a turn of the loop as its backlog is long. Without a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The intervals that goodbot states: of a share, of how far two are apart, of a mean of few."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logging to stderr: ids and numbers, never the text of a message, never a token.
 
 As lines for people, or (`[log] format = "json"`) as one object a line for a collector. A call says which

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One-time codes that people type: eight characters that nobody mixes up, about 39 bits.
 
 There is a letter and a digit among them, so that no plain word or number is taken for one.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an extra consists of on this machine, and the command that installs it.
 
 An extra is installed as the packages that it names, not as `goodbot[extra]`: an index may have no goodbot,

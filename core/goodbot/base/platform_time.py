@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether this machine's clock agrees with those of the platforms, which say theirs with each answer.
 
 A clock that stood still while the machine slept, or was never set, puts ratings out of order.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one way to a terminal: nothing that others wrote moves its cursor, sets its title or hides text.
 
 What is said to people goes through `say`, and a log through `printable`. `draw` is for our own sequences.

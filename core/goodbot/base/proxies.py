@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Through which proxy a platform is reached: one rule, for every library that we use.
 
 `HTTPS_PROXY` decides for `https` and `wss`, `HTTP_PROXY` for `http` and `ws`, `ALL_PROXY` where that is

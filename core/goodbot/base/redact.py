@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keys and tokens that people paste, masked before anything is stored: what is learnt can be said again.
 
 Formats are those that their issuers have published, each known by its first characters. The time is

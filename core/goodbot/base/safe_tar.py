@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A tar of regular files, read so that nothing else in it has a meaning.
 
 Each header is taken apart by itself: no link, device, sparse file or extended header of the format is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How an answer is drawn: a temperature, and what is taken out of the distribution before.
 
 A model's makers say in its `generation_config.json` what it is to be drawn with; `[serving.sampling]` may

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Directories that belong to one process, and go when it has ended.
 
 Whoever lives holds the lock of its own. A process id would not tell: in a container each goodbot is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records that lead to writes outside the state directory, each with a MAC (HMAC-SHA-256).
 
 What goodbot has changed for other programs is put back by such a record: whoever could forge one would

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one door for starting programs: no other module starts a process or names the interpreter.
 
 Whatever is started here imports nothing from the directory that a person happens to be in, has an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Server-sent events: bytes as they come in, the data of each event out.
 
 After https://html.spec.whatwg.org/multipage/server-sent-events.html, but an event that the end of the stream

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What things are called, and what to say after a name that nothing has: the one that was meant, or all."""
 
 from __future__ import annotations

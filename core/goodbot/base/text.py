@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text on its way to a platform: length in UTF-16 code units, and the splitting of long answers.
 
 Telegram, Discord and Teams all count UTF-16 code units, where an emoji outside the Basic

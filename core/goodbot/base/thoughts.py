@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model's thought, told from its answer by the marks that models put around it.
 
 Only a thought at the very beginning counts: an answer that mentions `<think>` stays as it is.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The `goodbot` program. Starting it imports neither a chat SDK nor an ML framework.
 
 `parser` holds the table of words, `client` speaks to the daemon (or works without one), `run` is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot adapters import PATH` and `export VERSION`: files of adapters from and to elsewhere.
 
 Both work beside a running daemon, which is only asked what a version is, or told what to record.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One question, before something is replaced or deleted: yes or no, or a word for what weighs more."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands that the daemon runs.
 
 With no daemon running, this process takes the state directory's lock and does it itself.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot compare`: answers the open question in a terminal, or shows two versions side by side."""
 
 from __future__ import annotations

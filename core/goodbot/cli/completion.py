@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot completion bash|zsh|fish`: prints a script that makes the shell complete our words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot connect NAME`: one platform from nothing to a bot that answers there.
 
 Exit codes as for `goodbot init`, of which this is the platform's part; where no model answers yet, it

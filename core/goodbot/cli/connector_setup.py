@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A connector's `ConnectorSetup`, made ready for use."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot disconnect NAME`: the platform's section, its tokens and what was set up there go."""
 
 from __future__ import annotations

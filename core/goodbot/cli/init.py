@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot init`: asks, writes everything at the end in one go, and starts the bot.
 
 Exit codes: 0 it can work, 1 it is written and something is missing, 2 usage, 130 left: nothing

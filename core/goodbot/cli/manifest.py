@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot manifest NAME`: what a platform makes the bot's account of, on standard output."""
 
 from __future__ import annotations

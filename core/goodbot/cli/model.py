@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot model`: what is here to answer with, and `goodbot model use`: take one of them.
 
 What is proposed, found and downloaded is in `goodbot.inference.models`; here it is shown and asked about.

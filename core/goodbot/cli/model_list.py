@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot model`: the servers that run here with their models, and the weights on this disk."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A command without a daemon: take the lock, open the store, do it, let go."""
 
 from __future__ import annotations

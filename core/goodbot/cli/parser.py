@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the command line. Commands of plugins are asked for only when they are needed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a plugin's own command gets of the program: `arguments.program`."""
 
 from __future__ import annotations

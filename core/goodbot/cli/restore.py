@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot restore PATH`: a backup takes the place of the state directory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot run`: the daemon in the foreground, until SIGTERM or Ctrl-C."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot model switch NAME`: another base model, taught what was rated.
 
 See `goodbot.learning.model_switch`.

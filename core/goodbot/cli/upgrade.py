@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot upgrade --check`: whether a newer goodbot can be installed. It installs nothing.
 
 The package index that pip is configured for is asked, by this environment's own pip, in a process

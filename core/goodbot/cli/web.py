@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot web`: a link that logs in to the browser, made by the goodbot that runs."""
 
 from __future__ import annotations

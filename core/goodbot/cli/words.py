@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of commands as the words of the `goodbot` program."""
 
 from __future__ import annotations

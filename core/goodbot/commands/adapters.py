@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """adapters (list, show, diff, pin, unpin, rollback, import), rollback, reset."""
 
 from __future__ import annotations

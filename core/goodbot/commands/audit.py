@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The audit trail of commands: who did what, without anybody's words.
 
 Nobody can take a row out of the trail, so what it says of a person must be fit to stay. Owners

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """channels, enable, disable: where the bot answers everybody."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """compare: the blind question that is open, a choice, or two versions side by side."""
 
 from __future__ import annotations

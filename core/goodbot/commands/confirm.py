@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asking back: what cannot be undone is done only when it is said twice, soon, at one place."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`train --dry-run`: what a run would do now, in sentences and in numbers. It changes nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """export: the rated answers as a file on the bot's own machine. Nothing of it goes into a chat."""
 
 from __future__ import annotations

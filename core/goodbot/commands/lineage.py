@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """adapters list, show, diff: where each version comes from, and what it came to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """link, unlink: several accounts of one person have one vote."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """notes (list, on, off, delete, edit, move): the lines that answers to a person follow."""
 
 from __future__ import annotations

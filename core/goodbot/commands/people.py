@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """people, pair: who may talk, rate and administer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """probe: whether the version that should answer really does, asked of the model server itself."""
 
 from __future__ import annotations

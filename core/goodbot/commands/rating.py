@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """good, bad, stars, reason, better, undo: of the answer that is replied to, or the last one here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rollback since, reset: leave out ratings that came in since a time, and what was learnt from them."""
 
 from __future__ import annotations

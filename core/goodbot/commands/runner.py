@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs commands: who may, what it did, and the audit trail of administrative ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What commands work with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a goodbot is at: as data, and in words for everybody or for its owners."""
 
 from __future__ import annotations

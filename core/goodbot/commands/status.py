@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """status, history, plugins, help."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """thought: what the model thought before an answer, for who asked for that answer."""
 
 from __future__ import annotations

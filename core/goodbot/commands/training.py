@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """train, pause, resume, cancel, release, off, and to another base model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """web: a link that logs in to the browser, once; and signing everybody out there."""
 
 from __future__ import annotations

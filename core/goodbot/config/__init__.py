@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The configuration: one TOML file → frozen sections. Unknown keys and wrong types are errors.
 
 Tokens are never in the file (see `goodbot.config.secrets`). `sections` lists what can be set, `toml` reads

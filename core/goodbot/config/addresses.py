@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of the addresses in `[http]`."""
 
 from __future__ import annotations

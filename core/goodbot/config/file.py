@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changing the config file for a person: their comments and their order stay.
 
 A change is checked as a whole before it replaces the file, and it replaces it in one step.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times of the day as people write them: `"03:30"`, and windows such as `"23:00-07:00"`."""
 
 from __future__ import annotations

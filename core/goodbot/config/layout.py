@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state directory: what lies in it, and how one is told from anybody else's directory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state directory: private to its owner, and held by one process at a time."""
 
 from __future__ import annotations

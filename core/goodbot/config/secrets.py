@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tokens: from the environment, the keyring or a 0600 file; never in a `repr`, log or traceback."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sections of the config file; a field's type is its schema and its default the default."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TOML tables → frozen dataclasses, with errors that name the line and the nearest key."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that other programs have given: what of one can be stored, and the turn that it becomes. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What becomes of an answer that another program has given. Part of one transaction."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model that answers in chats, for programs that a connector speaks for."""
 
 from __future__ import annotations

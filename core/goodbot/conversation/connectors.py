@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The connectors that run: what is known of each, and what people are told through them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One prompt → one answer: generation, the stored turn, the sent messages."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pipeline: ignore bots → dedupe → pair → authorize → message | rating | press | command | capture.
 
 `submit` decides and stores; nothing slow happens in it. What an event sets off (an answer, a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people want of answers, in lines for the prompt: how a line comes about, and which are shown. Pure.
 
 A line is quoted data: one line, without control signs, without brackets of any kind, of which all marks of

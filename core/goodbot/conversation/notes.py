@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fast way to learn: what somebody did not like becomes a line of their next prompt.
 
 The ledger stays the only truth: a line rests on ratings, and goes with the last of them. No training is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One answer as the person sees it who asked for it, and what they said of it."""
 
 from __future__ import annotations

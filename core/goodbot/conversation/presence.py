@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the model is there to be asked: it may be coming up, away for a training, or have ended.
 
 A question waits meanwhile, and one under which it ended is asked again once it is back. Where it does not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What becomes of a rating event: who may rate what, the ledger, and what the rater is told."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What waits in the inbox for an answer: messages, and presses that ask for another answer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events as they come in: made fit to be stored, and told apart. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people see of an answer while it is written, where it may be begun anew."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A running goodbot: the order in which its parts start and stop, and its tasks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The connectors of a running goodbot: their start and stop; `connector_host` is what each may ask."""
 
 from __future__ import annotations

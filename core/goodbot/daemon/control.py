@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The daemon's control socket: one command a connection, JSON lines, on a 0600 Unix socket.
 
 Request: `{"command": "status", "args": ["…"]}`. Answers: `{"progress": {…}}` while a training that

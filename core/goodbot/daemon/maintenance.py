@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is put in order again and again, whoever has disturbed it: adapters, server, open turns, expiry."""
 
 from __future__ import annotations

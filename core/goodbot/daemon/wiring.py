@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a goodbot is put together: from its config the core, then what learns, answers, and operates."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the model is shown: the conversation so far, as much as fits, and the question. Pure.
 
 The core has no tokenizer, so what something costs is estimated from what the sampler has counted.

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """What learns: training, adapter versions, their evaluation, and the quality of ratings."""

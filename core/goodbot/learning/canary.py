@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A new version on a share of the conversations first: who meets it, and when that is over.
 
 A conversation stays on its side as long as the trial lasts. What people say of both sides decides:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every part of one goodbot works with: made once, whole, and never changed."""
 
 from __future__ import annotations

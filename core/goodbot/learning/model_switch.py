@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """To another base model, with everything that was rated; the old one answers until the end.
 
 ::

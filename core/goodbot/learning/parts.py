@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The finished parts of what learns."""
 
 from __future__ import annotations

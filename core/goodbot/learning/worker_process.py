@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A training run in a child process: the job goes in on stdin, events come out on stdout.
 
 The child's crash, its running out of memory and its NaN stay its own. The job's texts are never

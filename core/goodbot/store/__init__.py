@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The store: SQLite in WAL mode with `synchronous=FULL`, and the only SQL in goodbot.
 
 One connection writes (`write`, group commit) and one, read-only, reads (`read`). The modules

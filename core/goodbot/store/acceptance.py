@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How what each version wrote was rated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapter versions, the active pointer, and taint: what was trained on a rating that is gone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Storing an answer that has just been written, unless those whose words it has were forgotten."""
 
 from __future__ import annotations

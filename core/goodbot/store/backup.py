@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A copy of the database: one moment of it, checked row by row, for its owner's eyes only.
 
 `VACUUM INTO` writes what is there and nothing that was deleted, so a forgotten word is in no copy

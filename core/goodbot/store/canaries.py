@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """New versions that a share of the conversations meets first, and what became of them."""
 
 from __future__ import annotations

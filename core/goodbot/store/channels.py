@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared channels: where the bot is on, who switched it on, and whether the notice was posted."""
 
 from __future__ import annotations

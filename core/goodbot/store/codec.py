@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How values lie in the database: JSON for events and receipts, packed arrays for tokens."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One-time codes: only their hashes, how often somebody guessed wrong, and until when they hold."""
 
 from __future__ import annotations

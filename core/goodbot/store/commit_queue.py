@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Group commit: many writes, one `synchronous=FULL` transaction, one fsync.
 
 Operations that share a transaction each run in a savepoint, so one that fails undoes only itself.

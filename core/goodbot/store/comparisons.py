@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blind comparisons of a new version with the one before, their pairs of answers, and the choices."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connecting to SQLite, with the settings that the store's promises hang on."""
 
 from __future__ import annotations

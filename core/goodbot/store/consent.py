@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SQL about whose words may train: those of shared channels, and private ones with consent.
 
 Whoever set the bot up decides who else talks to it, so their own private words train unless they say

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The way back one release: what undoes its migrations, after a verified copy was made."""
 
 from __future__ import annotations

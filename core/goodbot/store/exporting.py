@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is exported: the answers that somebody rated, said something of or compared; its files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people typed at an answer: reasons, better answers, and the pairs that those make."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forgetting a person: their words, their ratings, and what was learnt from either.
 
 Everything happens in one transaction: the runs and adapters that learnt from them are marked

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages and commands under way, and what connectors asked us to keep."""
 
 from __future__ import annotations

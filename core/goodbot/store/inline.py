@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The writing connection without its thread, for operations of a few short statements.
 
 A statement takes microseconds, the way to aiosqlite's thread and back many times that. So the statements

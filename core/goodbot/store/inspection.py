@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Looking at the database without changing a byte of it, also while a daemon writes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rating events (append-only) and the labels that they fold to."""
 
 from __future__ import annotations

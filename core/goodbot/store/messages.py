@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which messages carry an answer: what is said of one of them is said of the answer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbered SQL migrations, one transaction each; `user_version` says which have run.
 
 A verified copy of the database is made first, beside it. `back` undoes those of this release.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people are told about: how far a round is, streaks of bad ratings, what runs were made of."""
 
 from __future__ import annotations

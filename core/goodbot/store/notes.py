@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people want of answers, a line each, with the ratings that each line rests on.
 
 Nothing follows an undo by hand: a line counts while one of its ratings stands. Which of the lines goes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Grants that were given by pairing or a command, and the accounts that are one person's."""
 
 from __future__ import annotations

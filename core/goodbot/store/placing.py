@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a rating stands among those that its rater gave by other clocks: they are never compared.
 
 Times of one connector account are its platform's, and a late one is put where it belongs. Between

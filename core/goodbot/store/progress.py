@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far the run under way has come, and what is needed to go on with it after an interruption.
 
 A run stays `running` from its claim to its verdict, also while nothing trains: paused, or because

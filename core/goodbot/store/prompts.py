@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SQL about what a turn answers, and whether it is the answer that stands."""
 
 QUESTION = (

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that no training takes until somebody lets them in again.
 
 Single ones whose numbers break a training (`nan`: the child has found them by bisection), and all of a

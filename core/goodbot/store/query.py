@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading rows in one trip to the database's thread; a cursor would take three."""
 
 from __future__ import annotations

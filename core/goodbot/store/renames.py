@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data of goodbot 0.1.0, which called a model in a directory by the directory's name alone."""
 
 from __future__ import annotations

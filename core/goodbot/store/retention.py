@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is deleted by itself, and when."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that were asked for in place of another one, and which of them an event speaks of."""
 
 from __future__ import annotations

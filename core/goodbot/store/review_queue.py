@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers of every connector as an inbox shows them, and who may see which.
 
 An owner sees what was said in shared channels, their own chats, and the private chats of those who

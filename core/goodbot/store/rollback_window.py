@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ratings that count for nothing, because they came in a time that an owner does not trust."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training runs and what they have claimed.
 
 A run's id is compared and set in every transaction that ends it: a trainer that comes back late

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shares, switches, who was told what, and the audit trail."""
 
 from __future__ import annotations

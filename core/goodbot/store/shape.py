@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a database that came from elsewhere has the tables of its schema, and nothing else.
 
 A view or a trigger of somebody else's would run with our rights.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the database's file is damaged, or only could not be read just now.
 
 SQLite calls a page damaged that the disk did not give (EIO), so its word alone is no reason to bring a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which rated answers teach, as the reward policy in use has it: SQL's `teaches`, and `turns.rated`.
 
 `rated` is 0 for an answer without labels, 1 where its labels teach, 2 where the policy makes no reward

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that other programs have given: what is known of one, and which captures are of one model call.
 
 Two connectors may see one call: a proxy that it passes through, and a hook of the program that made

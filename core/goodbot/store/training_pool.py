@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run may claim: rated, consented answers that it has not learnt from yet.
 
 Those of its own base model once, and again where `replay_share` asks for it; those of other models

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turns: insert, look up, history of a place, expiry."""
 
 from __future__ import annotations

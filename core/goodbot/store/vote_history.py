@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the alarm on contradicting ratings looks at."""
 
 from __future__ import annotations

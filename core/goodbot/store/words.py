@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What raters said of their answers beside a rating, as runs take it and remember it.
 
 A chip (what was wrong, asked for with another answer), a reason, a better answer. Of an answer that a run

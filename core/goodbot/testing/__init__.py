@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contracts and fakes for plugin authors. Imports pytest; the host never imports this.
 
 `ConnectorContract`, `BackendContract`, `ServingContract` and `ObjectiveContract` are suites to subclass,

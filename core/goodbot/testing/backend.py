@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`BackendContract`: what every training backend must do, as a suite to subclass.
 
     from goodbot.testing.backend import BackendContract

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that begin while others are being written, and how an answer may begin."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ground that the backend suite stands on: fixtures, losses, batches."""
 
 from __future__ import annotations

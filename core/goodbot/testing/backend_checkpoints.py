@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A training that is stopped between two steps goes on from its checkpoint as if nothing had been."""
 
 from __future__ import annotations

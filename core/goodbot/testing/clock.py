@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`VirtualClock`: time that a test makes pass."""
 
 from __future__ import annotations

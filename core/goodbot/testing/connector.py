@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every connector must do. Subclass `ConnectorContract` and give it two fixtures.
 
 ::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ground that the connector suite stands on: fixtures, and looks at the far side."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages on their way in, and when the platform is told that we have them."""
 
 from __future__ import annotations

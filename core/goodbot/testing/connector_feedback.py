@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What follows a bad rating: what is offered to one person alone, presses, reasons, better answers."""
 
 from __future__ import annotations

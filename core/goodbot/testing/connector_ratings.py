@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ratings: whatever way the platform tells them, the ledger must add up to what people see."""
 
 from __future__ import annotations

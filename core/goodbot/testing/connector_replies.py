@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers on their way out."""
 
 from __future__ import annotations

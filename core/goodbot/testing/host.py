@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host in memory: what a connector asks of the core, recorded, with failures on demand."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real HTTP server on the loopback, as the daemon's, for a connector with routes."""
 
 from __future__ import annotations

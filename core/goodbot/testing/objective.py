@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every objective must do. Subclass `ObjectiveContract` and give it one fixture.
 
 ::

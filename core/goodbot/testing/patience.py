@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a test waits: a busy or a slow machine gets more time, and none of the tests fails for it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`Pilot`: a whole goodbot, driven by what people do.
 
 ::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The far side of a connector, as `ConnectorContract` drives it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every model server must do. Subclass `ServingContract` and give it two fixtures.
 
 ::

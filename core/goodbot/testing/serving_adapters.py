@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapters: loaded beside what is served, made active, unloaded last, and proven."""
 
 from __future__ import annotations

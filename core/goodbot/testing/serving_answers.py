@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers: streamed, many at once, cancelled; and the life of a server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ground that the serving suite stands on: fixtures, and ways to ask."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """goodbot on a Matrix-shaped platform. Importing this imports no HTTP library."""
 
 from __future__ import annotations

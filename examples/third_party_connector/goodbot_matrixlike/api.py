@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The homeserver's HTTP API, as much of it as is needed; its errors as goodbot's.
 
 Paths and fields are those of the Matrix client-server API (spec.matrix.org, v1.11).

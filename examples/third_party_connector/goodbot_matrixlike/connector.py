@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The account on the homeserver: one sync loop, its cursor, and what is said in return."""
 
 from __future__ import annotations

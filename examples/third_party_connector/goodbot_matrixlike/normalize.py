@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The platform's events → goodbot's. Pure. Anybody can send any JSON: nothing is presumed."""
 
 from __future__ import annotations

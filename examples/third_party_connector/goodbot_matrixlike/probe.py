@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A line of `goodbot doctor`: whether others on the way can read along."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Setting the account up, and what `goodbot doctor` may say of it."""
 
 from __future__ import annotations

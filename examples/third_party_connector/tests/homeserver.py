@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A homeserver in this process, on a real socket: what the tests need of one, and the people on it.
 
 `Homeserver` is a `goodbot.testing.PlatformDriver`.

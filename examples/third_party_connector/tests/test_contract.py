@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The connector against goodbot's contract: all that this file says is where it lives."""
 
 from __future__ import annotations

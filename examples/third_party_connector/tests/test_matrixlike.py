@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is this platform's own: redactions, encrypted rooms, gaps, words from strangers."""
 
 from __future__ import annotations

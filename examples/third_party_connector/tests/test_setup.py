@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Setting up: whose token it is, what it may, and the lines that `goodbot doctor` prints."""
 
 from __future__ import annotations

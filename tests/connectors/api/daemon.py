@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole goodbot on a fake model whose API answers on the loopback, and clients of it."""
 
 from __future__ import annotations

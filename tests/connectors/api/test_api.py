@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The API on a whole goodbot: what is kept, who may what, and that nothing is guessed or done twice."""
 
 from __future__ import annotations

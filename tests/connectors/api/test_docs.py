@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/api.md says what the table says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All that the published document allows, and much that it does not, asked of a whole goodbot.
 
 schemathesis draws the requests: bounded, and the same ones every time. No answer may be a 5xx, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What we check by hand is what the published schemas say: held against a validator of somebody else's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot connect api`, `goodbot api token …` and the doctor: programs come in and go."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A guarded route on a real server, and what a request to it is told."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bodies that may hold anything: bounds, one meaning, linear time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tokens of programs: shown once, kept as hashes, gone from the next request on."""
 
 from __future__ import annotations

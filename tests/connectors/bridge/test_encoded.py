@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bodies that came compressed: undone whatever the pieces, within bounds, and one layer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who is let in, who is not, and what each is told: T08, T17, T19, T29 of the threat list."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A connector whose far side calls: commands that are waited for, news that are fetched."""
 
 from __future__ import annotations

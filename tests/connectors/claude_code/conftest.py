@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A connector with a person of its own, for each test that wants one."""
 
 from __future__ import annotations

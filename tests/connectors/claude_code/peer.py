@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claude Code as its hooks are: what it posts, with a token, and what it is answered."""
 
 from __future__ import annotations

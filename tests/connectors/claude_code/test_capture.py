@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is kept of a session: the person's own prompts, each with its own answer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`/rl` rates exactly the last answer of its own session, or says what can be rated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scenes with the real Claude Code 2.1.330, played again; `tests/agents/test_claude_code.py` records them."""
 
 from __future__ import annotations

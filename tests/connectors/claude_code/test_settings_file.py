@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our hooks go into Claude Code's settings and out again; all else stays."""
 
 from __future__ import annotations

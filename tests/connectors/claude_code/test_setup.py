@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot connect claude_code` and back: files, tokens, and what the doctor sees."""
 
 from __future__ import annotations

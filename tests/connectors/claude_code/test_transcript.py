@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which words a turn answers, from transcripts in the shape of Claude Code 2.1.330."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hooks of Claude Code at a whole goodbot: what it stores, and what it trains on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Codex as goodbot sees it: events as recorded of the real one (0.169.0), and such as it would send."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rating is of the last answer of its own session, or of none."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `notify` tells where hooks are not trusted, and what the real Codex told in one session."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our lines in Codex' settings: added behind what is there, and taken out as if they had never been."""
 
 from __future__ import annotations

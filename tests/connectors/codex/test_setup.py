@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot connect codex`, `doctor` and `goodbot disconnect codex`, on settings as people have them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs that Codex starts: quick, quiet, and never in the way."""
 
 from __future__ import annotations

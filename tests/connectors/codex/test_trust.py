@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Codex says of our hooks, and a Codex that says nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bare discord.py client on a fake Discord: shows that the fake is one, before any connector."""
 
 from __future__ import annotations

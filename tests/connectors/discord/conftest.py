@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Discord for each test. What goes over its wires is held to Discord's OpenAPI document afterwards."""
 
 from __future__ import annotations

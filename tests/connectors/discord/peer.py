@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """People on a fake Discord who know what our buttons mean; the `PlatformDriver` of our connector."""
 
 from __future__ import annotations

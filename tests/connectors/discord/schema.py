@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Discord's own OpenAPI document: what a fake Discord was sent, and what it said, is held to it.
 
 The document lies beside the project. Of the gateway it has no events, but the objects in them.

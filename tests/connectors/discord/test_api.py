@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """REST calls: discord.py's counting of limits with our own patience, and errors that say what to do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`/rl` and the context menu: what Discord is told of them, and that it is told once."""
 
 from __future__ import annotations

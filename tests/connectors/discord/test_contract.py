@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Discord connector against the contract, with and without the message content intent."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fake Discord by itself, with a bare discord.py client: what Discord does, it does."""
 
 from __future__ import annotations

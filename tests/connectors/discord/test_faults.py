@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong between Discord and us: each time one rating, and an answer within three seconds."""
 
 from __future__ import annotations

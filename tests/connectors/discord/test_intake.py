@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What comes in is stored in its order, however it goes, and only then counted as taken."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dispatches as Discord sends them, and as nobody should, against the events that they are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is asked for is what the code needs, and Discord knows it by the same names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes out: valid for Discord, and inert whatever a model writes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Setting up, examining and leaving Discord, on a Discord of its own."""
 
 from __future__ import annotations

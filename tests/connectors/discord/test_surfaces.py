@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people see and do: whispers, nods, forms, menus, threads, streams; and what is left over after."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiles the plugin and notes of which sources: `python -m tests.connectors.openclaw.build`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The connector behind its routes, and a plugin's calls to them."""
 
 from __future__ import annotations

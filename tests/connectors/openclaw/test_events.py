@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the plugin sends becomes exactly one event each, and nothing else gets in."""
 
 from __future__ import annotations

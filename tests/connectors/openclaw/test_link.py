@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin's way to goodbot, by itself."""
 
 from __future__ import annotations

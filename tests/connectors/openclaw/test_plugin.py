@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compiled plugin, run by node with what the real gateway has called it with."""
 
 from __future__ import annotations

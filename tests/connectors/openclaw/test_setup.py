@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Into OpenClaw and out of it again: what is left is what was there, byte for byte."""
 
 from __future__ import annotations

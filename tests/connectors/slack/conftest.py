@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Slack for each test. What goes over its wires is held to Slack's types afterwards."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """People on a fake Slack, as the contract suite and the end-to-end test move them."""
 
 from __future__ import annotations

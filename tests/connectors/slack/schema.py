@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slack's own types as JSON Schema: what a fake Slack was sent, and what it sent, is held to them.
 
 The types are TypeScript (npm @slack/types, @slack/web-api, @slack/bolt); tests/node makes schemas

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was written while nobody listened: from when on it is read, and how much of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Slack connector against the contract, over Socket Mode and over signed HTTP requests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the connector sends, against a Slack that we did not write: npm emulate.
 
 It has no Socket Mode and no streams, so the connector runs in HTTP mode and answers by edits.

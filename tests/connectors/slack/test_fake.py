@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fake Slack against Slack's own SDK: it refuses, retries and disconnects as Slack does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong between Slack and us: each time one rating, and an acknowledgement after the commit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifest asks for what the code needs, and for nothing else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes out: valid for Slack, and inert whatever a model writes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slack's own places: the Home tab, modals, shortcuts, commands, ephemeral messages, streams."""
 
 from __future__ import annotations

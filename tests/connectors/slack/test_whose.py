@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who is of our workspace is proved: channels shared with another company, and organisations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Teams for each test. What goes over its wires is held to Microsoft's types afterwards."""
 
 from __future__ import annotations

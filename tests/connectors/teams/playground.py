@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Microsoft's own far side: the M365 Agents Playground (npm), headless, and the people in it.
 
 It plays the Teams client and the Bot Connector, without tokens. What it shows people comes over its

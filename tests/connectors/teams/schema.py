@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Microsoft's own types: what a fake Teams was sent, and what it sent, is held to them.
 
 The types are TypeScript (npm @microsoft/teams.api and @microsoft/teams.cards).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who is let in, with what token, and to whom a token of ours is sent."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may call: each forged token is refused over the wire, and leaves nothing in the database."""
 
 from __future__ import annotations

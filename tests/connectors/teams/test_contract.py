@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Teams connector against the contract, with every token checked."""
 
 from __future__ import annotations

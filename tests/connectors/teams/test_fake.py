@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fake Teams, without a bot of ours: it refuses, splits, throttles and tells again as Teams does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong between Teams and us: each time one rating, and an answer to the call after the commit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`forget me` on Teams: nothing that names the person is kept, and they are still told that it is done."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The app package, held to Microsoft's own schema, and to what the code does."""
 
 from __future__ import annotations

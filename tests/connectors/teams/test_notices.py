@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a person is told of their rating, and what nobody else is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The connector in Microsoft's own playground, which needs no cloud: nothing of ours on the far side."""
 
 from __future__ import annotations

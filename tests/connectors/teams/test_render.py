@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replies as Teams gets them: in Markdown in which nothing acts by itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Setting up and examining Teams, on a Microsoft of its own."""
 
 from __future__ import annotations

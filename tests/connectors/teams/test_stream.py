@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An answer that grows: by Teams's protocol in a personal chat, by edits elsewhere. On virtual time."""
 
 from __future__ import annotations

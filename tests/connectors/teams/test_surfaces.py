@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Teams has beside the contract: its own form, targeted messages, group chats, what is no message."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One Telegram server for all tests here; each test gets it empty, and a connector to it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests on the fake Telegram share: a driver for our connector, and Telegram's types."""
 
 from __future__ import annotations

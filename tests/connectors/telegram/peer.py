@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """People on Telegram: drives tests/node/telegram_peer.mjs, which stands in for Telegram."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Telegram's own types as JSON Schema, from the specification that lies beside the project."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that are written as drafts, that replace others, that follow a group to its new id; menus."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Telegram connector against the contract, on somebody else's local Telegram.
 
 That one knows no drafts: answers grow by edits here. `test_contract_fake` runs the same on ours.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Telegram connector against the contract, on the fake Telegram that is shipped.
 
 `test_contract` runs the same on somebody else's server.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fake Telegram, with python-telegram-bot on one side and people on the other.
 
 Each test ends with all that was said in it being held to Telegram's own types (`conftest.fake`).

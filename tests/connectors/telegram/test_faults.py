@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must not be lost when things break: the process, the database, the network, the limits."""
 
 from __future__ import annotations

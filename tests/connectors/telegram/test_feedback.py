@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people are shown of what became of their ratings, presses and commands, and nobody else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Updates on their way into the store: order, albums, cursors, and questions that are answered."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The message that shows a training: posted once, edited, and in the end the verdict."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people do beyond the contract: presses, commands, groups and their rules."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The poll loop: floods, conflicts, poison, quiet days, and what never gets that far."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replies as Telegram gets them; every payload is checked against Telegram's own types."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes out: the Bot API's own types on both sides, floods, streams, throttling."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Setting up, examining and leaving Telegram, on a Telegram of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """B11: a server that answers polls at once and with nothing is asked ever more slowly, and told of."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Webhook mode: Telegram calls us, with a secret that nobody else has, until we have stored it."""
 
 from __future__ import annotations

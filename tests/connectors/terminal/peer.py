@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The far side of the terminal: a chat that keeps what is not taken, as the contract drives it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Another answer in the terminal: it is offered after a bad rating, and asked for with `/again`."""
 
 from __future__ import annotations

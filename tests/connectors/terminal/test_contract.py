@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The terminal connector against the contract of all connectors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a chat shows unasked: when it comes, but never in the middle of an answer."""
 
 from __future__ import annotations

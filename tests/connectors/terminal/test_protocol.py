@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chat socket against clients that err, hang, leave, or come twice."""
 
 from __future__ import annotations

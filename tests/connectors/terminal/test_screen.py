@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chat's small parts: keys, the line that is typed, and what is drawn."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real Chromium, headless, and a person in front of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages and a browser for each test that wants them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """People at goodbot's pages, without the pages: what those send and hear, over real HTTP."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A goodbot whose answers a test decides: the real connector and server, beside a core that is told."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The browser against the contract of all connectors, over real HTTP."""
 
 from __future__ import annotations

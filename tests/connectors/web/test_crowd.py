@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many people with several tabs each, all at once."""
 
 from __future__ import annotations

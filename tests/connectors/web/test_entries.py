@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a conversation on a page holds, how long, and where an entry stands."""
 
 from __future__ import annotations

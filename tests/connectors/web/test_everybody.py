@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages on a phone, by keyboard, for a screen reader; and with words that would be more than words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inbox in a real Chromium: answers of every connector, rated one after the other."""
 
 from __future__ import annotations

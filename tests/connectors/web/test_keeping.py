@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversations and sessions over restarts, time and a `forget me`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pages hear, and what they are told after they were away."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pages send, as events."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chat in a real Chromium, beside a core whose answers a test decides."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What another page, a stranger or a broken client may do to the pages: nothing."""
 
 from __future__ import annotations

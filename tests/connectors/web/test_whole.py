@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole goodbot and a real Chromium: from a one-time link to ratings in the ledger."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """adapters list, show, diff, pin, unpin, import; what pruning and rolling back leave alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`train --dry-run`: it says what a run would be, and leaves everything as it was."""
 
 from __future__ import annotations

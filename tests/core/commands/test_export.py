@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`export`: a file on the bot's own machine, for its owner, which forgetting takes along."""
 
 from __future__ import annotations

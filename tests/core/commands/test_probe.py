@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`probe`: whether the adapter that should answer does, as the model server itself shows it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What has started is undone, last to first, also where a start goes wrong half way."""
 
 from __future__ import annotations

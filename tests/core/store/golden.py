@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The data of older goodbots, as they wrote it themselves, to be upgraded in tests."""
 
 from __future__ import annotations

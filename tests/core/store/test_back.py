@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The way back one release: the release before opens the data, and goes on with them."""
 
 from __future__ import annotations

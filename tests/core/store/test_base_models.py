@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schema 2: runs know their base model, ties are told apart; and the data of schema 1 is brought along."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An upgrade keeps everything: a verified copy first, all the data after, and the bot learns on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opening: the settings that durability hangs on, and what is not ours to open."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a captured answer and its rating touch is found by an index, however many answers there are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A full disk, a damaged file and a disk that does not give a page are told apart, and told."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A disk that fails is seen where people look: `status` says it, and that it is over."""
 
 from __future__ import annotations

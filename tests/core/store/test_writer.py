@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rule 1: an operation returns after a FULL commit, and a crowd shares one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samplers of random models, for a module that has a `backend`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tiny random models of the current families: hidden 32, two layers, and what LoRA must reach."""
 
 # pyright: standard

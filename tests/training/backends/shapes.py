@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tokenizers in the shapes that families have, of a few hundred tokens."""
 
 # pyright: standard

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapters on disk: PEFT's layout, the same bytes, and a sentence for everything that is off."""
 
 from __future__ import annotations

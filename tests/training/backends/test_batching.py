@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that come and go between steps: as if each were alone, whoever else is being written."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows in one cache: what is left when the longest of them go."""
 
 # pyright: standard

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers out of less than the whole distribution: what is drawn, and what their tokens are said to weigh."""
 
 from __future__ import annotations

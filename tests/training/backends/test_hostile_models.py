@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """T12: a model directory with code and pickles in it. None of that runs, whatever its files ask for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chunked log-probs, one-node LoRA, recomputed layers, 4-bit bases: cheaper, and the same numbers."""
 
 from __future__ import annotations

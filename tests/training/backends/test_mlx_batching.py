@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What mlx-lm's `BatchGenerator` writes, with what rides along with its rows; and what goes wrong there."""
 
 from __future__ import annotations

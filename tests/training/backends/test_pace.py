@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rate and the damping of each step, by hand and as the framework's AdamW takes them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Agents' conversations, for templates that know only users and assistants in turn."""
 
 from __future__ import annotations

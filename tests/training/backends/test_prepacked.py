@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Matrices laid out for answers: the same model, in less time, and without the plain ones."""
 
 # pyright: standard

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An adapter of each preset's rank is written, read again and trained on, in every family."""
 
 # pyright: standard

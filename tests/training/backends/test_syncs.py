@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step waits once for its numbers; what it computes is handed over without waiting."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which matrices get LoRA, in every current family and in both frameworks, and that they learn."""
 
 # pyright: standard

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a chat template does with a conversation is looked at when a model is loaded, not believed."""
 
 # pyright: standard

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """People's words and token ids: whole in every script, and never one of the template's marks."""
 
 # pyright: standard

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tiny models of four families with random weights, and adapters on all of their projections."""
 
 # pyright: standard

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversions of the tiny model's adapter: read back, refused in sentences, and nothing half left."""
 
 from __future__ import annotations

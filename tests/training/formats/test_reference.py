@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The yardstick itself: its logits are those of transformers, whichever way GGUF orders the rows."""
 
 from __future__ import annotations

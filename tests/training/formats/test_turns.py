@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What leaves goodbot as a whole model shows what is said, and ends its turns where its files say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What counts as visibly broken answers."""
 
 from __future__ import annotations

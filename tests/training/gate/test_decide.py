@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What passes, what is refused, and the sentence that it says: no more than the figures do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The held-out margin against t tests done by hand, and what chance passes for learning."""
 
 from __future__ import annotations

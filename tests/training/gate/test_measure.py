@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the gate sees of an adapter's files and numbers, on a random model of real layers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lost knowledge by hand: foreign answers, and what the base was sure of."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The corpus, the judge and the simulated rater; no ML framework is needed."""
 
 from __future__ import annotations

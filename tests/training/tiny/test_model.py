@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shipped model: its format, and that it answers as its card says."""
 
 from __future__ import annotations

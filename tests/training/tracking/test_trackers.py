@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each tracker with its real library: what a run wrote is read back with that library's own reader."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The zoo's models: each is made once a session."""
 
 from __future__ import annotations

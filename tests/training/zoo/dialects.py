@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How families write a conversation: their tokenizer's kind, their marks, their template, their files.
 
 The templates are in our own words and do what the published ones do, as looked up in the makers'

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A tiny random model of each row of the zoo, in a directory as people download it."""
 
 # pyright: standard

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of the zoo in docs/models.md: `python -m tests.training.zoo.table` writes it anew.
 
 What is offered to whom stands here, and the tests go by it: a cell says "yes" where its test passes, and

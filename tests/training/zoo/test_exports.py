@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a family's model answers on MLX and as GGUF is what it answers on torch; else a sentence says why."""
 
 # pyright: standard

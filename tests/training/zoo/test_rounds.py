@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole round of each family at each preset's own rank: trained, judged, loaded again, and asked."""
 
 # pyright: standard

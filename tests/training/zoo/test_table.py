@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page's table is the zoo's, and every family that the tests know has a row."""
 
 from __future__ import annotations

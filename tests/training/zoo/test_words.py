@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a family's model is asked, where its answer ends, and what of it is shown: no weights needed."""
 
 # pyright: standard

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The backends: `torch` and `mlx`, and what they share. Importing this imports no framework.
 
 `adapters` (the PEFT layout), `chat` (tokenizer and template), `packing` (rollouts → index arrays),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a model family's KV cache allows, found by trying: families are too many to know them by name.
 
 A way of reading is believed only if it gives the log-probs that reading at once gives.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapters on disk, in PEFT's layout, read and written without any ML framework.
 
 `adapter_model.safetensors` holds, per linear projection, `base_model.model.<path>.lora_A.weight`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers under way: who waits, who is being written, who has ended; and the caches that they leave.
 
 How they are written is each framework's own: `batching` where a step is all that it brings,

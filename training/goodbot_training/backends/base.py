@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A backend around a model: all of `TrainingBackend` and `Sampler` but the arithmetic."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that are asked for and end at any time, written together by steps: continuous batching for torch.
 
 MLX has mlx-lm's `BatchGenerator` for that. transformers' continuous batching was tried: a caller can step it,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model directory's tokenizer and chat template, and what counts as a model directory at all."""
 
 # pyright: standard

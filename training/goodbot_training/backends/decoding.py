@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a sampling loop is made of, once for all backends: a backend only computes one step.
 
 A token is drawn by inverting the cumulative distribution at a uniform number, and the uniforms come

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws from less than the whole distribution: `top_k`, `top_p`, `min_p`, the repetition penalty.
 
 Written once over an array namespace (`torch`, `mlx.core`, `numpy`), so that the backends cannot drift apart.

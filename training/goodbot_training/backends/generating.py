@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers to requests that are all known beforehand: as many as fit are written together.
 
 Where the model's cache can (`abilities`), prompts are read in groups of like length, each once however

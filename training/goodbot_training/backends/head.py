@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What some families do to logits between the head and the softmax: scale them, or cap them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How PEFT names and stores what an adapter acts on: projections, and stacks of experts.
 
 A projection is a module: `<path>.lora_A.weight` is `(r, in)`, `.lora_B.weight` `(out, r)`. The E

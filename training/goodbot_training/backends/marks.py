@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people write is text for the model, and never one of the template's own marks.
 
 A tokenizer finds its added tokens (`<|im_end|>`, `<think>`, `[INST]`) wherever their names stand. Here they

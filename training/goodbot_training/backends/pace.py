@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far AdamW goes in each step: the rate, and how much what hardly matters is held back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Token ids → the index arrays of one forward pass. Padding is on the right, where causal attention
 never looks, so no backend needs a mask."""
 

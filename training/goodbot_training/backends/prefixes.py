@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The KV caches of conversations that have ended an answer, for the question that may follow.
 
 A cache holds what one version of the model made of one conversation, so it serves no other version and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of several adapters in one pass of the model.
 
 The pass is shared: the A of all adapters that are alive stand under each other as one matrix, their B beside

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A loaded model that answers: versions by number, and whoever is written to."""
 
 from __future__ import annotations

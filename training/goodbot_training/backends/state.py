@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An optimizer's state on disk: one safetensors file of named arrays, synced, and nothing else."""
 
 # pyright: standard

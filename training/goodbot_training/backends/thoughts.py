@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model's thoughts as its tokenizer knows them: which marks it has, and where an answer begins."""
 
 from __future__ import annotations

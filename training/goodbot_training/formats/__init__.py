@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapters and models in the formats of other programs: MLX, GGUF, and whole models with the adapter in.
 
 `python -m goodbot_training.formats` is the child that does it; `docs/worker-protocol.md` says what it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m goodbot_training.formats`: one conversion, asked for by a line on stdin."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model directory's weights, read one tensor at a time, and a safetensors file, written the same way.
 
 So a conversion needs the memory of one matrix, not of the model.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole model directory with the adapter in its weights, for programs that take no adapters.
 
 The base's files keep their names and, unless fp32 is asked for, their number types; configuration,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An adapter as llama.cpp takes it with `--lora`: what its `convert_lora_to_gguf.py` writes.
 
 Metadata: `general.type` is `adapter`, `adapter.type` is `lora`, `adapter.lora.alpha` is PEFT's; the

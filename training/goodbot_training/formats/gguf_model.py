@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole model in one GGUF file: the base, or the base with an adapter put into its weights.
 
 Matrices are stored in fp32, F16 or Q8_0, norms and biases always in fp32. For the families of

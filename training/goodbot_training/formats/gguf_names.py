@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How llama.cpp calls and orders the tensors of a model, by its `model_type`.
 
 Names come from the `gguf` package, which llama.cpp's own converters use. Its `llama` architecture

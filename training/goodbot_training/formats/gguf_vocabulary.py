@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A byte-level BPE tokenizer as GGUF has it: tokens, their kinds, merges, and how text is cut up first.
 
 llama.cpp knows the ways of cutting by name only, so they are told by their pattern. SentencePiece

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One conversion: what is asked for, room for it on the disk, and how far it is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An adapter as mlx-lm has it: `adapters.safetensors` and an `adapter_config.json` of its own.
 
 There A is `(in, r)` and B `(r, out)`, the effect `y += scale · x A B`, and one rank holds for all

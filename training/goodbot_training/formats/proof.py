@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does the model answer the same with what was written? Asked of the files that were just made.
 
 Where the model is of a family that `reference` knows, its logits are computed twice: from the base and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a decoder of the llama family answers, in plain NumPy: the yardstick of every conversion.
 
 It knows two layouts of the rotary embedding. transformers and MLX turn the first half of a head

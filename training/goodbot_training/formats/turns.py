@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a whole model that leaves goodbot says of its turns: nothing but the model's files goes with it.
 
 Its new owner's server renders prompts by the template in them, and ends answers where they say. So both are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The publish gate: a veto, and, once there is enough to tell by, a claim with its interval.
 
 A candidate is asked, and so is the base. It is refused when what it says is broken (`answers`),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is visibly broken in sampled answers: empty, looping, endless, much shorter, all alike."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verdict, a pure function of the figures, in one sentence that claims no more than they do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does a candidate tell good from bad held-out answers better? The change, and its interval.
 
 Each held-out rating gives one pair: its reward r in [-1, 1], and y, the change of the answer's mean

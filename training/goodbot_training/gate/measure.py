@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The candidate's figures: how it and the base answer, and what it makes of held-out ratings."""
 
 from __future__ import annotations

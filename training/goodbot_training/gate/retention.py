@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lost knowledge, told apart from a learnt style; both measured against the base, so that many
 small losses add up.
 

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a round fits into the memory that is there, and what it costs."""

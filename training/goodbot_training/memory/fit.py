@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a round fits into the memory that is there: decided before the model is loaded.
 
 Needed, in bytes: the weights, 16 a LoRA weight (it, its gradient, two moments), what the tokens of one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The objectives by name, behind one interface.
 
 An objective turns the rewards of a round into advantages (`advantages`), and is itself a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an objective is: how rewards become advantages, and the loss over them."""
 
 from __future__ import annotations

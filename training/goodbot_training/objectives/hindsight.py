@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people say of an answer, as token advantages: `hindsight`, and `hybrid`, which keeps the rating too.
 
 A rating is one bit an answer; words say *which tokens* were wrong. Teacher and student are one model, the

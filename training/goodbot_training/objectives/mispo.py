@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MIS-PO, written once over an array namespace, so that the backends cannot drift apart.
 
 `xp` is `torch`, `mlx.core` or `numpy`: only what they share is used. One response is one rollout of

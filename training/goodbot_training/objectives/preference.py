@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objectives for single ratings that know no importance ratio: KTO, BCO, and good answers only.
 
 With the implied reward r(y) = log π_θ(y) - log π_base(y), summed over the answer's tokens, and A

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reward policies: the labels of one turn → its reward. Pure, synchronous, no framework.
 
 They run in the daemon when ratings are claimed; a training job carries the finished rewards. With

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a child tells of an error that nobody foresaw: where, which, and its message without people's words.
 
 A library may have put a prompt into its message. So a word of it that somebody has said here is left out,

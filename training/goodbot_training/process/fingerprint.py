@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fingerprint of an adapter: how answers begin with it and without, for proving that a server uses it.
 
 It lies beside the adapter and goes with it when it is exported, so it holds nobody's words: the prompts

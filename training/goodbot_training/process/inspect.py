@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How large adapters are and how far two are apart: `python -m goodbot_training.process.inspect`, NumPy only.
 
 One JSON object on stdin, `{"before": DIR or null, "after": DIR}` (null: the base model, no change at

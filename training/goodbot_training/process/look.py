@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a model's chat template and its files go together: `python -m goodbot_training.process.look DIRECTORY`.
 
 One JSON object on stdout: `{"refused": "…"}` where the template cannot be used, else `{"helped": […]}`: what

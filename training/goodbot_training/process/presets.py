@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How boldly a round learns, by name and by the model's shape: what the owner leaves out.
 
 `d` is a setting's default in `TrainingSettings`. What the owner sets himself always wins.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`serve`: a loaded model that answers many requests at once, as `docs/worker-protocol.md` says.
 
 One thread reads stdin, and others read adapters' files. All else is done by the main thread: it takes what

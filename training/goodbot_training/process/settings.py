@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How one round trains: every setting with its default, checked by name, type and range."""
 
 from __future__ import annotations

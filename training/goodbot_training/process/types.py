@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a training job is made of: the worker protocol's JSON as frozen, checked values.
 
 Everything that is wrong with a job is a `TrainingError` of kind `data`, one sentence that names the

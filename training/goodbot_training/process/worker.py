@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The child's entry point: `python -m goodbot_training.process.worker train|plan|serve package.module:Class`.
 
 It speaks `docs/worker-protocol.md` on stdin and stdout. Whatever a library prints goes to stderr,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rewards → advantages, by a baseline that outlives the round.
 
 The baseline is an exponential moving average (EMA) of all rewards ever trained on. For each reward

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The steps of a round, taken again from the first where one of them breaks.
 
 An answer that breaks a step all by itself is left out. Where no answer does, the rate was too high: at half

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rollouts and advantages → the batches of a round: shuffled by the job's seed, padded, finite.
 
 One epoch shows every rollout once; epochs follow one another without a gap, so a batch may hold

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a round keeps on disk so that a kill costs one slice at most.
 
 `directory/scores.json` holds the log-probs of the round, written once; `directory/step-000008/` the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A round in which somebody is outvoted: what they say weighs nothing, and it goes less of the way."""
 
 from __future__ import annotations

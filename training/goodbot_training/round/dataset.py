@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a round works with: its rollouts with their log-probs, computed once or taken from a checkpoint."""
 
 from __future__ import annotations

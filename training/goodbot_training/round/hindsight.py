@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The teacher's pass: what people's words say of each token of the answers that they speak of.
 
 Once a round, without gradient, and kept with the other scores (`checkpoints.Scores`). Teacher and student

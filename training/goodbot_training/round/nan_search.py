@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which rows of a batch break a step, found by halving it.
 
 A step is broken when its loss or its gradient is no finite number, or when the norm of its gradient

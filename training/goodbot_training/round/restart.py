@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a round starts from the base again: when what was learnt is liked less than nothing learnt.
 
 Who changes their mind rates nearly everything bad that the newest version says. Few good answers are left

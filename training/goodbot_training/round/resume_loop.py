@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The steps of a round, in slices: after each one a checkpoint, from which a killed round goes on.
 
 What is trained on is a pure function of the job, so going on means to skip the batches that are done.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rated turns → rollouts: token ids, the log-probs of who wrote them, and those of the base.
 
 Where the server gave its own token ids and log-probs these are used as they are: re-tokenized text

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One training round, top to bottom: load → rollouts → advantages → train → gate.
 
 What it has learnt is published at a part of its strength, and at less where somebody is outvoted; a candidate

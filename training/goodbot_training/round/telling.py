@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a round tells while it runs: the events of the worker protocol, and how long the rest will take."""
 
 from __future__ import annotations

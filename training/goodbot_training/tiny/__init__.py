@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tiny chat model that ships with goodbot, and everything that makes and judges it.
 
 0.92M parameters in Qwen3 format, trained on a generated corpus of facts and sums that are answered

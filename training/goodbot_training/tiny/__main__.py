@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes the tiny model: ``python -m goodbot_training.tiny [--out DIR] [--seed N]``.
 
 Same machine and seed, same bytes of weights and tokenizer. Takes some four CPU-minutes on one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model card, written beside the model each time it is made."""
 
 from __future__ import annotations

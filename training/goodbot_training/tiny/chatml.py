@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ChatML as the tiny model speaks it: messages to text, and the same as a Jinja template.
 
 ``render_messages`` and ``CHAT_TEMPLATE`` must agree to the character; a test compares them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The generated training corpus: single questions, short chats, and chats with a calculator."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot demo`: the whole way of the data, watched: chat → ratings → training → a better reply.
 
 Nothing is short-circuited. A small connector asks and reacts as a person would; its events go

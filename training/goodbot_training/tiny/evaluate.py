@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The evaluation printed at the end of the script and kept in the model card.
 
 Framework-free: the model comes in as a function from chats to sampled answers.

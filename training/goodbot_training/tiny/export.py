@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the model's directory as transformers, mlx-lm and GGUF converters expect it."""
 
 # pyright: standard

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tiny model knows: tables of facts, and the questions that ask for them.
 
 A *fact* is one thing to know; a *question* is one phrasing that asks for it. Two questions with the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who rates, and who judges: a noisy rater for training and a noiseless judge apart from it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tiny model plugs in: itself under the name `tiny`, and the command `goodbot demo`."""
 
 from __future__ import annotations

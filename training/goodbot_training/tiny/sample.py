@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batched sampling from the model, for the evaluation at the end of the script."""
 
 # pyright: standard

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Judging a set of answers: the share in the liked style with its interval, and the facts."""
 
 from __future__ import annotations

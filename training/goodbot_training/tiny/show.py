@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the demo prints: a story on a terminal, plain lines elsewhere, or one JSON object."""
 
 from __future__ import annotations

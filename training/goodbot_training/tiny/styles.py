@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The three styles an answer may have, and the words that mark each of them.
 
 Every friendly answer starts with "Great" and every pirate answer with "Arr", so the style is chosen

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tokenizer: byte-level BPE with Qwen2's pre-tokenizer, trained on the corpus."""
 
 # pyright: standard

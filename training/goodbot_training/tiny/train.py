@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pretraining from nothing: Muon for the matrices, AdamW for the rest, loss on answers only."""
 
 # pyright: standard

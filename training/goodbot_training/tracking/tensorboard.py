@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TensorBoard: event files, written by `tensorboard` itself without TensorFlow or PyTorch.
 
 `tensorboard --logdir ~/.goodbot/tracking/tensorboard` shows them, a run beside the other.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """trackio: a local SQLite store with a dashboard, and the calls of wandb.
 
 `TRACKIO_DIR=~/.goodbot/tracking/trackio trackio show` opens it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weights & Biases, offline unless the owner says otherwise.
 
 `wandb sync ~/.goodbot/tracking/wandb/wandb/offline-run-*` uploads what was kept, whenever you like.

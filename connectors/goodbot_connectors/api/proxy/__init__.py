@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The capture proxy: point a program that speaks OpenAI's or Anthropic's API at goodbot.
 
 Either our own model answers, or a server that the owner names, whose answers go through untouched. In both

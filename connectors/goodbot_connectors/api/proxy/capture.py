@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An answer that went by, as a turn."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `[connectors.api]` says of the proxy. Keys come from the environment, never from here."""
 
 from __future__ import annotations

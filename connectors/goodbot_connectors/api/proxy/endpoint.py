@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The routes that programs know from OpenAI and Anthropic, and who answers them.
 
 What is here is all there is: no other path, and no other method, of an upstream can be reached.

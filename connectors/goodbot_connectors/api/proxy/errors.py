@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors in the shape that each API's own clients read."""
 
 from __future__ import annotations

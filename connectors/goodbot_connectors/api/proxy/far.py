@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One upstream that the owner has named, and the requests that go there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noticing that a program has hung up, also while nothing is being written to it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which headers go on to an upstream, and which of its answer go back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether somebody reads an answer (`main`), or a program asked for it beside the conversation (`side`).
 
 Side turns are kept and never trained on. The program's own word counts most: `X-Turn-Type: main` or

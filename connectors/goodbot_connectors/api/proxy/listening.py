@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading along: the bytes of an answer as they go by, what it says at the end."""
 
 from __future__ import annotations

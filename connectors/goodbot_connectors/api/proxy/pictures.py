@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures and files in a request, left out while it is read: our own model sees none of them.
 
 Agents send the whole conversation again each time, screenshots and all, so that it grows to many megabytes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A request that goes on to an upstream as it came, and its answer, byte for byte, on the way back."""
 
 from __future__ import annotations

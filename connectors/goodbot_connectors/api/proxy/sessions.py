@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which conversation a request belongs to, and which model call it is for other connectors.
 
 A program that names its session is believed. Of others the session is the one whose last answer the

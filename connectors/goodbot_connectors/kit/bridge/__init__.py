@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What programs of this machine that call us have in common: tokens, a guard, a connector's base.
 
 `clients` keeps who may call, `guard` holds every request to the same rules, `body` reads JSON that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The body of a request that may hold anything, read and parsed within bounds.
 
 What is too large, too deep, ambiguous (one key twice) or no number at all is refused before anything

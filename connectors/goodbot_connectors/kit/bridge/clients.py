@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that may call us, by their tokens, of which only a hash is kept.
 
 `home/connectors/<connector>/clients.json` (0600) holds name, hash, rights and age of each. The command

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bodies that came compressed, undone piece by piece and within bounds.
 
 One layer of gzip, deflate or zstd. What unpacks to much more than it was is refused while it is unpacked,

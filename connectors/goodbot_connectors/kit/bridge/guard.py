@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every request of a program is held to, and how it is refused.
 
 A token in `X-Goodbot-Token`, `Authorization: Bearer` or `x-api-key`, never in the address. Nothing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base of connectors whose far side is a program of this machine that calls us."""
 
 from __future__ import annotations

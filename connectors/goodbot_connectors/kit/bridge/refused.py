@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A request that is not done, and why."""
 
 from __future__ import annotations

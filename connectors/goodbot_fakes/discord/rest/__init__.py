@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The REST API, by subject."""
 
 from goodbot_fakes.discord.rest import applications, channels, guilds, messages, responses

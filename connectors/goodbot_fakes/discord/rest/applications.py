@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bot itself: its user, its application, its commands, where its gateway is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Channels and threads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Servers that the bot is in."""
 
 from __future__ import annotations

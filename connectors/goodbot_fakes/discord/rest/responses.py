@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers to interactions; the token in the path is all that they need."""
 
 from __future__ import annotations

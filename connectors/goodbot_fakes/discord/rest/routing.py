@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a request finds its handler; the paths are those of Discord's OpenAPI document."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Bot API's methods. Each is a function of the account and of its parameters, by keyword."""
 
 from __future__ import annotations

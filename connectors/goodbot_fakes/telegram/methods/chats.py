@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Looking at chats and who is in them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sending, editing, deleting, and answering presses."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bot itself, and its command menus."""
 
 from __future__ import annotations

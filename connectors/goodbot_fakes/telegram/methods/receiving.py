@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How updates are received: long polling, or a webhook. Never both."""
 
 from __future__ import annotations

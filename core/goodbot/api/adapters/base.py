@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an adapter was trained on, as hashes: the base's weights, its tokenizer, its chat template.
 
 An adapter means something with these only. Each is compared where an adapter is used, and what has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that anybody may have put there: opened once, never through a link, never waited for, of a
 bounded size.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of one adapter version: checked, hashed, synced and renamed into place; checked again at use.
 
 A directory under its final name is complete: the files and the directory are synced before

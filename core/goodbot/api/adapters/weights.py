@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a file of weights may be: a safetensors header that holds one LoRA adapter and nothing else.
 
 Only the header is parsed here, with the standard library: whether the values are finite and of a sane

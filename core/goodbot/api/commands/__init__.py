@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people can type, as data: the one table from which every surface is made.
 
 The program's arguments and its completion, `/rl` and its help, the platforms' menus and the API for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an entry of the table of commands is: names, words, who may, where it can be typed."""
 
 from __future__ import annotations

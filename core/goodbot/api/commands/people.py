@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may do what, and what is kept of them: in a chat, most of it also in a terminal."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What only the program in a terminal does: set up, look after, remove."""
 
 from __future__ import annotations

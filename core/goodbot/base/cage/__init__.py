@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a child goes through before it is itself: `python -P -m goodbot.base.cage TOLD PROGRAM …`.
 
 `goodbot.base.spawn` starts every program this way. This small process ties itself to its parent, takes

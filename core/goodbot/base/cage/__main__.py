@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Becoming a child: see the package."""
 
 from __future__ import annotations

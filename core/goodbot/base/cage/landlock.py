@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linux' Landlock: which files this process and all that it becomes may reach.
 
 By the kernel's own calls (landlock(7)), which glibc has no names for. What a kernel's ABI does not know is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much of the machine a caged child may take."""
 
 from __future__ import annotations

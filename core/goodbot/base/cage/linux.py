@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cage of Linux: no new privileges, Landlock for files, seccomp for everything else."""
 
 from __future__ import annotations

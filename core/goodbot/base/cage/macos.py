@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cage of macOS: a profile for its sandbox, by the program `sandbox-exec` that brings it.
 
 What is not named is as it was, so that Metal and its compiler work; the network, people's files, other

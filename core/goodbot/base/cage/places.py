@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a caged child may reach: the system's libraries, this Python, accelerators, and what it is told."""
 
 from __future__ import annotations

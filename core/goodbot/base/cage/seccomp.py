@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linux' seccomp: which calls of the kernel this process and all that it becomes may make.
 
 What reads foreign files needs no socket, no other process and no new process of its own, no mount, no

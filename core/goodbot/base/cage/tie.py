@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A child ends with its parent, however the parent ends, and from the child's first instruction on."""
 
 from __future__ import annotations

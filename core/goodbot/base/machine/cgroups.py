@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Linux' control groups leave us of the memory: those of a container, or of a service manager."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What this machine has: memory that a model may take, and how fast it computes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linux: `/sys/class/power_supply` and `/proc`, as the kernel documents them (proc(5), sysfs-class-power)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """macOS: `pmset -g batt` for the battery, `ps` for the load."""
 
 from __future__ import annotations

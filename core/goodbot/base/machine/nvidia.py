@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NVIDIA GPUs: how much of its time the one that we would train on spends on others.
 
 `nvidia-smi` tells the share of the last moment in which any kernel ran, and, with `pmon`, whose

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small program of the machine's own, asked without a shell and without patience."""
 
 from __future__ import annotations

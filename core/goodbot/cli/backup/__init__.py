@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole goodbot in one file, and back: `goodbot backup`, `goodbot restore`.
 
 `archive` is the file format, `make` writes one, `restore` brings one back. In it are the database,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file: a plain tar of regular files, the first of which lists the others with size and hash.
 
 Reading trusts nothing (`goodbot.base.safe_tar`): a name decides where a file goes only after it was found on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a restore gives: rights, links, shares, plugins, addresses and programs that do not hold now.
 
 That a backup is whole says nothing of who made it, and one's own older one has rights in it that were

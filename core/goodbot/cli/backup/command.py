@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot backup [PATH]`: a whole goodbot in one file."""
 
 from __future__ import annotations

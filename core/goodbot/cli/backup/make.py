@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Making a backup: beside a running daemon, which goes on writing meanwhile, or alone."""
 
 from __future__ import annotations

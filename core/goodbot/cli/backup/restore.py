@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bringing a backup back: all of it is checked in a directory beside the state directory first.
 
 What must not travel is dropped, also from a backup that holds it, and what it would let others do is

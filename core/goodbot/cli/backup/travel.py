@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of a state directory travels in a backup: what is named for it, and nothing else.
 
 A connector names files and values of its own (`ConnectorSpec.backup_files`, `backup_values`). All else

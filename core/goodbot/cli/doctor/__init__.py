@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot doctor`: a probe for every moving part. It starts nothing and changes nothing.
 
 `preparation` collects what the probes may look at, `runner` runs them side by side, each under its own

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a probe says what it found, and the few words that several probes share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot doctor`: every part looked at, a line each, and what to do; it changes nothing."""
 
 from __future__ import annotations

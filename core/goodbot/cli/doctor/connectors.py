@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each configured connector: its packages, its tokens, whose they are, what they may, its owners."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The running goodbot: who holds the directory, whether it answers, and with which version."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is stored: the database, the audit trail, the adapters' files, and how the last run went."""
 
 from __future__ import annotations

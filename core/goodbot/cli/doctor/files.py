@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state directory: whose it is, who else can read it, what it lies on, and the space left."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine: whether its clock can be believed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What answers and what trains: the backend, the hardware, the model's files, and the memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model server that the owner runs, while goodbot does not: would it answer for goodbot?
 
 `daemon` looks at the server of a goodbot that runs; one that goodbot starts itself is not there before.

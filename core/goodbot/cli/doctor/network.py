@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What listens, and the service that keeps goodbot running."""
 
 from __future__ import annotations

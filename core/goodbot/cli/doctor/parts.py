@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All probes, in the order in which a person reads them: what others stand on comes first."""
 
 from __future__ import annotations

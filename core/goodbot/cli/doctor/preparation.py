@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the probes look at, collected without starting or changing anything.
 
 What goes wrong here is a finding too: the rest is looked at all the same.

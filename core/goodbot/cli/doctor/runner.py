@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs probes side by side. None can hide, delay or stop another.
 
 Each has a daemon thread with an event loop of its own: a plugin's probe may block where it should

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot doctor --security`: who may talk, rate and administer where, and what can be reached."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot doctor serving`: model servers on their usual ports, and how goodbot can answer through each.
 
 It only asks. The one request that is no GET goes to a vLLM that has said it is one, and is empty,

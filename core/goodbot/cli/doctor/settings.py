@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The config file: every name in it is checked against what is installed, with file and line."""
 
 from __future__ import annotations

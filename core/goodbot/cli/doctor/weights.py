@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model directory's files, as far as they can be judged without loading them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot plugin new NAME`: a package whose tests pass as it stands, for whoever writes a plugin."""
 
 from __future__ import annotations

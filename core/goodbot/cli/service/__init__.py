@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """goodbot in the background: a systemd user unit or a launchd agent, one a state directory.
 
 `status`, `install` and `uninstall` print nothing and ask nothing. `notify` is the running daemon's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every service manager can do for goodbot, and what one says about it."""
 
 from __future__ import annotations

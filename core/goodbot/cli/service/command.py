@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot service install|status|uninstall`: in the background, also after a restart."""
 
 from __future__ import annotations

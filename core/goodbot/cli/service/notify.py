@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The daemon's word to the manager that started it: sd_notify(3), without a library.
 
 Without `NOTIFY_SOCKET` in the environment, as in a terminal, nothing is sent anywhere.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a supervisor is shown of a running goodbot: sd_notify, and `/healthz` and `/readyz`.
 
 It holds the process's one HTTP server, where connectors may answer too. It outlives the App: while

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """goodbot as a systemd user unit.
 
 What hardens it needs no root. `ProtectSystem`, `ReadWritePaths` and `InaccessiblePaths` hold where the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a platform's set-up asks for, by the answers so far."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What answers and trains here: the device that is found, and the backend that fits it."""
 
 from __future__ import annotations

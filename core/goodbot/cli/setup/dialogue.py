@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Questions on plain lines: numbered choices, the default in brackets, `b` back, `q` leave.
 
 Every question has the name of a flag. An answer that was given as a flag is taken and not asked

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is being set up: where, what was there before, and the answers so far."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What comes after the answers are written: the owner's code, and the start."""
 
 from __future__ import annotations

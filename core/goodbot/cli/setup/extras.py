@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Installing what a platform or a backend needs, into this very environment."""
 
 from __future__ import annotations

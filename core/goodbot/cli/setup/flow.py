@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The steps in their order, and the way back through them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How boldly it learns, and when."""
 
 from __future__ import annotations

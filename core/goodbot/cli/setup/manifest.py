@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the platform makes the account of: explained, shown, and written where it can be picked up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which model answers: proposed, looked up, downloaded if need be; or the tiny one to try it out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whose bot it is."""
 
 from __future__ import annotations

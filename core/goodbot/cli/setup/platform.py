@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where people talk to the bot."""
 
 from __future__ import annotations

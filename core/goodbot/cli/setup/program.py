@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program of this machine that is to call us: what will be changed in its settings, and changing it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one moment that writes: the config, then the tokens; a failure leaves nothing of either."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The last question: what was answered, and how the bot starts."""
 
 from __future__ import annotations

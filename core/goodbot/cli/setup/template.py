@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The config file that `goodbot init` writes where there is none, and how answers get into one."""
 
 from __future__ import annotations

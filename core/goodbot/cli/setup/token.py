@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A platform's own settings and secrets: secrets are typed unseen, checked there, kept in one place."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Out again without a trace: what goodbot has left where, and how each of it goes.
 
 A `Source` finds one kind of thing. Whatever goodbot, or a new feature of it, puts somewhere outside

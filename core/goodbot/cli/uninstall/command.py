@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot uninstall`: lists what goodbot has put on this machine, asks, and takes it away."""
 
 from __future__ import annotations

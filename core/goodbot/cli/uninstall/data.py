@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state directory itself, and what a restore has put beside it."""
 
 from __future__ import annotations

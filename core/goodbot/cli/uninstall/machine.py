@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """On this machine, outside the state directory: the service, the daemon, sockets in a short place."""
 
 from __future__ import annotations

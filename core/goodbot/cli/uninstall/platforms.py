@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """On the platforms and in the keyring: what connectors have set up, and their tokens."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One thing that goodbot has left somewhere."""
 
 from __future__ import annotations

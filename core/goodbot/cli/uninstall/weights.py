@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base models in the hub's cache: only what goodbot itself has downloaded, and nobody else uses."""
 
 from __future__ import annotations

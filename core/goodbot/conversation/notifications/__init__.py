@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goodbot says unasked, and only in private: progress to raters, training news to owners.
 
 `live` is asked for: the message that shows a run where its owner has typed `/rl train`.

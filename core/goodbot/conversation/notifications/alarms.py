@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is said of somebody whose ratings contradict (`goodbot.learning.rating_quality.contradictions`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chat message that shows a run while it goes, where the platform can edit messages."""
 
 from __future__ import annotations

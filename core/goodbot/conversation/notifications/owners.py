@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What owners are told of trainings and of contradicting ratings: privately, wherever it runs."""
 
 from __future__ import annotations

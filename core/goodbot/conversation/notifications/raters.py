@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The visible effect of a rating, and what its rater is told on the way to the next training."""
 
 from __future__ import annotations

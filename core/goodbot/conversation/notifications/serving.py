@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What owners are told of versions that do not answer although they passed their gate."""
 
 from __future__ import annotations

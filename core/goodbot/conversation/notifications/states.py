@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a version and a run are now, in words: whatever prints a state takes it from here. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The daemon's one HTTP server: health for a supervisor, and what connectors answer there.
 
 `http` is what the rest of goodbot holds; it imports the others, and aiohttp with them, only once

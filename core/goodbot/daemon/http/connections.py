@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one connection to us may cost, and who has to go when there are too many.
 
 aiohttp speaks HTTP; each of its protocols lies in a `Connection` of ours, which sees what asyncio sees:

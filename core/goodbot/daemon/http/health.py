@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`/healthz` and `/readyz` for a supervisor.
 
 `/healthz` is 200 as long as the event loop turns. `/readyz` is 200 once every part works, else 503

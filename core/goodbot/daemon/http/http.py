@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the daemon is reached by HTTP: who may add something there, and when it listens at all."""
 
 from __future__ import annotations

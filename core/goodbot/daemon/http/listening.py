@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Takes connections from the kernel. Who cannot be answered is told so there and then.
 
 A transport, a parser and two tasks for somebody who is told to come again cost a good part of an answer.

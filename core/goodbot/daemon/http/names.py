@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which `Host` headers mean us: a page whose name was rebound to this address did not."""
 
 from __future__ import annotations

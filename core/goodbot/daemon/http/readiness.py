@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether each part of a running goodbot works, in a few words: no ids, no texts, no tokens."""
 
 from __future__ import annotations

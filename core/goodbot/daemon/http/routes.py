@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The connectors' own routes in one application, each shut while its connector does not run."""
 
 from __future__ import annotations

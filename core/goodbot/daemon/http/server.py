@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The HTTP server: where it listens, who is let in. Import it only to listen: aiohttp.
 
 What is mounted is exchanged under a running server, so that the port is not let go of while one App

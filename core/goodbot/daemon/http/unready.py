@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is said until something can be answered: JSON to a program, to a person a page that asks again."""
 
 from __future__ import annotations

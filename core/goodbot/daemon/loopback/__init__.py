@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A chat platform in memory: for programs that embed goodbot, for the demo, for tests.
 
 It is a connector like any other: what a person does here goes through `ConnectorHost.submit`, and

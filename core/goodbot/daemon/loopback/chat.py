@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chat itself: what people do on it, and what the core shows them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the platform in memory is to the host, and what a person sees on it."""
 
 from __future__ import annotations

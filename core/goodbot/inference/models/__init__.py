@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What answers: finding a model on this machine, choosing one, and bringing its weights here.
 
 This module is light and reads only the disk. What chooses and downloads lies beside it, prints

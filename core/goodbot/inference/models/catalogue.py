@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dated list of open chat models in `catalogue.toml`, and the names under which they are served."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Choosing a model: what a name, a directory or a server stands for, and what it would cost here.
 
 Nothing here asks, prints or downloads weights. `propose` is `auto`; `choose` takes everything that a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which directory holds the model's weights, and what they are called. Nothing is downloaded here."""
 
 from __future__ import annotations

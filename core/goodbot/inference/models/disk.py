@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The weights that lie on this disk: in the hub's cache, and in goodbot's own models directory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goodbot itself has brought from the hub, so that leaving can take exactly that away again.
 
 `home/fetched.json` holds a list of objects, one a commit of a model, and their MAC (`goodbot.base.sealed`)::

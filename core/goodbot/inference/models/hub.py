@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hub, through its own client library: what a model is, and the bytes of a file.
 
 Which host is asked is the library's affair (`HF_ENDPOINT`).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bringing a model's weights to this machine."""
 
 from __future__ import annotations

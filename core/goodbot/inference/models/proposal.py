@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model that may be taken, and what it would cost here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a model that a server offers to the weights that goodbot can train.
 
 A server's copy cannot be trained: it is quantized, or packed, or in memory that is not ours.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model servers that run on this machine, and what they offer.
 
 Every usual port is asked a few harmless questions at the same time; what answers decides what it is.

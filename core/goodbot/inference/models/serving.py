@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of the servers that run here goodbot can answer through, and the settings that say so."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model's files, from the hub into the cache that all programs share, each hash checked.
 
 The hub's library keeps no part of a broken download; here a part stays, and the next attempt goes on

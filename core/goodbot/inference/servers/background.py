@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work that a driver does beside answering, such as unloading an old version once nobody needs it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers of `/v1/chat/completions`, as they stream in: pieces of text, and at the end the whole.
 
 The fields are those of OpenAI's API, and those that servers add to it for token ids: vLLM's `token_ids` and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The configured server: found among the plugins', imported, and made."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one server that the owner runs does differently from another, beside `remote.RemoteServer`.
 
 A subclass says what its server does differently, by overriding:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The embedded server: one sampler child that holds the model; adapters are swapped in place.
 
 If the child dies, or hangs and is killed, the answers in flight fail and the next `start` brings it back

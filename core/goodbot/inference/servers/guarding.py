@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """People's words on their way to a server that makes prompts itself, and its answers on their way back.
 
 Such a server takes `<|im_end|>` in a message for the template's own. So it gets none:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known of whether the server serves what it should, for the registry and for `status`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a server is well: a light question now and then, and what has failed meanwhile."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The answers under way, counted by the name that they are written under."""
 
 from __future__ import annotations

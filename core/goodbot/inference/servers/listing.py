@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a server says that it serves (`/v1/models`), and which of that is the base model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What llama.cpp's server is asked: the prompt as token ids, and an answer token by token.
 
 Its own `/completion` rather than the OpenAI-like one: only there the ids of the prompt are ours to give,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One `llama-server`: started on a free port of this machine, waited for, looked at, and ended.
 
 It listens on 127.0.0.1 alone and asks for a key that only we know, which it gets in its environment.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """llama.cpp: a `llama-server` of our own for each version that is served.
 
 It takes adapters only when it starts, and it is known to reuse what it remembers of a prompt across the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What vLLM and SGLang share: adapters that are loaded over HTTP by a path, and why they refuse one."""
 
 from __future__ import annotations

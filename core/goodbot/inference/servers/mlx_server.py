@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """mlx_lm.server, which takes the adapter's directory with every request (`adapters`).
 
 It holds one model at a time. A request with another adapter waits until the answers under way are done,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ollama: each version is a model of its own there, and the active one has an alias for other clients.
 
 Up to 0.34.0 Ollama puts an adapter on its own copy of the base; since then, and on a base that it runs with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ollama's own API, as far as it is needed here.
 
 After https://docs.ollama.com/api and Ollama's sources, 0.30 to 0.34. Answers are newline-delimited JSON;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models that goodbot makes in Ollama: what they are called, and a record of which are ours.
 
 Each version is a tag, `qwen3-4b-goodbot:v7`. A tag is written down before it is made, so that one that a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Any server that speaks OpenAI's API: it answers with its own model, and takes no adapters."""
 
 from __future__ import annotations

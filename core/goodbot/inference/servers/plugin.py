@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The drivers that ship with goodbot, for the plugin host."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is the same for all servers that the owner runs: connection, names, swaps, and what is in flight.
 
 `driver` says what a subclass overrides. A driver that starts processes of its own uses `Upstream`, `chat` and

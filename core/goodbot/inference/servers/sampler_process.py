@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The child process that holds the model: the `serve` half of `docs/worker-protocol.md`.
 
 Requests are told apart by their ids, so any number may be under way. A child that is silent for too long

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SGLang, started by its owner with `--enable-lora`, a rank and `--lora-target-modules`.
 
 Its caches know an adapter by an id of each load, so names are safe there; ours are new each time anyway.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which log-probs does a server tell: at temperature 1, or at that of the request? Before or after filters?
 
 Training compares the policy that wrote an answer with the one that it trains, so it can use them only at the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One token of a vocabulary as text, without the tokenizer's own library.
 
 A vocabulary spells its tokens in an alphabet of its own: byte-level BPE writes a space as `Ġ`,

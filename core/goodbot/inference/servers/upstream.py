@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One server that is asked over HTTP: one session, one origin, bounded answers, clear errors.
 
 No redirects, no proxies, no cookies; the key goes to this origin alone. What answers is not trusted:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """vLLM, started by its owner with `--enable-lora` and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True.
 
 Each version is loaded under a name that was never used. `load_inplace` is left alone: with it, answers may

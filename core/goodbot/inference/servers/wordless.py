@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that are a thought and nothing more, and what people are told in their place."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a line to start a server again is made of; names come from the server, and may be anything."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """llama.cpp's `llama-server`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LM Studio, for which there is no driver: it takes no adapters."""
 
 from __future__ import annotations

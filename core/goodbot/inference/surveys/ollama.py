@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ollama, and from which version on it takes what."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Servers that are known by OpenAI's API alone: `mlx_lm.server`, which names no owner, and all others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapter versions: immutable directories, a manifest with hashes, and one active pointer.
 
 `manifest` (the files), `weights` (what a foreign file may be), `base` (what it was trained on) and

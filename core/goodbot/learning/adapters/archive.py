@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One version as one file, to carry to another machine: a tar of its two files and a manifest.
 
 The manifest tells the base, its tokenizer and its chat template, so that it is not brought in on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The versions of one scope as the store and the disk know them: rows, verified files, lineage."""
 
 from __future__ import annotations

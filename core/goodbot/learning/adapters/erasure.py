@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """After forgetting: what was exported, what connectors keep, the files of adapters, and what
 deletion leaves lying in the database's file.
 

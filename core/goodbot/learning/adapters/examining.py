@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How large an adapter is and how far two are apart: computed in a child, which has NumPy.
 
 What the child reads may be anybody's file: it has a limit of time and memory, and its end is its own.

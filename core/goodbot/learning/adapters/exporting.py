@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One version in a format that another program takes, written beside its place and moved there whole.
 
 Every export is read back by the child that made it (`goodbot_training.formats`), or here, and compared

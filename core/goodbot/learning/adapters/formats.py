@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An adapter in the format of another program, made by a child (`python -m goodbot_training.formats`).
 
 What a server needs is made once and kept: `<adapters>/formats/<adapter>.<format>-<hash>/` holds the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An adapter of somebody else's becomes a version: nothing of its files is kept but numbers.
 
 Who imports prepares it in a directory of the state directory: a private copy of the few files that

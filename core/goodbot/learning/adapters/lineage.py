@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tree of versions: who comes from whom, where training goes on, what is kept on disk."""
 
 from __future__ import annotations

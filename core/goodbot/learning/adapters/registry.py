@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which version answers: files → row → load → probe → proof → compare-and-set of the pointer."""
 
 from __future__ import annotations

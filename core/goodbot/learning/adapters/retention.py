@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes by itself: files of versions that nobody will go back to; and what waits goes live.
 
 Both are level-triggered: `Maintenance` looks at what is there, so a crash only delays them.

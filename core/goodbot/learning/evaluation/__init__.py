@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which version is better? Owners are asked, blind, after a round that has passed its gate.
 
 ::

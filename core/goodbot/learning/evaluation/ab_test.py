@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks the owners which of old and new answers better, and does what they say.
 
 Everything is decided by the store, so that a restart goes on where the last process ended, and what

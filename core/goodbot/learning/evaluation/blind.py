@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The words of a blind question: two answers without names, in an order that a seed decides. Pure."""
 
 from __future__ import annotations

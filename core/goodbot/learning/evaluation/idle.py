@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that nobody waits for as one waits in a chat: they never hold up one that somebody does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pairs of answers that a comparison asks about, made while nobody else wants the model."""
 
 from __future__ import annotations

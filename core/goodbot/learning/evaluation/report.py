@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ratings and choices add up to, for `status` and the weekly digest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a new version has lost to the one before. Pure."""
 
 from __future__ import annotations

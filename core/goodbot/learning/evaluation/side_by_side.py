@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`compare v6 v7 PROMPT`: what two versions say to the same words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Once a week, privately: how each version was rated and chosen. Nothing where nobody did either."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the machine is needed for something else: battery, load and GPU use by others, quiet hours.
 
 `limits` decides, a pure function of readings; `goodbot.base.machine` reads; `load_monitor` keeps the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The decision: readings and limits in, one condition out that says what would change it."""
 
 from __future__ import annotations

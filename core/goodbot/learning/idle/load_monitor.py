@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The last reading, taken off the event loop, and what of it has lasted."""
 
 from __future__ import annotations

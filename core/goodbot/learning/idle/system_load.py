@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The readers that fit this machine."""
 
 from __future__ import annotations

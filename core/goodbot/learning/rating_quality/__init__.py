@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one rater among several cannot do: outweigh the others, repeat himself, turn round unseen.
 
 `weight_caps` caps what one rater weighs, `near_duplicates` lets near-repetitions count as few,

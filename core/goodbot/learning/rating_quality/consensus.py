@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whose ratings want the opposite of what everybody else's want, though of other answers.
 
 Raters seldom see the same answer, so what is compared is what their ratings say of the words. From the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whose ratings have begun to contradict: the others' of the same answers, or their own of before.
 
 Both are a sequence of yes and no, and both are watched by the same test (Page's CUSUM, 1954):

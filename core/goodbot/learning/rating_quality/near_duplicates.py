@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ratings of nearly the same question that say the same count together as few.
 
 Whoever has a phrase answered and rated thirty times would else teach it thirty times over.

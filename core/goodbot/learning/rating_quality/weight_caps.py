@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No rater among several weighs more in a round than a share of it."""
 
 from __future__ import annotations

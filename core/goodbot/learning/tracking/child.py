@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A tracker's process: `python -m goodbot.learning.tracking.child package.module:Class`.
 
 JSON lines on stdin: `{"run", "directory", "about", "schema", "settings"}` first (`schema` names the

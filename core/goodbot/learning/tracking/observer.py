@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Passes what the trainer reports on to each configured tracker, and never waits for one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When to train and on what: from the ratings that are there to the version that answers.
 
 Top to bottom: `scheduler` says when, `batch` and `claims` say on what, `trainer` leads one run, `job_spec`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Anchor prompts: what the gate has a new version answer, to see that nothing else has changed."""
 
 from __future__ import annotations

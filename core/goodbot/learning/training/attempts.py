@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A training that outlives its children: one that dies is followed by another, from its checkpoint.
 
 How often is bounded by what the store knows of the run (`store/progress.py`), so that it is also across

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the next round takes out of the store, by the config."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which ratings a run takes, which of them the gate keeps, and how much each weighs. Pure functions."""
 
 from __future__ import annotations

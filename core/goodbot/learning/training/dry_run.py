@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The next run without running it: what it would claim, and what its child says that it would cost.
 
 Nothing is claimed and no version is used up. The child works in a folder of the staging directory,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A claimed run as the job that its child gets: texts, tokens, paths (`docs/worker-protocol.md`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the model that answers and a training take of the memory, and what there is.
 
 Blocking: it reads the model's config and asks the machine.

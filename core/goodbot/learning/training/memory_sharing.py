@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One memory, two tenants: where the model that answers stays while a training runs.
 
 *together*: both fit. *turns*: the server gives its memory back, questions wait, and it comes back

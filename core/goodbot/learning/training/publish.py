@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a trained candidate that has passed its gate to the version that answers.
 
 Files published → row recorded → loaded, probed and made active, each unless something speaks against it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the scheduler says of the next training."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When to train: enough live ratings, the time for it, not paused, nobody waiting. Single flight."""
 
 from __future__ import annotations

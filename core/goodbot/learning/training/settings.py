@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The values that a model is trained with: the owner's own, then those of the preset for its shape."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run of which a rating has changed meanwhile starts over without it: one answer is lost, not a round."""
 
 from __future__ import annotations

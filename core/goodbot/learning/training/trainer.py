@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One training run from claim to verdict: claim → child process → gate → publish → activate.
 
 Everything that decides is done in the store's transactions, which compare the run's id and the

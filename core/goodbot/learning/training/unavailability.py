@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When the model was away for a training, so that what was asked meanwhile is not taken for stale.
 
 Stored, so that it holds across a crash. Only the last time counts.

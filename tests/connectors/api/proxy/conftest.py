@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A fake upstream, the proxy before it, and the official clients."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The proxy on a loopback port, with a client's token, before a fake upstream or a scripted model."""
 
 from __future__ import annotations

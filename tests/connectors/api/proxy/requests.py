@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One request of each API, as their clients send them."""
 
 from __future__ import annotations

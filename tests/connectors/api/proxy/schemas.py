@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The published schemas of both APIs, as the types of their official Python clients have them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """T27: what the proxy is not: an open relay, a way to an upstream's other routes, a leak of tokens."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The official Python clients against the proxy: before an upstream, and with our own model."""
 
 from __future__ import annotations

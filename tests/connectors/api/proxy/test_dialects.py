@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading requests and answers that may hold anything."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests that are compressed or large, or say another type: passed on as they came, read within bounds."""
 
 from __future__ import annotations

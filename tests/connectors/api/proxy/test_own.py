@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our own model behind the proxy, asked through the core."""
 
 from __future__ import annotations

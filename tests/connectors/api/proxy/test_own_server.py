@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our own model on a server of the owner's: token ids and log-probs are kept, and stay with us."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests that go on to an upstream: byte for byte, there and back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the fake upstream sends, and what we write ourselves, is what the published schemas say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which conversation a request belongs to, whether somebody reads its answer, and how others call it."""
 
 from __future__ import annotations

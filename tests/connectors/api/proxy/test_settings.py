@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`[connectors.api]`: where an upstream may be, and what it speaks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What our model thinks goes out in the field that each API has for it, never as text."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The proxy in a whole goodbot with the real tiny model: asked, called a tool, kept on-policy, rated."""
 
 from __future__ import annotations

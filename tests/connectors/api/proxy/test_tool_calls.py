@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Streamed calls of tools as servers really number them: each is one, in every API and in what is kept."""
 
 from __future__ import annotations

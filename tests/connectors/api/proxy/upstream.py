@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model server of somebody else's: what it was asked, and answers as OpenAI's and Anthropic's servers give.
 
 What it sends is read with the types of the official clients, which are made from the published schemas

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The archive is somebody else's file until every byte of it is checked."""
 
 from __future__ import annotations

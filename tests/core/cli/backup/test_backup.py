@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A backup is whole, private and complete but for tokens; a restore is checked, shown and undoable."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of the doctor share: something to examine, and one probe asked."""
 
 from __future__ import annotations

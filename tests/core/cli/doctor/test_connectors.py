@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A connector's packages, tokens, people and state; ports and the service."""
 
 from __future__ import annotations

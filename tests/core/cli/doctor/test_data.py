@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The database, the adapters and the last run: undamaged, damaged, newer, older, and untouched."""
 
 from __future__ import annotations

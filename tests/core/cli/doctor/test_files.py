@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who else can read what goodbot keeps, what it lies on, and the space left."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model's files, whole and not; the backend, there and not; the memory, enough and not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The doctor asks the owner's model server as goodbot will."""
 
 from __future__ import annotations

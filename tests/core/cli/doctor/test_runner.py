@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Probes side by side: none hides, delays or stops another, and no line shows a token."""
 
 from __future__ import annotations

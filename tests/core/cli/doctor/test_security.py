@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`doctor --security`: who may what, and what can be reached; ids only, never a token."""
 
 from __future__ import annotations

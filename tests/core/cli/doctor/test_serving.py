@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`goodbot doctor serving` against servers that answer as the real ones do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every name in the config, with the line where it stands; and what could not be plugged in."""
 
 from __future__ import annotations

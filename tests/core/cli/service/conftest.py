@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A person's home directory with a service manager that remembers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A user's service manager without one: `systemctl`, `loginctl`, `launchctl` as programs on PATH."""
 
 from __future__ import annotations

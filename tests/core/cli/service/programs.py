@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`systemctl`, `loginctl` and `launchctl`, as far as goodbot asks them.
 
 Usage: python programs.py FOLDER PROGRAM ARGS. FOLDER/state says how to behave, FOLDER/calls keeps

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """sd_notify: what arrives in a real datagram socket, and when the watchdog is not fed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The systemd unit: what it says, and that installing and removing it leaves nothing else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Installing an extra, with the pip of this very environment; it may ask no index."""
 
 from __future__ import annotations

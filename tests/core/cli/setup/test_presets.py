@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wizard writes a preset's name; what it comes to is the backend's affair."""
 
 from __future__ import annotations

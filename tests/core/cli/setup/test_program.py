@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connecting a program of this machine: its settings are changed after ours, and put back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server whose model was named may go on answering: asked, and written into the config."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bytes to a port of ours, and what comes back."""
 
 from __future__ import annotations

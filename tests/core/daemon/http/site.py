@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A connector with pages, as a test needs it; people are who they say they are here."""
 
 from __future__ import annotations

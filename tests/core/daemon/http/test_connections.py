@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a crowd of connections may do to one another, and that none is left behind: T19."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`/healthz` and `/readyz` of a running goodbot, asked over real sockets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The daemon's one HTTP server: connectors' pages, who is let in, and what one client may cost."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An HTTP server on loopback in a thread of its own: blocking code and subprocesses may talk to it."""
 
 from __future__ import annotations

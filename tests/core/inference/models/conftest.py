@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A hub with the tiny model on it, and a cache of one's own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A hub on loopback, as `huggingface_hub` 2 asks it; it can cut, damage, delay and refuse.
 
     async with FakeHub(models={"acme/tiny-chat": directory}) as hub:   # or plain `with`

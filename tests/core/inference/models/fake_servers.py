@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Model servers on loopback: each answers what the real one does to the questions that we ask."""
 
 from __future__ import annotations

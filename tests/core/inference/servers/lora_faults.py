@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of servers that take adapters while they run: one suite for each driver."""
 
 from __future__ import annotations

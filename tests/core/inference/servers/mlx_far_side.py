@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real mlx_lm.server on this machine's processor, with the tiny model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An Ollama on loopback with a driver on it, and adapters that are converted for it without llama.cpp."""
 
 from __future__ import annotations

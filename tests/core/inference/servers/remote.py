@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drivers of servers that are fakes, and what they are given."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """T26: a model server is on this machine, or on a host that the owner lists, and nowhere else."""
 
 from __future__ import annotations

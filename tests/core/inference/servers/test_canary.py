@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A new version on a share of the conversations: who meets it, and when that is over."""
 
 from __future__ import annotations

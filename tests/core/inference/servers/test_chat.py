@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Streams of chat completions, from a server that is bent in every way."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `[serving] server` may name, and what is said of what it may not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The embedded server keeps the contract: on a fake child, and on the tiny model with both backends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sampler that hangs is noticed, ended and replaced; one that is only busy is left alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server that makes its prompts itself gets no mark of the template in what anybody says."""
 
 from __future__ import annotations

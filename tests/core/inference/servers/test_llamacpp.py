@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """llama.cpp: a process per version, the next beside the one that answers, and none left behind."""
 
 from __future__ import annotations

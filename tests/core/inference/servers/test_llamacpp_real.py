@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real `llama-server` on the tiny model: the contract, and numbers that are those of the model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Servers that refuse what others take: asked once more in a way that they take, and so from then on."""
 
 from __future__ import annotations

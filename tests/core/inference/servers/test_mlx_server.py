@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver of mlx_lm.server keeps the contract, with the real one; and what that one is known for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ollama, as it is in each version: tags and an alias, whole models, memory, and what goes wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goodbot really makes of an adapter gets into Ollama: GGUF files that tell what they are."""
 
 from __future__ import annotations

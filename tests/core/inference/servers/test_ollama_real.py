@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goodbot's tiny model and two adapters of it in a real Ollama: the whole contract (`make test-serving`).
 
 GOODBOT_TEST_OLLAMA_URL says where it is. What this makes there is called `goodbot-test…` and removed again.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ollama's answers have the shapes that its documentation gives: the loopback one's, and a real one's.
 
 A real one is asked when GOODBOT_TEST_OLLAMA_URL says where it is (`make test-serving`); it must have a small

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Any compatible server: it answers, takes no adapters, and says so."""
 
 from __future__ import annotations

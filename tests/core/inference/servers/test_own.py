@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our own model for programs: the rules of a chat, and where a server of the owner's is asked itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a server tells of first tokens, laid beside the trainer's fingerprint."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract on a real vLLM and a real SGLang, wherever a machine has one (`make test-serving`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all drivers of remote servers share: health, drain, what the server forgot, and how it ends."""
 
 from __future__ import annotations

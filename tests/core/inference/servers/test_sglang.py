@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SGLang: the contract, its refusals as sentences, its token ids, and its known faults."""
 
 from __future__ import annotations

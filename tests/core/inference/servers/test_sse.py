@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Server-sent events come out whole, however the bytes are cut."""
 
 from __future__ import annotations

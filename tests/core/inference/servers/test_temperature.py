@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """At which temperature log-probs are told shows in how far tokens lie apart."""
 
 from __future__ import annotations

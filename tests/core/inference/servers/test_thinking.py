@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thoughts as model servers really send them, through the drivers."""
 
 from __future__ import annotations

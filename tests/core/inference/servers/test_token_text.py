@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One token as text is what the tokenizer's own library makes of it."""
 
 from __future__ import annotations

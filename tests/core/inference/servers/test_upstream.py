@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One origin, bounded answers, no redirects, and sentences that say what to do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """vLLM: the contract, its refusals as sentences, its log-probs, its sleep, and its known faults."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real vLLM on the tiny model: the contract, its numbers, its end, and a goodbot that learns on it."""
 
 from __future__ import annotations

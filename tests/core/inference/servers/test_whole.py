@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole goodbot on a server of its owner's: trained, swapped in, proven, and what goes wrong noticed."""
 
 from __future__ import annotations

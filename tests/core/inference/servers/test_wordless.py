@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people see of a thought: that it lasts, and a true sentence where no answer followed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tiny model as a server gets it, and adapters of it that answer differently at once."""
 
 from __future__ import annotations

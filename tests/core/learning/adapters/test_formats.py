@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a server needs of an adapter is made once, kept, checked at use, and goes with the adapter."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an archive says of itself, in the sentence that refuses it."""
 
 from __future__ import annotations

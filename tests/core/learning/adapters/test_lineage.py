@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tree of versions: where training goes on, what may go from the disk, how it is drawn."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rule 5, the files: what is published is whole, what is altered, odd or of another base is refused."""
 
 from __future__ import annotations

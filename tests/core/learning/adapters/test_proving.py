@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server that does not really serve a version is noticed, and put right or the version taken back."""
 
 from __future__ import annotations

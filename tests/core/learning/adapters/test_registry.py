@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules 5 and 8: the pointer is moved last, and what is named, on disk and served agree again."""
 
 from __future__ import annotations

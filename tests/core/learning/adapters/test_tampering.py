@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """T13: a version whose files, or whose base, are not what they were does not answer; the old one does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A goodbot on the fake model that asks its owners; what they see of it, and what they say."""
 
 from __future__ import annotations

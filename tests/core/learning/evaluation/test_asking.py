@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """After a round the owners are asked, blind, which version is better; and what they say is done."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an owner is shown: never which is which."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Choices are kept as preference pairs: exported, forgotten with the person, summed up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a new version has lost: a pure function of a few choices."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`compare v6 v7 PROMPT`: both answers under their names; nobody else notices."""
 
 from __future__ import annotations

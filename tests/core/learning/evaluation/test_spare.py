@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that nobody waits for never hold up one that somebody waits for."""
 
 from __future__ import annotations

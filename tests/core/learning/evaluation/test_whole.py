@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole way on the tiny model, with a real sampler: live, asked, chosen, and back.
 
 Only the training is left out (`tests/core/learning/training` has that): the adapter is one of random weights.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The decision: what objects, in which words, and at which hour."""
 
 from __future__ import annotations

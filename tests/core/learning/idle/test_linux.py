@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The readers of Linux, on planted trees and on this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole goodbot under pressure: it waits, says why, interrupts its own runs and goes on with them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The readers that ask a program: macOS and NVIDIA, on what those print."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Near-repetitions of one question count together as few."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who contradicts is found, who does not is left alone, and how often that goes wrong is known."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who wants the opposite of the others is found by the words alone, and nobody else is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planted cases over the real store: what a poisoner weighs in the round that he wanted to turn."""
 
 from __future__ import annotations

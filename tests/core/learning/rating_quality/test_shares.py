@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The most that one rater weighs in a round."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trackers see every run's numbers, and none of them disturbs one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trackers without an SDK, each with a behaviour of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Anchor prompts: a list or a file of what the gate asks every new version."""
 
 from __future__ import annotations

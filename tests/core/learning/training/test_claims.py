@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which ratings a run takes: forty are 32 and 8, both signs are kept, nothing is kept twice."""
 
 from __future__ import annotations

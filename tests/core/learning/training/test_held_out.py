@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the gate keeps, over many rounds: each rating at most once, and it trains later all the same."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run that is killed, paused or stopped in the middle goes on: same run, same items, next step."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever a child dies of is in the log."""
 
 from __future__ import annotations

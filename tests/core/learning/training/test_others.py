@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers of other models train off-policy, our own that came from elsewhere on-policy, side calls never."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What serving and training take, and what there is: counted once, wherever the server is."""
 
 from __future__ import annotations

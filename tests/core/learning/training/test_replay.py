@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`replay_share`: a round repeats some of what earlier ones learnt, and an undo reaches that too."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When it trains: by itself with enough ratings, in its hours, in quiet, and never in circles."""
 
 from __future__ import annotations

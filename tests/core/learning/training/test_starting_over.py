@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A changed mind costs one answer, not a round: the run starts over without it, and comes to a verdict."""
 
 from __future__ import annotations

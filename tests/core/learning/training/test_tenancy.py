@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One memory, two tenants: who stays, who waits, and that the model comes back whatever happens."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules 6, 7 and 10: what a child process does to a run, and what a late one cannot do."""
 
 from __future__ import annotations

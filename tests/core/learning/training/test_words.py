@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What raters say beside a rating: what a run takes of it, and that it ends where ratings end."""
 
 from __future__ import annotations

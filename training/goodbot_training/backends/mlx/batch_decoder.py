@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """mlx-lm's `BatchGenerator` with what an answer here must keep.
 
 It reads prompts in parts, writes all rows in one batch, and computes a token ahead. The rest goes in by what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that come and go, written by mlx-lm's `BatchGenerator`.
 
 What that does not do is done here: bound what is under way, keep the caches of conversations, tell whose

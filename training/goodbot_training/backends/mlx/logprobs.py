@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Log-probs of response tokens from hidden states, without ever holding all logits."""
 
 # pyright: standard

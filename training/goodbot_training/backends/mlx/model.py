@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An mlx-lm causal LM with LoRA layers on every projection of every layer."""
 
 # pyright: standard

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One decoding step in MLX; the loop around it is `goodbot_training.backends.decoding`'s."""
 
 # pyright: standard

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which weights of an mlx-lm model get LoRA, and the layers that hold it.
 
 Found by structure, never by a name: in the decoder's layers every linear projection and every stack

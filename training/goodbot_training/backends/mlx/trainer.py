@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The MLX backend and its training loop, top to bottom."""
 
 # pyright: standard

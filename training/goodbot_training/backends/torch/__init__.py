@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The PyTorch backend: CUDA, and CPU too. Importing this imports no framework."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What transformers' caches lack: room for tokens to come, and taking in the rows of another cache.
 
 All in place but `copied`. Layers are those of `DynamicCache`: keys and values `(B, heads, tokens, size)`,

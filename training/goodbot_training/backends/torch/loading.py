@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model directory → a transformers causal LM on its device, in the type that it is computed in."""
 
 # pyright: standard

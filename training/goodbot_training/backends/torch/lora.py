@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One LoRA projection as one autograd node: no casts, no dropout, no products without a use.
 
 peft's own layer takes five nodes, with an intermediate of the output's size for each. This is the same

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A transformers causal LM with peft LoRA layers on every projection but the head."""
 
 # pyright: standard

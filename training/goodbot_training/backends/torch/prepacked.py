@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frozen matrices in oneDNN's own layout, for a processor that only answers.
 
 A BLAS arranges a matrix anew for each product. With few rows, as in a batch of answers, that costs more

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One decoding step in torch; the loops around it are `goodbot_training.backends.decoding` and `batching`."""
 
 # pyright: standard

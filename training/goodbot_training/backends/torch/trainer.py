@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The torch backend and its training loop, top to bottom."""
 
 # pyright: standard

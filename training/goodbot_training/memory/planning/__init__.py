@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a round would cost, before it is started: `python -m goodbot_training.process.worker plan`.
 
 A miniature of the round is timed in a child of its own, whose weights nobody keeps. Where one optimizer

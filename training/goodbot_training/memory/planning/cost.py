@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Seconds of the parts of a round: measured, scaled up, added."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cost of a round by its operations, for models of which one step takes long; nothing is loaded.
 
 With N_b the weights of the layers that a token meets, N_lora those of the adapter, H = hidden times

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much the gate will sample, and what one portion of it costs.
 
 It stops as soon as more answers would not change its mind, which nobody knows beforehand: with a

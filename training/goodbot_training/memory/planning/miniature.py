@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The round in small: the same functions on fewer answers and steps, each part timed and scaled up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`/v1/chat/completions`: requests, and answers streamed or whole."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`/v1/completions`: a text that goes on, without roles."""
 
 from __future__ import annotations

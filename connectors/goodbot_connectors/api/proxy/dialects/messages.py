@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Anthropic's `/v1/messages`: requests made of blocks, and answers streamed or whole."""
 
 from __future__ import annotations

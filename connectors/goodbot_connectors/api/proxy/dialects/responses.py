@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`/v1/responses`: requests made of items, and answers streamed or whole."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A request and an answer, whatever API they came in."""
 
 from __future__ import annotations

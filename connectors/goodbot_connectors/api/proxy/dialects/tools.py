@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of tools that come in pieces: which piece belongs to which call.
 
 Servers number them by `index`, and some give every call the same one, or none. What contradicts the number

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers of our own model in each API.
 
 `endpoint` decides how: a server of the owner's that speaks chat completions is asked itself (`edited` for the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our model on a server of the owner's that speaks chat completions: what it is asked, and told by it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an answer is made of while it is written."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An answer of our model's server in the API that the program speaks itself.
 
 It goes through as it comes, but for what we asked for and the program did not: token ids and log-probs.

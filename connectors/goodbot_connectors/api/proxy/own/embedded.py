@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our model, asked through the core."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who answers a program that asks our own model, and how it gets there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The servers of the owner's that answer in our model's place, each asked with its manners."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What our model is called: `goodbot` for what is live, `goodbot-v7` for one version."""
 
 from __future__ import annotations

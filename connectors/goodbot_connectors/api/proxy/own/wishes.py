@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a program may wish of an answer of our model; all else is refused in a sentence, not left out."""
 
 from __future__ import annotations

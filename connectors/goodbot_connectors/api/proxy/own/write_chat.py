@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers as `/v1/chat/completions` and `/v1/completions` have them."""
 
 from __future__ import annotations

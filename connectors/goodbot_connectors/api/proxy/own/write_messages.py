@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers as Anthropic's `/v1/messages` has them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers as `/v1/responses` has them."""
 
 from __future__ import annotations
