@@ -94,9 +94,11 @@ class RemoteServer(ServerDriver):
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
         await self._awake.wait()
+        marks = await self.marks()
+        # From here until its flight is counted nothing is waited for: what is active now may be unloaded then.
         version = self._active if request.version is None else request.version
         request = dataclasses.replace(request, filters=self.takes(request.filters))
-        request, broke = guarded(request, await self.marks())
+        request, broke = guarded(request, marks)
         try:
             async with contextlib.aclosing(self._written(version, request)) as pieces:
                 async for piece in pieces:

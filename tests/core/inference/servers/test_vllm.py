@@ -132,6 +132,24 @@ async def test_two_drivers_of_one_goodbot_leave_each_other_alone(
         assert {*vllm.loaded} == {"goodbot-v6"}
 
 
+async def test_a_swap_while_an_answer_is_made_ready_fails_nobody(
+    vllm: FakeVllm, two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with started(driver(vllm)) as server:
+        await server.load(1, two[0])
+        await server.activate(1)
+        marks = server.marks
+
+        async def swapped() -> Any:
+            await server.load(2, two[1])
+            await server.activate(2)
+            await server.unload(1)
+            return await marks()
+
+        monkeypatch.setattr(server, "marks", swapped)
+        assert (await answered(server)).version == 2
+
+
 async def test_a_swap_under_load_fails_nobody(vllm: FakeVllm, two: tuple[Path, Path]) -> None:
     import asyncio
 
