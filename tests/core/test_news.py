@@ -533,11 +533,11 @@ async def test_what_an_owner_stopped_and_what_is_long_over_is_no_news(tmp_path: 
         assert (await bot.last_run()).state == "superseded"
         await bot.app.news.look()
         assert len(told(bot)) == 4
-        bot.app.courier._connectors = {}
-        bot.fake.set(train="ok")
-        await bot.train()
-        await bot.store.write(lambda db: db.execute("UPDATE runs SET finished_at = finished_at - 90000"))
-        bot.app.courier._connectors = bot.app.connectors.running
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(bot.app.news, "look", AsyncMock())
+            bot.fake.set(train="ok")
+            await bot.train()
+            await bot.store.write(lambda db: db.execute("UPDATE runs SET finished_at = finished_at - 90000"))
         await bot.app.news.look()
         assert len(told(bot)) == 4
 

@@ -162,4 +162,4 @@ async def test_the_code_is_shown_and_not_kept(tmp_path: Path) -> None:
         code = (await bot.command("link")).split()[0]
         stored = str(await rows(bot.store, "SELECT * FROM inbox"))
         assert code not in stored
-        assert "shown once" in stored
+        assert "shown_once" in stored

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from goodbot.api.commands import Grant
 from goodbot.api.events import CommandEvent, OrderKey, Outcome, RatingEvent, RatingKind, Receipt, UserRef
 from goodbot.base.errors import GoodbotError
 from goodbot.config import HttpConfig, PrivacyConfig, ServingConfig
+from goodbot.config.layout import DATABASE
 from goodbot.daemon.control import execute
 from goodbot.store import inspection, ledger, people, review_queue
 from goodbot.testing import VirtualClock
@@ -326,14 +329,12 @@ async def test_notes_of_before_are_told_apart(tmp_path: Path, unused_tcp_port: i
     async with machine(tmp_path, unused_tcp_port) as bot:
         await say(bot, "people", "link", "api:ci")
         await say(bot, "people", "unlink", "web:owner")
-
-        async def as_before(db: Any) -> None:
-            await db.execute(
-                "UPDATE OR REPLACE told SET person = 'own ' || substr(person, 8) WHERE person LIKE 'placed %'"
-            )
-            await db.execute("PRAGMA user_version = 3")
-
-        await bot.store.write(as_before)
+    db = sqlite3.connect(next(tmp_path.rglob(DATABASE)))
+    with contextlib.closing(db):
+        for script in sorted((files("goodbot.store") / "migrations/back").iterdir(), key=str, reverse=True):
+            if int(script.name[:4]) > 3:
+                db.executescript(script.read_text("utf-8"))
+        db.execute("PRAGMA user_version = 3")
     async with machine(tmp_path, unused_tcp_port) as bot:
         assert await accounts(bot, "web:owner") == ["web:owner"]
         assert await accounts(bot, ME) == sorted([ME, "api:me", "api:ci"])

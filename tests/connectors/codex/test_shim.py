@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.config.lock import HTTP_SOCKET, socket_path
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.codex import SPEC, session, shim, sidecar
 from goodbot_connectors.kit.bridge import clients
@@ -233,7 +234,7 @@ async def test_at_start_it_takes_the_unix_socket_where_there_is_one(home: Path) 
     text = (folder(home) / "connection").read_text()
     assert text == f"tcp 127.0.0.1 8321\nhost 127.0.0.1:8321\ntoken {held}\n"
     assert "shim.py" in (folder(home) / "hook").read_text()
-    path = sidecar.socket_path(home, sidecar.SOCKET)
+    path = socket_path(home, HTTP_SOCKET)
     server = await asyncio.start_unix_server(lambda _, writer: writer.close(), path)
     await sidecar.refresh(folder(home), "http://127.0.0.1:8321")
     server.close()
@@ -252,7 +253,7 @@ async def test_it_speaks_through_the_unix_socket(home: Path) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
         writer.close()
 
-    server = await asyncio.start_unix_server(serve, sidecar.socket_path(home, sidecar.SOCKET))
+    server = await asyncio.start_unix_server(serve, socket_path(home, HTTP_SOCKET))
     assert await hook(home, event("Stop")) == {}
     server.close()
     await server.wait_closed()
