@@ -95,7 +95,7 @@ class RemoteServer(ServerDriver):
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
         await self._awake.wait()
         marks = await self.marks()
-        # From here until its flight is counted nothing is waited for: what is active now may be unloaded then.
+        # Nothing is waited for until its flight is counted: what is active now may be unloaded then.
         version = self._active if request.version is None else request.version
         request = dataclasses.replace(request, filters=self.takes(request.filters))
         request, broke = guarded(request, marks)
