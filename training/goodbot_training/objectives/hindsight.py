@@ -57,16 +57,16 @@ class Hindsight:
         rest = (sampling_logprobs, reference_logprobs)
         if hindsight is None:
             return self.bit(xp, policy_logprobs, *rest, advantages, mask, normalizer)
-        hindsight = hindsight * mask
-        worded = xp.where(xp.abs(hindsight).sum(axis=1) > 0, 1.0, 0.0)
+        said: Array = hindsight * mask
+        worded = xp.where(xp.abs(said).sum(axis=1) > 0, 1.0, 0.0)
         rated = advantages if self.both else advantages * (1.0 - worded)
         loss, statistics = self.bit(xp, policy_logprobs, *rest, rated, mask, normalizer)
         log_ratio = (detach(xp, policy_logprobs) - sampling_logprobs) * mask
-        wanted = hindsight > 0
+        wanted = said > 0
         # Cut before exp, which may be infinite.
         pull = xp.exp(xp.clip(log_ratio, _LOW, _HIGH))
         coefficients = xp.where(wanted, pull, taper(xp, log_ratio, reference_logprobs))
-        gain = (hindsight * coefficients * policy_logprobs).sum()
+        gain = (said * coefficients * policy_logprobs).sum()
         free = xp.where(wanted, 1.0 - self.bit.held(xp, rated), 0.0)
         hold = k3(xp, (reference_logprobs - policy_logprobs) * mask * free).sum()
         return loss + (self.bit.kl * hold - self.weight * gain) / normalizer, statistics
