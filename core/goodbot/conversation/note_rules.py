@@ -56,7 +56,7 @@ class Line(NamedTuple):
 
 
 RULES = {
-    "long": Rule("Keep answers short.", because("noted_long"), "short"),
+    "long": Rule("Answer briefly, in fewer words.", because("noted_long"), "short"),
     "short": Rule("Answer in more detail.", because("noted_short"), "long"),
     "wrong": Rule("Check every fact before you answer.", because("noted_wrong")),
     "tone": Rule("Use another tone than in your last answers.", because("noted_tone")),

@@ -167,7 +167,7 @@ async def test_notes_are_read_edited_switched_and_deleted(
         await answer.get_by_role("button", name="Too long").click()
         await owner.page.locator("article.bot .chip.bad[aria-pressed=false]").wait_for()
         await owner.page.get_by_role("link", name="Notes").click()
-        await owner.sees("Keep answers short.")
+        await owner.sees("Answer briefly, in fewer words.")
         await owner.sees("from 1 rating")
         await owner.page.get_by_role("button", name="Edit").click()
         await owner.page.get_by_label("The line in your words").fill("Two <b>words</b>, \u202eplease")

@@ -80,7 +80,7 @@ async def backend(examined: Examined) -> Sequence[Check]:
     if device == "CPU" and (card := await _nvidia()):
         text = f"{text}, though this machine has {card}"
         if (await _ask(spec, None))[0] not in ("CPU", ""):
-            text = f"{text}: its driver does not start where goodbot locks models up"
+            text = f"{text}: the processes that hold the model cannot use it, other programs can"
             return [warn("backend", text, "please report this, with the driver's version (`nvidia-smi`)")]
         return [warn("backend", text, f'{install_line("torch")}, and set [training] backend = "torch"')]
     if device == "CPU" and sys.platform == "darwin" and platform.machine() == "arm64":

@@ -159,7 +159,7 @@ async def test_a_card_that_is_not_used(tmp_path: Path, monkeypatch: pytest.Monke
     assert "install" in check.fix
     outside = "CUDA, NVIDIA H200"
     check = await only(model.backend(examined(tmp_path)))
-    assert "does not start where goodbot locks models up" in check.text
+    assert "the processes that hold the model cannot use it" in check.text
     assert "report" in check.fix, "another installation would not help"
 
 
