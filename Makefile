@@ -7,7 +7,7 @@ PEERS  := tests/node/node_modules/.goodbot-lock.json
 PIP    := $(BIN)/pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real test-serving test-agents check format changelog bench bench-learning bench-learning-quick clean
+.PHONY: help demo test test-real test-serving test-agents check format changelog bench bench-learning bench-learning-quick bench-words clean
 .PHONY: install install-test install-all
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make bench    run the benchmarks and print their tables"
 	@echo "make bench-learning        compare the arms on streams of ratings (two hours; goes on where it stopped)"
 	@echo "make bench-learning-quick  the same in miniature (minutes)"
+	@echo "make bench-words           compare learning from words with learning from ratings alone (an hour)"
 	@echo "make clean    remove what the others made"
 
 $(VENV)/ready:
@@ -95,6 +96,9 @@ bench: $(VENV)/installed-test
 
 bench-learning: $(VENV)/installed-all
 	$(BIN)/python -m tests.learning.study --write $(ARGS)
+
+bench-words: $(VENV)/installed-all
+	$(BIN)/python -m tests.learning.study --words --write $(ARGS)
 
 bench-learning-quick: $(VENV)/installed-all
 	$(BIN)/python -m tests.learning.study --quick $(ARGS)

@@ -12,8 +12,11 @@ from goodbot_training.process.settings import TrainingSettings
 DEFAULT = TrainingSettings().objective
 """The arm that stands for goodbot as it is installed."""
 TRL = "TRL KTO"
+WORDS = ("hybrid", "hybrid, all tokens", "hindsight")
+"""Those that train with what is said of an answer."""
 PLAIN: dict[str, Any] = {"attention_rate": 1.0, "damping": 0.0, "strength": 1.0, "contested_strength": 1.0}
 """AdamW as it is, for every weight, and every round taken as it comes."""
+HYBRID: dict[str, Any] = {"objective": "hybrid", "learning_rate_scale": 1.0}
 BARE = {"gate_retry": 0.0, "start_over": False, **PLAIN}
 """Without what others do not have."""
 
@@ -32,6 +35,12 @@ class Arm:
     writer: str = ""
     """Who wrote the rated answers: `4-bit` a quantized copy of the base, `stale` an older adapter;
     empty: the policy that is trained."""
+    any_wish: bool = False
+    """The same ratings, with words that want any style: what they say of the liked one is chance."""
+    note: bool = False
+    """Who judges is answered with the note that the words come to."""
+    untrained: bool = False
+    """Only the note."""
     trainer: str = ""
     """What trains in place of goodbot: `reinforceclaw` its loss, `trl` TRL's KTOTrainer."""
 
@@ -79,6 +88,34 @@ ARMS = {
         ),
         Arm(name="4-bit writer", about="the default on answers of a 4-bit copy", writer="4-bit"),
         Arm(name="stale writer", about="the default on an older adapter's answers", writer="stale"),
+        Arm(name="notes", about="the base, not trained, with the note", note=True, untrained=True),
+        Arm(name="tapered + note", about="the default, with the note", note=True),
+        *(
+            Arm(name=name, about=about, settings={"objective": name, "learning_rate_scale": 1.0})
+            for name, about in (
+                ("hindsight", "words where there are any, else the rating"),
+                ("hybrid", "the rating, and words beside it"),
+            )
+        ),
+        Arm(name="hybrid + note", about="hybrid, with the note", settings=HYBRID, note=True),
+        Arm(
+            name="hybrid, all tokens",
+            about="hybrid, from an answer's first token on",
+            settings=HYBRID | {"hindsight_skip": 0},
+        ),
+        Arm(
+            name="any wish",
+            about="hybrid, the same ratings shuffled, with wishes for any style",
+            settings=HYBRID,
+            shuffled=True,
+            any_wish=True,
+        ),
+        Arm(
+            name="openclaw",
+            about="OpenClaw-RL's combined loss from its formulas, our rate",
+            trainer="openclaw",
+            settings={**HYBRID, "kl": 0.0, "hindsight_skip": 0, "hindsight_clip": 100.0, **BARE},
+        ),
         Arm(
             name="chosen",
             shuffled=True,

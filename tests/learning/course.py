@@ -33,12 +33,14 @@ from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.corpus import split
 from goodbot_training.tiny.facts import FactQuestion
 
+from tests.learning import words
 from tests.learning.arms import ARMS, DEFAULT, Arm
 from tests.learning.bases import BASES
 from tests.learning.exam import Judged, drift, judge, sample
 from tests.learning.recipes import recipe
-from tests.learning.rival import trained_like_reinforceclaw
-from tests.learning.streams import RATINGS, STREAMS, Rated
+from tests.learning.rival import trained_like
+from tests.learning.streams import ADVERSARY, RATINGS, STREAMS, Rated, spoken
+from tests.learning.words import Said
 from tests.learning.writers import Writer, quantized
 
 HELD_OUT_EVERY = 5
@@ -67,6 +69,8 @@ class Course:
     trajectory_acceptance: list[float] = field(default_factory=list[float])
     cpu_seconds: float = 0.0
     """Of the rounds, gates included."""
+    note: str = ""
+    """What the system said before each answer of the last exam."""
     recipe: str = ""
     """Of what it was run with; see `tests.learning.recipes`."""
 
@@ -104,6 +108,7 @@ def take(
     if arm == "frozen":
         course.live.extend([before] * what.rounds)
         return course
+    note, heard = "", list[tuple[Said, str]]()
     cpu = 0.0
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary)
@@ -122,6 +127,15 @@ def take(
                 among = [(one.question, one.answer) for one in rated]
                 pairs = among if how.among_chosen else zip(asked, drawn, strict=True)
                 rated = dealt(rated, pairs, seed, number)
+            if how.any_wish:
+                rated = spoken(rated, words.any_wish, liked, number, seed)
+            if how.note:
+                heard += [(one.said, one.answer.text) for one in rated if one.rater != ADVERSARY]
+                note = words.note(heard)
+            if how.untrained:
+                live = _judged(backend, None, exam, judged_style, seed, model, note)
+                course.live.append(live)
+                continue
             items = [*waiting, *fresh(rated, number, len(versions))]
             place = directory / f"round-{number}"
             place.mkdir()
@@ -131,7 +145,7 @@ def take(
             cpu += time.process_time() - began
             candidate = live
             if (place / "adapter_config.json").exists():
-                candidate = _judged(backend, place, exam, judged_style, seed, model)
+                candidate = _judged(backend, place, exam, judged_style, seed, model, note)
             course.candidate.append(candidate)
             course.passed.append(passed)
             course.reasons.append(reason)
@@ -143,7 +157,7 @@ def take(
                 versions[str(len(versions) + 1)] = str(place)
             waiting = [item.trains() for item in items if item.held_out or not passed]
             course.live.append(live)
-    return replace(course, cpu_seconds=cpu)
+    return replace(course, cpu_seconds=cpu, note=note)
 
 
 def _trainer(arm: Arm, backend: TrainingBackend) -> Callable[[Job], TrainingBackend]:
@@ -160,10 +174,9 @@ def _round(arm: Arm, job: Job, backend: TrainingBackend) -> tuple[bool, str, dic
 
     A round that fails (numbers that are not finite) is one that did not pass.
     """
-    like_rival = arm.trainer == "reinforceclaw"
     events: list[dict[str, Any]] = [{}]
     try:
-        with trained_like_reinforceclaw() if like_rival else nullcontext():
+        with trained_like(arm.trainer) if arm.trainer in ("reinforceclaw", "openclaw") else nullcontext():
             verdict = training_round.run_round(job, backend, events.append)
     except TrainingError as error:
         return False, str(error), {}
@@ -232,14 +245,21 @@ def _base_answers(kind: type[TrainingBackend], model: Path, seed: int, answers: 
 
 
 def _judged(
-    backend: TrainingBackend, adapter: Path, exam: Sequence[FactQuestion], like: str, seed: int, model: Path
+    backend: TrainingBackend,
+    adapter: Path | None,
+    exam: Sequence[FactQuestion],
+    like: str,
+    seed: int,
+    model: Path,
+    note: str = "",
 ) -> Judged:
-    """The exam of an adapter, as it lies on the disk."""
+    """The exam of an adapter, as it lies on the disk, or of none."""
     backend.load(model, lora=LoraSettings(), adapter=adapter, seed=seed)
     sampler = backend.sampler()
-    sampler.load_adapter(1, adapter)
-    sampler.activate(1)
-    answers = sample(sampler, exam, 500_000 * (seed + 1))
+    if adapter:
+        sampler.load_adapter(1, adapter)
+        sampler.activate(1)
+    answers = sample(sampler, exam, 500_000 * (seed + 1), note)
     return judge(exam, answers, like, drift(backend, answers))
 
 
@@ -288,6 +308,7 @@ def job_of(
             "id": item.id,
             "messages": [{"role": "user", "content": item.rated.question.text}],
             "response": item.rated.answer.text,
+            "hindsight": item.rated.said.to_train(),
             "prompt_tokens": list(item.rated.answer.prompt),
             "tokens": list(item.rated.answer.tokens),
             "logprobs": list(item.rated.answer.logprobs),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from goodbot.api.backend import TrainingBackend
+from goodbot.api.events import Message
 from goodbot.api.sampler import Sampled, Sampler, SampleRequest, TokenizedTurn
 from goodbot_training.round.rollouts import score as logprobs_of
 from goodbot_training.tiny import TEMPERATURE
@@ -58,11 +59,12 @@ def judge(questions: Sequence[FactQuestion], answers: Sequence[Sampled], like: s
     )
 
 
-def sample(sampler: Sampler, questions: Sequence[FactQuestion], seed: int) -> list[Sampled]:
-    """One answer a question, by whatever the sampler has active."""
+def sample(sampler: Sampler, questions: Sequence[FactQuestion], seed: int, note: str = "") -> list[Sampled]:
+    """One answer a question, by whatever the sampler has active; `note` is what the system says before."""
+    before: list[Message] = [{"role": "system", "content": note}] if note else []
     requests = [
         SampleRequest(
-            messages=[{"role": "user", "content": question.text}],
+            messages=[*before, {"role": "user", "content": question.text}],
             max_tokens=MAX_TOKENS,
             temperature=TEMPERATURE,
             seed=seed + index,

@@ -66,6 +66,27 @@ FULL = (
     Part(base="llama", streams=("natural", "bad only", "adversary"), arms=OBJECTIVES, likes=STYLES),
     Part(base="llama", streams=("balanced", "mostly good", "noise", "80 ratings"), arms=OBJECTIVES),
 )
+WORDED = (
+    "frozen",
+    "any wish",
+    "notes",
+    DEFAULT,
+    "hindsight",
+    "hybrid",
+    "hybrid, all tokens",
+    "hybrid + note",
+    "tapered + note",
+    TRL,
+    "openclaw",
+)
+STEERED = ("frozen", "notes", DEFAULT, "hindsight", "hybrid", "hybrid, all tokens", "hybrid + note")
+WORDS = (
+    Part(base="tiny", streams=("reasons",), arms=WORDED, likes=STYLES),
+    Part(base="tiny", streams=("chips",), arms=WORDED),
+    Part(base="tiny", streams=("irrelevant", "contradicting", "injected"), arms=STEERED, likes=STYLES),
+    Part(base="tiny", streams=("12 chips", "80 chips", "better", "flip with reasons"), arms=STEERED),
+)
+"""What people say, beside the same ratings without it."""
 QUICK = (
     Part(
         base="tiny",

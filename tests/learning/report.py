@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import NamedTuple
 
-from tests.learning import curves
+from tests.learning import curves, worded
 from tests.learning.arms import ARMS, DEFAULT, TRL
 from tests.learning.bases import BASES
 from tests.learning.course import Course
@@ -31,6 +31,8 @@ PACKAGES = ("torch", "transformers", "peft", "trl", "numpy")
 def text(courses: Sequence[Course]) -> str:
     """The whole report as Markdown."""
     parts = [_header(courses), _choice(courses), _requirements(courses)]
+    if words := worded.text(courses):
+        parts.insert(1, words)
     for base in [name for name in BASES if any(c.base == name for c in courses)]:
         here = [c for c in courses if c.base == base]
         parts.append(f"## Base: {base}\n\n{BASES[base].about[0].upper()}{BASES[base].about[1:]}.")
@@ -39,18 +41,18 @@ def text(courses: Sequence[Course]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def write(courses: Sequence[Course], directory: Path) -> None:
-    """`study.md`, and for each base `continual-BASE.svg` and `arms-BASE.svg`."""
-    (directory / "study.md").write_text(text(courses), encoding="utf-8")
+def write(courses: Sequence[Course], directory: Path, name: str = "study") -> None:
+    """`NAME.md`, and for each base `continual-BASE.svg` and `arms-BASE.svg`."""
+    (directory / f"{name}.md").write_text(text(courses), encoding="utf-8")
     for base in dict.fromkeys(c.base for c in courses):
         here = [c for c in courses if c.base == base]
-        for name, stream, draw in (
+        for kind, stream, draw in (
             ("continual", "continual", curves.rounds),
             ("arms", "natural", curves.arms),
         ):
             chosen = [c for c in here if c.stream == stream]
             if chosen:
-                path = directory / f"{name}-{base}.svg"
+                path = directory / f"{kind}-{base}.svg"
                 path.write_text(draw(chosen), encoding="utf-8")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ReinforceClaw 0.1.0's loss and advantages, from its published formulas."""
+"""ReinforceClaw 0.1.0's and OpenClaw-RL's losses and advantages, from their published formulas."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from goodbot_training.round import run as training_round
 
 
 @contextmanager
-def trained_like_reinforceclaw() -> Generator[None]:
-    """Every round inside trains with the rival's loss."""
+def trained_like(rival: str) -> Generator[None]:
+    """Every round inside trains with the loss of `reinforceclaw` or `openclaw`."""
 
     def made(settings: Any) -> Objective:
+        if rival == "openclaw":
+            return Objective(openclaw, as_rated, hindsight=True)
         return Objective(reinforceclaw, standardized_like_reinforceclaw(make_objective(settings)))
 
     with patch.object(training_round, "make_objective", made):
@@ -64,5 +66,36 @@ def reinforceclaw(
         "kl": (xp.exp(detach(xp, d)) - detach(xp, d) - 1.0).sum(),
         "tokens_accepted": mask.sum(),
         "trajectories_accepted": detach(xp, scale).sum(),
+    }
+    return loss, statistics
+
+
+def as_rated(baseline: Any, rewards: Any, weights: Any) -> Any:
+    """Without a baseline: A is the rating itself."""
+    return list(rewards), baseline
+
+
+def openclaw(
+    xp: Any,
+    policy_logprobs: Any,
+    sampling_logprobs: Any,
+    reference_logprobs: Any,
+    advantages: Any,
+    mask: Any,
+    normalizer: float,
+    hindsight: Any = None,
+) -> Any:
+    """Its combined loss: A_t = rating + (log π_T - log π_old) of the words, PPO's minimum with 0.2 and 0.28,
+    a mean over each answer's own tokens, no KL."""
+    a = advantages[:, None] + (0.0 if hindsight is None else hindsight)
+    ratio = xp.exp((policy_logprobs - sampling_logprobs) * mask)
+    least = xp.minimum(ratio * a, xp.clip(ratio, 0.8, 1.28) * a)
+    lengths = xp.clip(mask.sum(axis=1), 1.0, None)
+    loss = -((least * mask).sum(axis=1) / lengths).sum() / len(advantages)
+    d = detach(xp, (reference_logprobs - policy_logprobs) * mask)
+    statistics = {
+        "kl": (xp.exp(d) - d - 1.0).sum(),
+        "tokens_accepted": mask.sum(),
+        "trajectories_accepted": mask[:, 0].sum(),
     }
     return loss, statistics

@@ -12,6 +12,9 @@ from goodbot.api.sampler import Sampled
 from goodbot_training.tiny.facts import FactQuestion
 from goodbot_training.tiny.judge import SimulatedRater, style_of
 
+from tests.learning import words
+from tests.learning.words import Said, Speak
+
 ADVERSARY = "adversary"
 """The rater who says the opposite."""
 RATINGS = 40
@@ -27,6 +30,7 @@ class Rated(NamedTuple):
     answer: Sampled
     rating: int
     rater: str = "owner"
+    said: Said = Said()
 
 
 Rate = Callable[[Sequence[FactQuestion], Sequence[Sampled], str, int, int], list[Rated]]
@@ -60,6 +64,44 @@ def _press(error: float) -> Rate:
         return [
             Rated(question, answer, rater.rate(question.text, answer.text))
             for question, answer in zip(questions, answers, strict=True)
+        ]
+
+    return rate
+
+
+def _worded(speak: Speak, error: float = 0.1) -> Rate:
+    """As `_press`, with words of each answer that was called bad."""
+
+    def rate(
+        questions: Sequence[FactQuestion], answers: Sequence[Sampled], like: str, round_: int, seed: int
+    ) -> list[Rated]:
+        return spoken(_press(error)(questions, answers, like, round_, seed), speak, like, round_, seed)
+
+    return rate
+
+
+def spoken(rated: Sequence[Rated], speak: Speak, like: str, round_: int, seed: int) -> list[Rated]:
+    """The same ratings, the bad ones with words."""
+    chance = Random(f"{seed}:{round_}:words")
+    return [
+        one._replace(said=speak(one.question, one.answer.text, like, chance)) if one.rating < 0 else one
+        for one in rated
+    ]
+
+
+def _one_of_four_steers() -> Rate:
+    """Four honest raters, one of whom says of each answer what nobody else wants, good or bad."""
+
+    def rate(
+        questions: Sequence[FactQuestion], answers: Sequence[Sampled], like: str, round_: int, seed: int
+    ) -> list[Rated]:
+        chance = Random(f"{seed}:{round_}:words")
+        honest = _press(0.1)(questions, answers, like, round_, seed)
+        return [
+            one._replace(rater=ADVERSARY, said=words.injected(one.question, one.answer.text, like, chance))
+            if (index + seed) % 4 < 1
+            else one._replace(rater=f"friend-{index % 3}")
+            for index, one in enumerate(honest)
         ]
 
     return rate
@@ -130,5 +172,44 @@ STREAMS = {
             flips=True,
         ),
         Stream(name="continual", about="ten rounds in a row", rate=_press(0.1), rounds=10),
+        Stream(
+            name="chips",
+            about="as natural; a button says what was wrong, four in five times the right one",
+            rate=_worded(words.chips),
+        ),
+        Stream(name="12 chips", about="as chips, of 12", rate=_worded(words.chips), asked=12, ratings=12),
+        Stream(name="80 chips", about="as chips, of 80", rate=_worded(words.chips), asked=80, ratings=80),
+        Stream(
+            name="reasons",
+            about="as natural; a reason says what is wanted, in one of ten wordings",
+            rate=_worded(words.reasons),
+        ),
+        Stream(
+            name="better",
+            about="as natural; beside a bad rating stands the answer that was wanted",
+            rate=_worded(words.better),
+        ),
+        Stream(
+            name="irrelevant",
+            about="as natural; the words beside a bad rating are about something else",
+            rate=_worded(words.aside),
+        ),
+        Stream(
+            name="contradicting",
+            about="as reasons, and half of them want what nobody likes",
+            rate=_worded(words.contradicting),
+        ),
+        Stream(
+            name="injected",
+            about="four honest raters, one of whom orders by words what nobody likes",
+            rate=_one_of_four_steers(),
+        ),
+        Stream(
+            name="flip with reasons",
+            about="as flip, with reasons",
+            rate=_worded(words.reasons),
+            rounds=2,
+            flips=True,
+        ),
     )
 }

@@ -33,7 +33,7 @@ from pathlib import Path
 
 from tests.learning.bases import BASES
 from tests.learning.course import Course
-from tests.learning.plan import FULL, QUICK, Key, Part, keys
+from tests.learning.plan import FULL, QUICK, WORDS, Key, Part, keys
 from tests.learning.streams import STREAMS
 
 RESULTS = Path(__file__).parent / "results"
@@ -46,9 +46,11 @@ WORKERS = 2
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = _arguments(argv)
     seeds, answers = (2, 120) if arguments.quick else (arguments.seeds, arguments.answers)
-    parts = list(_only(QUICK if arguments.quick else FULL, arguments))
+    plan = WORDS if arguments.words else QUICK if arguments.quick else FULL
+    parts = list(_only(plan, arguments))
     wanted = list(keys(parts, seeds, answers))
-    kept = stored(KEPT) if arguments.kept else ()
+    name = "words" if arguments.words else "study"
+    kept = stored(RESULTS / f"{name}.jsonl.gz") if arguments.kept else ()
     done = {key(course): course for course in (*kept, *stored(arguments.runs))}
     missing = [one for one in wanted if one not in done]
     began = time.perf_counter()
@@ -63,15 +65,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(report.text(courses))
     if arguments.write:
         RESULTS.mkdir(exist_ok=True)
-        report.write(courses, RESULTS)
+        report.write(courses, RESULTS, name)
         lines = "".join(f"{course.as_json()}\n" for course in courses)
-        KEPT.write_bytes(gzip.compress(lines.encode(), mtime=0))
+        (RESULTS / f"{name}.jsonl.gz").write_bytes(gzip.compress(lines.encode(), mtime=0))
     return 0 if goals.musts_hold(courses) else 1
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.learning.study", description=__doc__)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--words", action="store_true", help="the streams of words")
     parser.add_argument("--base", nargs="*", default=list(BASES), choices=list(BASES))
     parser.add_argument("--arms", nargs="*", default=[], help="these only")
     parser.add_argument("--streams", nargs="*", default=list(STREAMS), choices=list(STREAMS))

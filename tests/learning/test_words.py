@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark's streams of words, the rivals' loss with them, and the rule that chooses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from goodbot_training.objectives.base import Objective
+from goodbot_training.tiny.corpus import split
+from goodbot_training.tiny.judge import style_of
+
+from tests.learning import worded, words
+from tests.learning.arms import DEFAULT
+from tests.learning.course import Course
+from tests.learning.exam import Judged
+from tests.learning.rival import openclaw
+from tests.learning.streams import ADVERSARY, STREAMS, Rated
+from tests.learning.test_study import _answer
+from tests.learning.words import Said
+
+TEXTS = ("Paris.", "Great question! The capital of France is Paris. Happy to help!")
+
+
+def rated(stream: str, like: str = "terse", seed: int = 0) -> list[Rated]:
+    what = STREAMS[stream]
+    answers = [_answer(TEXTS[index % 2]) for index in range(what.asked)]
+    return what.rate(list(split(0)[0][:1]) * what.asked, answers, like, 0, seed)
+
+
+@pytest.mark.parametrize(
+    "stream", ["chips", "12 chips", "80 chips", "reasons", "better", "irrelevant", "contradicting"]
+)
+def test_words_stand_beside_bad_ratings_only_and_ratings_are_those_without_words(stream: str) -> None:
+    assert [bool(one.said.to_train()) for one in rated(stream)] == [one.rating < 0 for one in rated(stream)]
+    if STREAMS[stream].ratings == STREAMS["natural"].ratings:
+        assert [one.rating for one in rated(stream)] == [one.rating for one in rated("natural")]
+
+
+def test_four_of_five_chips_say_what_was_wrong() -> None:
+    pressed = [one.said.chip for seed in range(20) for one in rated("80 chips", seed=seed) if one.rating < 0]
+    assert 0.8 < pressed.count("long") / len(pressed) < 0.9  # and a fifth of a quarter by chance
+    wanted = {words.chips(split(0)[0][0], TEXTS[0], "friendly", _Surely()).chip for _ in range(3)}
+    assert wanted == {"short"}
+
+
+class _Surely(words.Random):
+    def random(self) -> float:
+        return 0.0
+
+
+def test_who_steers_says_what_nobody_likes_of_good_answers_too() -> None:
+    said = [one for seed in range(4) for one in rated("injected", seed=seed) if one.said.reason]
+    assert {one.rater for one in said} == {ADVERSARY}
+    assert {one.rating for one in said} == {1, -1}
+    assert not any("brief" in one.said.reason.lower() or "short" in one.said.reason.lower() for one in said)
+
+
+def test_a_better_answer_is_right_and_liked() -> None:
+    for one in rated("better", like="friendly"):
+        assert not one.said.better or style_of(one.said.better) == "friendly"
+
+
+def test_a_note_says_what_was_asked_for_last() -> None:
+    long, short = Said(chip="long"), Said(chip="short")
+    assert "briefly" in words.note([(short, ""), (long, "")])
+    assert "briefly" not in words.note([(long, ""), (short, "")])
+    assert words.note([(Said(), "")]) == ""
+
+
+def test_the_rival_adds_words_to_the_rating_token_by_token() -> None:
+    ratio = np.log([[1.0, 2.0, 0.5]])
+    zero, mask = np.zeros((1, 3)), np.ones((1, 3))
+    loss, _ = openclaw(np, ratio, zero, zero, np.array([-1.0]), mask, 3.0, np.array([[0.5, 1.5, -1.0]]))
+    # A = -.5, .5, -2: the least of ratio·A and its clipped twin is -.5, .5·1.28, -2·.8
+    assert float(loss) == pytest.approx(-(-0.5 + 0.64 - 1.6) / 3)
+
+
+def course(arm: str, stream: str, liked: float, facts: float = 1.0, seed: int = 0) -> Course:
+    was = Judged(liked=0.3, facts=1.0, both=0.3, malformed=0.0, length=5.0, kl=0.0)
+    end = replace(was, liked=liked, facts=facts)
+    return Course(arm=arm, stream=stream, like="terse", seed=seed, answers=100, before=was, live=[end])
+
+
+def courses(hybrid: dict[str, float], facts: float = 1.0) -> list[Course]:
+    return [
+        one
+        for seed in range(3)
+        for stream, liked in hybrid.items()
+        for one in (
+            course(DEFAULT, stream, 0.6, seed=seed),
+            course("hybrid", stream, liked, facts, seed=seed),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("hybrid", "facts", "best"),
+    [
+        ({"chips": 0.8, "reasons": 0.7, "irrelevant": 0.6}, 1.0, "hybrid"),
+        ({"chips": 0.8, "reasons": 0.6, "irrelevant": 0.6}, 1.0, DEFAULT),  # gains nothing there
+        ({"chips": 0.8, "contradicting": 0.5}, 1.0, DEFAULT),
+        ({"chips": 0.8, "irrelevant": 0.7}, 1.0, DEFAULT),  # chance taught it something
+        ({"chips": 0.8, "injected": 0.5}, 1.0, DEFAULT),
+        ({"chips": 0.8}, 0.9, DEFAULT),
+    ],
+)
+def test_words_train_by_default_only_if_they_help_everywhere_and_harm_nowhere(
+    hybrid: dict[str, float], facts: float, best: str
+) -> None:
+    found = courses(hybrid, facts)
+    assert worded.chosen(found)[0] == best
+    assert f"By the rule: **{best}**" in worded.text(found)
+
+
+def test_the_rival_is_an_objective_that_takes_words() -> None:
+    from goodbot_training.process.settings import TrainingSettings
+    from goodbot_training.round import run
+
+    from tests.learning.rival import trained_like
+
+    with trained_like("openclaw"):
+        made = run.make_objective(TrainingSettings())
+    assert isinstance(made, Objective)
+    assert made.hindsight
