@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,17 @@ from goodbot.base.errors import TrainingError
 from goodbot.testing import ObjectiveContract
 from goodbot_training.memory.planning import run_plan
 from goodbot_training.objectives import Objective, make_objective
-from goodbot_training.process.types import Job, RatedSample, TrainingSettings
+from goodbot_training.process.types import Baseline, Job, RatedSample, TrainingSettings
 from goodbot_training.round import hindsight as teaching
 from goodbot_training.round.advantages import to_learn
 from goodbot_training.round.batches import pad
+from goodbot_training.round.resume_loop import make_lesson
 from goodbot_training.round.rollouts import build_rollouts
 from goodbot_training.round.run import run_round
 
 from tests.support import require
 from tests.training.factories import make_rollout, raw_item
+from tests.training.factories import raw_job as a_job
 from tests.training.oracle import arrays, batch
 from tests.training.test_slices import FACTORIES, KilledError, adapter, backend, raw_job
 
@@ -43,7 +46,7 @@ def words(dtype: Any = np.float64) -> Any:
     return found.astype(dtype)
 
 
-def reference(policy: Any, *, both: bool, weight: float = 0.6, kl: float = 0.1) -> tuple[float, Any]:
+def reference(policy: Any, *, weight: float = 0.6, kl: float = 0.1) -> tuple[float, Any]:
     """Loss and its gradient by the formula, a token at a time, in plain floats: nothing of ours in it."""
     data, said = arrays(), words()
     loss, slope = 0.0, np.zeros_like(policy)
@@ -52,8 +55,7 @@ def reference(policy: Any, *, both: bool, weight: float = 0.6, kl: float = 0.1) 
             float(array[row, column])
             for array in (policy, data["sampling_logprobs"], data["reference_logprobs"])
         )
-        has = bool(np.abs(said[row]).sum())
-        a = 0.0 if has and not both else float(data["advantages"][row])
+        a = float(data["advantages"][row])
         ratios = policy[row, : column + 1] - data["sampling_logprobs"][row, : column + 1]
         fades = math.exp(min(0.0, float(ratios.sum()))) * (1 - math.exp(base))
         word = float(said[row, column])
@@ -73,7 +75,7 @@ def made(name: str) -> Any:
 def test_numpy_agrees_with_the_formula(name: str) -> None:
     data = arrays()
     loss, _ = made(name)(np, **data, normalizer=N, hindsight=words())
-    assert float(loss) == pytest.approx(reference(data["policy_logprobs"], both=name == "hybrid")[0])
+    assert float(loss) == pytest.approx(reference(data["policy_logprobs"])[0])
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -83,7 +85,7 @@ def test_torch_agrees_with_the_formula_and_its_gradient(name: str) -> None:
     data["policy_logprobs"].requires_grad_()
     loss, _ = made(name)(torch, **data, normalizer=N, hindsight=torch.tensor(words(np.float32)))
     loss.backward()
-    expected, slope = reference(arrays()["policy_logprobs"], both=name == "hybrid")
+    expected, slope = reference(arrays()["policy_logprobs"])
     assert float(loss.detach()) == pytest.approx(expected, rel=1e-4, abs=1e-4)
     np.testing.assert_allclose(data["policy_logprobs"].grad.numpy(), slope, rtol=1e-4, atol=1e-6)
 
@@ -98,7 +100,7 @@ def test_mlx_agrees_with_the_formula_and_its_gradient(name: str) -> None:
         return made(name)(mx, policy_logprobs=policy, **data, normalizer=N, hindsight=said)[0]
 
     loss, gradient = mx.value_and_grad(loss_of)(policy)
-    expected, slope = reference(arrays()["policy_logprobs"], both=name == "hybrid")
+    expected, slope = reference(arrays()["policy_logprobs"])
     assert float(loss) == pytest.approx(expected, rel=1e-4, abs=1e-4)
     np.testing.assert_allclose(np.array(gradient), slope, rtol=1e-4, atol=1e-6)
 
@@ -220,13 +222,49 @@ def test_a_batch_carries_the_words_by_the_weight_of_their_item() -> None:
 
 
 def test_a_round_of_words_has_something_to_learn_where_its_ratings_say_nothing_new() -> None:
-    from goodbot_training.process.types import Baseline
-
     bad, ones = [-1.0, -1.0], [1.0, 1.0]
     assert to_learn(Baseline(), bad, ones, [0.0, 0.0]) == 0
     assert to_learn(Baseline(), bad, ones, [0.0, 0.0], [0.0, 0.0]) == 0
     assert to_learn(Baseline(), bad, ones, [0.0, 0.0], [0.5, 0.0]) == 0.25
     assert to_learn(Baseline(), [1.0, -1.0], ones, [1.0, -1.0], [0.5, 0.5]) == 1
+
+
+def lesson_of(objective: str, words: list[float]) -> Any:
+    """Of bad answers of weight ½ and a good one, of which words say so much; the mean rating is 0 before."""
+    settings = TrainingSettings(objective=objective, hindsight_weight=0.5)
+    rollouts = [
+        make_rollout(
+            n,
+            length=2,
+            reward=-1.0 if n else 1.0,
+            weight=0.5,
+            hindsight=np.array([word, -word], np.float32) if word else None,
+        )
+        for n, word in enumerate([0.0, *words])
+    ]
+    job = replace(Job.parse(a_job()), settings=settings, baseline=Baseline(mean=0.0, weight=1.0), items=())
+    backend_: Any = SimpleNamespace(parameters=10**6)
+    return make_lesson(job, backend_, make_objective(settings), rollouts, recompute=False)
+
+
+def test_in_hindsight_words_take_as_much_of_a_rating_as_they_say() -> None:
+    bits = lesson_of("tapered", [0.0, 0.0, 0.0])
+    beside = lesson_of("hybrid", [0.1, 1.0, 8.0])
+    instead = lesson_of("hindsight", [0.1, 1.0, 8.0])
+    assert beside.advantages == bits.advantages
+    shares = [1.0, 0.95, 0.5, 0.0]
+    assert instead.advantages == pytest.approx([a * s for a, s in zip(bits.advantages, shares, strict=True)])
+    assert instead.baseline == bits.baseline
+
+
+def test_the_rate_counts_what_the_steps_see() -> None:
+    """Words in the place of a rating are no more to learn than the rating was; beside it they are."""
+    bits, beside, instead = (
+        lesson_of(objective, [word] * 3).optimizer.learning_rate
+        for objective, word in (("tapered", 0.0), ("hybrid", 0.5), ("hindsight", 0.5))
+    )
+    assert beside == pytest.approx(bits * (0.5 + 0.75 * 0.125) / 0.5)
+    assert instead == pytest.approx(bits)
 
 
 def worded(model: Path, folder: Path, *, said: dict[int, str], **changes: Any) -> dict[str, Any]:
@@ -280,7 +318,7 @@ def test_words_of_token_ids_that_the_model_does_not_know_are_passed_over(
 ) -> None:
     """Of a tokenizer that is larger than the model: they would end every attempt at the round."""
     job = Job.parse(worded(random_model, tmp_path, said={0: SAID, 2: "That was wrong."}))
-    one = backend("torch")()
+    one: Any = backend("torch")()
     one.load(random_model, lora=LoraSettings(rank=4, alpha=16.0), seed=job.seed)
     rollouts, _ = build_rollouts(job, one)
     tokenize = one.tokenize

@@ -60,12 +60,9 @@ def _of_plugin(settings: TrainingSettings) -> Objective:
 
 
 def _of_words(settings: TrainingSettings) -> Objective:
-    loss = Hindsight(
-        bit=MisPo.from_settings(settings),
-        weight=settings.hindsight_weight,
-        both=settings.objective == "hybrid",
-    )
-    return Objective(loss, _against_baseline(settings), hindsight=True)
+    loss = Hindsight(bit=MisPo.from_settings(settings), weight=settings.hindsight_weight)
+    instead = settings.objective == "hindsight"
+    return Objective(loss, _against_baseline(settings), hindsight=True, instead=instead)
 
 
 def _against_baseline(settings: TrainingSettings) -> Any:

@@ -30,6 +30,8 @@ class Objective:
     advantages: AdvantageRule
     hindsight: bool = False
     """Whether it takes what people say of an answer: the loss gets `TrainingBatch.hindsight` then."""
+    instead: bool = False
+    """Whether words stand in the place of a rating, as far as they say something, or beside it."""
 
     def __call__(self, *arguments: Any, **keywords: Any) -> tuple[object, dict[str, object]]:
         """See `goodbot.api.backend.LossFunction`."""

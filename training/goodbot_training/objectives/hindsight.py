@@ -17,8 +17,12 @@ without bound), and a complaint would make likelier what it complains of. One th
 as a good answer is. Words that are about something else speak for and against tokens, too, nearly as far as
 a request does, but of no kind more than of others (tests/real/test_words.py).
 
-An answer without words keeps its rating. One with words has it in `hybrid`; in `hindsight` the words stand
-in its place.
+An answer without words keeps its rating, and in `hybrid` one with words does, too. In `hindsight` words
+stand in the place of the rating r as far as they say something: the rating weighs
+
+    1 - min(1, w · mean_t |d_t| / |r|)
+
+times what it would (`round.advantages.kept`). So words that say nothing of the answer take nothing from it.
 """
 
 from __future__ import annotations
@@ -39,8 +43,6 @@ class Hindsight:
 
     bit: MisPo
     weight: float
-    both: bool
-    """Whether an answer that has words keeps its rating beside them."""
 
     def __call__(
         self,
@@ -58,15 +60,13 @@ class Hindsight:
         if hindsight is None:
             return self.bit(xp, policy_logprobs, *rest, advantages, mask, normalizer)
         said: Array = hindsight * mask
-        worded = xp.where(xp.abs(said).sum(axis=1) > 0, 1.0, 0.0)
-        rated = advantages if self.both else advantages * (1.0 - worded)
-        loss, statistics = self.bit(xp, policy_logprobs, *rest, rated, mask, normalizer)
+        loss, statistics = self.bit(xp, policy_logprobs, *rest, advantages, mask, normalizer)
         log_ratio = (detach(xp, policy_logprobs) - sampling_logprobs) * mask
         wanted = said > 0
         # Cut before exp, which may be infinite.
         pull = xp.exp(xp.clip(log_ratio, _LOW, _HIGH))
         coefficients = xp.where(wanted, pull, taper(xp, log_ratio, reference_logprobs))
         gain = (said * coefficients * policy_logprobs).sum()
-        free = xp.where(wanted, 1.0 - self.bit.held(xp, rated), 0.0)
+        free = xp.where(wanted, 1.0 - self.bit.held(xp, advantages), 0.0)
         hold = k3(xp, (reference_logprobs - policy_logprobs) * mask * free).sum()
         return loss + (self.bit.kl * hold - self.weight * gain) / normalizer, statistics

@@ -62,6 +62,17 @@ def compute_advantages(
     return [w * (r - value) for r, w in zip(rewards, weights, strict=True)], after
 
 
+def kept(rewards: Sequence[float], words: Sequence[float]) -> list[float]:
+    """What is left of each rating where words stand in its place, in [0, 1].
+
+    `words` are how much they say of each answer, w · mean_t |d_t|: 1 is as much as a whole rating.
+    """
+    return [
+        max(0.0, 1.0 - said / abs(reward)) if reward else 1.0
+        for reward, said in zip(rewards, words, strict=True)
+    ]
+
+
 def to_learn(
     baseline: Baseline,
     rewards: Sequence[float],

@@ -17,7 +17,7 @@ from goodbot.base.errors import TrainingError
 from goodbot_training.objectives import Objective
 from goodbot_training.process.types import Baseline, Job, TrainingSettings
 from goodbot_training.round import restart
-from goodbot_training.round.advantages import to_learn
+from goodbot_training.round.advantages import kept, to_learn
 from goodbot_training.round.batches import make_batches, pad, planned_steps
 from goodbot_training.round.checkpoints import Checkpoints, RoundState
 from goodbot_training.round.nan_search import absurd, guilty_rows
@@ -69,12 +69,17 @@ def make_lesson(
     settings = job.settings
     rewards, weights = [row.reward for row in rollouts], [row.weight for row in rollouts]
     advantages, baseline = restart.advantages(job, objective, rewards, weights)
+    words = [settings.hindsight_weight * row.said for row in rollouts]
+    left = kept(rewards, words) if objective.instead else [1.0] * len(rollouts)
+    advantages = [a * share for a, share in zip(advantages, left, strict=True)]
+    news = [weight * share for weight, share in zip(weights, left, strict=True)]
+    said = [weight * word for weight, word in zip(weights, words, strict=True)]
     if decay_steps is None:
         decay_steps = planned_steps(len(rollouts), settings)
     optimizer = OptimizerSettings(
         learning_rate=settings.bolder
         * settings.rate_for(backend.parameters)
-        * to_learn(job.baseline, rewards, weights, advantages, _said(rollouts, settings)),
+        * to_learn(job.baseline, rewards, news, advantages, said),
         attention_rate=settings.attention_rate,
         damping=settings.damping,
         warmup_steps=settings.warmup,
@@ -93,16 +98,6 @@ def make_lesson(
         objective=objective,
         seed=job.seed,
     )
-
-
-def _said(rollouts: Sequence[Rollout], settings: TrainingSettings) -> list[float]:
-    """How much the words say of each answer, as an advantage says it: w · ω · mean_t |d_t|; 0 without any."""
-    return [
-        settings.hindsight_weight * row.weight * float(abs(row.hindsight).mean())
-        if row.hindsight is not None
-        else 0.0
-        for row in rollouts
-    ]
 
 
 class BrokenStepError(Exception):

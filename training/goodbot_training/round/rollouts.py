@@ -57,6 +57,11 @@ class Rollout:
     hindsight: Floats | None = None
     """`(R,)`: what people's words say for or against each token, in nats; None without words."""
 
+    @property
+    def said(self) -> float:
+        """How much the words say of the answer, as a reward says it: mean_t |d_t|; 0 without any."""
+        return 0.0 if self.hindsight is None else float(abs(self.hindsight).mean())
+
 
 def sift(job: Job, backend: TrainingBackend) -> tuple[Job, dict[str, int]]:
     """The job with only the items that this model can read, and the tokens of those that are not too long.
