@@ -15,9 +15,12 @@ from typing import Any
 import pytest
 from goodbot.api import marks
 from goodbot.api.events import Outcome
-from goodbot.config import Grants, ServingConfig
+from goodbot.cli.backup.make import make
+from goodbot.cli.backup.restore import prepared, swap
+from goodbot.config import Config, Grants, ServingConfig
 from goodbot.conversation.note_rules import RULES
 from goodbot.conversation.notes import Where
+from goodbot.daemon.app import open_plugins
 from goodbot.daemon.loopback import Answer
 from goodbot.store import backup, downgrade, forgetting, people, turns
 from goodbot.store.migrate import schema
@@ -116,6 +119,27 @@ async def test_a_reason_and_a_better_answer_are_lines_too(tmp_path: Path) -> Non
         for answer in (second, third):
             assert "Taken back" in await bot.command("undo", answer.turn)
         assert await system(bot) == 'What readers have asked of your answers: "no lists, please"'
+
+
+async def test_a_rating_that_comes_after_its_words_says_what_they_come_to(tmp_path: Path) -> None:
+    noted = ["Noted: your words.", "Noted: more like your answer.", "Noted: more detail."]
+    typed = [("reason", "say my name"), ("better", "Baby do not"), ("better", "long " * 30)]
+    async with noting(tmp_path) as bot:
+        for (word, text), told in zip(typed, noted, strict=True):
+            answer = await bot.say("What is love?")
+            assert "Noted" not in await bot.command(word, text)
+            assert "Noted" not in await bot.command("bad", answer.turn, user="ada"), "it is not hers"
+            assert told in await bot.command("bad", answer.turn)
+            assert "Noted" not in await bot.command("bad", answer.turn), "it is said once"
+            await bot.command("good", answer.turn)
+            pressed = await bot.chat.press(answer, "bad")
+            assert told in pressed.text
+        plain = await bot.say("What is love?")
+        assert "Noted" not in await bot.command("bad", plain.turn)
+    async with noting(tmp_path, where="never") as bot:
+        await bot.say("What is love?")
+        await bot.command("reason", "say my name")
+        assert "Noted" not in await bot.command("bad")
 
 
 async def test_the_opposite_takes_the_place_and_gives_it_back(tmp_path: Path) -> None:
@@ -348,6 +372,29 @@ async def test_it_outlives_a_restart_and_is_in_a_backup(tmp_path: Path) -> None:
         assert (made.rows["notes"], made.rows["note_ratings"]) == (1, 1)
     async with noting(tmp_path) as bot:
         assert SHORT in await system(bot)
+
+
+async def test_another_home_that_a_backup_is_put_into_has_the_lines(tmp_path: Path) -> None:
+    async with noting(tmp_path / "one") as bot:
+        await chip(bot, "long")
+        answer = await bad(bot, "ada")
+        await bot.command("reason", f"{answer.turn} say my name", user="ada")
+        off, _ = await chip(bot, "wrong", "ada")
+        listed = await bot.command("notes", user="ada")
+        await bot.command("notes", f"off {listed.split()[0]}", user="ada")
+        listed = await bot.command("notes", user="ada")
+    kept = make(tmp_path / "one" / "bot", tmp_path / "b.tar", {}, now=1.8e9)
+    async with prepared(
+        kept.path, tmp_path / "two" / "bot", open_plugins(Config(home=Path())), now=1.8e9
+    ) as it:
+        swap(it, tmp_path / "two" / "bot", now=1.8e9)
+    async with noting(tmp_path / "two") as bot:
+        assert SHORT in await system(bot)
+        assert await bot.command("notes", user="ada") == listed
+        assert "(off)" in listed
+        await bot.command("undo", off.turn, user="ada")
+        assert (await bot.command("notes", user="ada")).count("\n") == 0, "it rests on its rating still"
+        await check_store(bot.store)
 
 
 async def test_the_release_before_has_no_lines_and_the_copy_has_them(tmp_path: Path) -> None:

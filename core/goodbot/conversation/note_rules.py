@@ -85,6 +85,13 @@ def of_better(text: str, answer: str, marks: Pattern) -> Line | None:
     return Line("", _LIKE.format(words), because("noted_example")) if words else None
 
 
+def told(note: Note) -> Reason:
+    """What the rater is told of a line."""
+    if note.rule:
+        return RULES[note.rule].told
+    return because("noted_example" if note.text.startswith(_LIKE.format("")) else "noted_words")
+
+
 def one_line(text: str, marks: Pattern, *, room: int = _LONGEST) -> str:
     """Somebody's words as one line of data of at most `room` bytes; `marks` are the model's own."""
     folded = unicodedata.normalize("NFKC", clean(text)).translate(_SIGNS)

@@ -93,6 +93,15 @@ class Notes:
             return None
         return await self._add(db, event, line, rating) if line else None
 
+    async def counts(self, db: aiosqlite.Connection, event: RatingEvent, turn: str) -> Reason | None:
+        """An answer is called bad from now on; returns as `pressed` does, of what was said of it before."""
+        if await self._answer(db, event.channel, turn) is None:
+            return None
+        said = await notes.ratings_of(db, turn)
+        theirs = await self.of_person(db, person(event.user))
+        found = [note for note in theirs if note.used and said & {*note.ratings}]
+        return note_rules.told(max(found, key=lambda note: note.said_last)) if found else None
+
     async def _answer(self, db: aiosqlite.Connection, channel: ChannelRef, turn: str) -> Turn | None:
         """The answer of ours that was given in that very chat; None: nothing is noted of it."""
         if not await self.kept(db, channel):

@@ -82,7 +82,7 @@ class Ratings:
             effect = await self.progress.effect(db, event, turn, rater, change, undone=undone)
             again = await self._again(db, event, turn) if here else ()  # one tries again there
             offer = (*again, *effect.offer)
-            noted = await self._noted(db, event, turn)
+            noted = await self._noted(db, event, turn, change)
             receipt = event.receipt(Outcome.ACCEPTED, *effect.reasons, noted, turn=turn, offer=offer)
             await ledger.set_receipt(db, event, receipt)
         return receipt
@@ -94,12 +94,15 @@ class Ratings:
             return ()
         return () if await retries.replaced(db, turn) else retry_row()
 
-    async def _noted(self, db: aiosqlite.Connection, event: RatingEvent, turn: str) -> Reason | None:
+    async def _noted(
+        self, db: aiosqlite.Connection, event: RatingEvent, turn: str, change: LabelChange | None
+    ) -> Reason | None:
         """What the next answer will follow, of whoever may talk there."""
         typed = event.kind in (RatingKind.COMMENT, RatingKind.BETTER)
-        if not typed or not await self._admission.may_talk(db, event):
+        bad = change is not None and (change.after or 0.0) < 0 <= (change.before or 0.0)
+        if not (typed or bad) or not await self._admission.may_talk(db, event):
             return None
-        return await self._notes.said(db, event, turn)
+        return await (self._notes.said if typed else self._notes.counts)(db, event, turn)
 
     async def _refuse_rating(self, db: aiosqlite.Connection, event: RatingEvent) -> Receipt:
         """Strangers' reactions vanish; a talker who pressed a button is told who teaches."""

@@ -137,6 +137,12 @@ async def bad_rating(db: aiosqlite.Connection, turn: str, identity: str) -> int:
     return await value(db, query, (turn, identity), default=0)
 
 
+async def ratings_of(db: aiosqlite.Connection, turn: str) -> set[int]:
+    """The numbers in the ledger of what was said of an answer and is behind a line."""
+    query = "SELECT e.seq FROM events e WHERE e.turn = ? AND e.seq IN (SELECT event FROM note_ratings)"
+    return {seq for (seq,) in await fetch(db, query, (turn,))}
+
+
 async def event(db: aiosqlite.Connection, connector: str, account: str, event_id: str) -> int:
     """The number in the ledger of a rating event that is stored there."""
     query = "SELECT seq FROM events WHERE (connector, account, event_id) = (?, ?, ?)"
