@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import venv
@@ -115,6 +116,20 @@ def test_its_metadata_name_the_extras(told: Message) -> None:
     required = [line for line in told.get_all("Requires-Dist") or [] if "extra ==" not in line]
     assert {re.split(r"[^\w-]", line)[0] for line in required} == set(BASE)
     assert told["Requires-Python"] == ">=3.11"
+
+
+def test_two_builds_are_equal_to_the_bit(wheel: Path, tmp_path: Path) -> None:
+    """Of another folder, with other times of its files: who builds it again gets what is published."""
+    copy = tmp_path / "elsewhere"
+    copy.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE", "core", "connectors", "training", ".gitignore"):
+        here = ROOT / name
+        if here.is_dir():
+            ignored = shutil.ignore_patterns("node_modules", "__pycache__")
+            shutil.copytree(here, copy / name, ignore=ignored, copy_function=shutil.copyfile)
+        else:
+            shutil.copyfile(here, copy / name)
+    assert built(copy, tmp_path / "again").read_bytes() == wheel.read_bytes()
 
 
 def test_the_wheel_is_small(wheel: Path) -> None:

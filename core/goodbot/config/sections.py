@@ -151,6 +151,12 @@ class PrivacyConfig:
     ] = 7.0
 
 
+PORT = 8321
+"""Where goodbot listens when a connector needs it and the config names no port."""
+PUBLISHED = "GOODBOT_URL"
+"""The variable that a container sets: where people open this goodbot, whose port is published there."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HttpConfig:
     """`[http]`: `/healthz`, `/readyz` and the connectors' own pages; nothing listens without need."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Sequence
 
 from goodbot.api.connector import Capability
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.base.errors import GoodbotError
 from goodbot.config.lock import holder
-from goodbot.daemon.http.http import PORT
+from goodbot.config.sections import PORT, PUBLISHED
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -40,7 +41,9 @@ async def ports(examined: Examined) -> Sequence[Check]:
         return [ok("ports", "goodbot listens on none")]
     place = f"{http.host}:{port}"
     checks: list[Check] = []
-    if http.host not in LOOPBACK:
+    if http.url and http.url == os.environ.get(PUBLISHED):
+        checks.append(ok("ports", f"{place} is this container's; people open {http.url}"))
+    elif http.host not in LOOPBACK:
         text = f"{place} can be reached from other machines, without encryption"
         fix = 'set [http] host = "127.0.0.1", and put a proxy with TLS before it'
         if _has_routes(examined) and not http.url:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import cast
 
@@ -11,6 +12,7 @@ from goodbot.base.suggest import TERMINAL
 from goodbot.cli.setup.draft import OWN, Draft
 from goodbot.cli.setup.presets import KEYS, preset_of
 from goodbot.config.file import ConfigFile
+from goodbot.config.sections import PORT, PUBLISHED
 
 NEW = """\
 # How this goodbot is set up. Change it here or with `goodbot init`, which keeps your comments;
@@ -48,6 +50,7 @@ _PEOPLE = {
     "raters": "others whose ratings teach; they may also talk",
     "talkers": "others who may write to it privately",
 }
+_EVERY = "0.0.0.0"  # noqa: S104  of the container, whose port is published where `url` says
 _HERE = "whoever sits at this machine"
 _NAMES = "names that you choose; `goodbot web` logs in as the first"
 
@@ -59,6 +62,10 @@ def fill(file: ConfigFile, draft: Draft, *, owner: str = "") -> None:
     """
     if not draft.alone:
         _fill_bot(file, draft)
+    if (url := os.environ.get(PUBLISHED, "")) and file.get("http") is None:
+        file.set("http.port", PORT, comment="also asked whether goodbot is well")
+        file.set("http.host", _EVERY, comment="of the container: its port is published elsewhere")
+        file.set("http.url", url, comment="where people open it")
     if draft.platform != TERMINAL:
         _fill_connector(file, draft, owner)
 

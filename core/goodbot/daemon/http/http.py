@@ -13,6 +13,7 @@ from goodbot.base.descriptors import Descriptors
 from goodbot.base.errors import ConfigError, StoreError
 from goodbot.config import HttpConfig
 from goodbot.config.lock import HTTP_SOCKET, socket_path
+from goodbot.config.sections import PORT
 
 if TYPE_CHECKING:
     from aiohttp.web import AbstractRouteDef
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PORT = 8321
-"""Where it listens when a connector needs it and the config names no port."""
 """Of the state directory: the same, for programs of this machine that run as its owner."""
 
 Parts = Callable[[], Awaitable[Mapping[str, str]]]

@@ -18,6 +18,7 @@ from aiohttp import hdrs, web
 
 from goodbot.base.errors import ConfigError
 from goodbot.config import HttpConfig
+from goodbot.config.sections import PUBLISHED
 from goodbot.daemon.http import connections, health, names, unready
 from goodbot.daemon.http.connections import HEAD_BYTES, Crowd, Handler, ProtocolFactory
 from goodbot.daemon.http.health import JsonResponse
@@ -70,7 +71,7 @@ class HttpServer:
                 f"[http] cannot listen on {host} port {port} ({error.strerror or error}): "
                 "set another port there, or stop what holds this one"
             ) from error
-        if not names.is_loopback(host):
+        if not names.is_loopback(host) and self._config.url != os.environ.get(PUBLISHED):
             logger.warning("[http] host = %s: others on the network can reach goodbot", host)
 
     @property
