@@ -190,12 +190,26 @@ def test_words_stand_behind_the_last_question() -> None:
     assert teaching.with_words(asked[:1], "words") == []
 
 
-@pytest.mark.parametrize("said", [3, "x" * (LONGEST + 1)])
+@pytest.mark.parametrize(
+    "said",
+    [
+        3,
+        "x" * (LONGEST + 1),
+        ["x"],
+        [{"text": "x"}],
+        [{"text": 3, "weight": 1.0}],
+        [{"text": "x", "weight": -1.0}],
+        [{"text": "x", "weight": 1.0}] * 4,
+    ],
+)
 def test_an_item_whose_words_are_none_is_refused(said: object) -> None:
     with pytest.raises(TrainingError, match="hindsight"):
         RatedSample.parse(raw_item(hindsight=said))
-    assert RatedSample.parse(raw_item(hindsight="x" * LONGEST)).hindsight
-    assert RatedSample.parse(raw_item()).hindsight == ""
+    [one] = RatedSample.parse(raw_item(hindsight="x" * LONGEST, weight=0.25)).hindsight
+    assert one.weight == 0.25, "a text alone weighs as its item"
+    assert (
+        RatedSample.parse(raw_item()).hindsight == RatedSample.parse(raw_item(hindsight="")).hindsight == ()
+    )
 
 
 def test_the_text_of_what_was_said() -> None:
@@ -210,8 +224,8 @@ def test_the_text_of_what_was_said() -> None:
     assert "y" not in most, "half of a better answer is none"
 
 
-def test_a_batch_carries_the_words_by_the_weight_of_their_item() -> None:
-    said = make_rollout(0, weight=0.25, hindsight=np.array([0.0, -2.0, 1.0], np.float32))
+def test_a_batch_carries_the_words_as_they_weigh() -> None:
+    said = make_rollout(0, weight=0.25, hindsight=np.array([0.0, -0.5, 0.25], np.float32))
     bare = make_rollout(1, length=5)
     found = pad([said, bare], [0.0, 0.0], 1.0)
     assert found.hindsight is not None
@@ -230,7 +244,7 @@ def test_a_round_of_words_has_something_to_learn_where_its_ratings_say_nothing_n
 
 
 def lesson_of(objective: str, words: list[float]) -> Any:
-    """Of bad answers of weight ½ and a good one, of which words say so much; the mean rating is 0 before."""
+    """Of bad answers of weight ½ and a good one, of which words say so much a unit of weight."""
     settings = TrainingSettings(objective=objective, hindsight_weight=0.5)
     rollouts = [
         make_rollout(
@@ -238,7 +252,7 @@ def lesson_of(objective: str, words: list[float]) -> Any:
             length=2,
             reward=-1.0 if n else 1.0,
             weight=0.5,
-            hindsight=np.array([word, -word], np.float32) if word else None,
+            hindsight=np.array([word / 2, -word / 2], np.float32) if word else None,
         )
         for n, word in enumerate([0.0, *words])
     ]

@@ -20,6 +20,8 @@ _REASON = 300
 """Characters of one reason."""
 _REASONS = 3
 """So many of the last reasons."""
+RATERS = 3
+"""Of those who said something of an answer, so many are read: each costs a pass over it."""
 CHIPS = {
     "long": "That was too long. Answer in fewer words.",
     "short": "That was too short. Answer in more detail.",

@@ -3,8 +3,9 @@
 
 A chip (what was wrong, asked for with another answer), a reason, a better answer. Of an answer that a run
 takes counts what was said by those whose rating the run takes there: so words end where their rating ends
-(undone, quarantined, forgotten, outvoted, left out), and never weigh more than it. A run remembers whose
-they are and where they stand, never what they say.
+(undone, quarantined, forgotten, outvoted, left out), and weigh what is their rater's of the answer's weight:
+who is held to a share of a round is held to it with words. A run remembers whose they are and where they
+stand, never what they say.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import aiosqlite
 
-from goodbot.api.hindsight import CHIPS, hindsight
+from goodbot.api.hindsight import CHIPS, RATERS, hindsight
 from goodbot.api.labels import Opinion
 from goodbot.store import codec, rollback_window
 from goodbot.store.query import fetch, value
@@ -51,16 +52,21 @@ class Word:
     """The ledger's event that holds the text; of a chip when it was pressed, in ms by its platform."""
     hint: str = ""
     """Of a chip: a key of `goodbot.api.hindsight.CHIPS`."""
+    weight: float = 1.0
+    """What a run lets them weigh: their rater's part of the answer's weight there."""
 
 
 def dump(words: Sequence[Word]) -> str:
     """As `run_items.words` holds them."""
-    return codec.dump_json([(word.kind, word.rater, word.at, word.hint) for word in words])
+    return codec.dump_json([(word.kind, word.rater, word.at, word.hint, word.weight) for word in words])
 
 
 def load(column: str) -> tuple[Word, ...]:
     """Of `run_items.words`."""
-    return tuple(Word(kind=k, rater=rater, at=at, hint=hint) for k, rater, at, hint in json.loads(column))
+    return tuple(
+        Word(kind=kind, rater=rater, at=at, hint=hint, weight=weight)
+        for kind, rater, at, hint, weight in json.loads(column)
+    )
 
 
 async def lost(db: aiosqlite.Connection, turn: str, before: Sequence[Word]) -> bool:
@@ -75,8 +81,14 @@ async def lost(db: aiosqlite.Connection, turn: str, before: Sequence[Word]) -> b
     return False
 
 
-async def texts(db: aiosqlite.Connection, of: Mapping[str, Sequence[Word]]) -> dict[str, str]:
-    """Turn → its words as `goodbot.api.hindsight` puts them; without those that come to nothing."""
+async def texts(
+    db: aiosqlite.Connection, of: Mapping[str, Sequence[Word]]
+) -> dict[str, list[tuple[str, float]]]:
+    """Turn → what each rater said, as `goodbot.api.hindsight` puts it, and its weight.
+
+    Without what comes to nothing. Each rater's is a text of its own: in one text with others a rater's words
+    would weigh as all of them do.
+    """
     typed = [word.at for words in of.values() for word in words if word.kind != "chip"]
     rows = await fetch(
         db,
@@ -84,15 +96,23 @@ async def texts(db: aiosqlite.Connection, of: Mapping[str, Sequence[Word]]) -> d
         (codec.dump_json(typed),),
     )
     stored = {int(seq): str(text) for seq, text in rows}
-    made: dict[str, str] = {}
+    made: defaultdict[str, list[tuple[str, float]]] = defaultdict(list)
     for turn, words in of.items():
-        by_kind: defaultdict[str, list[str]] = defaultdict(list)
+        by_rater: defaultdict[str, list[Word]] = defaultdict(list)
         for word in words:
-            by_kind[word.kind].append(word.hint or stored.get(word.at, ""))
-        better = by_kind["better"][-1] if by_kind["better"] else ""
-        if text := hindsight(chips=by_kind["chip"], reasons=by_kind["comment"], better=better):
-            made[turn] = text
+            by_rater[word.rater].append(word)
+        for own in by_rater.values():
+            if text := _text(own, stored):
+                made[turn].append((text, own[0].weight))
     return made
+
+
+def _text(words: Sequence[Word], stored: Mapping[int, str]) -> str:
+    by_kind: defaultdict[str, list[str]] = defaultdict(list)
+    for word in words:
+        by_kind[word.kind].append(word.hint or stored.get(word.at, ""))
+    better = by_kind["better"][-1] if by_kind["better"] else ""
+    return hindsight(chips=by_kind["chip"], reasons=by_kind["comment"], better=better)
 
 
 async def taught(db: aiosqlite.Connection) -> list[str]:
@@ -127,9 +147,20 @@ async def _gone(db: aiosqlite.Connection, turn: str, chip: Word) -> bool:
     return bool(await value(db, _CHIP_GONE, {"turn": turn, "rater": chip.rater, "at": chip.at}))
 
 
-def heard(said: Sequence[Word], labels: Mapping[str, Opinion]) -> tuple[Word, ...]:
-    """What was said by those whose labels count: chips of who calls it bad, of better answers the last."""
-    kept = [w for w in said if w.rater in labels and (w.kind != "chip" or _bad(labels[w.rater]))]
+def heard(
+    said: Sequence[Word], labels: Mapping[str, Opinion], parts: Mapping[str, float]
+) -> tuple[Word, ...]:
+    """What was said by those whose labels count, by the part that is theirs of the answer's weight.
+
+    Chips of who calls it bad, of better answers the last; of the first `RATERS` who said something.
+    """
+    kept = [
+        replace(w, weight=parts[w.rater])
+        for w in said
+        if parts.get(w.rater) and w.rater in labels and (w.kind != "chip" or _bad(labels[w.rater]))
+    ]
+    first = [*dict.fromkeys(w.rater for w in kept)][:RATERS]
+    kept = [w for w in kept if w.rater in first]
     last = [w for w in kept if w.kind == "better"][-1:]
     return (*(w for w in kept if w.kind != "better"), *last)
 

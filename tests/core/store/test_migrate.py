@@ -7,6 +7,7 @@ import importlib
 import logging
 import shutil
 import sqlite3
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -247,3 +248,27 @@ async def test_copies_go_after_a_while(tmp_path: Path) -> None:
     assert backup.expire(path, made + 1) == [copy_of(path)]
     assert not copy_of(path).exists()
     assert path.exists()
+
+
+async def test_words_that_were_learnt_weigh_what_their_answer_did_and_forget_it_on_the_way_back(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "goodbot.db"
+    before = '[["chip","a:b",3,"long"],["comment","a:b",4,""]]'
+    for number, sql in migrations()[:8]:
+        with sqlite3.connect(path) as db:
+            db.executescript(f"{sql}\nPRAGMA user_version = {number};")
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA foreign_keys = off")
+        row = "INSERT INTO run_items (run, turn, split, reward, labels, weight, words, position)"
+        db.execute(f"{row} VALUES (1, 'one', 'train', -1, '{{}}', 0.25, ?, 0)", (before,))
+        db.execute(f"{row} VALUES (1, 'two', 'train', -1, '{{}}', 0.5, '[]', 1)")
+        db.executescript(dict(migrations())[9])
+        query = "SELECT words FROM run_items ORDER BY position"
+        assert db.execute(query).fetchall() == [
+            ('[["chip","a:b",3,"long",0.25],["comment","a:b",4,"",0.25]]',),
+            ("[]",),
+        ]
+        db.executescript(files("goodbot.store").joinpath("migrations/back/0009_word_weights.sql").read_text())
+        assert db.execute(query).fetchall() == [(before,), ("[]",)]
+    db.close()

@@ -3,7 +3,9 @@
 
 A rating is one bit an answer; words say *which tokens* were wrong. Teacher and student are one model, the
 policy at the round's start, π_old; the teacher has the words o in its prompt x (SDPO from user interactions,
-arXiv 2603.12273). With C = `hindsight_clip`, w = `hindsight_weight` and ω the weight of the item:
+arXiv 2603.12273). With C = `hindsight_clip`, w = `hindsight_weight` and ω the weight of the words, which is
+their rater's part of the answer's weight (of several raters each has words and a d of their own, and they
+are added up):
 
     d_t = clip(log π_old(a_t | x, o, a_<t) - log π_old(a_t | x, a_<t), -C, C)     see `round.hindsight`
     L   = L_tapered(ratings)  -  w · Σ_rollouts Σ_t  ω · d_t · g_t · log π_θ(a_t) / N
@@ -20,7 +22,7 @@ a request does, but of no kind more than of others (tests/real/test_words.py).
 An answer without words keeps its rating, and in `hybrid` one with words does, too. In `hindsight` words
 stand in the place of the rating r as far as they say something: the rating weighs
 
-    1 - min(1, w · mean_t |d_t| / |r|)
+    1 - min(1, w · mean_t |Σ ω · d_t| / |ω · r|)
 
 times what it would (`round.advantages.kept`). So words that say nothing of the answer take nothing from it.
 """

@@ -62,14 +62,14 @@ def compute_advantages(
     return [w * (r - value) for r, w in zip(rewards, weights, strict=True)], after
 
 
-def kept(rewards: Sequence[float], words: Sequence[float]) -> list[float]:
+def kept(rewards: Sequence[float], weights: Sequence[float], words: Sequence[float]) -> list[float]:
     """What is left of each rating where words stand in its place, in [0, 1].
 
-    `words` are how much they say of each answer, w · mean_t |d_t|: 1 is as much as a whole rating.
+    `words` are how much they say of each answer, w · mean_t |ω · d_t|: the whole rating is |ω · r|.
     """
     return [
-        max(0.0, 1.0 - said / abs(reward)) if reward else 1.0
-        for reward, said in zip(rewards, words, strict=True)
+        max(0.0, 1.0 - said / abs(weight * reward)) if weight * reward else 1.0
+        for reward, weight, said in zip(rewards, weights, words, strict=True)
     ]
 
 

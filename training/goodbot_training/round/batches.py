@@ -58,7 +58,7 @@ def pad(rollouts: Sequence[Rollout], advantages: Sequence[float], divisor: float
     for row, rollout in enumerate(rollouts):
         length = len(rollout.turn.response)
         if rollout.hindsight is not None:
-            words[row, :length] = rollout.weight * rollout.hindsight
+            words[row, :length] = rollout.hindsight
         sampling[row, :length] = rollout.sampling_logprobs
         reference[row, :length] = rollout.reference_logprobs
         mask[row, :length] = 1.0

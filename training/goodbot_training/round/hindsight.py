@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,7 +43,7 @@ def advantages(student: Floats, teacher: Floats, settings: TrainingSettings) -> 
 
 
 def teach(job: Job, backend: TrainingBackend, rollouts: Sequence[Rollout]) -> dict[str, Floats]:
-    """The token advantages, by id, of the rollouts that train and have words.
+    """What words say of each token, Σ ω · d over their raters, by the ids of the rollouts that train.
 
     Missing is what would be too long with its words, and what cannot be scored: it keeps its rating alone.
     The backend holds the job's parent adapter before and after.
@@ -50,54 +51,70 @@ def teach(job: Job, backend: TrainingBackend, rollouts: Sequence[Rollout]) -> di
     items = {item.id: item for item in job.items}
     vocabulary = getattr(backend, "vocabulary", math.inf)  # a backend of a plugin need not tell
     known: dict[str, Floats] = {}
-    asked: list[tuple[str, TokenizedTurn, float]] = []
+    asked: list[_Pass] = []
     for rollout in rollouts:
         item = items[rollout.id]
         if not item.hindsight or rollout.split != TRAIN or not rollout.weight:
             continue
-        student, teacher = _prompts(item, backend)
-        if not student or not teacher:
-            continue
-        longest = max(len(student), len(teacher)) + len(rollout.turn.response)
-        if longest > job.settings.max_sequence_tokens or max(*student, *teacher) >= vocabulary:
+        most = vocabulary, job.settings.max_sequence_tokens - len(rollout.turn.response)
+        student = _prompt(item.messages, item, backend, most)
+        worded = [
+            (_prompt(with_words(item.messages, one.text), item, backend, most), one.weight)
+            for one in item.hindsight
+        ]
+        teachers = [(prompt, weight) for prompt, weight in worded if prompt and weight]
+        if not student or not teachers:
             continue
         starts = _known(job, item, rollout) if student == rollout.turn.prompt else None
         if starts is not None:
             known[item.id] = starts
-        for prompt in (teacher,) if starts is not None else (student, teacher):
-            turn = TokenizedTurn(prompt=prompt, response=rollout.turn.response)
-            asked.append((item.id, turn, rollout.temperature))
+        else:
+            asked.append(_Pass(rollout=rollout, prompt=student))
+        asked += [_Pass(rollout=rollout, prompt=prompt, weight=weight) for prompt, weight in teachers]
     rows = score(
         backend,
-        [turn for _, turn, _ in asked],
-        [temperature for _, _, temperature in asked],
+        [TokenizedTurn(prompt=one.prompt, response=one.rollout.turn.response) for one in asked],
+        [one.rollout.temperature for one in asked],
         adapter=job.parent is not None,  # a fresh one says what the base says
         budget=job.settings.tokens_per_forward,
     )
     found: dict[str, Floats] = {}
-    for (id_, _, _), row in zip(asked, rows, strict=True):
-        if id_ not in known:
+    for one, row in zip(asked, rows, strict=True):
+        id_ = one.rollout.id
+        if not one.weight:
             known[id_] = row
-        else:
-            found[id_] = advantages(known[id_], row, job.settings)
-    return {id_: row for id_, row in found.items() if np.isfinite(row).all()}
+            continue
+        said = np.float32(one.weight) * advantages(known[id_], row, job.settings)
+        if np.isfinite(said).all():
+            found[id_] = found[id_] + said if id_ in found else said
+    return found
 
 
-def _prompts(item: RatedSample, backend: TrainingBackend) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Without and with the words, by the model's own template; empty where it refuses one."""
-    worded = with_words(item.messages, item.hindsight)
-    if not worded:
-        return (), ()
+@dataclass(frozen=True, kw_only=True)
+class _Pass:
+    """One answer read behind one prompt: without words (weight 0), or with those of one rater."""
+
+    rollout: Rollout
+    prompt: tuple[int, ...]
+    weight: float = 0.0
+
+
+def _prompt(
+    messages: Sequence[Message], item: RatedSample, backend: TrainingBackend, most: tuple[float, int]
+) -> tuple[int, ...]:
+    """Its tokens by the model's own template; empty where it refuses it, or the model has no place for it.
+
+    `most` are the first token id that the model does not know, and how many tokens there may be.
+    """
     thought = (item.thought,) if item.thought else ()
     try:
-        plain, teacher = (
-            backend.tokenize(messages, item.response, *thought).prompt for messages in (item.messages, worded)
-        )
+        prompt = backend.tokenize(messages, item.response, *thought).prompt if messages else ()
     except MemoryError:
         raise
     except Exception:  # a template is a program: it may fail in any way
-        return (), ()
-    return plain, teacher
+        return ()
+    foreign, longest = most
+    return prompt if prompt and len(prompt) <= longest and max(prompt) < foreign else ()
 
 
 def _known(job: Job, item: RatedSample, rollout: Rollout) -> Floats | None:

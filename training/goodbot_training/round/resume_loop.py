@@ -69,11 +69,10 @@ def make_lesson(
     settings = job.settings
     rewards, weights = [row.reward for row in rollouts], [row.weight for row in rollouts]
     advantages, baseline = restart.advantages(job, objective, rewards, weights)
-    words = [settings.hindsight_weight * row.said for row in rollouts]
-    left = kept(rewards, words) if objective.instead else [1.0] * len(rollouts)
+    said = [settings.hindsight_weight * row.said for row in rollouts]
+    left = kept(rewards, weights, said) if objective.instead else [1.0] * len(rollouts)
     advantages = [a * share for a, share in zip(advantages, left, strict=True)]
     news = [weight * share for weight, share in zip(weights, left, strict=True)]
-    said = [weight * word for weight, word in zip(weights, words, strict=True)]
     if decay_steps is None:
         decay_steps = planned_steps(len(rollouts), settings)
     optimizer = OptimizerSettings(

@@ -55,11 +55,12 @@ class Rollout:
     """`(R,)`: by the base."""
     off_policy: bool
     hindsight: Floats | None = None
-    """`(R,)`: what people's words say for or against each token, in nats; None without words."""
+    """`(R,)`: what people's words say for or against each token, in nats times the weight of the words; None
+    without words."""
 
     @property
     def said(self) -> float:
-        """How much the words say of the answer, as a reward says it: mean_t |d_t|; 0 without any."""
+        """How much the words say of the answer, as an advantage says it: ω · mean_t |d_t|; 0 without any."""
         return 0.0 if self.hindsight is None else float(abs(self.hindsight).mean())
 
 

@@ -20,9 +20,26 @@ def share_weights(
     weights: Sequence[float] | None = None,
     usual: float = math.inf,
 ) -> list[float]:
-    """The weight in (0, 1] of each turn under which no rater has too much of their sum.
+    """The weight in (0, 1] of each turn under which no rater has too much of their sum: of `rater_factors`.
 
-    `raters` are those who labelled each turn, `weights` what the turns weigh before (1 each); a
+    `weights` is what the turns weigh before (1 each).
+    """
+    before = [1.0] * len(raters) if weights is None else list(weights)
+    factors = rater_factors(raters, share, before, usual)
+    if not factors:
+        return before
+    return [
+        weight * math.fsum(sorted(factors[rater] for rater in turn)) / len(turn)
+        for turn, weight in zip(raters, before, strict=True)
+    ]
+
+
+def rater_factors(
+    raters: Sequence[Collection[str]], share: float, weights: Sequence[float], usual: float = math.inf
+) -> dict[str, float]:
+    """What each rater's part of every turn is multiplied by, in (0, 1]; empty where nobody is held back.
+
+    `raters` are those who labelled each turn, `weights` what the turns weigh before; a
     turn belongs to its raters in equal parts. With t(r) what rater r has of the total T, and a round
     of R = min(T, `usual`), so that nobody makes the others small by rating without end,
 
@@ -41,22 +58,17 @@ def share_weights(
     `link` makes several one. It takes a fifth of the round in such accounts to bring the cap upon
     somebody who rates alone.
     """
-    before = [1.0] * len(raters) if weights is None else list(weights)
     parts: defaultdict[str, list[float]] = defaultdict(list)
-    for turn, weight in zip(raters, before, strict=True):
+    for turn, weight in zip(raters, weights, strict=True):
         for rater in turn:
             parts[rater].append(weight / len(turn))
     totals = {rater: math.fsum(sorted(owned)) for rater, owned in parts.items()}
     size = min(math.fsum(sorted(totals.values())), usual)
     if _present(totals.values(), _TENTH * size) < _CAPPED_FROM:
-        return before
+        return {}
     among = max(_CAPPED_FROM, _present(totals.values(), _EIGHTH * size))
     limit = _water_level(sorted(totals.values()), max(share, 1 / among))
-    factors = {rater: min(1.0, limit / total) for rater, total in totals.items()}
-    return [
-        weight * math.fsum(sorted(factors[rater] for rater in turn)) / len(turn)
-        for turn, weight in zip(raters, before, strict=True)
-    ]
+    return {rater: min(1.0, limit / total) for rater, total in totals.items()}
 
 
 def _present(totals: Collection[float], whole: float) -> int:

@@ -64,7 +64,9 @@ async def take(
     if with_words:
         asked = [item.turn for item in items if item.split == "train" and item.weight]
         said = await words.said(db, asked)
-        items = tuple(replace(one, words=words.heard(said.get(one.turn, ()), one.labels)) for one in items)
+        items = tuple(
+            replace(one, words=words.heard(said.get(one.turn, ()), one.labels, one.parts)) for one in items
+        )
     return sum(not candidate.replayed for candidate in found), items
 
 

@@ -71,8 +71,13 @@ def claim(
         aged = [age_weight(taken[n].age, age_half_life) for n in trained]
         weights = [age * weight for age, weight in zip(aged, few, strict=True)]
         raters = [items[n].labels.keys() for n in trained]
+        factors = weight_caps.rater_factors(raters, rater_share, weights, round_size)
         capped = weight_caps.share_weights(raters, rater_share, weights, round_size)
         final.update(zip(trained, capped, strict=True))
+        for n, weight in zip(trained, weights, strict=True):
+            labels = items[n].labels
+            parts = {who: weight * factors.get(who, 1.0) / len(labels) for who in labels}
+            items[n] = replace(items[n], parts=parts)
     return tuple(replace(item, weight=final[n]) for n, item in enumerate(items))
 
 

@@ -86,8 +86,12 @@ async def _rows(
             except AdapterError:
                 logger.warning("v%d is gone; its answers count as the base model's", version)
                 version = BASE
-        rows.append({**_row(turn, item, version), "hindsight": said.get(turn.id, "")})
+        rows.append({**_row(turn, item, version), "hindsight": _said(said.get(turn.id, ()))})
     return rows, behaviour
+
+
+def _said(texts: Sequence[tuple[str, float]]) -> list[dict[str, Any]]:
+    return [{"text": text, "weight": weight} for text, weight in texts]
 
 
 def _ready(directories: Sequence[Path]) -> None:

@@ -13,14 +13,19 @@ import pytest
 from goodbot import ObjectiveSpec, hookimpl
 from goodbot.api.events import OrderKey, RatingEvent, RatingKind
 from goodbot.api.hindsight import CHIPS
+from goodbot.api.rewards import RewardPolicy
 from goodbot.daemon.loopback import Answer
 from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import batch
+from goodbot.learning.training.claims import claim
 from goodbot.learning.training.job_spec import make_job
-from goodbot.store import Store, news, progress, runs
+from goodbot.store import Store, news, progress, runs, words
+from goodbot.store.training_pool import Candidate
+from goodbot.store.words import Word
+from goodbot_training.objectives.rewards import binary
 from goodbot_training.process.types import Job
 
-from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rows
+from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rows, turn
 from tests.core.learning.evaluation.asking import DAY, Later
 
 HYBRID: dict[str, Any] = {"settings": {"objective": "hybrid"}}
@@ -45,7 +50,7 @@ async def job_of(bot: Bot, home: Path) -> dict[str, str]:
     job = await make_job(core, core.registry, run=1, parent=0, items=items, folder=home / "job")
     parsed = Job.parse({**json.loads(json.dumps(job)), "settings": {}})
     assert not parsed.refused
-    return {item.id: item.hindsight for item in parsed.items if item.hindsight}
+    return {item.id: "\n".join(one.text for one in item.hindsight) for item in parsed.items if item.hindsight}
 
 
 async def answers(bot: Bot, count: int = 8, **fields: Any) -> list[Answer]:
@@ -120,6 +125,55 @@ async def test_only_who_rated_an_answer_is_heard_and_a_chip_of_who_calls_it_bad(
         assert (await bot.labels(second)) == {"loopback:owner": 1.0}
         found = await job_of(bot, tmp_path)
         assert found == {first.turn: "I have not rated it"}
+
+
+async def test_words_weigh_what_is_their_raters_of_an_answer(tmp_path: Path) -> None:
+    """Two have rated it: who alone says something says half, and what both say is read one by one."""
+    async with without_held_out(tmp_path) as bot:
+        await bot.command("enable", channel=TEAM)
+        first, second, *_ = await answers(bot, channel=TEAM)
+        for answer in (first, second):
+            await bot.react(answer, "👎", user="rater")
+            await bot.chat.comment(answer, "of the rater", user="rater")
+        await bot.chat.comment(second, REASON)
+        await bot.train()
+        found = await taken(bot)
+        assert [word[1:2] + word[4:] for word in found[first.turn]] == [["loopback:rater", 0.5]]
+        store: Store = bot.store
+        items = await store.read(lambda db: progress.items(db, 1))
+        job = await make_job(bot.app, bot.app.registry, run=1, parent=0, items=items, folder=tmp_path / "job")
+        said = {item["id"]: item["hindsight"] for item in job["items"]}
+        assert said[first.turn] == [{"text": "of the rater", "weight": 0.5}]
+        assert said[second.turn] == [{"text": "of the rater", "weight": 0.5}, {"text": REASON, "weight": 0.5}]
+
+
+def test_who_is_held_to_a_share_of_a_round_is_held_to_it_with_words() -> None:
+    """On answers of their own, and on those that others have rated too, where only they say something."""
+    labels: list[dict[str, float]] = [{"a": -1.0}] * 25 + [{"a": -1.0, "b": -1.0}] * 10 + [{"c": 1.0}] * 5
+    candidates = [
+        Candidate(turn=turn(f"t{n}"), labels=given, held_out_before=False, seq=n)
+        for n, given in enumerate(labels)
+    ]
+    items = claim(candidates, RewardPolicy(name="binary", fn=binary), held_out_share=0.0, rater_share=0.25)
+    said = [Word(kind="comment", rater="a", at=n) for n in range(40)]
+    heard = [words.heard([word], item.labels, item.parts) for word, item in zip(said, items, strict=True)]
+    weights = [sum(word.weight for word in found) for found in heard]
+    bits = sum(item.weight for item in items)
+    assert items[0].weight < 0.2, "held back"
+    assert weights[0] == items[0].weight
+    assert weights[25] == pytest.approx(items[0].weight / 2)
+    assert weights[25] < items[25].weight / 4, "the rest of its weight is the other's"
+    assert weights[35:] == [0.0] * 5
+    assert sum(weights) <= bits / 3 + 1e-9
+
+
+def test_of_many_who_say_something_the_first_are_heard() -> None:
+    """Each costs a pass over the answer."""
+    said = [Word(kind="comment", rater=who, at=n) for n, who in enumerate("abacde")]
+    parts = dict.fromkeys("abcde", 0.2)
+    found = words.heard(said, dict.fromkeys("abcde", -1.0), parts)
+    assert [word.at for word in found] == [0, 1, 2, 3]
+    assert {word.weight for word in found} == {0.2}
 
 
 async def test_whose_rating_a_run_leaves_out_is_not_heard(
@@ -221,9 +275,9 @@ async def test_an_interrupted_run_goes_on_with_the_same_words(tmp_path: Path) ->
         store: Store = bot.store
         items = await store.read(lambda db: progress.items(db, 1))
         job = await make_job(bot.app, bot.app.registry, run=1, parent=0, items=items, folder=tmp_path / "job")
-        [text] = [item["hindsight"] for item in job["items"] if item["hindsight"]]
-        assert REASON in text
-        assert "later" not in text
+        assert [item["hindsight"] for item in job["items"] if item["hindsight"]] == [
+            [{"text": REASON, "weight": 1.0}]
+        ]
 
 
 @pytest.mark.parametrize("said", ["comment", "chip"])
@@ -295,8 +349,8 @@ async def test_the_run_remembers_where_the_words_are_not_what_they_say(tmp_path:
         await bot.chat.comment(first, REASON)
         await bot.train()
         assert REASON not in json.dumps(await taken(bot))
-        [[kind, rater, at, hint]] = (await taken(bot))[first.turn]
-        assert (kind, rater, hint) == ("comment", "loopback:owner", "")
+        [[kind, rater, at, hint, weight]] = (await taken(bot))[first.turn]
+        assert (kind, rater, hint, weight) == ("comment", "loopback:owner", "", 1.0)
         assert await rows(bot.store, "SELECT text FROM events WHERE seq = ?", (at,)) == [(REASON,)]
 
 
