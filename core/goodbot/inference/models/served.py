@@ -103,7 +103,7 @@ def _weights(model: ListedModel) -> str:
 
 def _at(url: str, specs: Collection[ServerSpec]) -> TrainableWeights:
     address = servers.checked(url)
-    found = servers.discover([address], specs)
+    found = servers.discover([address], specs, named=True)
     if not found:
         raise ConfigError(f"no model server answers at {address}: start it, and try again")
     [server] = found
@@ -116,6 +116,9 @@ def _at(url: str, specs: Collection[ServerSpec]) -> TrainableWeights:
 def _named(survey: Survey, name: str, specs: Collection[ServerSpec]) -> TrainableWeights:
     title = survey.title
     running = [server for server in servers.discover(specs=specs) if server.kind == survey.kind]
+    if not running:  # it may be busy
+        there = servers.discover(servers.usual(known=[survey]), specs, named=True)
+        running = [server for server in there if server.kind == survey.kind]
     if found := _offering(running, name):
         return weights(*found, specs)
     if running:

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SECONDS = 0.8
+"""For a look at what may be there."""
+_NAMED_SECONDS = 15.0
+"""For one at a server that somebody has named: busy, it is slow; where none runs, it is refused at once."""
 _LARGEST = 1 << 20
 
 
@@ -55,17 +58,23 @@ def _whole(survey: Any, kind: str) -> Survey:
     return survey
 
 
-def discover(urls: Sequence[str] | None = None, specs: Iterable[ServerSpec] = SPECS) -> list[FoundServer]:
-    """The servers at `urls`, by default on the usual ports of this machine; within a second."""
+def discover(
+    urls: Sequence[str] | None = None, specs: Iterable[ServerSpec] = SPECS, *, named: bool = False
+) -> list[FoundServer]:
+    """The servers at `urls`, by default on the usual ports of this machine.
+
+    Within a second, or within fifteen for one that is `named`.
+    """
     known = list(surveys(specs).values())
-    return asyncio.run(_discover(usual(known=known) if urls is None else urls, known))
+    seconds = _NAMED_SECONDS if named else _SECONDS
+    return asyncio.run(_discover(usual(known=known) if urls is None else urls, known, seconds))
 
 
 def origin(server: FoundServer, name: str) -> list[str]:
     """Names under which the weights of a model may be known, from its server's own metadata."""
 
     async def asked() -> list[str]:
-        async with session(_SECONDS) as http:
+        async with session(_NAMED_SECONDS) as http:
             return await server.survey.origin(asking(http, server.url), server, name)
 
     return asyncio.run(asked())
@@ -133,8 +142,8 @@ def session(seconds: float) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=seconds), trust_env=False)
 
 
-async def _discover(urls: Sequence[str], known: Sequence[Survey]) -> list[FoundServer]:
-    async with session(_SECONDS) as http:
+async def _discover(urls: Sequence[str], known: Sequence[Survey], seconds: float) -> list[FoundServer]:
+    async with session(seconds) as http:
         found = await asyncio.gather(*(_look(asking(http, url), url, known) for url in urls))
     return [server for server in found if server is not None]
 

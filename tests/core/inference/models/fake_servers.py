@@ -7,6 +7,7 @@ import asyncio
 from typing import Any
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from tests.core.inference.models.background import BackgroundServer, answering
 
@@ -36,15 +37,22 @@ class FakeServer(BackgroundServer):
     def __init__(self, answers: dict[str, Any], *, port: int = 0) -> None:
         super().__init__(port)
         self.answers = answers
+        self.wait = 0.0
+        """Seconds that it takes to answer anything."""
 
     def application(self) -> web.Application:
-        app = web.Application()
+        app = web.Application(middlewares=[self._busy])
         for path, value in self.answers.items():
             if path == "/api/show":
                 app.router.add_post(path, answering(value))
             else:
                 app.router.add_get(path, answering(value))
         return app
+
+    @web.middleware
+    async def _busy(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        await asyncio.sleep(self.wait)
+        return await handler(request)
 
 
 def ollama(

@@ -130,6 +130,16 @@ def test_a_server_that_takes_adapters_is_proposed_to_go_on_answering(monkeypatch
         assert "Ollama 0.29.1 runs no adapters: 0.30 and newer can go on answering." in found.note
 
 
+def test_a_busy_server_that_is_named_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "_NAMED_SECONDS", patience(15))
+    monkeypatch.setattr(servers, "_SECONDS", 0.05)
+    with fake_servers.vllm() as fake:
+        fake.wait = 0.5
+        _ports(monkeypatch, fake)
+        assert served.source("vllm/served").source == "Qwen/Qwen3-1.7B"
+        assert served.source(fake.url).source == "Qwen/Qwen3-1.7B"
+
+
 def test_at_its_usual_place_a_server_needs_no_url() -> None:
     assert serving.settings("ollama", "http://127.0.0.1:11434") == {"server": "ollama"}
     found = FoundServer(
