@@ -158,9 +158,24 @@ class TestHindsight(ObjectiveContract):
 def test_the_first_tokens_say_nothing_and_none_says_more_than_the_bound() -> None:
     settings = TrainingSettings(hindsight_clip=1.5, hindsight_skip=1)
     student, teacher = np.zeros(4, np.float32), np.array([-9.0, -9.0, 0.5, 9.0], np.float32)
-    assert teaching.advantages(student, teacher, settings).tolist() == [0.0, -1.5, 0.5, 1.5]
-    default = teaching.advantages(student, teacher, TrainingSettings())
-    assert default.tolist() == [0.0, 0.0, 0.5, 2.0]
+
+    def found(settings: TrainingSettings, temperature: float = 1.0) -> list[float]:
+        return teaching.advantages(student, teacher, settings, temperature=temperature, reward=-1.0).tolist()
+
+    assert found(settings) == [0.0, -1.5, 0.5, 1.5]
+    assert found(TrainingSettings()) == [0.0, 0.0, 0.5, 2.0]
+    assert found(TrainingSettings(), 0.5) == [0.0, 0.0, 0.25, 2.0], "cold log-probs lie further apart"
+
+
+@pytest.mark.parametrize("reward", [-1.0, 0.5, 0.0])
+@pytest.mark.parametrize("weight", [1.0, 4.0])
+def test_words_are_no_more_than_the_rating_that_they_came_with(reward: float, weight: float) -> None:
+    settings = TrainingSettings(hindsight_weight=weight, hindsight_skip=0)
+    student, teacher = np.zeros(4, np.float32), np.array([-9.0, 9.0, -9.0, 1.0], np.float32)
+    found = teaching.advantages(student, teacher, settings, temperature=1.0, reward=reward)
+    assert weight * np.abs(found).mean() == pytest.approx(abs(reward))
+    if reward:
+        np.testing.assert_allclose(found / found[1], [-1.0, 1.0, -1.0, 0.5], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -321,7 +336,7 @@ def test_the_teacher_is_the_rounds_start_with_the_words_in_its_prompt(
                 [type(row.turn)(prompt=prompt, response=row.turn.response)], temperature=heat, adapter=True
             )
             (without,) = one.logprobs([row.turn], temperature=heat, adapter=True)
-            expected = with_ - without
+            expected = row.temperature * (with_ - without)
             expected[:2] = 0
             np.testing.assert_allclose(found[row.id], expected, rtol=0, atol=1e-4)
             assert np.abs(found[row.id]).max() > 1e-2, "the words say something"

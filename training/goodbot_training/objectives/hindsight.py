@@ -7,10 +7,14 @@ arXiv 2603.12273). With C = `hindsight_clip`, w = `hindsight_weight` and ω the 
 their rater's part of the answer's weight (of several raters each has words and a d of their own, and they
 are added up):
 
-    d_t = clip(log π_old(a_t | x, o, a_<t) - log π_old(a_t | x, a_<t), -C, C)     see `round.hindsight`
+    d_t = clip(T · (log π_old(a_t | x, o, a_<t) - log π_old(a_t | x, a_<t)), -C, C)
     L   = L_tapered(ratings)  -  w · Σ_rollouts Σ_t  ω · d_t · g_t · log π_θ(a_t) / N
         + kl · Σ_(tokens with d_t > 0) (e^d - d - 1) / N
     g_t = clip(x_t, 0.8, 1.28) where d_t > 0, else min(1, Π_{j<=t} x_j) · (1 - π_base(a_t))
+
+T is the temperature that the log-probs are taken at. Where w · mean_t |d_t| is above the answer's rating
+|r|, its d_t are scaled down to that (`round.hindsight`): no reason, whatever it says, outweighs the rating
+that it came with.
 
 x_t, d and N are those of `objectives.mispo`. The coefficients are *detached*: the gradient flows through
 log π_θ only. A token that words speak against is pushed as one of a bad answer is: less and less, and not

@@ -34,12 +34,19 @@ def with_words(messages: Sequence[Message], words: str) -> list[Message]:
     return []
 
 
-def advantages(student: Floats, teacher: Floats, settings: TrainingSettings) -> Floats:
-    """d_t of `objectives.hindsight`, `(R,)` in nats, of the log-probs without and with the words."""
+def advantages(
+    student: Floats, teacher: Floats, settings: TrainingSettings, *, temperature: float, reward: float
+) -> Floats:
+    """d_t of `objectives.hindsight`, `(R,)` in nats, of the log-probs without and with the words.
+
+    At a temperature T log-probs lie 1/T as far apart, which says nothing more: so T times their difference.
+    Together they weigh no more than the rating r: w · mean_t |d_t| ≤ |r|, whatever the words say.
+    """
     bound = settings.hindsight_clip
-    found = np.clip(teacher - student, -bound, bound).astype(np.float32)
+    found = np.clip(temperature * (teacher - student), -bound, bound).astype(np.float32)
     found[: settings.hindsight_skip] = 0.0
-    return found
+    says = settings.hindsight_weight * float(abs(found).mean())
+    return found * np.float32(abs(reward) / says) if says > abs(reward) else found
 
 
 def teach(job: Job, backend: TrainingBackend, rollouts: Sequence[Rollout]) -> dict[str, Floats]:
@@ -84,7 +91,9 @@ def teach(job: Job, backend: TrainingBackend, rollouts: Sequence[Rollout]) -> di
         if not one.weight:
             known[id_] = row
             continue
-        said = np.float32(one.weight) * advantages(known[id_], row, job.settings)
+        heat, reward = one.rollout.temperature, one.rollout.reward
+        said = advantages(known[id_], row, job.settings, temperature=heat, reward=reward)
+        said *= np.float32(one.weight)
         if np.isfinite(said).all():
             found[id_] = found[id_] + said if id_ in found else said
     return found
