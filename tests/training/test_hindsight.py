@@ -384,6 +384,60 @@ def test_a_round_without_a_word_is_the_one_that_never_had_it(
     assert trained(deaf, name)[0] == adapter(bits), "a weight of 0 is none"
 
 
+def test_a_better_answer_is_learnt_and_is_no_rating() -> None:
+    """It weighs as a good rating of its weight would, whatever the others were, and moves no baseline."""
+    rated = [make_rollout(n, reward=-1.0 if n else 1.0) for n in range(3)]
+    better = make_rollout(9, weight=0.25, demonstration=True)
+    settings = TrainingSettings(objective="hybrid")
+    job = replace(Job.parse(a_job()), settings=settings, baseline=Baseline(mean=0.0, weight=1.0), items=())
+    model: Any = SimpleNamespace(parameters=10**6)
+    plain, more, alone = (
+        make_lesson(job, model, make_objective(settings), rows, recompute=False)
+        for rows in (rated, [rated[0], better, *rated[1:]], [better])
+    )
+    assert more.advantages == [*plain.advantages, 0.25]
+    assert [row.id for row in more.rollouts] == [*(row.id for row in rated), better.id]
+    assert more.baseline == plain.baseline
+    assert alone.baseline == job.baseline
+    assert alone.advantages == [0.25]
+    assert alone.optimizer.learning_rate == pytest.approx(settings.bolder * settings.rate_for(10**6) * 0.25)
+
+
+BETTER = "It is four."
+
+
+def shown(raw: dict[str, Any], reward: float = 1.0) -> dict[str, Any]:
+    """The job with a better answer to one of its questions."""
+    extra = {
+        "id": "turn-0+better",
+        "messages": raw["items"][0]["messages"],
+        "response": BETTER,
+        "temperature": 0.8,
+        "version": None,
+        "reward": reward,
+        "weight": 1.0,
+        "split": "train",
+        "demonstration": True,
+    }
+    return {**raw, "items": [raw["items"][0], extra, *raw["items"][1:]]}
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_a_round_makes_a_better_answer_likelier(name: str, random_model: Path, tmp_path: Path) -> None:
+    found: list[float] = []
+    raws = [worded(random_model, tmp_path / part, said={}) for part in ("without", "with")]
+    for raw in (raws[0], shown(raws[1])):
+        _, events = trained(raw, name)
+        one = backend(name)()
+        one.load(random_model, lora=LoraSettings(rank=4, alpha=16.0), adapter=Path(raw["output"]))
+        turn = one.tokenize(raw["items"][0]["messages"], BETTER)
+        (row,) = one.logprobs([turn], temperature=[0.8], adapter=True)
+        found.append(float(row.mean()))
+        assert events[-1]["metrics"]["demonstrations"] == len(raw["items"]) - 8
+        assert events[-1]["metrics"]["reward"] == 0.0
+    assert found[1] > found[0] + 0.02
+
+
 def test_the_default_objective_reads_no_words(random_model: Path, tmp_path: Path) -> None:
     said = worded(random_model, tmp_path / "said", said={0: SAID}, objective="tapered")
     bits = worded(random_model, tmp_path / "bits", said={}, objective="tapered")

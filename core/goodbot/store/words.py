@@ -81,14 +81,19 @@ async def lost(db: aiosqlite.Connection, turn: str, before: Sequence[Word]) -> b
     return False
 
 
-async def texts(
-    db: aiosqlite.Connection, of: Mapping[str, Sequence[Word]]
-) -> dict[str, list[tuple[str, float]]]:
-    """Turn → what each rater said, as `goodbot.api.hindsight` puts it, and its weight.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Texts:
+    """What words of one answer say, each with its weight; without what comes to nothing."""
 
-    Without what comes to nothing. Each rater's is a text of its own: in one text with others a rater's words
-    would weigh as all of them do.
-    """
+    said: tuple[tuple[str, float], ...] = ()
+    """Of each rater, as `goodbot.api.hindsight` puts it: in one text with others a rater's words would weigh
+    as all of them do."""
+    better: tuple[tuple[str, float], ...] = ()
+    """What would have been a better answer: at most one."""
+
+
+async def texts(db: aiosqlite.Connection, of: Mapping[str, Sequence[Word]]) -> dict[str, Texts]:
+    """Turn → what its words say."""
     typed = [word.at for words in of.values() for word in words if word.kind != "chip"]
     rows = await fetch(
         db,
@@ -96,14 +101,16 @@ async def texts(
         (codec.dump_json(typed),),
     )
     stored = {int(seq): str(text) for seq, text in rows}
-    made: defaultdict[str, list[tuple[str, float]]] = defaultdict(list)
+    made: dict[str, Texts] = {}
     for turn, words in of.items():
         by_rater: defaultdict[str, list[Word]] = defaultdict(list)
         for word in words:
             by_rater[word.rater].append(word)
-        for own in by_rater.values():
-            if text := _text(own, stored):
-                made[turn].append((text, own[0].weight))
+        said = [(_text(own, stored), own[0].weight) for own in by_rater.values()]
+        better = [(stored.get(word.at, "").strip(), word.weight) for word in words if word.kind == "better"]
+        made[turn] = Texts(
+            said=tuple(one for one in said if one[0]), better=tuple(one for one in better if one[0])
+        )
     return made
 
 
@@ -111,8 +118,7 @@ def _text(words: Sequence[Word], stored: Mapping[int, str]) -> str:
     by_kind: defaultdict[str, list[str]] = defaultdict(list)
     for word in words:
         by_kind[word.kind].append(word.hint or stored.get(word.at, ""))
-    better = by_kind["better"][-1] if by_kind["better"] else ""
-    return hindsight(chips=by_kind["chip"], reasons=by_kind["comment"], better=better)
+    return hindsight(chips=by_kind["chip"], reasons=by_kind["comment"])
 
 
 async def taught(db: aiosqlite.Connection) -> list[str]:

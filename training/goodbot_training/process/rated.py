@@ -69,6 +69,8 @@ class RatedSample:
     """What came before the response; it is read, and not learnt."""
     hindsight: tuple[Said, ...] = ()
     """What people said of the response, one text a rater; see `goodbot_training.round.hindsight`."""
+    demonstration: bool = False
+    """Whether a person has written the response: what it should have been. Its reward is no rating."""
 
     @property
     def captured(self) -> bool:
@@ -113,6 +115,7 @@ class RatedSample:
             weight=as_number(item.get("weight", 1.0), f"{where}: weight"),
             split=split,
             hindsight=tuple(Said.parse(one, where) for one in _said(item)),
+            demonstration=item.get("demonstration") is True,
         )
         for wrong, sentence in (
             (abs(parsed.reward) > 1, "reward must lie between -1 and 1"),

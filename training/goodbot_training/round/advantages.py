@@ -90,7 +90,7 @@ def to_learn(
     """
     said = sum(words)
     if not any(advantages):
-        return min(1.0, said / len(rewards)) if said else 0.0
+        return min(1.0, said / max(len(rewards), 1)) if said else 0.0
     surprise = [abs(a) for a in advantages]
     if baseline.weight:
         news = [w * abs(r - baseline.mean) for r, w in zip(rewards, weights, strict=True)]

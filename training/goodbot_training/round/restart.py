@@ -67,7 +67,7 @@ def advantages(
 
 def written_by_the_base(job: Job, rollouts: Sequence[Rollout]) -> Sequence[Rollout]:
     """Rollouts whose ratio starts at 1, where they count as the base's own; else as they are."""
-    if not _counts_as_own(job, [rollout.reward for rollout in rollouts]):
+    if not _counts_as_own(job, [rollout.reward for rollout in rollouts if not rollout.demonstration]):
         return rollouts
     return [replace(row, sampling_logprobs=row.reference_logprobs) for row in rollouts]
 

@@ -67,10 +67,13 @@ def make_lesson(
     The learning rate falls to 0 over `decay_steps`; None: over the lesson's own.
     """
     settings = job.settings
-    rewards, weights = [row.reward for row in rollouts], [row.weight for row in rollouts]
+    rollouts = sorted(rollouts, key=lambda row: row.demonstration)
+    rated = [row for row in rollouts if not row.demonstration]
+    shown = [row.weight for row in rollouts if row.demonstration]
+    rewards, weights = [row.reward for row in rated], [row.weight for row in rated]
     advantages, baseline = restart.advantages(job, objective, rewards, weights)
-    said = [settings.hindsight_weight * row.said for row in rollouts]
-    left = kept(rewards, weights, said) if objective.instead else [1.0] * len(rollouts)
+    said = [settings.hindsight_weight * row.said for row in rated]
+    left = kept(rewards, weights, said) if objective.instead else [1.0] * len(rated)
     advantages = [a * share for a, share in zip(advantages, left, strict=True)]
     news = [weight * share for weight, share in zip(weights, left, strict=True)]
     if decay_steps is None:
@@ -78,7 +81,7 @@ def make_lesson(
     optimizer = OptimizerSettings(
         learning_rate=settings.bolder
         * settings.rate_for(backend.parameters)
-        * to_learn(job.baseline, rewards, news, advantages, said),
+        * to_learn(job.baseline, rewards, news, advantages, [*said, *shown]),
         attention_rate=settings.attention_rate,
         damping=settings.damping,
         warmup_steps=settings.warmup,
@@ -90,7 +93,7 @@ def make_lesson(
     )
     return Lesson(
         rollouts=restart.written_by_the_base(job, rollouts),
-        advantages=advantages,
+        advantages=[*advantages, *shown],
         baseline=baseline,
         settings=settings,
         optimizer=optimizer,

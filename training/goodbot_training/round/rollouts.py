@@ -54,6 +54,8 @@ class Rollout:
     reference_logprobs: Floats
     """`(R,)`: by the base."""
     off_policy: bool
+    demonstration: bool = False
+    """Whether it is what a person wrote in the answer's place: it is learnt, and is no rating."""
     hindsight: Floats | None = None
     """`(R,)`: what people's words say for or against each token, in nats times the weight of the words; None
     without words."""
@@ -157,7 +159,8 @@ def build_rollouts(
             split=item.split,
             sampling_logprobs=behaviour,
             reference_logprobs=base,
-            off_policy=not item.scored and not _known(item, job),
+            off_policy=not (item.scored or item.demonstration or _known(item, job)),
+            demonstration=item.demonstration,
         )
         for item, turn, temperature, behaviour, base in zip(
             items, sequences, temperatures, sampling, reference, strict=True

@@ -184,7 +184,10 @@ def _metrics(job: Job, lesson: Lesson, progress: RoundState, material: Dataset) 
         "left_out": len({*progress.left_out, *job.refused}),
         "off_policy": sum(rollout.off_policy for rollout in lesson.rollouts),
         "hindsight": sum(rollout.hindsight is not None for rollout in lesson.rollouts),
-        "reward": fmean(rollout.reward for rollout in lesson.rollouts),
+        "demonstrations": sum(rollout.demonstration for rollout in lesson.rollouts),
+        "reward": fmean(
+            [rollout.reward for rollout in lesson.rollouts if not rollout.demonstration] or [0.0]
+        ),
         "learning_rate": lesson.optimizer.learning_rate,
         "steps": len(taken),
         "skipped": len(progress.steps) - len(taken),

@@ -86,12 +86,31 @@ async def _rows(
             except AdapterError:
                 logger.warning("v%d is gone; its answers count as the base model's", version)
                 version = BASE
-        rows.append({**_row(turn, item, version), "hindsight": _said(said.get(turn.id, ()))})
+        rows.append({**_row(turn, item, version), "hindsight": _said(said[turn.id])})
+        rows += [_demonstration(turn, text, weight) for text, weight in said[turn.id].better]
     return rows, behaviour
 
 
-def _said(texts: Sequence[tuple[str, float]]) -> list[dict[str, Any]]:
-    return [{"text": text, "weight": weight} for text, weight in texts]
+def _said(texts: words.Texts) -> list[dict[str, Any]]:
+    return [{"text": text, "weight": weight} for text, weight in texts.said]
+
+
+def _demonstration(turn: Turn, text: str, weight: float) -> dict[str, Any]:
+    """A better answer to the same question, as an item of its own: it weighs as its author's rating does.
+
+    No model has written it, so that there are no tokens of it and no version.
+    """
+    return {
+        "id": f"{turn.id}+better",
+        "messages": formed(turn.messages),
+        "response": text,
+        "temperature": turn.temperature,
+        "version": None,
+        "reward": 1.0,
+        "weight": weight,
+        "split": "train",
+        "demonstration": True,
+    }
 
 
 def _ready(directories: Sequence[Path]) -> None:

@@ -23,7 +23,7 @@ from goodbot.store import Store, news, progress, runs, words
 from goodbot.store.training_pool import Candidate
 from goodbot.store.words import Word
 from goodbot_training.objectives.rewards import binary
-from goodbot_training.process.types import Job
+from goodbot_training.process.types import Job, RatedSample
 
 from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rows, turn
 from tests.core.learning.evaluation.asking import DAY, Later
@@ -33,8 +33,8 @@ REASON = "the unit is missing"
 TEAM = "#team"
 
 
-async def job_of(bot: Bot, home: Path) -> dict[str, str]:
-    """Turn → what the child of a training that begins now would get of it."""
+async def items_of(bot: Bot, home: Path) -> list[RatedSample]:
+    """What the child of a training that begins now would get."""
     core = bot.app
     _, items = await bot.store.read(
         lambda db: batch.take(
@@ -50,7 +50,13 @@ async def job_of(bot: Bot, home: Path) -> dict[str, str]:
     job = await make_job(core, core.registry, run=1, parent=0, items=items, folder=home / "job")
     parsed = Job.parse({**json.loads(json.dumps(job)), "settings": {}})
     assert not parsed.refused
-    return {item.id: "\n".join(one.text for one in item.hindsight) for item in parsed.items if item.hindsight}
+    return list(parsed.items)
+
+
+async def job_of(bot: Bot, home: Path) -> dict[str, str]:
+    """Turn → the words about it that are read beside it."""
+    items = await items_of(bot, home)
+    return {item.id: "\n".join(one.text for one in item.hindsight) for item in items if item.hindsight}
 
 
 async def answers(bot: Bot, count: int = 8, **fields: Any) -> list[Answer]:
@@ -85,11 +91,31 @@ async def test_a_run_takes_what_was_said_of_its_answers(tmp_path: Path) -> None:
         await bot.chat.comment(second, "It is 4 km.\n- there", better=True)
         await bot.chat.again(third, "long")
         found = await job_of(bot, tmp_path)
-        assert found == {
-            first.turn: REASON,
-            second.turn: "This is a better answer: “It is 4 km.\n- there”",
-            third.turn: CHIPS["long"],
-        }
+        assert found == {first.turn: REASON, third.turn: CHIPS["long"]}
+
+
+async def test_a_better_answer_is_learnt_as_an_answer(tmp_path: Path) -> None:
+    """The last one, to the question that was asked; two have rated it, so its author has half of it."""
+    async with without_held_out(tmp_path) as bot:
+        await bot.command("enable", channel=TEAM)
+        first, *_ = await answers(bot, channel=TEAM)
+        await bot.react(first, "👎", user="rater")
+        await bot.chat.comment(first, "It is far.", better=True)
+        assert len(await shown(bot, tmp_path)) == 1
+        await bot.chat.comment(first, "It is 4 km.\n- there", user="rater", better=True)
+        [found] = await shown(bot, tmp_path)
+        [rated] = [item for item in await items_of(bot, tmp_path) if item.id == first.turn]
+        assert found.messages == rated.messages
+        assert (found.response, found.reward, found.weight) == ("It is 4 km.\n- there", 1.0, 0.5)
+        assert (found.version, found.split, found.captured) == (None, "train", False)
+        assert not rated.demonstration
+        await bot.command("undo", first.turn, channel=TEAM, user="rater")
+        assert [one.response for one in await shown(bot, tmp_path)] == ["It is far."]
+
+
+async def shown(bot: Bot, home: Path) -> list[RatedSample]:
+    """The better answers of the round."""
+    return [item for item in await items_of(bot, home) if item.demonstration]
 
 
 async def test_what_is_held_out_teaches_nothing(tmp_path: Path) -> None:
