@@ -519,3 +519,13 @@ def test_a_plan_counts_the_steps_that_words_alone_bring(
     run_plan(Job.parse(raw), backend("torch")(), events.append)
     spent = events[-1]["estimate"]["parts"]["train"]["cpu"]
     assert (spent > 0) is (objective == "hindsight")
+
+
+def test_the_progress_counts_what_is_read_for_words(random_model: Path, tmp_path: Path) -> None:
+    told: dict[str, list[tuple[int, int]]] = {}
+    for name, said in (("silent", {}), ("said", {0: SAID, 2: SAID, 6: SAID})):
+        _, events = trained(worded(random_model, tmp_path / name, said=said), "torch")
+        told[name] = [(e["step"], e["steps"]) for e in events if e.get("phase") == "rollouts"]
+    assert {steps for _, steps in told["silent"]} == {8}
+    assert {steps for _, steps in told["said"]} == {10}, "one pass each, and none of what is held out"
+    assert (10, 10) in told["said"][:-1], "it hears of each pass"

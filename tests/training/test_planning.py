@@ -21,6 +21,7 @@ from goodbot_training.memory.planning.cost import Cost, LinearCost
 from goodbot_training.memory.planning.gate import portions
 from goodbot_training.process.types import Job, TrainingSettings
 from goodbot_training.round.batches import planned_steps
+from goodbot_training.round.hindsight import passes
 
 from tests.support import require
 from tests.training.factories import raw_item, raw_job
@@ -194,3 +195,36 @@ def test_a_plan_knows_when_the_round_would_start_from_the_base_again(
     events: list[dict[str, Any]] = []
     planning.run_plan(Job.parse(job), Unloaded(), events.append)  # type: ignore[arg-type]
     assert events[0]["estimate"]["start_over"]
+
+
+def test_a_plan_and_the_progress_count_what_is_read_for_words(
+    random_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each rater's words are one more pass over the answer; a better answer is no rating."""
+    slow = Device(backend="torch", device="cpu", memory=1 << 34, flops=1e7, bandwidth=1e9, step=1e-3)
+    monkeypatch.setattr(formula, "place", Mock(return_value=slow))
+    read: list[float] = []
+    rates: list[float] = []
+    for count in (0, 1, 2):
+        job = make_job(random_model, tmp_path)
+        said = [{"text": "That was too long.", "weight": 0.5}] * count
+        job["settings"]["objective"] = "hybrid"
+        for item in job["items"]:
+            item["hindsight"] = said
+        events: list[dict[str, Any]] = []
+        estimate = planning.run_plan(Job.parse(job), Unloaded(), events.append)  # type: ignore[arg-type]
+        read.append(estimate.parts["rollouts"].wall)
+        rates.append(estimate.learning_rate)
+        taught = [item for item in Job.parse(job).items if passes(Job.parse(job), item)]
+        assert len(taught) == (6 if count else 0), "what is held out is not read for them"
+    assert read[0] < read[1] < read[2]
+    assert read[2] - read[1] == pytest.approx(read[1] - read[0], rel=0.2)
+    assert len(set(rates)) == 1
+    for item in job["items"]:
+        item |= {"hindsight": [], "reward": 0.5}
+    silent = planning.run_plan(Job.parse(job), Unloaded(), events.append)  # type: ignore[arg-type]
+    job["items"].append({**job["items"][0], "id": "better", "reward": 1.0, "demonstration": True})
+    shown = planning.run_plan(Job.parse(job), Unloaded(), events.append)  # type: ignore[arg-type]
+    assert silent.learning_rate == 0
+    weight = TrainingSettings().bolder * TrainingSettings().rate_for(1)
+    assert 0 < shown.learning_rate <= weight

@@ -55,7 +55,7 @@ def gather(
         words = {id_: np.asarray(row, np.float32) for id_, row in known.hindsight.items()}
     else:
         parent = _of_parent(job, backend, held_out)
-        words = teach(job, backend, rollouts) if hindsight and job.settings.hindsight_weight else {}
+        words = teach(job, backend, rollouts, tell) if hindsight else {}
         checkpoints.keep_scores(_scores(rollouts, held_out, parent, words))
     rollouts = [replace(rollout, hindsight=words.get(rollout.id)) for rollout in rollouts]
     unusable = {

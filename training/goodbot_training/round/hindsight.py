@@ -19,7 +19,7 @@ from goodbot.api.events import Message
 from goodbot.api.sampler import TokenizedTurn
 
 from goodbot_training.process.types import TRAIN, Job, RatedSample, TrainingSettings
-from goodbot_training.round.rollouts import Rollout, score
+from goodbot_training.round.rollouts import Rollout, Tell, score
 
 if TYPE_CHECKING:
     from goodbot.api.backend import Floats
@@ -49,10 +49,21 @@ def advantages(
     return found * np.float32(abs(reward) / says) if says > abs(reward) else found
 
 
-def teach(job: Job, backend: TrainingBackend, rollouts: Sequence[Rollout]) -> dict[str, Floats]:
+def passes(job: Job, item: RatedSample) -> int:
+    """How often an item is read for its words: with those of each rater, and by an adapter without them."""
+    if item.split != TRAIN or not item.weight or not job.settings.hindsight_weight:
+        return 0
+    said = sum(bool(one.weight) for one in item.hindsight)
+    return said and said + (job.parent is not None)
+
+
+def teach(
+    job: Job, backend: TrainingBackend, rollouts: Sequence[Rollout], tell: Tell | None = None
+) -> dict[str, Floats]:
     """What words say of each token, Σ ω · d over their raters, by the ids of the rollouts that train.
 
     Missing is what would be too long with its words, and what cannot be scored: it keeps its rating alone.
+    `tell` hears of what is read for it, about `passes`.
     The backend holds the job's parent adapter before and after.
     """
     items = {item.id: item for item in job.items}
@@ -61,7 +72,7 @@ def teach(job: Job, backend: TrainingBackend, rollouts: Sequence[Rollout]) -> di
     asked: list[_Pass] = []
     for rollout in rollouts:
         item = items[rollout.id]
-        if not item.hindsight or rollout.split != TRAIN or not rollout.weight:
+        if not passes(job, item):
             continue
         most = vocabulary, job.settings.max_sequence_tokens - len(rollout.turn.response)
         student = _prompt(item.messages, item, backend, most)
@@ -84,6 +95,7 @@ def teach(job: Job, backend: TrainingBackend, rollouts: Sequence[Rollout]) -> di
         [one.rollout.temperature for one in asked],
         adapter=job.parent is not None,  # a fresh one says what the base says
         budget=job.settings.tokens_per_forward,
+        tell=tell,
     )
     found: dict[str, Floats] = {}
     for one, row in zip(asked, rows, strict=True):

@@ -28,6 +28,7 @@ from goodbot_training.process.types import Job
 from goodbot_training.round import attempts, contested, telling
 from goodbot_training.round.checkpoints import Checkpoints, RoundState
 from goodbot_training.round.dataset import Dataset, gather
+from goodbot_training.round.hindsight import passes
 from goodbot_training.round.restart import prepare
 from goodbot_training.round.resume_loop import Lesson
 from goodbot_training.round.rollouts import Tell, sift
@@ -58,9 +59,10 @@ def run_round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict
     emit({"event": "plan", **asdict(plan)})
     job = replace(job, settings=replace(job.settings, tokens_per_forward=plan.tokens_per_forward))
     # Without a guess at the rest: an adapter's own log-probs may follow, and nobody has timed them.
-    count = telling.counter(emit, "rollouts", len(job.items), timed=False)
+    read = len(job.items) + sum(passes(job, item) for item in job.items if objective.hindsight)
+    count = telling.counter(emit, "rollouts", read, timed=False)
     material = gather(job, backend, checkpoints, count, hindsight=objective.hindsight)
-    telling.progress(emit, "rollouts", len(job.items), len(job.items))
+    telling.progress(emit, "rollouts", read, read)
 
     lesson, progress = attempts.learn(
         job, backend, objective, material, checkpoints, emit, recompute=plan.recompute

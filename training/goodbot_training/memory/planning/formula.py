@@ -33,7 +33,7 @@ from goodbot_training.memory.planning.gate import portions
 from goodbot_training.objectives import make_objective
 from goodbot_training.process.presets import adapted
 from goodbot_training.process.types import HELD_OUT, Job, RatedSample, data_error
-from goodbot_training.round import restart
+from goodbot_training.round import hindsight, restart
 from goodbot_training.round.advantages import to_learn
 from goodbot_training.round.batches import planned_steps
 from goodbot_training.round.contested import settled
@@ -88,8 +88,10 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundE
     steps = planned_steps(len(train), settings)
     passes = steps * settings.batch_size / len(train)
     forward = 2 * shape.active / here.flops  # seconds a token
+    objective = make_objective(settings)
     policies = sum(
         (1 + (item.split == HELD_OUT) + (not item.captured and item.version in job.behaviour)) * size
+        + (hindsight.passes(job, item) * size + _said(item) if objective.hindsight else 0)
         for (item, _, _), size in zip(kept, lengths, strict=True)
     )
     one_pass = sum(
@@ -111,8 +113,10 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundE
     parts["gate"] = judged * forward + usual
     cost = partial(_cost, threads=_threads(here))
     rate = settings.bolder * settings.rate_for(touched)
-    rewards, weights = [row[0].reward for row in train], [row[0].weight for row in train]
-    advantages, _ = restart.advantages(job, make_objective(settings), rewards, weights)
+    rated = [item for item, _, _ in train if not item.demonstration]
+    shown = [item.weight for item, _, _ in train if item.demonstration]
+    rewards, weights = [item.reward for item in rated], [item.weight for item in rated]
+    advantages, _ = restart.advantages(job, objective, rewards, weights)
     return RoundEstimate(
         how="counted",
         train=len(train),
@@ -120,7 +124,7 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundE
         too_long=len(rows) - len(kept),
         tokens=sum(lengths),
         longest=max(lengths),
-        learning_rate=rate * to_learn(job.baseline, rewards, weights, advantages),
+        learning_rate=rate * to_learn(job.baseline, rewards, weights, advantages, shown),
         share=share,
         steps=steps,
         passes=passes,
@@ -131,6 +135,11 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundE
         least=cost(before + least),
         most=cost(before + most),
     )
+
+
+def _said(item: RatedSample) -> int:
+    """Tokens of what was said of it."""
+    return sum(len(one.text) for one in item.hindsight) // _LETTERS
 
 
 def _moving(shape: Architecture, here: Device) -> float:

@@ -19,6 +19,7 @@ from goodbot_training.round.batches import planned_steps
 from goodbot_training.round.checkpoints import Checkpoints
 from goodbot_training.round.contested import settled
 from goodbot_training.round.dataset import Dataset, gather
+from goodbot_training.round.hindsight import passes
 from goodbot_training.round.resume_loop import Lesson, make_lesson
 from goodbot_training.round.rollouts import sift
 from goodbot_training.round.run import load
@@ -161,9 +162,9 @@ def _scored(job: Job, material: Dataset) -> int:
         item.id: 1 + (item.split == HELD_OUT) + (not item.captured and item.version in job.behaviour)
         for item in job.items
     }
-    taught = 1 + (job.parent is not None)  # with words, and by the parent without them
+    taught = {item.id: passes(job, item) for item in job.items}
     return sum(
-        (policies[row.id] + taught * (row.hindsight is not None))
+        (policies[row.id] + taught[row.id] * (row.hindsight is not None))
         * (len(row.turn.prompt) + len(row.turn.response))
         for row in (*material.train, *material.held_out)
     )
