@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Waiting,
     )
     from goodbot.api.hookspecs import hookimpl
+    from goodbot.api.judge import Asks, Judge, JudgeCase, Judgement, JudgeSpec
     from goodbot.api.model import ModelSpec
     from goodbot.api.objective import ObjectiveSpec
     from goodbot.api.reply_stream import ReplyStream
@@ -81,6 +82,7 @@ __all__ = [
     "BASE",
     "AdapterError",
     "AdapterFormat",
+    "Asks",
     "BackendSpec",
     "Button",
     "Capability",
@@ -102,6 +104,10 @@ __all__ = [
     "Generated",
     "GoodbotError",
     "Identity",
+    "Judge",
+    "JudgeCase",
+    "JudgeSpec",
+    "Judgement",
     "Manifest",
     "MessageEvent",
     "MessageRef",
@@ -155,6 +161,7 @@ _HOMES = {
         "TrainingError",
     ),
     "api.hookspecs": ("hookimpl",),
+    "api.judge": ("Asks", "Judge", "JudgeCase", "JudgeSpec", "Judgement"),
     "api.model": ("ModelSpec",),
     "api.objective": ("ObjectiveSpec",),
     "api.reply_stream": ("ReplyStream",),

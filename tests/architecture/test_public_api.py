@@ -18,7 +18,7 @@ from typing import Any
 import goodbot
 import pytest
 from goodbot import testing
-from goodbot.api import connector, events, hookspecs, objective, reply_stream, rewards, server, tracker
+from goodbot.api import connector, events, hookspecs, judge, objective, reply_stream, rewards, server, tracker
 from goodbot.api.connector import API_VERSION
 
 SNAPSHOTS = Path(__file__).parent / "api"
@@ -56,6 +56,11 @@ PARTS = (
     server.Generated,
     server.Server,
     objective.ObjectiveSpec,
+    judge.Asks,
+    judge.JudgeCase,
+    judge.Judgement,
+    judge.JudgeSpec,
+    judge.Judge,
     tracker.TrackerSpec,
     tracker.TrackedRun,
     tracker.Tracker,

@@ -44,6 +44,7 @@ EXPRESSIONS = {
     "core/goodbot/api/manners.py": "a server's refusals, 300 characters at most; no repeats",
     "connectors/goodbot_connectors/api/proxy/pictures.py": "requests of programs, piece by piece, bounded",
     # path: on whose words it runs, and why it cannot go quadratic
+    "core/goodbot/features/judges/rule.py": "results of tools, short lines; anchored at their start",
     "core/goodbot/base/redact.py": "all that is said; bounded repeats, or none to be entered half way",
     "core/goodbot/base/thoughts.py": "the model's answers and templates; anchored, or one class a repeat",
     "core/goodbot/api/marks.py": "prompts and templates; anchored, one bounded class a repeat",

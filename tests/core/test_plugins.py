@@ -30,10 +30,11 @@ from goodbot import (
     hookimpl,
 )
 from goodbot.api.model import ModelSpec
-from goodbot.api.plugins import PluginHost, choose_backend, missing_modules, reward_policy
+from goodbot.api.plugins import PluginHost, choose_backend, reward_policy
 from goodbot.api.server import AdapterFormat, ServerSpec
 from goodbot.api.turns import Turn
 from goodbot.base.errors import ConfigError, MissingExtraError
+from goodbot.base.installed import missing_modules
 from goodbot.config import Config, ServingConfig
 from goodbot.daemon.connectors import configured_grants
 from goodbot.inference.servers.choice import choose

@@ -22,6 +22,7 @@ SECTIONS = {
     "serving": sections.ServingConfig,
     "serving.sampling": sections.SamplingConfig,
     "training": sections.TrainingConfig,
+    "judge": sections.JudgeConfig,
     "adapters": sections.AdaptersConfig,
     "privacy": sections.PrivacyConfig,
     "http": sections.HttpConfig,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from goodbot.api.backend import TrainingBackend
-from goodbot.api.plugins import missing_modules
+from goodbot.base.installed import missing_modules
 
 from tests.learning.trial import run_trial
 from tests.support import missing

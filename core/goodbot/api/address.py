@@ -23,15 +23,18 @@ _IN_ADDRESSES = frozenset(map(chr, range(0x21, 0x7F))) - frozenset('\\"<>^`{|}')
 _LONGEST = 500
 
 
-def checked(url: str, hosts: Sequence[str] = ()) -> str:
+def checked(
+    url: str, hosts: Sequence[str] = (), *, section: str = "serving", key: str = "GOODBOT_SERVER_KEY"
+) -> str:
     """The address of a server, in one spelling, without a slash or `/v1` at its end.
 
-    `hosts` are the other machines that the owner lists. Raises ValueError, in words that go on after "url".
+    `hosts` are the other machines that the owner lists, in the config's `section`; `key` is the variable for
+    the server's key. Raises ValueError, in words that go on after "url".
     """
     if len(url) > _LONGEST or not set(url) <= _IN_ADDRESSES:
         raise ValueError("must be a plain address, like http://127.0.0.1:8000")
     if "@" in url:
-        raise ValueError("must not hold a name or a key: a key goes into GOODBOT_SERVER_KEY")
+        raise ValueError(f"must not hold a name or a key: a key goes into {key}")
     if "#" in url or "?" in url:
         raise ValueError("must end before any ? or #")
     parts = urlsplit(url)
@@ -48,7 +51,7 @@ def checked(url: str, hosts: Sequence[str] = ()) -> str:
     if not _is_here(host) and host not in {_normal(name) for name in hosts}:
         raise ValueError(
             f"leads to {host[:80]}, which is not this machine: if you run that server, "
-            f'put hosts = ["{host[:80]}"] under [serving]'
+            f'put hosts = ["{host[:80]}"] under [{section}]'
         )
     path = parts.path.rstrip("/").removesuffix("/v1").rstrip("/")
     if not set(path) <= _IN_PATHS or {".", ".."} & set(path.split("/")):

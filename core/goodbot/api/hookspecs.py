@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from goodbot.api.backend import BackendSpec
     from goodbot.api.connector import ConnectorSpec
     from goodbot.api.events import RatingEvent, Receipt
+    from goodbot.api.judge import JudgeSpec
     from goodbot.api.model import ModelSpec
     from goodbot.api.objective import ObjectiveSpec
     from goodbot.api.rewards import RewardPolicy
@@ -64,6 +65,11 @@ def register_model() -> ModelSpec:  # pyright: ignore[reportReturnType]
 @hookspec
 def register_tracker() -> TrackerSpec:  # pyright: ignore[reportReturnType]
     """Offer an experiment tracker, which gets the numbers of each training run."""
+
+
+@hookspec
+def register_judge() -> JudgeSpec:  # pyright: ignore[reportReturnType]
+    """Offer a judge of what came after answers that nobody rated."""
 
 
 @hookspec

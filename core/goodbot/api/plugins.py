@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import importlib.util
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -18,6 +17,7 @@ from goodbot.api import hookspecs
 from goodbot.api.backend import BackendSpec
 from goodbot.api.connector import API_VERSION, ConnectorSpec
 from goodbot.api.events import RatingEvent, Receipt
+from goodbot.api.judge import JUDGE, JudgeSpec
 from goodbot.api.model import ModelSpec
 from goodbot.api.objective import ObjectiveSpec
 from goodbot.api.rewards import RewardPolicy
@@ -25,6 +25,7 @@ from goodbot.api.server import ServerSpec
 from goodbot.api.tracker import TrackerSpec
 from goodbot.api.turns import Turn
 from goodbot.base.errors import ConfigError, MissingExtraError, unexpected
+from goodbot.base.installed import missing_modules
 from goodbot.base.suggest import Offered, instead
 from goodbot.config.toml import Where
 
@@ -33,9 +34,7 @@ logger = logging.getLogger(__name__)
 GROUP = "goodbot"
 """The entry-point group that plugins are found in."""
 
-_Spec = TypeVar(
-    "_Spec", ConnectorSpec, BackendSpec, ServerSpec, RewardPolicy, ObjectiveSpec, ModelSpec, TrackerSpec
-)
+_Spec = TypeVar("_Spec", bound=Any)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +121,8 @@ class PluginHost:
         """Connectors by name. Raises ConfigError for two of one name or another API version."""
         specs = self._collect("register_connector", ConnectorSpec)
         for spec in specs.values():
+            if spec.name == JUDGE:
+                raise ConfigError("no connector may be named “judge”: judges are called so among raters")
             if spec.api_version != API_VERSION:
                 raise ConfigError(
                     f"connector {spec.name!r} is written for plugin API {spec.api_version}, "
@@ -152,6 +153,10 @@ class PluginHost:
     def trackers(self) -> dict[str, TrackerSpec]:
         """Experiment trackers by name."""
         return self._collect("register_tracker", TrackerSpec)
+
+    def judges(self) -> dict[str, JudgeSpec]:
+        """Judges of the next state by name."""
+        return self._collect("register_judge", JudgeSpec)
 
     def probes(self) -> list[tuple[str, Callable[[], object]]]:
         """Who offers probes of `goodbot doctor`: each plugin's name, and its hook, not yet called."""
@@ -251,11 +256,6 @@ class PluginHost:
 def _rank(point: importlib.metadata.EntryPoint) -> tuple[str, bool]:
     """By name; of two of one name goodbot's own comes first."""
     return point.name, point.dist is None or point.dist.name != "goodbot"
-
-
-def missing_modules(requires: Iterable[str]) -> tuple[str, ...]:
-    """Those of `requires` that cannot be imported, found without importing them."""
-    return tuple(name for name in requires if importlib.util.find_spec(name.split(".")[0]) is None)
 
 
 def config_error(where: Where | None, key: str, message: str) -> ConfigError:

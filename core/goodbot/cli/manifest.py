@@ -8,9 +8,9 @@ import sys
 from dataclasses import asdict
 
 from goodbot import config
-from goodbot.api.plugins import missing_modules
 from goodbot.api.setup import Manifest
 from goodbot.base.errors import MissingExtraError, UsageError
+from goodbot.base.installed import missing_modules
 from goodbot.base.printing import say, say_json
 from goodbot.base.suggest import instead
 from goodbot.cli.connector_setup import prepared, setup_class

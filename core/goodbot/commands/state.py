@@ -70,6 +70,8 @@ class Status(Public):
     needed: int
     waiting_for_consent: int
     off_policy: int
+    judged: Mapping[str, Any] | None
+    """What judges made of answers that nobody rated: by whom, and how many; None: nothing is judged."""
     pressure: str | None
     last_run: Mapping[str, Any] | None
     tenancy: Plan | None
@@ -115,6 +117,7 @@ class Status(Public):
             lines.append(
                 f"{self.off_policy} of the ratings are of answers of other models: they train off-policy"
             )
+        lines += self._judged()
         last = self.last_run or {"metrics": {}, "state": "running"}
         if too_long := last["metrics"].get("too_long"):
             lines.append(f"the last run left out {too_long} answers that are too long with their prompts")
@@ -135,6 +138,17 @@ class Status(Public):
         )
         lines.extend(f"{name}: {state}" for name, state in self.connectors.items() if state != "running")
         return lines
+
+    def _judged(self) -> list[str]:
+        """What a judge made of answers, apart from the ratings."""
+        if not self.judged:
+            return []
+        told = "judged by {by}, and rated by nobody: {good} good, {bad} bad, {neither} neither"
+        failed = self.judged["failed"]
+        return [
+            told.format(**self.judged),
+            *([f"of {failed} answers the judge has said nothing, often as it was asked"] if failed else []),
+        ]
 
 
 def left_out(found: Sequence[Mapping[str, Any]]) -> list[str]:

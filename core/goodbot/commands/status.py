@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from goodbot.access import pairing
 from goodbot.api.commands import Grant, of
@@ -21,7 +22,7 @@ from goodbot.inference.servers.health import Righted
 from goodbot.learning.canary import TrialTally
 from goodbot.learning.evaluation import report
 from goodbot.learning.rating_quality import contradictions
-from goodbot.store import adapters, feedback, quarantined, runs, settings, turns
+from goodbot.store import adapters, feedback, judgements, quarantined, runs, settings, turns
 
 _SHOWN = 60
 _NEWS_SECONDS = 86400.0
@@ -70,6 +71,7 @@ async def _now(s: Services, compared: report.Report) -> Status:
         waiting_for_consent=standing.waiting_for_consent,
         off_policy=standing.off_policy,
         training=progress,
+        judged=await _judged(s),
         pressure=pressure.for_owners() if pressure else None,
         last_run={**asdict(last[0]), "told": states.of_run(last[0], rows, now)} if last else None,
         tenancy=s.memory.plan,
@@ -96,6 +98,12 @@ async def _now(s: Services, compared: report.Report) -> Status:
         uptime=s.clock.now() - s.started_at,
         started_at=s.started_at,
     )
+
+
+async def _judged(s: Services) -> dict[str, Any] | None:
+    if not (by := s.config.judge.by):
+        return None
+    return {"by": by, **asdict(await s.store.read(lambda db: judgements.counts(db, s.pool)))}
 
 
 def _recent(righted: Righted | None, now: float) -> str:
@@ -135,12 +143,15 @@ async def history(call: Call) -> Result:
     s = call.services
     limit = int(call.args[0][:9]) if call.args and call.args[0].isdecimal() else 10
     found = await s.store.read(lambda db: turns.history(db, min(limit, 1000)))
+    judged = await s.store.read(lambda db: judgements.values(db, [turn.turn for turn in found]))
     said: dict[str, list[feedback.Remark]] = {turn.turn: [] for turn in found}
     for remark in await s.store.read(lambda db: feedback.remarks(db, list(said))):
         said[remark.turn].append(remark)
     lines: list[str] = []
     for turn in found:
-        mark = " " if turn.value is None else "👍" if turn.value > 0 else "👎" if turn.value < 0 else "="
+        mark = " " if turn.value is None else _thumb(turn.value)
+        if turn.turn in judged:
+            mark = f"judged {_thumb(judged[turn.turn])}"
         answer = " ".join(turn.response.split())[:_SHOWN]
         again = "↻ " if turn.instead_of else ""
         question = f"{again}{turn.prompt}"[:_SHOWN]
@@ -149,8 +160,19 @@ async def history(call: Call) -> Result:
             f"{' ' * 18}{_REMARKS[remark.kind]}: {' '.join(remark.text.split())[:_SHOWN]}"
             for remark in said[turn.turn]
         ]
-    data = [{**asdict(turn), "remarks": [asdict(remark) for remark in said[turn.turn]]} for turn in found]
+    data = [
+        {
+            **asdict(turn),
+            "judged": judged.get(turn.turn),
+            "remarks": [asdict(remark) for remark in said[turn.turn]],
+        }
+        for turn in found
+    ]
     return Result(text="\n".join(lines) or "no answers yet", data={"turns": data})
+
+
+def _thumb(value: float) -> str:
+    return "👍" if value > 0 else "👎" if value < 0 else "="
 
 
 async def plugins(call: Call) -> Result:

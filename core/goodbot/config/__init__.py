@@ -22,6 +22,7 @@ from goodbot.config.sections import (
     AdaptersConfig,
     Grants,
     HttpConfig,
+    JudgeConfig,
     LogConfig,
     ModelConfig,
     PluginsConfig,
@@ -37,6 +38,7 @@ __all__ = [
     "Config",
     "Grants",
     "HttpConfig",
+    "JudgeConfig",
     "LogConfig",
     "ModelConfig",
     "PluginsConfig",
@@ -61,6 +63,7 @@ class Config:
     model: ModelConfig = field(default_factory=ModelConfig)
     serving: ServingConfig = field(default_factory=ServingConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+    judge: JudgeConfig = field(default_factory=JudgeConfig)
     adapters: AdaptersConfig = field(default_factory=AdaptersConfig)
     privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
     http: HttpConfig = field(default_factory=HttpConfig)
@@ -91,11 +94,16 @@ class Config:
         """`[serving.settings]` as the server's own frozen dataclass."""
         return section(settings, self.serving.settings, self.where("serving.settings"))
 
+    def judge_settings(self, settings: type[T]) -> T:
+        """`[judge.settings]` as the judge's own frozen dataclass."""
+        return section(settings, self.judge.settings, self.where("judge.settings"))
+
 
 _SECTIONS = {
     "model": ModelConfig,
     "serving": ServingConfig,
     "training": TrainingConfig,
+    "judge": JudgeConfig,
     "adapters": AdaptersConfig,
     "privacy": PrivacyConfig,
     "http": HttpConfig,

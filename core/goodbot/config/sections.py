@@ -133,6 +133,30 @@ class TrainingConfig:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeConfig:
+    """`[judge]`: what it makes of what came after an answer that nobody rated."""
+
+    by: str = ""
+    """`rule`, `model`, `server`, or a plugin's; empty: nothing is judged, and nothing judged is learnt."""
+    weight: Annotated[float, Range(above=0, below=1)] = 0.5
+    """Of a judged answer, where a rated one weighs 1."""
+    share: _Share = 0.25
+    """The most that judged answers weigh in a round; 1: whatever they weigh."""
+    minutes: Annotated[float, Range(above=0, most=1440)] = 30.0
+    """After so long without a next message an answer is closed, and is not judged."""
+    episodes: Literal["constant", "discounted", "off"] = "constant"
+    """What an agent's last answer came to counts for its steps before: alike, or less for earlier ones."""
+    url: str = ""
+    """With `server`: where it listens; it speaks OpenAI's API."""
+    model: str = ""
+    """What its model is called there."""
+    hosts: tuple[str, ...] = ()
+    """Other machines that `url` may lead to: what is judged is sent there."""
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The judge's own settings, `[judge.settings]`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class AdaptersConfig:
     """`[adapters]`: the versions that training has made."""
 

@@ -19,7 +19,7 @@ from goodbot.base.clock import Clock
 from goodbot.conversation import sanitize
 from goodbot.conversation.notes import Notes
 from goodbot.conversation.notifications import RoundCounter
-from goodbot.store import adapters, ledger, placing, retries
+from goodbot.store import adapters, judgements, ledger, placing, retries
 from goodbot.store.ledger import LabelChange
 from goodbot.store.training_pool import Pool
 
@@ -114,9 +114,13 @@ class Ratings:
         return event.receipt(Outcome.DENIED, why)
 
     async def taint(self, db: aiosqlite.Connection, changes: Sequence[LabelChange]) -> bool:
-        """Adapters trained on labels that have changed are marked, if any: the scheduler heals that."""
+        """Adapters trained on labels that have changed are marked, if any: the scheduler heals that.
+
+        Also those that have learnt from what an agent's steps were credited with by such a label.
+        """
         marked: list[int] = []
         for change in changes:
-            if change.claimed:
-                marked += await adapters.taint(db, self._pool.scope, change.turn, _CHANGED)
+            steps = await judgements.credited(db, change.turn)
+            for turn in [change.turn, *steps] if change.claimed else steps:
+                marked += await adapters.taint(db, self._pool.scope, turn, _CHANGED)
         return bool(marked)

@@ -127,6 +127,7 @@ class App(wiring.OperatingParts):
         self._spawn(self.ab_test.loop(), "comparing")
         self._spawn(self.scheduler.loop(), "scheduler")
         self._spawn(self.maintenance.loop(), "maintenance")
+        self._spawn(self.judging.loop(), "judging")
 
     async def _at_start(self) -> None:
         with boundary(logger, "notices"):

@@ -9,7 +9,6 @@ from importlib import import_module
 
 from goodbot.access.login import default_grants
 from goodbot.api.connector import Capability, ConnectorSpec
-from goodbot.api.plugins import missing_modules
 from goodbot.base.errors import (
     ConfigError,
     GoodbotError,
@@ -18,6 +17,7 @@ from goodbot.base.errors import (
     boundary,
     unexpected,
 )
+from goodbot.base.installed import missing_modules
 from goodbot.base.suggest import instead
 from goodbot.commands.services import Services
 from goodbot.config import Config, Grants

@@ -31,6 +31,7 @@ from goodbot.conversation.completions import ServedModel
 from goodbot.conversation.connectors import Connectors
 from goodbot.conversation.generate import Generator
 from goodbot.conversation.ingest import Dispatcher, FollowUps
+from goodbot.conversation.judging import Judging
 from goodbot.conversation.notes import Notes
 from goodbot.conversation.notifications import OwnerNews, RoundCounter
 from goodbot.conversation.parts import AnsweringParts
@@ -93,8 +94,6 @@ def choose(
         clock,
         local=[name for name, spec in specs.items() if spec.local],
     )
-    policy = reward_policy(plugins, config.training.reward, config.where("training"))
-    asked = anchors.load(config)
     spec = choice.choose(config, plugins.servers())
     return Chosen(
         config=config,
@@ -102,8 +101,8 @@ def choose(
         clock=clock,
         authorization=authorization,
         backend=backend,
-        policy=policy,
-        anchors=asked,
+        policy=reward_policy(plugins, config.training.reward, config.where("training")),
+        anchors=anchors.load(config),
         tracking=tracking,
         spec=spec,
         server=serve(config, spec, backend, clock, model),
@@ -230,13 +229,13 @@ class OperatingParts(Services):
 
     commands: CommandRunner
     groups: RaterGroups
+    judging: Judging
     manager: ConnectorManager
     maintenance: Maintenance
 
 
 def operating(base: AnsweringParts, http: Http | None = None) -> OperatingParts:
-    """What keeps it in order. `http` is the process's, which outlives this goodbot; without one, it has its
-    own."""
+    """What keeps it in order. `http` is the process's, which outlives this goodbot; else it has its own."""
     own = Http(base.config.http, home=base.config.home) if http is None else http
     services = _services(base, own)
     base.plugins.attach(services.news)
@@ -247,6 +246,7 @@ def operating(base: AnsweringParts, http: Http | None = None) -> OperatingParts:
         **vars(services),
         commands=CommandRunner(services),
         groups=RaterGroups(connectors=running, clock=base.clock, authorization=authorization),
+        judging=Judging(base),
         manager=manager,
         maintenance=Maintenance(services, manager),
     )

@@ -10,7 +10,7 @@ import aiosqlite
 
 from goodbot.api.events import OrderKey, RatingEvent, RatingKind, Receipt
 from goodbot.api.labels import LedgerEvent, Opinion, fold, is_stars
-from goodbot.store import codec, people, retries, rollback_window, teaching
+from goodbot.store import codec, judgements, people, retries, rollback_window, teaching
 from goodbot.store.query import fetch
 
 
@@ -257,8 +257,10 @@ async def labels(db: aiosqlite.Connection, turn: str) -> dict[str, Opinion]:
 async def lost(db: aiosqlite.Connection, turn: str, before: Mapping[str, Opinion]) -> bool:
     """Whether a label of a turn (`before`, by rater) is gone or different now.
 
-    Accounts that were linked meanwhile speak for one person.
+    Accounts that were linked meanwhile speak for one person. Of what was judged the judgement is compared.
     """
+    if judgements.is_judged(before):
+        return took_back(before, await judgements.labels(db, turn))
     now = await labels(db, turn)
     current = {rater: now.get(await people.identity(db, rater)) for rater in before}
     return took_back(before, {rater: v for rater, v in current.items() if v is not None})

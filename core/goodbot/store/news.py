@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import aiosqlite
 
 from goodbot.api.events import ChannelKind, ChannelRef, Message, UserRef
+from goodbot.api.judge import JUDGE
 from goodbot.store import settings, words
 from goodbot.store.consent import CONSENT, OWNERS, PERSON
 from goodbot.store.people import IDENTITY
@@ -83,6 +84,8 @@ class RunMaterial:
     until: float
     off_policy: int = 0
     """Of those trained on, answers of other models."""
+    judged: int = 0
+    """Learnt beside those: answers that only a judge rated."""
     words: Mapping[str, int] = field(default_factory=dict[str, int])
     """By the kinds of `words.Word`: of so many answers such words were learnt."""
 
@@ -181,7 +184,8 @@ async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> RunMaterial
     rows = await fetch(
         db,
         # One that an earlier of these runs had held out, and a later one has trained on, is one answer.
-        "WITH items AS (SELECT i.split, i.reward, i.labels, t.created_at, t.answered_by FROM run_items i"
+        "WITH items AS (SELECT iif(i.labels GLOB :judged, 'judged', i.split) AS split, i.reward, i.labels,"
+        " t.created_at, t.answered_by FROM run_items i"
         " JOIN turns t ON t.id = i.turn WHERE i.weight > 0 AND i.run IN (SELECT value FROM json_each(:runs))"
         " AND i.run = (SELECT max(o.run) FROM run_items o WHERE o.turn = i.turn"
         " AND o.run IN (SELECT value FROM json_each(:runs))))"
@@ -189,11 +193,12 @@ async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> RunMaterial
         " coalesce(sum(reward > 0), 0), coalesce(sum(reward < 0), 0),"
         " (SELECT count(DISTINCT l.key) FROM items, json_each(items.labels) l WHERE split = 'train'),"
         " coalesce(min(created_at), 0.0), coalesce(max(created_at), 0.0),"
-        " coalesce(sum(answered_by <> ''), 0) FROM items WHERE split = 'train'",
-        {"runs": json.dumps(list(runs))},
+        " coalesce(sum(answered_by <> ''), 0), (SELECT count(*) FROM items WHERE split = 'judged')"
+        " FROM items WHERE split = 'train'",
+        {"runs": json.dumps(list(runs)), "judged": f'{{"{JUDGE}:*'},
     )
     (found,) = rows
-    trained, held_out, good, bad, people, since, until, off_policy = found
+    trained, held_out, good, bad, people, since, until, off_policy, judged = found
     return RunMaterial(
         trained=trained,
         held_out=held_out,
@@ -203,6 +208,7 @@ async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> RunMaterial
         since=since,
         until=until,
         off_policy=off_policy,
+        judged=judged,
         words=await words.counts(db, runs),
     )
 

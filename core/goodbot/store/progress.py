@@ -114,7 +114,7 @@ async def objection(
         return "it was interrupted, and the settings have changed since"
     if found.parent != parent:
         return "it was interrupted, and another version was made active since"
-    if await training_pool.withdrawn(db, pool, found.run):
+    if await runs.withdrawn(db, pool, found.run):
         return "it was interrupted, and the consent for one of its answers was taken back"
     return await runs.objection(db, found.run)
 

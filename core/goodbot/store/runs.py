@@ -16,6 +16,7 @@ import aiosqlite
 
 from goodbot.api.labels import Opinion
 from goodbot.store import codec, ledger, quarantined, words
+from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch, first, value
 from goodbot.store.training_pool import Pool
 from goodbot.store.words import Word
@@ -267,6 +268,18 @@ async def judged(db: aiosqlite.Connection, pool: Pool, run: int) -> list[dict[st
         {"n": int(one["held_out"]), **{name: float(one[name]) for name in ("xx", "xy", "yy")}}
         for one in found
     ]
+
+
+async def withdrawn(db: aiosqlite.Connection, pool: Pool, run: int) -> bool:
+    """Whether the consent for one of a run's answers is gone."""
+    return bool(
+        await value(
+            db,
+            "SELECT EXISTS (SELECT 1 FROM run_items i JOIN turns t ON t.id = i.turn"  # noqa: S608
+            f" WHERE i.run = :run AND NOT (t.trainable AND {CONSENT}))",
+            {**pool.values(), "run": run},
+        )
+    )
 
 
 async def _disown(db: aiosqlite.Connection, run: int, reason: str) -> None:

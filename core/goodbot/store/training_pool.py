@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +24,9 @@ from goodbot.store.consent import ALL_SHARE, CONSENT, OWNERS, PERSON, SHARING
 from goodbot.store.query import Row, fetch, first, value
 from goodbot.store.teaching import OPINIONS
 
-_ASIDE = "EXISTS (SELECT 1 FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model))"
+ASIDE = "EXISTS (SELECT 1 FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model))"
 _LABELLED = (
-    f"t.scope = :scope AND t.trainable AND t.rated > 0 AND (:others OR t.answered_by = '') AND NOT {_ASIDE}"
+    f"t.scope = :scope AND t.trainable AND t.rated > 0 AND (:others OR t.answered_by = '') AND NOT {ASIDE}"
 )
 # Answers of another base model are no on-policy rollouts of this one.
 _OWN = f"{_LABELLED} AND t.model = :model AND t.spent IS NULL"
@@ -43,7 +43,7 @@ _OWED = (
 )
 UNUSED = (
     "SELECT CASE WHEN t.scope <> :scope OR NOT t.trainable THEN 'unused'"  # noqa: S608
-    f" WHEN NOT :others AND t.answered_by <> '' THEN 'from_others' WHEN {_ASIDE} THEN 'set_aside'"
+    f" WHEN NOT :others AND t.answered_by <> '' THEN 'from_others' WHEN {ASIDE} THEN 'set_aside'"
     f" WHEN t.model <> :model THEN iif({_OWED}, '', 'other_model')"
     " WHEN t.spent IS NOT NULL THEN 'used' ELSE '' END FROM turns t WHERE t.id = :turn"
 )
@@ -180,10 +180,17 @@ async def candidates(
         again = f"{_WHO} WHERE {_TRAINED} AND t.id IN (SELECT value FROM json_each(:turns))"  # noqa: S608
         values = {**pool.values(), "turns": json.dumps(sorted(repeated))}
         found = sorted(found + await _labelled(db, again, values), key=lambda row: row[2])
+    return await build(db, pool, parent, found, repeated)
+
+
+async def build(
+    db: aiosqlite.Connection, pool: Pool, parent: int, rows: Sequence[Row], repeated: Collection[str] = ()
+) -> list[Candidate]:
+    """Candidates of a run from `parent`, of rows as `_labelled` gives them."""
     line = await _lineage(db, parent)
-    stored = await turns.some(db, [row[0] for row in found])
+    stored = await turns.some(db, [row[0] for row in rows])
     result: list[Candidate] = []
-    for id_, labels, seq, held in found:
+    for id_, labels, seq, held in rows:
         turn = stored[id_]
         own = turn.model == pool.model and not turn.answered_by
         result.append(
@@ -285,16 +292,4 @@ async def off_policy(db: aiosqlite.Connection, pool: Pool, ids: Sequence[str]) -
         "SELECT count(*) FROM turns WHERE id IN (SELECT value FROM json_each(:turns))"
         " AND (answered_by <> '' OR model <> :model)",
         {**pool.values(), "turns": json.dumps(list(ids))},
-    )
-
-
-async def withdrawn(db: aiosqlite.Connection, pool: Pool, run: int) -> bool:
-    """Whether the consent for one of a run's answers is gone."""
-    return bool(
-        await value(
-            db,
-            "SELECT EXISTS (SELECT 1 FROM run_items i JOIN turns t ON t.id = i.turn"  # noqa: S608
-            f" WHERE i.run = :run AND NOT (t.trainable AND {CONSENT}))",
-            {**pool.values(), "run": run},
-        )
     )

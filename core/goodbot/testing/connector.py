@@ -33,8 +33,8 @@ import pytest
 
 from goodbot.api.connector import API_VERSION, Capability, Connector, ConnectorSpec
 from goodbot.api.events import MessageEvent
-from goodbot.api.plugins import missing_modules
 from goodbot.base.errors import FatalConnectorError
+from goodbot.base.installed import missing_modules
 from goodbot.testing.connector_base import QUIET, build
 from goodbot.testing.connector_events import EventsContract
 from goodbot.testing.connector_feedback import FeedbackContract

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from goodbot.api.connector import ConnectorSpec
-from goodbot.api.plugins import missing_modules
 from goodbot.api.setup import Check, CheckState, ConnectorSetup, Examined, Probe, fail, ok, warn
 from goodbot.base.errors import ConfigError, GoodbotError, RetriableError
+from goodbot.base.installed import missing_modules
 from goodbot.base.packages import install_line
 from goodbot.base.proxies import proxy
 from goodbot.base.suggest import TERMINAL

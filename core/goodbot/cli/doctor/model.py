@@ -17,10 +17,11 @@ from goodbot.api import marks, model_shape
 from goodbot.api.backend import BackendSpec
 from goodbot.api.estimate import estimate
 from goodbot.api.model import ResolvedModel
-from goodbot.api.plugins import choose_backend, missing_modules
+from goodbot.api.plugins import choose_backend
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.base import sampling, spawn
 from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError
+from goodbot.base.installed import missing_modules
 from goodbot.base.machine.device import available_memory, physical_memory, place
 from goodbot.base.packages import install_line
 from goodbot.cli.doctor import weights

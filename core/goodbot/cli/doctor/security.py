@@ -14,10 +14,10 @@ from typing import Any
 from goodbot.access.authorization import WEB
 from goodbot.access.login import OWNER, default_grants
 from goodbot.api.connector import ConnectorSpec
-from goodbot.api.plugins import missing_modules
 from goodbot.api.setup import Check, Examined
 from goodbot.base import sealed
 from goodbot.base.errors import GoodbotError
+from goodbot.base.installed import missing_modules
 from goodbot.base.suggest import TERMINAL
 from goodbot.cli.connector_setup import prepared, setup_class
 from goodbot.cli.doctor.checks import short

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from goodbot.access.login import OWNER
-from goodbot.api.plugins import missing_modules
 from goodbot.api.setup import ConnectorSetup, Question
 from goodbot.base.errors import UsageError
+from goodbot.base.installed import missing_modules
 from goodbot.base.suggest import TERMINAL
 from goodbot.cli.connector_setup import setup_class
 from goodbot.cli.setup.dialogue import Dialogue, Refused

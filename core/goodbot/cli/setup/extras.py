@@ -6,8 +6,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 
-from goodbot.api.plugins import missing_modules
 from goodbot.base import spawn
+from goodbot.base.installed import missing_modules
 from goodbot.base.packages import install_command, install_environment, install_line
 from goodbot.cli.setup.dialogue import Dialogue
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from goodbot.api.plugins import missing_modules
 from goodbot.api.progress import progress_line
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
+from goodbot.base.installed import missing_modules
 from goodbot.cli.setup.dialogue import Choice, Dialogue, Refused
 from goodbot.cli.setup.draft import DEMO, Draft, StateFound
 from goodbot.inference.models import disk

@@ -8,9 +8,9 @@ import os
 from collections.abc import Sequence
 
 from goodbot.api.connector import ConnectorSpec
-from goodbot.api.plugins import missing_modules
 from goodbot.api.setup import ConnectorSetup
 from goodbot.base.errors import GoodbotError
+from goodbot.base.installed import missing_modules
 from goodbot.cli.connector_setup import prepared, setup_class
 from goodbot.cli.uninstall.trace import Leaving, Trace, staying
 from goodbot.config.secrets import Secrets, SecretStore

@@ -268,7 +268,8 @@ def counted(made_of: news.RunMaterial) -> str:
     between = f", {middle} in between" if middle else ""
     people = f" of {made_of.raters} people" if made_of.raters > 1 else ""
     others = f"; {made_of.off_policy} by other models" if made_of.off_policy else ""
-    return f"{total} {answers}{people} ({made_of.good} good, {made_of.bad} bad{between}{others})"
+    judged = f"; {made_of.judged} more were judged, not rated" if made_of.judged else ""
+    return f"{total} {answers}{people} ({made_of.good} good, {made_of.bad} bad{between}{others}{judged})"
 
 
 def kept(made_of: news.RunMaterial) -> str:

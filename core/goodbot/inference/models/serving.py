@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from goodbot.api.plugins import missing_modules
 from goodbot.api.server import ServerSpec
 from goodbot.api.survey import FoundServer
+from goodbot.base.installed import missing_modules
 from goodbot.inference.servers.plugin import SPECS
 
 

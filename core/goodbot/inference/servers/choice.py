@@ -10,10 +10,10 @@ from pathlib import Path
 from goodbot.api import address
 from goodbot.api.backend import BackendSpec
 from goodbot.api.model import ResolvedModel
-from goodbot.api.plugins import missing_modules
 from goodbot.api.server import AdapterFormat, Server, ServerParts, ServerSpec
 from goodbot.base.clock import Clock
 from goodbot.base.errors import MissingExtraError
+from goodbot.base.installed import missing_modules
 from goodbot.base.suggest import instead
 from goodbot.config import Config
 from goodbot.config.secrets import Secrets, SecretStore

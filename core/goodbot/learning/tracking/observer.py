@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.api.hookspecs import hookimpl
-from goodbot.api.plugins import missing_modules
 from goodbot.api.tracker import Setting, TrackerSpec
 from goodbot.base import spawn
 from goodbot.base.errors import MissingExtraError
+from goodbot.base.installed import missing_modules
 from goodbot.base.suggest import instead
 from goodbot.config import Config
 from goodbot.config.toml import section

@@ -13,11 +13,11 @@ import aiosqlite
 from goodbot.api.hindsight import OBJECTIVES
 from goodbot.api.rewards import RewardPolicy
 from goodbot.base.errors import TrainingError
-from goodbot.config import TrainingConfig
+from goodbot.config import JudgeConfig, TrainingConfig
 from goodbot.learning.core import Core
 from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import claims
-from goodbot.store import runs, training_pool, words
+from goodbot.store import judgements, runs, training_pool, words
 from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate, Pool
 
@@ -33,12 +33,14 @@ async def take(
     of: Mapping[str, bool] | None = None,
     share: float = 1.0,
     with_words: bool = False,
+    judge: JudgeConfig | None = None,
 ) -> tuple[int, tuple[RunItem, ...]]:
     """How many rated answers are there, and what of them a run from `parent` claims.
 
     Part of the transaction that opens the run; see `claims.claim`. `replay` takes the answers of
     other base models too. With `of` it takes no others (see `training_pool.candidates`); of all, the `share`
     whose ratings have stood the longest. `with_words`: what raters said beside their ratings is claimed, too.
+    With `judge`, what judges say of answers that nobody rated is claimed beside; it is not counted.
     """
     found = await training_pool.candidates(
         db, pool, parent=parent, replay=replay, replay_share=config.replay_share, of=of
@@ -58,7 +60,7 @@ async def take(
         duplicate_limit=config.duplicate_limit,
         age_half_life=config.age_half_life,
         round_size=config.min_ratings - config.held_out,
-        past=past,
+        past=[labels for labels in past if not judgements.is_judged(labels)],
         spared=spared,
     )
     if with_words:
@@ -67,6 +69,9 @@ async def take(
         items = tuple(
             replace(one, words=words.heard(said.get(one.turn, ()), one.labels, one.parts)) for one in items
         )
+    if judge and judge.by:
+        told = _oldest(await judgements.candidates(db, pool, parent=parent, of=of), share)
+        items += tuple(claims.judged(told, policy, items, weight=judge.weight, share=judge.share))
     return sum(not candidate.replayed for candidate in found), items
 
 
@@ -85,8 +90,9 @@ async def claim(
         parent=parent,
         replay=replay,
         with_words=takes_words(core),
+        judge=core.config.judge,
     )
-    fresh = [item for item in items if not item.replayed]
+    fresh = [item for item in items if not (item.replayed or judgements.is_judged(item.labels))]
     if not any(item.split == "train" for item in fresh):
         raise TrainingError("there is nothing to train on yet: rate some answers first", kind="data")
     if len(fresh) < at_least:

@@ -81,6 +81,46 @@ def claim(
     return tuple(replace(item, weight=final[n]) for n, item in enumerate(items))
 
 
+def judged(
+    candidates: Sequence[Candidate],
+    policy: RewardPolicy,
+    beside: Sequence[RunItem],
+    *,
+    weight: float,
+    share: float,
+) -> list[RunItem]:
+    """Give what only judges rated its reward and weight, beside the rated answers that a run claims.
+
+    It is good or bad by its sign, is never held out, and weighs what `judge_weights` says; what would weigh
+    nothing is left out.
+    """
+    rated = math.fsum(one.weight for one in beside if one.split == "train")
+    items: list[RunItem] = []
+    values: list[float] = []
+    for one in candidates:
+        [(rater, opinion)] = one.labels.items()
+        value = opinion[0] if isinstance(opinion, list) else opinion
+        if reward := _reward({rater: math.copysign(1.0, value)}, policy):
+            items.append(RunItem(turn=one.turn.id, split="train", reward=reward, labels=one.labels))
+            values.append(abs(value))
+    weights = judge_weights(values, weight, share, rated)
+    return [replace(item, weight=w) for item, w in zip(items, weights, strict=True) if w]
+
+
+def judge_weights(values: Sequence[float], weight: float, share: float, rated: float) -> list[float]:
+    """Of each judged answer, in [0, 1): w(i) = `weight` · |value(i)|, of all J = Σ w(i) at most a `share` s.
+
+        w(i) · min(1, s · R / ((1 - s) · J))        R = `rated`, what ratings weigh; s = 1: no limit
+
+    So without ratings nothing of it trains, and with ratings never more than s of the round.
+    """
+    given = [weight * value for value in values]
+    total = math.fsum(given)
+    if share >= 1 or not total:
+        return given
+    return [one * min(1.0, share * rated / ((1 - share) * total)) for one in given]
+
+
 def age_weight(age: int, half_life: float) -> float:
     """2^(-age / half_life), in (0, 1]: what the rating of an old answer still says.
 

@@ -25,7 +25,7 @@ from goodbot.learning.training import batch
 from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing, Plan
 from goodbot.learning.training.settings import shape
-from goodbot.store import progress, runs, training_pool
+from goodbot.store import judgements, progress, runs, training_pool
 from goodbot.store.progress import Underway
 
 logger = logging.getLogger(__name__)
@@ -120,8 +120,10 @@ async def _items(
         parent=parent,
         replay=False,
         with_words=batch.takes_words(core),
+        judge=core.config.judge,
     )
-    return items, available - sum(not item.replayed for item in items)
+    rated = sum(not (item.replayed or judgements.is_judged(item.labels)) for item in items)
+    return items, available - rated
 
 
 def _sizes(model: Architecture | None, rank: int) -> dict[str, int]:

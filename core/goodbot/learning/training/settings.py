@@ -12,9 +12,9 @@ from goodbot.api import model_shape
 from goodbot.api.backend import BackendSpec
 from goodbot.api.model_shape import Architecture
 from goodbot.api.objective import ObjectiveSpec
-from goodbot.api.plugins import missing_modules
 from goodbot.api.projections import Sizes
 from goodbot.base.errors import ConfigError, MissingExtraError
+from goodbot.base.installed import missing_modules
 from goodbot.base.suggest import instead
 from goodbot.config import Config
 from goodbot.inference.models.directory import read_config

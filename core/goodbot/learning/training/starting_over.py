@@ -61,6 +61,7 @@ async def start_over(
             of=stand if clean == parent else None,
             share=share,
             with_words=batch.takes_words(core),
+            judge=core.config.judge,
         )
         if not any(item.split == "train" and not item.replayed for item in left):
             return ()

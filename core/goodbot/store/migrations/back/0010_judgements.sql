@@ -1,0 +1,2 @@
+-- Back to answers that only people and programs rate.
+DROP TABLE judgements;

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What judged answers weigh in a round, how that is shown, and how it is taken back."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from goodbot.learning.training import claims
+from goodbot.store import judgements
+
+from tests.core.builders import Bot, check, rows
+from tests.core.judging.stage import Agent, judge_server, judged_bot, look, past, tool, user
+
+FAILED, PASSED = "Exit code 2\nno such file", "3 passed in 0.12s"
+
+
+async def judged_steps(bot: Bot, *results: str) -> Agent:
+    agent = Agent(bot)
+    given = [user("Mend the tests.")]
+    for number, result in enumerate(results):
+        await agent.step(given, f"I look at {number}.", f"call-{number}")
+        given = [tool(result)]
+    await agent.step(given, "It is done.")
+    await look(bot)
+    return agent
+
+
+async def items(bot: Bot) -> dict[str, tuple[str, float, float, str]]:
+    """Of the last run: turn → split, reward, weight, labels."""
+    run = (await bot.last_run()).id
+    found = await rows(
+        bot.store, "SELECT turn, split, reward, weight, labels FROM run_items WHERE run = ?", (run,)
+    )
+    return {turn: (split, reward, weight, labels) for turn, split, reward, weight, labels in found}
+
+
+@pytest.mark.parametrize(
+    ("values", "weight", "share", "rated", "sums"),
+    [
+        ([1.0] * 4, 0.5, 0.25, 40.0, 2.0),  # far below the share
+        ([1.0] * 100, 0.5, 0.25, 30.0, 10.0),  # a quarter of all that trains
+        ([1.0] * 100, 0.5, 1.0, 30.0, 50.0),  # the owner wants it so
+        ([1.0] * 100, 0.5, 0.25, 0.0, 0.0),  # without ratings there is no round
+        ([1.0, 0.81, 0.5], 0.4, 0.25, 40.0, 0.924),
+        ([], 0.5, 0.25, 40.0, 0.0),
+    ],
+)
+def test_judged_answers_never_weigh_more_than_their_share(
+    values: list[float], weight: float, share: float, rated: float, sums: float
+) -> None:
+    weights = claims.judge_weights(values, weight, share, rated)
+    assert math.isclose(math.fsum(weights), sums, abs_tol=1e-9)
+    assert all(0 <= one <= weight < 1 for one in weights), "below a rating"
+
+
+async def test_a_round_takes_what_was_judged_beside_the_ratings(tmp_path: Path) -> None:
+    async with judged_bot(tmp_path) as bot:
+        agent = await judged_steps(bot, FAILED, PASSED)
+        await bot.rated(8)
+        assert (await bot.status())["ratings"] == 8, "they are no ratings"
+        await bot.train()
+        found = await items(bot)
+        bad, good = (found[turn] for turn in agent.turns[:2])
+        assert bad == ("train", -1.0, 0.5, json.dumps({"judge:rule": -1.0}, separators=(",", ":")))
+        assert good[:3] == ("train", 1.0, 0.5)
+        assert agent.turns[2] not in found
+        assert sum(split == "held_out" for split, *_ in found.values()) == 2
+        assert await rows(bot.store, "SELECT count(*) FROM turns WHERE spent IS NOT NULL") == [(8,)]
+        await check(bot)
+
+
+async def test_nothing_trains_of_judgements_alone(tmp_path: Path) -> None:
+    async with judged_bot(tmp_path) as bot:
+        await judged_steps(bot, *([FAILED] * 9))
+        told = await bot.command("train")
+        assert told == "0 ratings are not enough to train on: rate some answers first."
+        assert await rows(bot.store, "SELECT * FROM runs") == []
+
+
+async def test_switched_off_again_it_teaches_nothing_more(tmp_path: Path) -> None:
+    async with judged_bot(tmp_path) as bot:
+        agent = await judged_steps(bot, FAILED)
+    async with judged_bot(tmp_path, judge={"by": ""}) as bot:
+        await bot.rated(8)
+        await bot.train()
+        assert agent.turns[0] not in await items(bot)
+
+
+async def test_a_rating_after_the_round_takes_the_judgement_out_of_the_weights(tmp_path: Path) -> None:
+    async with judged_bot(tmp_path) as bot:
+        agent = await judged_steps(bot, FAILED)
+        await bot.rated(8)
+        await bot.train()
+        assert (await bot.app.registry.row(1)).tainted == ""
+        await bot.command("good", agent.turns[0])
+        assert (await bot.app.registry.row(1)).tainted
+        await bot.settle()
+        learnt = await bot.trained(await bot.app.registry.active())
+        assert learnt.get(agent.turns[0], 1.0) == 1.0, "what was judged is in no version that answers"
+        await check(bot)
+
+
+async def test_a_quarantine_leaves_out_what_was_judged_in_it(tmp_path: Path) -> None:
+    async with judged_bot(tmp_path) as bot:
+        agent = await judged_steps(bot, FAILED)
+        await bot.rated(8)
+        await bot.train()
+        await bot.store.write(lambda db: db.execute("UPDATE events SET received_at = received_at - 9e5"))
+        yesterday = datetime.fromtimestamp(bot.app.clock.now() - 86400)  # noqa: DTZ006  as its owner types it
+        await bot.command("rollback", f"since {yesterday:%Y-%m-%d}")
+        told = await bot.command("rollback", f"since {yesterday:%Y-%m-%d} yes")
+        assert told.startswith("0 ratings since"), "it lies in it, and no rating does"
+        assert (await bot.app.registry.row(1)).tainted
+        assert await bot.store.read(lambda db: judgements.labels(db, agent.turns[0])) == {}
+
+
+async def test_it_is_shown_apart(tmp_path: Path) -> None:
+    async with judged_bot(tmp_path) as bot:
+        agent = await judged_steps(bot, FAILED, PASSED, "a.py")
+        told = await bot.command("status")
+        assert "judged by rule, and rated by nobody: 1 good, 1 bad, 1 neither" in told
+        assert (await bot.status())["judged"]["good"] == 1
+        history = await bot.command("history")
+        [line] = [line for line in history.splitlines() if line.startswith(agent.turns[0])]
+        assert "judged 👎" in line
+        await bot.rated(8)
+        await bot.train()
+        why = await bot.command("why")
+        assert "It learnt from 6 rated answers (3 good, 3 bad; 2 more were judged, not rated" in why
+
+
+async def test_an_export_keeps_it_apart_from_ratings(tmp_path: Path) -> None:
+    async with judged_bot(tmp_path) as bot:
+        await judged_steps(bot, FAILED)
+        await bot.command("export")
+        files = list((tmp_path / "bot" / "exports").glob("*"))
+        assert all("judge:" not in file.read_text() for file in files)
+
+
+# -- episodes
+
+
+async def credits(bot: Bot) -> dict[str, float]:
+    return dict(await rows(bot.store, "SELECT turn, value FROM judgements WHERE credit_of IS NOT NULL"))
+
+
+async def test_an_outcome_at_the_end_counts_for_the_steps_before(tmp_path: Path) -> None:
+    async with judged_bot(tmp_path) as bot:
+        agent = await judged_steps(bot, "a.py", FAILED, "b.py")
+        await bot.command("good", agent.turns[-1])
+        await look(bot)
+        first, failed, third, _ = agent.turns
+        assert await credits(bot) == {first: 1, third: 1}, "what was judged by itself stays so"
+        await bot.rated(7)
+        await bot.train()
+        found = await items(bot)
+        assert found[first][1:3] == (1.0, 0.5)
+        assert found[failed][1:3] == (-1.0, 0.5)
+
+
+async def test_what_the_end_came_to_is_taken_back_with_it(tmp_path: Path) -> None:
+    async with judged_bot(tmp_path) as bot:
+        agent = await judged_steps(bot, "a.py")
+        first, last = agent.turns
+        await bot.command("good", last)
+        await look(bot)
+        await bot.rated(8)
+        await bot.train()
+        assert first in await items(bot)
+        await bot.command("bad", last)
+        assert (await bot.app.registry.row(1)).tainted
+        assert await bot.store.read(lambda db: judgements.labels(db, first)) == {}
+        await look(bot)
+        assert await bot.store.read(lambda db: judgements.labels(db, first)) == {"judge:episode": -1}
+
+
+async def test_earlier_steps_may_count_for_less(tmp_path: Path) -> None:
+    async with judged_bot(tmp_path, judge={"by": "rule", "episodes": "discounted"}) as bot:
+        agent = await judged_steps(bot, "a.py", "b.py")
+        await bot.command("bad", agent.turns[-1])
+        await look(bot)
+        made = await credits(bot)
+        assert [round(made[turn], 6) for turn in agent.turns[:2]] == [-0.81, -0.9]
+        await bot.rated(8)
+        await bot.train()
+        found = await items(bot)
+        assert [round(found[turn][2], 6) for turn in agent.turns[:2]] == [0.405, 0.45]
+        assert {found[turn][1] for turn in agent.turns[:2]} == {-1.0}
+
+
+async def test_an_episode_counts_for_nothing_where_that_is_off_or_it_goes_on(tmp_path: Path) -> None:
+    async with judged_bot(tmp_path, judge={"by": "rule", "episodes": "off"}) as bot:
+        agent = await judged_steps(bot, "a.py")
+        await bot.command("good", agent.turns[-1])
+        await look(bot)
+        assert await credits(bot) == {}
+    async with judged_bot(tmp_path / "on") as bot:
+        agent = await judged_steps(bot, "a.py", "b.py")
+        await bot.command("good", agent.turns[1])
+        await look(bot)
+        assert await credits(bot) == {}, "it is amid the work"
+
+
+async def test_the_next_message_after_an_episode_counts_for_its_steps(tmp_path: Path) -> None:
+    async with (
+        judge_server(says=["bad"]) as server,
+        judged_bot(tmp_path, judge={"by": "server", "url": server.url, "model": "m"}) as bot,
+    ):
+        agent = await judged_steps(bot, "a.py")
+        await agent.step([user("That is not what I wanted.")], "Sorry.")
+        await look(bot)
+        first, last, _ = agent.turns
+        assert server.data["request"] == "Mend the tests."
+        assert await credits(bot) == {first: -1}
+        await bot.command("good", last)
+        assert await bot.store.read(lambda db: judgements.labels(db, first)) == {}
+        await past(bot, 10)
+        await look(bot)
+        assert await credits(bot) == {first: 1}, "what a person says of it wins there, too"
