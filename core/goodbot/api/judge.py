@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from goodbot.api import address
 from goodbot.api.events import Message
 
 JUDGE = "judge"
 """In the place of a connector's name, of who says what judges say: no connector may be called so."""
+KEY = "GOODBOT_JUDGE_KEY"
+"""The secret that the server may ask for."""
 Ask = Callable[[Sequence[Message], int, float], Awaitable[str]]
 """Messages, a seed and a time limit in seconds → what the model says. Raises ServerError, TimeoutError."""
 
@@ -77,3 +80,10 @@ class JudgeSpec:
     settings: type[Any]
     """A frozen dataclass; the config section `[judge.settings]` is parsed into it."""
     asks: Asks = Asks.NOBODY
+
+
+def server(url: str, model: str, hosts: Sequence[str]) -> str:
+    """The address of the server that is asked. Raises ValueError, in words that go on after "url"."""
+    if not (url and model):
+        raise ValueError("and model must say which server is asked, and for what")
+    return address.checked(url, hosts, section="judge", key=KEY)

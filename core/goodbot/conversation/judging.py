@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from goodbot.api import address
 from goodbot.api.commands import Grant
 from goodbot.api.events import Message
-from goodbot.api.judge import Ask, Asks, Judge, Judgement, JudgeSpec
+from goodbot.api.judge import KEY, Ask, Asks, Judge, Judgement, JudgeSpec, server
 from goodbot.api.server import BASE, GenerateRequest
 from goodbot.api.turns import Turn
 from goodbot.base.errors import ServerError, boundary
@@ -31,8 +30,6 @@ from goodbot.store import judgements, turns
 
 logger = logging.getLogger(__name__)
 
-KEY = "GOODBOT_JUDGE_KEY"
-"""The secret that the judge's server may ask for."""
 _SECONDS = 30.0
 _LONGEST = 900.0
 """Seconds that a judge has for one answer, whatever it does."""
@@ -165,8 +162,6 @@ def choose(config: Config, specs: dict[str, JudgeSpec]) -> JudgeSpec:
     wanted, where = config.judge.by, config.where("judge")
     if wanted not in specs:
         raise where.error("by", f"no judge is named {wanted!r}; {instead(wanted, specs)}")
-    if specs[wanted].asks is Asks.SERVER and not (config.judge.url and config.judge.model):
-        raise where.error("by", f"with {wanted!r} url and model say which server is asked, and what for")
     return specs[wanted]
 
 
@@ -183,7 +178,7 @@ def asking(spec: JudgeSpec, config: Config, spare: SpareTime) -> Ask:
     if spec.asks is not Asks.SERVER:
         return _own(spare) if spec.asks is Asks.OWN else _nobody
     try:
-        url = address.checked(config.judge.url, config.judge.hosts, section="judge", key=KEY)
+        url = server(config.judge.url, config.judge.model, config.judge.hosts)
     except ValueError as error:
         raise config.where("judge").error("url", f"url {error}") from error
     key = Secrets((KEY,), SecretStore(config.home).environment([KEY])).get(KEY)

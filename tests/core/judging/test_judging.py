@@ -328,7 +328,7 @@ async def test_it_looks_by_itself(tmp_path: Path) -> None:
     ("judge", "words"),
     [
         ({"by": "modle"}, "no judge is named 'modle'; did you mean 'model'"),
-        ({"by": "server"}, "url and model say which server is asked"),
+        ({"by": "server"}, "url and model must say which server is asked"),
         (
             {"by": "server", "url": "http://10.0.0.9:1", "model": "m"},
             r'put hosts = \["10.0.0.9"\] under \[judge\]',

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from goodbot.api import address
 from goodbot.api.hookspecs import hookimpl
-from goodbot.api.judge import Asks, JudgeSpec
+from goodbot.api.judge import Asks, JudgeSpec, server
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.base.checks import Range
 from goodbot.base.errors import ConfigError
@@ -65,7 +65,11 @@ async def _look(examined: Examined) -> Sequence[Check]:
         return [fail("judge", str(error), "change [judge.settings] in the config")]
     if spec.asks is not Asks.SERVER:
         return [ok("judge", f"{config.by} judges answers that nobody rated")]
-    if not address.is_here(config.url):
-        told = f"what is judged is sent to {config.url}: questions, answers and the next messages"
+    try:
+        url = server(config.url, config.model, config.hosts)
+    except ValueError as error:
+        return [fail("judge", f"url {error}", "change [judge] in the config")]
+    if not address.is_here(url):
+        told = f"what is judged is sent to {url}: questions, answers and the next messages"
         return [warn("judge", told, "take a server of this machine, if you do not want that")]
-    return [ok("judge", f"the model at {config.url} judges answers that nobody rated")]
+    return [ok("judge", f"the model at {url} judges answers that nobody rated")]
