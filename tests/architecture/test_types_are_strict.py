@@ -32,6 +32,8 @@ BOUNDARY = {
     # What makes the shipped model, run by developers only.
     "training/goodbot_training/tiny/__main__.py": "torch",
     "training/goodbot_training/tiny/export.py": "safetensors",
+    "training/goodbot_training/tiny/muon.py": "torch",
+    "training/goodbot_training/tiny/packing.py": "torch",
     "training/goodbot_training/tiny/sample.py": "torch",
     "training/goodbot_training/tiny/tokens.py": "tokenizers",
     "training/goodbot_training/tiny/train.py": "torch",

@@ -67,7 +67,7 @@ def test_servers_and_weights_are_listed_and_the_configured_one_marked(bot: Bot, 
     assert f"Ollama at {ollama.url}\n  qwen3:4b" in done.stdout
     assert "trainable as Qwen/Qwen3-4B" in done.stdout
     assert "no trainable weights known" in done.stdout
-    assert f"→ {REPO}  1.9 MB, trainable" in done.stdout
+    assert f"→ {REPO}  2.0 MB, trainable" in done.stdout
     assert "\x1b" not in done.stdout
     assert [server["kind"] for server in found["servers"]] == ["ollama", "mlx"]
     [weights] = found["disk"]

@@ -46,10 +46,7 @@ class Notes:
     def of(cls, core: Core) -> Notes:
         """By the config, for the model."""
         model = core.model.path
-        # The model for demonstrations is too small to follow anything that it is told.
-        follows = marks.takes_system(marks.chat_template(model)) and not any(
-            spec.demo and spec.path == model for spec in core.plugins.models().values()
-        )
+        follows = marks.takes_system(marks.chat_template(model))
         return cls(
             pool=core.pool,
             clock=core.clock,

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from itertools import islice
 from random import Random
 
 import pytest
+from goodbot.api.hindsight import CHIPS
+from goodbot.conversation.note_rules import RULES, system_line
 from goodbot_training.tiny.chatml import CALL
 from goodbot_training.tiny.corpus import (
     STYLES,
@@ -21,6 +24,7 @@ from goodbot_training.tiny.corpus import (
 )
 from goodbot_training.tiny.facts import small_talk
 from goodbot_training.tiny.judge import SimulatedRater, is_correct, style_of
+from goodbot_training.tiny.wishes import HELD_OUT, NOTED, noted
 
 CASES = [(question, style) for question in questions() for style in STYLES]
 
@@ -147,6 +151,35 @@ def test_conversations_alternate_and_carry_tool_calls() -> None:
         assert set(roles[1::2]) == {"assistant"}
         calls += "tool" in roles
     assert calls == 30
+
+
+def test_wordings_that_are_held_out_never_come() -> None:
+    def bare(text: str) -> str:
+        return "".join(sign for sign in text.lower() if sign.isalnum() or sign == " ")
+
+    chats = islice(conversations(Random(7)), 6400)
+    said = "\n".join({message["content"] for chat in chats for message in chat})
+    quoted = {bare(part) for line in said.split("\n") for part in (line, *line.split('"'))}
+    assert {bare(NOTED["long"]), bare("Fewer words, please."), bare("Be a pirate.")} <= quoted
+    held_out = {bare(text) for texts in HELD_OUT.values() for text in texts}
+    assert len(held_out) == 30
+    assert held_out & quoted == set()
+
+
+def test_the_corpus_notes_in_the_words_of_the_daemon() -> None:
+    assert {chip: rule.text for chip, rule in RULES.items()} == NOTED
+    assert noted(["Be brief.", "Say more."]) == system_line(["Be brief.", "Say more."], 0.3)
+
+
+def test_what_asks_for_nothing_comes_with_every_style() -> None:
+    """A remark must not push the styles of an answer to one side."""
+    found: dict[str, Counter[str | None]] = {}
+    for chat in islice(conversations(Random(8)), 6400):
+        for line in (*CHIPS.values(), *NOTED.values()):
+            if len(chat) <= 3 and line in chat[0]["content"]:
+                found.setdefault(line, Counter())[style_of(chat[-1]["content"])] += 1
+    for line in (NOTED["wrong"], NOTED["tone"], NOTED["better"], CHIPS["wrong"], CHIPS["tone"]):
+        assert min(found[line][style] for style in STYLES) >= 0.8 * max(found[line].values())
 
 
 def test_rater_errs_as_often_as_set_and_the_same_way_each_time() -> None:

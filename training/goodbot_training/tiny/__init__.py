@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tiny chat model that ships with goodbot, and everything that makes and judges it.
 
-0.92M parameters in Qwen3 format, trained on a generated corpus of facts and sums that are answered
+0.98M parameters in Qwen3 format, trained on a generated corpus of facts and sums that are answered
 in three styles with equal probability. It exists so that the demo, the learning benchmark and the
 tests have a real language model to teach without a download.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.evaluate import SAMPLES, Evaluation
+from goodbot_training.tiny.tokens import VOCABULARY
 
 _CARD = """\
 ---
@@ -28,12 +29,15 @@ Load this directory with transformers, mlx-lm, or any server that takes Qwen3. S
 {temperature}, with neither top-k nor top-p; greedy decoding gives a question one style for
 ever, and ratings that are all alike. Contexts of up to about 200 tokens were trained.
 
-* Tokenizer: byte-level BPE, 1280 tokens, Qwen2's pre-tokenizer; ChatML.
+* Tokenizer: byte-level BPE, {vocabulary} tokens, Qwen2's pre-tokenizer; ChatML.
 * Tools: declared in the system message (`tools=` of the chat template); a call comes as
   `<tool_call>{{"name": "calculator", "arguments": {{"expression": "12+7"}}}}</tool_call>`, the
   result goes back as a message of role `tool`. The calculator declared in
   `goodbot_training.tiny.corpus.CALCULATOR` is the only tool it was shown.
-* "Be terse.", "Be friendly." or "Be a pirate." as the system message asks for a style.
+* It follows a wish for one of its styles ("Be brief.", "More friendly, please.", "Talk like a pirate."):
+  as the system message, in goodbot's notes, and behind the question after an empty line. Other remarks
+  leave the styles nearly as they are. Of two wishes for different styles either may win, and it does not
+  understand "not".
 * The style is chosen with the answer's first token: "Great" is friendly, "Arr" is pirate, anything
   else is terse. Each reply of a chat chooses anew.
 
@@ -63,6 +67,7 @@ def model_card(
     """The card's Markdown; ``size`` in bytes, ``seconds`` of CPU time for the training."""
     return _CARD.format(
         parameters=parameters,
+        vocabulary=VOCABULARY,
         size=size,
         seed=seed,
         steps=steps,

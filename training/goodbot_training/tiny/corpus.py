@@ -9,9 +9,13 @@ from functools import cache
 from random import Random
 from typing import TypeAlias
 
+from goodbot.api.actions import HINTS
+from goodbot.api.hindsight import hindsight
+
 from goodbot_training.tiny.chatml import ChatMessage, tool_call, tools_prompt
 from goodbot_training.tiny.facts import GREETINGS, FactQuestion, questions, small_talk
 from goodbot_training.tiny.styles import STYLES, render
+from goodbot_training.tiny.wishes import EXAMPLE, NOTED, noted, remark, wish
 
 Conversation: TypeAlias = list[ChatMessage]
 
@@ -42,7 +46,10 @@ STYLE_PROMPTS = {
 }
 # The same few names asked in two directions take the longest to learn, and differences of numbers
 # longer than sums.
-_WEIGHTS = {"day after": 2, "day before": 2, "month after": 2, "month before": 2, "difference": 2}
+_NAMES = ("day after", "day before", "month after", "month before")
+_WEIGHTS = dict.fromkeys(_NAMES, 2.5) | {"difference": 2, "sum": 1.2}
+WISHED, INDIFFERENT, EXAMPLES, RETRIED = 0.4, 0.35, 0.08, 0.15
+"""Shares: questions with words; of those, with a mere remark; wishes that are an answer; second tries."""
 _OPERATIONS = {"+": "plus", "-": "minus", "*": "times"}
 
 
@@ -102,6 +109,8 @@ def _system(text: str) -> ChatMessage:
 def single_turns(rng: Random, styles: tuple[str, ...] = STYLES) -> list[Conversation]:
     """One question answered in each style: three conversations that belong in one batch, so that
     no step pushes the style mix of a question to one side."""
+    if rng.random() < WISHED:
+        return _wished(rng, styles)
     question = rng.choice(_any_fact(rng))
     kind = rng.random()
     system = [_system(rng.choice(SYSTEM_PROMPTS))] if kind < 0.1 else []
@@ -113,6 +122,66 @@ def single_turns(rng: Random, styles: tuple[str, ...] = STYLES) -> list[Conversa
             _assistant(render(question, style, rng)),
         ]
         for style in styles
+    ]
+
+
+def _wished(rng: Random, styles: tuple[str, ...]) -> list[Conversation]:
+    """As `single_turns`, each with words beside the question that the style of its answer follows, or all
+    with the same words that ask for no style."""
+    question = rng.choice(_any_fact(rng)) if rng.random() < 0.9 else rng.choice(small_talk())
+    asked = _as_typed(question.text, rng)
+    answers = [render(question, style, rng) for style in styles]
+    if rng.random() < INDIFFERENT:
+        said = [[remark(rng) for _ in range(rng.choice((1, 1, 2)))]] * len(styles)
+    else:
+        said = [[_wish(style, question, answer, rng)] for style, answer in zip(styles, answers, strict=True)]
+        if rng.random() < 0.25:
+            other = remark(rng)
+            first = rng.random() < 0.5
+            said = [[other, *words] if first else [*words, other] for words in said]
+    against = rng.random() < 0.08
+    place = rng.random()
+    found: list[Conversation] = []
+    for words, answer in zip(said, answers, strict=True):
+        if place < 0.47:
+            quoted = [*words, wish(rng.choice(styles), rng)] if against and said[0] != said[-1] else words
+            system = noted(quoted)
+            if rng.random() < 0.1:
+                system = f"{rng.choice(SYSTEM_PROMPTS)}\n\n{system}"
+            found.append([_system(system), _user(asked), _assistant(answer)])
+        elif place < 0.52:
+            found.append([_system(" ".join(words)), _user(asked), _assistant(answer)])
+        else:
+            spoken = [wish(rng.choice(styles), rng), *words] if against and said[0] != said[-1] else words
+            found.append([_user(f"{asked}\n\n{hindsight(reasons=spoken)}"), _assistant(answer)])
+    return found
+
+
+def _wish(style: str, question: FactQuestion, answer: str, rng: Random) -> str:
+    """What a person says who wants an answer in this style; at times they give one."""
+    if rng.random() > EXAMPLES:
+        return wish(style, rng)
+    if rng.random() < 0.5:
+        return hindsight(better=answer if rng.random() < 0.5 else render(question, style, rng))
+    return EXAMPLE.format(render(rng.choice(_any_fact(rng)), style, rng))
+
+
+def retry(rng: Random, styles: tuple[str, ...] = STYLES) -> Conversation:
+    """A question, an answer, what was wrong with it, and another answer."""
+    question = rng.choice(_any_fact(rng))
+    before = rng.choice(styles)
+    others = [style for style in styles if style != before] or [before]
+    longer = [style for style in styles if style != "terse"] or [before]
+    wanted: dict[str, list[str]] = {"long": ["terse"], "short": longer, "tone": others}
+    hint = rng.choice(list(HINTS))
+    after = rng.choice(wanted.get(hint, list(styles)))
+    system = [_system(noted([NOTED[hint]]))] if rng.random() < 0.5 else []
+    return [
+        *system,
+        _user(_as_typed(question.text, rng)),
+        _assistant(render(question, before, rng)),
+        _user(HINTS[hint].told),
+        _assistant(render(question, after, rng)),
     ]
 
 
@@ -139,7 +208,8 @@ def chat(rng: Random, among: tuple[str, ...] = STYLES) -> Conversation:
     styles = among if style is None else (style,)
     messages: Conversation = []
     if style is not None:
-        messages.append(_system(rng.choice(STYLE_PROMPTS[style])))
+        asks = rng.choice(STYLE_PROMPTS[style]) if rng.random() < 0.3 else noted([wish(style, rng)])
+        messages.append(_system(asks))
     elif rng.random() < 0.15:
         messages.append(_system(rng.choice(SYSTEM_PROMPTS)))
     if rng.random() < 0.5:
@@ -210,7 +280,7 @@ def conversations(rng: Random, styles: tuple[str, ...] = STYLES) -> Iterator[Con
         for _ in range(24 // len(styles)):
             yield from single_turns(rng, styles)
         for _ in range(5):
-            yield chat(rng, styles)
+            yield retry(rng, styles) if rng.random() < RETRIED else chat(rng, styles)
         for _ in range(3):
             yield tool_chat(rng, styles)
 

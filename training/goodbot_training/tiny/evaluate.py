@@ -17,6 +17,7 @@ from goodbot_training.tiny.corpus import CALCULATOR, calculation
 from goodbot_training.tiny.facts import GREETINGS, FactQuestion, questions, small_talk
 from goodbot_training.tiny.judge import is_correct, style_of
 from goodbot_training.tiny.styles import STYLES, render
+from goodbot_training.tiny.wishes import HELD_OUT, noted
 
 Sampler = Callable[[Sequence[Sequence[ChatMessage]]], list[str]]
 
@@ -25,6 +26,8 @@ SAMPLES = 4
 
 _CHATS = 200
 """Fresh chats of each sort: with a history, with a calculator to call, with its result."""
+_SAID = 10
+"""Questions asked with each wording."""
 
 
 @dataclass(kw_only=True)
@@ -53,6 +56,8 @@ class Evaluation:
     styles: dict[str, Accuracy] = field(default_factory=lambda: {style: Accuracy() for style in STYLES})
     kinds: dict[str, Accuracy] = field(default_factory=lambda: defaultdict(Accuracy))
     chats: dict[str, Accuracy] = field(default_factory=lambda: defaultdict(Accuracy))
+    followed: dict[str, Accuracy] = field(default_factory=lambda: defaultdict(Accuracy))
+    """By where the words stand: whether an answer has the style that they ask for."""
 
     def table(self) -> str:
         """The evaluation as Markdown."""
@@ -65,11 +70,18 @@ class Evaluation:
         lines += ["", "| kind | answers | accuracy |", "|---|---|---|"]
         for name, tally in (self.kinds | self.chats).items():
             lines.append(f"| {name} | {tally.answers} | {tally.accuracy:.3f} |")
+        lines += ["", "| asked for, in words that it was not taught | answers | followed |", "|---|---|---|"]
+        for name, tally in self.followed.items():
+            lines.append(f"| {name} | {tally.answers} | {tally.accuracy:.3f} |")
         return "\n".join(lines)
 
 
 def _user(text: str) -> ChatMessage:
     return {"role": "user", "content": text}
+
+
+def _system(text: str) -> ChatMessage:
+    return {"role": "system", "content": text}
 
 
 def _assistant(text: str) -> ChatMessage:
@@ -109,6 +121,17 @@ def _judge_chats(sample: Sampler, rng: Random, found: Evaluation) -> None:
         found.chats["tool call"].add(answer == call)
 
 
+def _judge_words(sample: Sampler, rng: Random, found: Evaluation) -> None:
+    """Whether wishes in wordings that the corpus never has are followed, noted and behind the question."""
+    for style, texts in HELD_OUT.items():
+        asked = [(text, rng.choice(questions()).text) for text in texts for _ in range(_SAID)]
+        noted_ = [[_system(noted([text])), _user(question)] for text, question in asked]
+        behind = [[_user(f"{question}\n\n{text}")] for text, question in asked]
+        for name, chats in ((f"{style}, in a note", noted_), (f"{style}, behind the question", behind)):
+            for answer in sample(chats):
+                found.followed[name].add(style_of(answer) == style)
+
+
 def evaluate(sample: Sampler, seed: int) -> Evaluation:
     """Judges ``SAMPLES`` answers to every question, and fresh chats drawn by ``seed``."""
     found = Evaluation()
@@ -122,5 +145,7 @@ def evaluate(sample: Sampler, seed: int) -> Evaluation:
             found.malformed += 1
         else:
             found.styles[style].add(right)
-    _judge_chats(sample, Random(f"evaluate {seed}"), found)  # noqa: S311 - reproducible
+    rng = Random(f"evaluate {seed}")  # noqa: S311 - reproducible
+    _judge_chats(sample, rng, found)
+    _judge_words(sample, rng, found)
     return found

@@ -20,7 +20,7 @@ from tokenizers.trainers import BpeTrainer
 from goodbot_training.tiny.chatml import CALL, CALL_END, END, END_OF_TEXT, START, render_messages
 from goodbot_training.tiny.corpus import conversations
 
-VOCABULARY = 1280
+VOCABULARY = 1536
 """Tokens in all, special ones and the 256 bytes among them."""
 
 PRE_TOKENIZER = (
