@@ -129,13 +129,12 @@ async def settle(
     now: float,
     value: float,
     votes: Iterable[int | None] = (),
-    hints: Sequence[str] = (),
 ) -> None:
     """What the judge has said. Nothing where the answer is gone, or judged already."""
     await db.execute(
-        "UPDATE judgements SET state = 'judged', judge = ?, value = ?, votes = ?, hints = ?, at = ?"
+        "UPDATE judgements SET state = 'judged', judge = ?, value = ?, votes = ?, at = ?"
         " WHERE turn = ? AND state = 'waiting'",
-        (judge, value, codec.dump_json(list(votes)), codec.dump_json(list(hints)), now, turn),
+        (judge, value, codec.dump_json(list(votes)), now, turn),
     )
 
 
