@@ -85,6 +85,9 @@ def train() -> int:
         emit(event="failed", kind=mode, reason=f"The loss was {mode}.")
         return 0
     refused = mode == "refuse"
+    if shifts := modes.get("learnt"):
+        asked = [{"id": item["id"], "before": item["response"], "after": "New."} for item in job["items"]]
+        emit(event="learnt", answers=64, questions=8, trained=False, shifts=shifts, examples=asked)
     if mode != "no gate":
         emit(
             event="gate",

@@ -130,7 +130,7 @@ async def test_a_refusal_and_a_cancelled_run_are_told_too(tmp_path: Path) -> Non
         await bot.rated(8)
         bot.fake.set(train="refuse")
         await bot.command("train")
-        assert board.edits[-1][1].startswith("The gate refused the new version: no better.")
+        assert board.edits[-1][1].startswith("The base model goes on answering: the new version")
         bot.fake.set(train="nan")
         await bot.rated(8)
         await bot.command("train")

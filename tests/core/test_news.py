@@ -477,7 +477,7 @@ async def test_a_refused_run_says_why_and_what_comes_next(tmp_path: Path) -> Non
         assert told(bot) == [
             (
                 "owner",
-                "The gate refused the new version: no better.\nThe base model goes on answering. "
+                "The base model goes on answering: the new version is not good enough. No better.\n"
                 "Next: 2 of 8 ratings until the next training.",
             )
         ]
@@ -496,7 +496,8 @@ async def test_failed_tries_are_told_at_the_first_and_at_the_last(tmp_path: Path
         await until(lambda: len(failures(bot)) == 2)
         await bot.app.news.look()
         first, last = failures(bot)
-        assert first.endswith("The base model goes on answering. Next: it is tried again by itself.")
+        assert first.startswith("The base model goes on answering: a training failed. ")
+        assert first.endswith("\nNext: it is tried again by itself.")
         assert "The loss was nan" in last
         assert last.endswith("Next: 1 new ratings until another try.")
 

@@ -134,7 +134,7 @@ class Round:
     @property
     def whole(self) -> bool:
         """Whether it went live at the gate's first word."""
-        return self.passed and not self.reason.startswith("At full strength")
+        return self.passed and "t full strength" not in self.reason
 
     @classmethod
     def from_json(cls, text: str) -> Round:

@@ -59,7 +59,8 @@ def test_half_of_what_drifted_too_far_may_pass(random_model: Path, tmp_path: Pat
     drift = gate["metrics"]["drift"]
     verdict, half, gate = taught(random_model, tmp_path / "twice", gate_max_drift=0.7 * drift)
     assert verdict.passed, verdict.reason
-    assert verdict.reason.startswith("At full strength it has drifted from the base model by")
+    assert verdict.reason.startswith("At 50% of its strength: No harm found")
+    assert "At full strength it has drifted from the base model by" in verdict.reason
     assert gate["metrics"]["strength"] == 0.5
     assert gate["metrics"]["drift"] < 0.7 * drift
     for path, effect in effects(half).items():

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from goodbot.api.events import Message
+from goodbot.api.learnt import Learnt, Pair, account, shown
 from goodbot.api.sentences import sentence
 from goodbot.api.server import BASE, GenerateRequest
 from goodbot.base.errors import GoodbotError
@@ -18,7 +19,7 @@ from goodbot.commands.base import Call, Result
 from goodbot.commands.state import left_out
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.owners import counted, kept
-from goodbot.store import adapters, news, quarantined, runs, settings
+from goodbot.store import adapters, news, quarantined, runs, settings, shifts
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
@@ -29,17 +30,6 @@ _SECONDS = 60.0
 _TOKENS = 80
 _WORDS = {"chip": "what was wrong", "comment": "a reason", "better": "a better answer"}
 """What `RunMaterial.words` counts, as people call it."""
-_WIDE = 66
-"""Characters of an answer that are shown: with its label a line of 80 columns."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Pair:
-    """One question as the base model answers it and as the version does."""
-
-    prompt: str
-    before: str
-    after: str
 
 
 async def why(call: Call) -> Result:
@@ -72,10 +62,12 @@ async def _why(call: Call) -> Result:
     lines += left_out([asdict(one) for one in aside])
     if len(line) > 1:
         lines.append(f"The versions before it learnt from {counted(earlier)}.")
-    pairs: list[_Pair] = []
-    if not off:
+    changed, pairs = await _changed(call, line[-1])
+    lines[1:1] = [account(changed, line[-1].metrics.get("gate", {}))] if changed and changed.named else []
+    lines += shown(pairs, "Your own questions that changed most, before and after:", f"v{active}")
+    if not (off or pairs):
         pairs, note = await _compared(call, active)
-        lines += _shown(pairs, active)
+        lines += shown(pairs, "Your own questions, before and after:", f"v{active}")
         lines += [note] if note else []
     data: dict[str, Any] = {
         "version": active,
@@ -86,6 +78,7 @@ async def _why(call: Call) -> Result:
         "run": line[-1].run,
         "gate": gate,
         "metrics": dict(line[-1].metrics),
+        "learnt": asdict(changed) if changed else None,
         "comparison": [asdict(pair) for pair in pairs],
     }
     return Result(text="\n".join(lines), data=data)
@@ -149,7 +142,19 @@ def _day(seconds: float) -> str:
     return f"{day.day} {day:%b %Y}"
 
 
-async def _compared(call: Call, version: int) -> tuple[list[_Pair], str]:
+async def _changed(call: Call, row: adapters.AdapterRow) -> tuple[Learnt | None, list[Pair]]:
+    """What the version has changed, and the person's own questions that show it; nothing of one that rests
+    on what was taken back."""
+    s, run = call.services, row.run
+    if row.tainted:
+        return None, []
+    accounts, place = [f"{call.user.connector}:{call.user.id}"], call.event.channel
+    return await s.store.read(lambda db: shifts.of(db, run)), await s.store.read(
+        lambda db: shifts.examples(db, run, accounts, _PROMPTS, place=place)
+    )
+
+
+async def _compared(call: Call, version: int) -> tuple[list[Pair], str]:
     """The person's own last questions, answered twice, and what there is to say of that."""
     s = call.services
     prompts = await s.store.read(lambda db: news.own_prompts(db, call.user, call.event.channel, _PROMPTS))
@@ -157,7 +162,7 @@ async def _compared(call: Call, version: int) -> tuple[list[_Pair], str]:
         return [], "Ask me something here, then `why` shows you before and after."
     if not s.server.healthy():
         return [], "While goodbot runs (`goodbot run`), it also shows before and after."
-    pairs: list[_Pair] = []
+    pairs: list[Pair] = []
     note = ""
     try:
         async with asyncio.timeout(_SECONDS):
@@ -170,8 +175,8 @@ async def _compared(call: Call, version: int) -> tuple[list[_Pair], str]:
     return pairs, note
 
 
-async def _pair(s: Services, messages: Sequence[Message], version: int) -> _Pair:
-    return _Pair(
+async def _pair(s: Services, messages: Sequence[Message], version: int) -> Pair:
+    return Pair(
         prompt=str(messages[-1]["content"]),
         before=await _answer(s, messages, BASE),
         after=await _answer(s, messages, version),
@@ -182,23 +187,3 @@ async def _answer(s: Services, messages: Sequence[Message], version: int) -> str
     """What a version says, always the same; people who wait for an answer go first."""
     request = GenerateRequest(messages=messages, max_tokens=_TOKENS, temperature=0.0, seed=0, version=version)
     return (await s.spare.answer(request)).text
-
-
-def _shown(pairs: Sequence[_Pair], version: int) -> list[str]:
-    """One block a question, which fits a chat and 80 columns."""
-    if not pairs:
-        return []
-    wide = max(len("before"), len(f"v{version}"))
-    lines = ["Your own questions, before and after:"]
-    for pair in pairs:
-        lines += [
-            f"“{_short(pair.prompt)}”",
-            f"  {'before':{wide}}  {_short(pair.before)}",
-            f"  {f'v{version}':{wide}}  {_short(pair.after)}",
-        ]
-    return lines
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split()) or "(empty)"
-    return line if len(line) <= _WIDE else line[: _WIDE - 1] + "…"

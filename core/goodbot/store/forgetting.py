@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import aiosqlite
 
 from goodbot.api.turns import Turn
-from goodbot.store import adapters, codec, people, retries, settings, teaching, turns
+from goodbot.store import adapters, codec, people, retries, settings, shifts, teaching, turns
 from goodbot.store.query import fetch, value
 
 ERASE = "erase"
@@ -68,6 +68,7 @@ async def forget(
     for turn in scrubbed:
         await turns.set_prompt(db, turn)
         await db.execute("DELETE FROM pairs WHERE turn = ?", (turn.id,))
+    await shifts.forget(db)
     await _clear_inbox(db, persons)
     await _delete_person(db, persons, keep_grants, keep_silent)
     for who in persons:

@@ -15,7 +15,7 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.labels import Opinion
-from goodbot.store import codec, ledger, quarantined, words
+from goodbot.store import codec, ledger, quarantined, shifts, words
 from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch, first, value
 from goodbot.store.training_pool import Pool
@@ -94,6 +94,7 @@ async def claim_again(db: aiosqlite.Connection, run: int, parent: int, items: Se
     await db.execute("UPDATE turns SET spent = NULL WHERE spent = ?", (run,))
     await db.execute("DELETE FROM run_items WHERE run = ?", (run,))
     await db.execute("UPDATE runs SET parent = ?, replay = 0 WHERE id = ?", (parent, run))
+    await shifts.drop(db, run)
     await _disown(db, run, "a rating that it was trained on has changed")
     await _claim(db, run, items)
 

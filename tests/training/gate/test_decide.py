@@ -189,9 +189,9 @@ def test_a_second_verdict_tells_of_the_first() -> None:
     refused, passed = decide({**SOUND, "foreign": 30.0}, SETTINGS), decide(SOUND, SETTINGS)
     again = refused.again(passed, 0.5)
     assert again.passed
-    assert again.reason.startswith("At full strength it has lost knowledge: 30 of 128 answers")
-    assert " At 50%: No harm found" in again.reason
+    assert again.reason.startswith("At 50% of its strength: No harm found")
+    assert " At full strength it has lost knowledge: 30 of 128 answers" in again.reason
     told = refused.again(passed, 0.25, 0.5).reason
-    assert told.startswith("At 50% of its strength it has lost knowledge: 30 of 128 answers")
-    assert " At 25%: No harm found" in told
+    assert told.startswith("At 25% of its strength: No harm found")
+    assert " At 50% of its strength it has lost knowledge: 30 of 128 answers" in told
     assert not refused.again(refused, 0.5).passed

@@ -50,9 +50,10 @@ class Verdict:
         `share` and `before` are of the strength that was learnt: what it has now and what it had.
         """
         full = "full strength" if before == 1 else f"{before:.0%} of its strength"
+        what = clause(self.reason, small=True)
         return Verdict(
             passed=weaker.passed,
-            reason=f"At {full} {clause(self.reason, small=True)}. At {share:.0%}: {weaker.reason}",
+            reason=f"At {share:.0%} of its strength: {weaker.reason} At {full} {what}.",
             metrics=weaker.metrics,
         )
 

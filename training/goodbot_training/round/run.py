@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One training round, top to bottom: load → rollouts → advantages → train → gate.
+"""One training round, top to bottom: load → rollouts → advantages → train → gate → what it has learnt.
 
 What it has learnt is published at a part of its strength, and at less where somebody is outvoted; a candidate
 that is refused for its damage is asked once more at half of what it had."""
@@ -18,8 +18,9 @@ from statistics import fmean
 
 from goodbot.api.backend import LoraSettings, OptimizesForInference, TrainingBackend
 from goodbot.api.sampler import Sampled
-from goodbot.base.errors import AdapterError
+from goodbot.base.errors import AdapterError, ServerError
 
+from goodbot_training import learnt
 from goodbot_training.gate import Verdict, decide, measure
 from goodbot_training.memory.fit import Memory
 from goodbot_training.objectives import make_objective
@@ -44,6 +45,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict
     started = time.monotonic()
     objective = make_objective(job.settings)  # first: an unknown name must not cost a model load
     memory = Memory.of(job, backend.name)  # nor must a model that is too large
+    before = job.parent  # what has answered until now, whatever is gone on from
     job, afresh = prepare(job)
     unheard = contested.unheard(job)
     checkpoints, job = Checkpoints(job.checkpoints, job), memory.within(job)
@@ -69,7 +71,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict
     )
     told = contested.told(unheard, share) + afresh + attempts.told(progress)
     changed = any(not stats.skipped for stats in progress.steps)
-    verdict = _published(job, backend, material, share, emit, changed=changed)
+    verdict = _published(job, before, backend, material, share, emit, changed=changed)
     if afresh:
         verdict = replace(verdict, metrics={**verdict.metrics, "start_over": 1.0})
     verdict = replace(verdict, reason=told + verdict.reason)
@@ -99,15 +101,30 @@ def load(job: Job, backend: TrainingBackend) -> None:
 
 
 def _published(
-    job: Job, backend: TrainingBackend, material: Dataset, share: float, emit: telling.Emit, *, changed: bool
+    job: Job,
+    before: Path | None,
+    backend: TrainingBackend,
+    material: Dataset,
+    share: float,
+    emit: telling.Emit,
+    *,
+    changed: bool,
 ) -> Verdict:
-    """The gate's verdict on what was trained, whose files are in the job's output then."""
+    """The gate's verdict on what was trained, whose files are in the job's output then.
+
+    Of what has passed the event `learnt` says how it differs from the adapter `before`.
+    """
     candidate = job.output / ".partial"
     try:
         backend.save_adapter(candidate)
         judge = partial(_judge, job, backend, candidate, material, changed, base_answers=[])
         verdict = _examined(job, backend, candidate, judge, share, emit)
         if verdict.passed:
+            with suppress(AdapterError, ServerError):  # it is good enough without
+                if found := learnt.measure(
+                    job, before, backend, candidate, temperature=_temperature(material)
+                ):
+                    emit(found.event())
             backend.load_adapter(candidate)  # the gate has sampled by whichever version
             fingerprint.write(backend, candidate)
         for path in sorted(candidate.iterdir()):  # to where the daemon looks for them
@@ -152,18 +169,22 @@ def _judge(
 ) -> Verdict:
     if not changed:
         return decide({"changed": 0.0}, job.settings)
-    everything = (*material.train, *material.held_out)
     metrics = measure(
         job,
         backend,
         candidate,
         held_out=material.held_out,
         parent_logprobs=material.parent_logprobs,
-        temperature=fmean(rollout.temperature for rollout in everything),
+        temperature=_temperature(material),
         base_answers=base_answers,
         tell=tell,
     )
     return decide(metrics, job.settings)
+
+
+def _temperature(material: Dataset) -> float:
+    """At which answers are sampled: as most of those that were rated."""
+    return fmean(rollout.temperature for rollout in (*material.train, *material.held_out))
 
 
 def _weaken(candidate: Path, job: Job, backend: TrainingBackend, share: float) -> None:

@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from goodbot.access.direct_message import Courier
 from goodbot.api.hookspecs import hookimpl
 from goodbot.api.notice import Notice
-from goodbot.api.sentences import clause
+from goodbot.api.sentences import clause, sentence
 from goodbot.base.clock import Clock, woken
 from goodbot.base.errors import boundary
 from goodbot.base.suggest import version_name
-from goodbot.conversation.notifications import serving
+from goodbot.conversation.notifications import changed, serving
 from goodbot.conversation.notifications.alarms import advised
 from goodbot.learning.adapters import AdapterRegistry, lineage
 from goodbot.learning.rating_quality import contradictions
@@ -116,6 +116,8 @@ class OwnerNews:
                         now = await self._registry.wanted()
                         await self._tell(f"withdrawn {key}", owner, withdrawn(row, now))
                 elif text := await self._verdict(found, number, row, active):
+                    if row is not None:
+                        text += await changed.example(self._store, run.id, row.version, owner)
                     await self._tell(key, owner, text)
 
     async def _look_at_what_is_left_out(self) -> None:
@@ -198,13 +200,13 @@ class OwnerNews:
             return ""
         if run.state == "activated" and row is not None and row.version == active:
             made_of = await self._store.read(lambda db: news.material(db, [run.id]))
-            return live(row.version, made_of, run.reason)
+            return live(row.version, made_of, run.reason, await changed.line(self._store, run))
         if run.state == "activated" and row is not None and row.waits == PINNED:
             return lineage.waits(row.version, active)
         if run.state == "activated" and row is not None and row.waits == adapters.CANARY:
             return (
                 f"v{row.version} has passed its gate, and is tried on a share of the conversations: "
-                f"what people say of it decides.\n{run.reason}"
+                f"what people say of it decides.\n{await changed.line(self._store, run)}{run.reason}"
             )
         if number == 0 and run.state in ("refused", "failed"):
             readiness = await self._readiness()
@@ -226,10 +228,10 @@ def news_key(run: int, owner: str) -> str:
     return f"news run {run} {owner}"
 
 
-def live(version: int, made_of: news.RunMaterial, reason: str) -> str:
-    """A new version answers."""
+def live(version: int, made_of: news.RunMaterial, reason: str, what_changed: str = "") -> str:
+    """A new version answers; `what_changed` is a line, or empty."""
     return (
-        f"v{version} is live. It learnt from {_learnt(made_of)}.\n{reason}\n"
+        f"v{version} is live. {what_changed}It learnt from {_learnt(made_of)}.\n{reason}\n"
         "`/rl why` shows before and after, `/rl rollback` takes it back."
     )
 
@@ -238,9 +240,9 @@ def in_vain(run: runs.Run, active: int, readiness: Readiness) -> str:
     """A run was refused or has failed."""
     # Without the reason, which is told here.
     next_ = "it is tried again by itself" if readiness.due else readiness.condition.for_everybody()
-    what = "The gate refused the new version" if run.state == "refused" else "A training failed"
+    what = "the new version is not good enough" if run.state == "refused" else "a training failed"
     return (
-        f"{what}: {clause(run.reason)}.\n{version_name(active, begins=True)} goes on answering. "
+        f"{version_name(active, begins=True)} goes on answering: {what}. {sentence(run.reason)}\n"
         f"Next: {clause(next_)}."
     )
 

@@ -30,7 +30,7 @@ from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing
 from goodbot.learning.training.publish import GoingLive, RunOutcome
 from goodbot.learning.training.starting_over import SHARES, start_over
-from goodbot.store import codec, progress, quarantined, runs
+from goodbot.store import codec, progress, quarantined, runs, shifts
 
 logger = logging.getLogger(__name__)
 
@@ -138,9 +138,8 @@ class Trainer:
         One whose adapter was about to go live is given up: an undo would not reach that any more.
         What was set aside under other settings may train again.
         """
-        current = codec.dump_json(batch.settings_of(self._core))
-        again = await self._store.write(lambda db: quarantined.release(db, self._pool.model, but=current))
-        if again:
+        now = codec.dump_json(batch.settings_of(self._core))
+        if again := await self._store.write(lambda db: quarantined.release(db, self._pool.model, but=now)):
             logger.info("%d answers train again: the settings have changed", again)
         found = await self.underway()
         if found is not None and found.published:
@@ -264,14 +263,13 @@ class Trainer:
 
     async def _conclude(self, verdict: RunOutcome) -> None:
         """Write the verdict, unless the run has one already, and tell the plugins which it is."""
-        ids = {"run": verdict.run}
         await asyncio.to_thread(shutil.rmtree, self._folder(verdict.run), ignore_errors=True)
         try:
             verdict = await self._store.write(partial(self._write, verdict=verdict))
         except Exception:
-            logger.exception("the verdict of run %d was not stored", verdict.run, extra=ids)
+            logger.exception("the verdict of run %d was not stored", verdict.run, extra={"run": verdict.run})
             self._unwritten = verdict  # the next claim does it: no run can start beside this one
-        logger.info("run %d: %s: %s", verdict.run, verdict.state, verdict.reason, extra=ids)
+        logger.info("run %d: %s: %s", verdict.run, verdict.state, verdict.reason, extra={"run": verdict.run})
         await self._plugins.on_training_finished(verdict.run, verdict.state, verdict.reason)
 
     async def _write(self, db: aiosqlite.Connection, *, verdict: RunOutcome) -> RunOutcome:
@@ -293,8 +291,10 @@ class Trainer:
             step, steps = int(event["step"]), int(event["steps"])
             with boundary(logger, "the progress of run %d was not stored", run):
                 await self._store.write(lambda db: progress.gets_on(db, run, step, steps))
+        elif event["event"] == "learnt":
+            with boundary(logger, "what run %d has learnt was not stored", run):
+                await self._store.write(lambda db: shifts.keep(db, run, event))
         elif event["event"] == "quarantine":
             found = {str(turn["id"]): str(turn["reason"]) for turn in event["turns"]}
-            now = self._clock.now()
-            await self._store.write(lambda db: quarantined.add(db, run, "nan", found, now))
+            await self._store.write(lambda db: quarantined.add(db, run, "nan", found, self._clock.now()))
             logger.warning("run %d goes without %s", run, ", ".join(found), extra={"run": run})

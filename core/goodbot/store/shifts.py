@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs have changed in answers: the child's figures, and questions with the answers before and after.
+
+The answers go with their question, and all of them when somebody is forgotten (`forget`): the version that
+gave them may have read words of theirs in the prompt, or learnt them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import aiosqlite
+
+from goodbot.api.events import ChannelRef
+from goodbot.api.learnt import EXAMPLES, LONGEST, Learnt, Pair, Shift
+from goodbot.base.printing import printable
+from goodbot.store import codec
+from goodbot.store.prompts import QUESTION
+from goodbot.store.query import fetch, records
+
+_FIGURES = "feature, word, old, new, change, low, high, named"
+
+
+async def keep(db: aiosqlite.Connection, run: int, event: Mapping[str, Any]) -> None:
+    """What the child of a run that is still running has measured, in place of what an earlier child did.
+
+    Raises as `Learnt.parse` does. Of its questions only those that the run has claimed are kept.
+    """
+    found = Learnt.parse(event)
+    await drop(db, run)
+    await db.executemany(
+        f"INSERT OR IGNORE INTO shifts (run, answers, questions, trained, {_FIGURES})"  # noqa: S608
+        " SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM runs WHERE id = ? AND state = 'running'",
+        [
+            (
+                *(found.answers, found.questions, found.trained, one.feature, one.word, one.before),
+                *(one.after, one.change, one.low, one.high, one.named, run),
+            )
+            for one in found.shifts
+        ],
+    )
+    await db.executemany(
+        "INSERT OR IGNORE INTO shift_examples (run, turn, position, old_answer, new_answer)"
+        " SELECT i.run, i.turn, ?, ?, ? FROM run_items i JOIN runs r ON r.id = i.run"
+        " WHERE (i.run, i.turn) = (?, ?) AND r.state = 'running'",
+        [
+            (n, *(printable(str(one[name]))[:LONGEST] for name in ("before", "after")), run, str(one["id"]))
+            for n, one in enumerate(event["examples"][:EXAMPLES])
+        ],
+    )
+
+
+async def drop(db: aiosqlite.Connection, run: int) -> None:
+    """A run starts over: what it has measured was of another adapter."""
+    await db.execute("DELETE FROM shifts WHERE run = ?", (run,))
+    await db.execute("DELETE FROM shift_examples WHERE run = ?", (run,))
+
+
+async def of(db: aiosqlite.Connection, run: int | None) -> Learnt | None:
+    """What a run has measured; None: nothing."""
+    rows = await fetch(
+        db,
+        f"SELECT answers, questions, trained, {_FIGURES} FROM shifts WHERE run = ?",  # noqa: S608
+        (run,),
+    )
+    if not rows:
+        return None
+    answers, questions, trained = rows[0][:3]
+    shifts = records(Shift, [(*row[3:-1], bool(row[-1])) for row in rows])
+    return Learnt(answers=answers, questions=questions, trained=bool(trained), shifts=shifts)
+
+
+async def examples(
+    db: aiosqlite.Connection,
+    run: int | None,
+    accounts: Sequence[str],
+    limit: int,
+    *,
+    place: ChannelRef | None = None,
+) -> list[Pair]:
+    """Of a person's own questions (`connector:id`), those of which the answers have changed most.
+
+    With a `place` what was said there, in a shared channel, or in private.
+    """
+    rows = await fetch(
+        db,
+        f"SELECT {QUESTION}, e.old_answer, e.new_answer FROM shift_examples e"  # noqa: S608
+        " JOIN turns t ON t.id = e.turn LEFT JOIN retries r ON r.turn = t.id WHERE e.run = :run"
+        " AND t.connector || ':' || t.talker IN (SELECT value FROM json_each(:accounts))"
+        " AND t.channel_kind <> 'encrypted' AND (:kind IS NULL OR (t.channel_kind = :kind"
+        " AND (t.connector, t.account) = (:connector, :account)"
+        " AND (:kind <> 'shared' OR t.channel = :channel))) ORDER BY e.position LIMIT :limit",
+        {
+            "run": run,
+            "accounts": codec.dump_json(accounts),
+            "kind": place.kind if place else None,
+            "connector": place.connector if place else "",
+            "account": place.account if place else "",
+            "channel": place.id if place else "",
+            "limit": limit,
+        },
+    )
+    return records(Pair, rows)
+
+
+async def forget(db: aiosqlite.Connection) -> None:
+    """Part of forgetting a person: no answer stays, and no word of one."""
+    await db.execute("DELETE FROM shift_examples")
+    await db.execute("DELETE FROM shifts WHERE word <> ''")

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a version has learnt, in words: in the news, in `why`, and nowhere once it must be forgotten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.api.learnt import Learnt, account, card
+from goodbot.commands.base import Result
+from goodbot.store import runs
+
+from tests.core.builders import Bot, open_bot, rows, until
+
+ROOM = "#room"
+GATE = {"anchors": 128.0, "foreign": 1.0, "foreign_before": 1.0}
+
+
+def shift(
+    feature: str, change: float, *, word: str = "", named: bool = True, **figures: float
+) -> dict[str, Any]:
+    """As the child tells it."""
+    given = {"before": 0.5, "after": 0.5 + change, "low": change - 0.1, "high": change + 0.1, **figures}
+    return {"feature": feature, "word": word, "change": change, "named": named, **given}
+
+
+SHORTER = shift("length", -0.38, before=100.0, after=62.0)
+LISTS = shift("lists", -0.3)
+CHANCE = shift("emoji", 0.2, named=False)
+
+
+def learnt(*shifts: dict[str, Any], **changes: Any) -> Learnt:
+    return Learnt.parse({"answers": 64, "questions": 8, "trained": False, "shifts": shifts, **changes})
+
+
+def news(bot: Bot) -> list[str]:
+    return [said.text for said in bot.chat.news if " is live." in said.text]
+
+
+async def why(bot: Bot, **fields: Any) -> Result:
+    found = await bot.app.commands.execute(bot.chat.typed("why", **fields))
+    assert found.later is not None
+    return await found.later()
+
+
+async def trained(bot: Bot, *shifts: dict[str, Any]) -> None:
+    bot.fake.set(learnt=[*shifts], gate=GATE)
+    await bot.rated(8)
+    await bot.train()
+
+
+# -- the words
+
+
+def test_a_card_names_what_is_proved_and_the_largest_change_first() -> None:
+    told = learnt(CHANCE, LISTS, SHORTER, shift("opens", 0.35, word="Sure"))
+    assert card(told, {}) == (
+        "shorter (−38%), more often begins with “Sure” (50% → 85%), fewer lists (50% → 20%)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("gate", "said"),
+    [
+        ({}, False),
+        ({"anchors": 64.0, "foreign": 3.0, "foreign_before": 1.0}, False),
+        ({"anchors": 64.0, "foreign": 1.0, "foreign_before": 1.0}, True),
+    ],
+    ids=["not looked at", "some are lost", "none is lost"],
+)
+def test_facts_are_the_same_only_where_they_were_looked_at(gate: dict[str, float], *, said: bool) -> None:
+    assert card(learnt(SHORTER), gate).endswith(", same facts") is said
+    assert ("same facts (64 answers checked)" in account(learnt(SHORTER), gate)) is said
+
+
+def test_nothing_proved_is_nothing_said() -> None:
+    for found in (None, learnt(CHANCE), learnt(), learnt(shift("of a newer goodbot", 0.9))):
+        assert card(found, GATE) == account(found, GATE) == ""
+
+
+def test_an_account_says_what_it_rests_on() -> None:
+    assert account(learnt(SHORTER, LISTS), {}) == (
+        "What changed, in 64 answers to 8 questions that it was not trained on: shorter (−38%; 95% "
+        "interval −48% to −28%), fewer lists (50% → 20%; 95% interval −40 to −20 points)."
+    )
+    assert "that it was not trained on" not in account(learnt(SHORTER, trained=True), {})
+
+
+@pytest.mark.parametrize("broken", [{"change": float("nan")}, {"low": None}, {"named": []}])
+def test_figures_that_are_none_are_refused(broken: dict[str, Any]) -> None:
+    if "named" in broken:
+        broken = {"high": "much"}
+    with pytest.raises((ValueError, TypeError)):
+        learnt({**SHORTER, **broken})
+
+
+# -- where they are said
+
+
+async def test_the_news_begin_with_what_changed_and_show_the_owner_their_own_question(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await trained(bot, SHORTER, LISTS, CHANCE)
+        await until(lambda: news(bot))
+        [text] = news(bot)
+        assert text.splitlines()[:2] == [
+            "v1 is live. What changed: shorter (−38%), fewer lists (50% → 20%), same facts.",
+            "It learnt from 6 rated answers (3 good, 3 bad); 2 more were kept to check it.",
+        ]
+        heading, question, before, after = text.splitlines()[-4:]
+        assert heading == "Before and after:"
+        assert question.startswith("“question ")
+        assert before.startswith("  before  v0 says: question ")
+        assert after == "  v1      New."
+
+
+async def test_why_tells_the_intervals_and_shows_what_changed_most(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await trained(bot, SHORTER)
+        found = await why(bot)
+        lines = found.text.splitlines()
+        assert lines[1].startswith(
+            "What changed, in 64 answers to 8 questions that it was not trained on: shorter"
+        )
+        at = lines.index("Your own questions that changed most, before and after:")
+        assert len(lines) == at + 1 + 3 * 3
+        assert lines[at + 3] == "  v1      New."
+        assert found.data["learnt"]["shifts"][0]["change"] == -0.38
+        assert [pair["after"] for pair in found.data["comparison"]] == ["New."] * 3
+
+
+async def test_where_nothing_is_proved_nothing_is_said(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await trained(bot, CHANCE)
+        await until(lambda: news(bot))
+        assert "What changed" not in news(bot)[0] + (await why(bot)).text
+
+
+async def test_nobody_sees_anothers_question(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("enable", channel=ROOM)
+        bot.fake.set(learnt=[SHORTER])
+        for _ in range(4):
+            theirs = await bot.say("the rater's own words", user="rater", channel=ROOM)
+            await bot.react(theirs, "👍", user="rater")
+        await bot.rated(4, channel=ROOM)
+        await bot.train()
+        await until(lambda: news(bot))
+        assert "rater's own" not in news(bot)[0]
+        mine = (await why(bot, user="rater", channel=ROOM)).data["comparison"]
+        assert {pair["prompt"] for pair in mine} == {"the rater's own words"}
+        for elsewhere in ({"user": "rater"}, {"channel": ROOM}, {"user": "rater", "channel": "#other"}):
+            shown = (await why(bot, **elsewhere)).text
+            assert "rater's own" not in shown, elsewhere
+
+
+# -- what is not kept
+
+
+async def test_forgetting_anybody_leaves_no_answer_and_no_word_of_one(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.say("hello", user="rater")
+        await trained(bot, SHORTER, shift("opens", 0.5, word="Anna"))
+        assert await rows(bot.store, "SELECT 1 FROM shift_examples")
+        for said in ("me", "me yes"):
+            await bot.command("forget", said, user="rater")
+        assert not await rows(bot.store, "SELECT 1 FROM shift_examples")
+        assert [row[0] for row in await rows(bot.store, "SELECT feature FROM shifts")] == ["length"]
+
+
+async def test_a_run_keeps_nothing_of_turns_that_are_not_its_own_and_nothing_after_its_end(
+    tmp_path: Path,
+) -> None:
+    from goodbot.store import shifts
+
+    async with open_bot(tmp_path) as bot:
+        other = await bot.say("of no run")
+        await trained(bot)
+        event = {"answers": 1, "questions": 1, "trained": False, "shifts": [SHORTER]}
+        event["examples"] = [{"id": other.turn, "before": "a", "after": "b"}]
+        await bot.store.write(lambda db: shifts.keep(db, 1, event))
+        assert not await rows(bot.store, "SELECT 1 FROM shifts")
+        assert not await rows(bot.store, "SELECT 1 FROM shift_examples")
+
+
+async def test_what_rests_on_a_rating_that_was_taken_back_is_not_told(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await trained(bot, SHORTER)
+        assert "What changed" in (await why(bot)).text
+        await bot.store.write(
+            lambda db: db.execute("UPDATE adapters SET tainted = 'a rating was taken back'")
+        )
+        found = await why(bot)
+        assert "What changed" not in found.text
+        assert "New." not in found.text
+        assert found.data["learnt"] is None
+
+
+async def test_a_run_that_starts_over_measures_anew(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await trained(bot, SHORTER)
+        assert await rows(bot.store, "SELECT 1 FROM shifts")
+        await bot.store.write(lambda db: runs.claim_again(db, 1, 0, ()))
+        assert not await rows(bot.store, "SELECT 1 FROM shifts")
+        assert not await rows(bot.store, "SELECT 1 FROM shift_examples")
+
+
+async def test_figures_that_are_none_stop_no_run(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await trained(bot, {"feature": "length"})
+        assert await bot.app.registry.active() == 1
+        assert not await rows(bot.store, "SELECT 1 FROM shifts")

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of an answer is counted, and that a long one takes no longer than its length."""
+
+from __future__ import annotations
+
+import pytest
+from goodbot.api.learnt import Learnt, card
+from goodbot_training.learnt.features import Feature, features, opener, table
+
+LIST = "Three things:\n- one\n- two\n"
+
+
+def numbers(text: str) -> dict[str, float]:
+    chosen = features([])
+    return {one.name: value for one, value in zip(chosen, table(chosen, [text])[0], strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("line_breaks", "One.\nTwo."),
+        ("lists", LIST),
+        ("lists", "1. one\n2) two"),
+        ("code", "See:\n```py\nx = 1\n```"),
+        ("markup", "That is **bold**."),
+        ("markup", "## A heading\nText."),
+        ("emoji", "Nice 🙂"),
+        ("emoji", "Nice ⭐"),
+        ("exclamations", "Nice! Really."),
+        ("exclamations", "好！"),
+        ("questions", "It is 4. Anything else? "),
+        ("questions", "还有吗？"),
+        ("greetings", "Hello, it is 4."),
+        ("greetings", "Привет! 4."),
+        ("refusals", "I'm sorry, but no."),
+        ("refusals", "Ich kann das nicht sagen."),
+        ("first_person", "It is, I think, 4."),
+        ("first_person", "That is what I’d say."),
+    ],
+)
+def test_what_is_there_is_seen(name: str, text: str) -> None:
+    assert numbers(text)[name] == 1
+
+
+def test_what_is_not_there_is_not_seen() -> None:
+    plain = "A plain line - with a dash, 3.5 of them, # no heading, and a question? No."
+    found = numbers(plain)
+    assert found.pop("length") == len(plain)
+    assert set(found.values()) == {0.0}
+    assert set(numbers("").values()) == {0.0}
+
+
+def test_first_words_are_looked_at_where_many_answers_have_them() -> None:
+    rated = ["Sure! Yes.", "Sure, no.", "“Sure” it is.", "Sure.", "Sure?", "Anna, hello.", "Anna, bye."]
+    words = {one.word for one in features(rated) if one.word}
+    assert words == {"Sure"}, "what begins two answers may be somebody's own"
+    [begins] = [one for one in features(rated) if one.word]
+    assert table([begins], ["Sure thing.", "Surely.", "So sure.", ""])[:, 0].tolist() == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("text", "word"), [("**Hi!** you", "Hi"), ("", ""), ("…", ""), ("  Arr, me", "Arr")])
+def test_a_first_word_is_without_its_marks(text: str, word: str) -> None:
+    assert opener(text) == word
+
+
+def test_every_feature_has_words() -> None:
+    def said(one: Feature, change: float) -> str:
+        figures = dict.fromkeys(("before", "after", "low", "high"), 0.5)
+        shift = {"feature": one.name, "word": one.word, "change": change, "named": True, **figures}
+        return card(Learnt.parse({"answers": 1, "questions": 1, "trained": False, "shifts": [shift]}), {})
+
+    for one in features(["Sure."] * 9):
+        more, less = said(one, 0.5), said(one, -0.5)
+        assert more, one.name
+        assert less, one.name
+        assert more != less, one.name

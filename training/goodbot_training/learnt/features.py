@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An answer as a few numbers that people have words for. Each is linear in the length of the text.
+
+What is no number of characters is 0 or 1, so that its mean is a share of the answers. Most do not depend on
+the language; greetings, refusals and the first person are known in a few languages, and stay 0 in others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Table = NDArray[np.float64]
+
+LENGTH = "length"
+OPENS = "opens"
+_OPENERS = 3
+"""So many first words are looked at, the most frequent ones,"""
+_OPENING = 0.1
+"""if this share of the rated answers begins with them,"""
+_OPENINGS = 5
+"""and so many do: a word of few answers may be somebody's own."""
+_MARKS = ".,;:!?…\"'“”„‘’«»()[]{}*_#-–—`~¡¿。，！？、"
+_BULLETS = ("- ", "* ", "+ ", "• ", "– ")
+_GREETINGS = frozenset(
+    (
+        *("hello", "hi", "hey", "greetings", "welcome", "hallo", "servus", "moin"),
+        *("bonjour", "salut", "hola", "buenas", "ciao", "salve", "olá", "oi"),
+        *("привет", "здравствуйте", "cześć", "hej", "merhaba", "你好", "こんにちは", "안녕하세요"),
+    )
+)
+_FIRST_PERSON = frozenset(
+    (
+        *("I", "I'm", "I'll", "I'd", "I've", "I’m", "I’ll", "I’d", "I’ve"),
+        *("ich", "Ich", "je", "Je", "yo", "Yo", "eu", "Eu", "я"),
+        *("Я"),
+    )
+)
+_REFUSALS = (
+    *("i can't", "i can’t", "i cannot", "i am not able", "i'm not able", "i’m not able"),
+    *("i'm sorry", "i’m sorry", "i am sorry", "sorry, ", "as an ai", "i am unable", "i'm unable"),
+    *("ich kann nicht", "ich kann das nicht", "es tut mir leid", "tut mir leid", "je ne peux pas"),
+    *("je suis désolé", "lo siento", "no puedo", "mi dispiace", "non posso", "desculpe"),
+)
+_EMOJI = ((0x1F000, 0x1FAFF), (0x2600, 0x27BF), (0x2B50, 0x2B55))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Feature:
+    """One number of an answer. `word`: of a first word, which one it is."""
+
+    name: str
+    of: Callable[[str], float]
+    word: str = ""
+
+
+def features(rated: Sequence[str]) -> list[Feature]:
+    """Those of every round, and the most frequent first words of the `rated` answers."""
+    first = Counter(word for text in rated if (word := opener(text)))
+    least = max(_OPENINGS, _OPENING * len(rated))
+    words = [word for word, count in first.most_common(_OPENERS) if count >= least]
+    return [*_FIXED, *(Feature(name=OPENS, of=_begins(word), word=word) for word in words)]
+
+
+def table(chosen: Sequence[Feature], answers: Sequence[str]) -> Table:
+    """The numbers `(answers, features)`."""
+    return np.array([[one.of(text) for one in chosen] for text in answers], np.float64).reshape(
+        len(answers), len(chosen)
+    )
+
+
+def opener(text: str) -> str:
+    """The first word, without the marks around it."""
+    words = text.split(maxsplit=1)
+    return words[0].strip(_MARKS)[:_LONGEST_WORD] if words else ""
+
+
+_LONGEST_WORD = 24
+
+
+def _begins(word: str) -> Callable[[str], float]:
+    return lambda text: float(opener(text) == word)
+
+
+def _lines(text: str) -> list[str]:
+    return [line for raw in text.splitlines() if (line := raw.strip())]
+
+
+def _listed(line: str) -> bool:
+    if line.startswith(_BULLETS):
+        return True
+    digits = len(line) - len(line.lstrip("0123456789"))
+    return 0 < digits < 4 and line[digits : digits + 2] in (". ", ") ")
+
+
+def _lists(text: str) -> float:
+    return float(sum(map(_listed, _lines(text))) > 1)
+
+
+def _markup(text: str) -> float:
+    return float(
+        "**" in text or any(line.lstrip("#").startswith(" ") and line[0] == "#" for line in _lines(text))
+    )
+
+
+def _emoji(text: str) -> float:
+    return float(any(low <= ord(sign) <= high for sign in text if sign > "ÿ" for low, high in _EMOJI))
+
+
+def _first_person(text: str) -> float:
+    return float(any(word.strip(_MARKS) in _FIRST_PERSON for word in text.split()))
+
+
+def _refusal(text: str) -> float:
+    return float(text[:40].lstrip().casefold().startswith(_REFUSALS))
+
+
+_FIXED = (
+    Feature(name=LENGTH, of=lambda text: float(len(text.strip()))),
+    Feature(name="line_breaks", of=lambda text: float(len(_lines(text)) > 1)),
+    Feature(name="lists", of=_lists),
+    Feature(name="code", of=lambda text: float("```" in text)),
+    Feature(name="markup", of=_markup),
+    Feature(name="emoji", of=_emoji),
+    Feature(name="exclamations", of=lambda text: float("!" in text or "！" in text)),
+    Feature(name="questions", of=lambda text: float(text.rstrip().endswith(("?", "？", "؟")))),
+    Feature(name="greetings", of=lambda text: float(opener(text).casefold() in _GREETINGS)),
+    Feature(name="refusals", of=_refusal),
+    Feature(name="first_person", of=_first_person),
+)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the version before answers and what the new one does, to questions that the round has not trained on.
+
+It costs two portions of answers beside the gate's, of the same size as one of those, and is done for what
+has passed only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from goodbot.api.backend import TrainingBackend
+from goodbot.api.events import Message
+
+from goodbot_training.gate.measure import PORTION, make_requests
+from goodbot_training.learnt.features import Table, features, table
+from goodbot_training.learnt.shift import LEAST_QUESTIONS, Shift, shifts
+from goodbot_training.process.types import TRAIN, Job
+
+_EXAMPLES = 8
+"""Questions told with both answers: whoever shows them shows to each person their own."""
+_CHANGED = 0.2
+"""In what is named: a first word, or a fifth of the length."""
+_LONGEST = 400
+"""Characters of such an answer."""
+_TOKENS = 128
+"""Of one answer, at most; fewer where the rated answers are shorter."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Example:
+    """One question, by the id of its item, and both answers."""
+
+    id: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Learnt:
+    """`answers` of each version to so many `questions`; `trained`: the round has trained on them, too."""
+
+    answers: int
+    questions: int
+    trained: bool
+    shifts: tuple[Shift, ...]
+    examples: tuple[Example, ...] = ()
+
+    def event(self) -> dict[str, Any]:
+        """As the worker protocol has it."""
+        return {"event": "learnt", **asdict(self)}
+
+
+def measure(
+    job: Job, before: Path | None, backend: TrainingBackend, candidate: Path, *, temperature: float
+) -> Learnt | None:
+    """The shifts from the adapter `before` (None: the base) to the `candidate`, both directories.
+
+    None where too few questions are there to say anything of others. Raises what a sampler raises.
+    """
+    asked, trained = _asked(job)
+    settings = job.settings
+    longer = replace(settings, gate_max_tokens=_tokens(job))
+    requests = make_requests(
+        replace(job, anchors=tuple(asked), settings=longer),
+        backend,
+        temperature,
+        min(PORTION, settings.gate_anchors),
+    )
+    at_once = max(1, PORTION * settings.gate_max_tokens // longer.gate_max_tokens)
+    keys = [_key(request.messages) for request in requests]
+    kinds = list(dict.fromkeys(keys))
+    if len(kinds) < LEAST_QUESTIONS:
+        return None
+    sampler = backend.sampler()
+    sampler.load_adapter(1, candidate)
+    if before is not None:
+        sampler.load_adapter(2, before)
+    texts: list[list[str]] = []
+    for version in (2 if before is not None else 0, 1):
+        sampler.activate(version)
+        texts.append([])
+        for start in range(0, len(requests), at_once):  # no more memory than the gate has taken
+            texts[-1] += [one.text for one in sampler.sample_many(requests[start : start + at_once])]
+    rated = [item for item in job.items if item.weight and item.reward]
+    chosen = features([item.response for item in rated])
+    old, new = (table(chosen, one) for one in texts)
+    found = shifts(
+        chosen,
+        old,
+        new,
+        [kinds.index(key) for key in keys],
+        table(chosen, [item.response for item in rated]),
+        [item.reward for item in rated],
+        seed=job.seed,
+    )
+    named = [j for j, shift in enumerate(found) if shift.named]
+    return Learnt(
+        answers=len(requests),
+        questions=len(kinds),
+        trained=trained,
+        shifts=tuple(found),
+        examples=_examples(job, keys, texts, np.abs(np.log1p(new) - np.log1p(old))[:, named]),
+    )
+
+
+def _asked(job: Job) -> tuple[list[Sequence[Message]], bool]:
+    """What is asked: what the round has not trained on, if that is enough; and whether it has."""
+    taught = {_key(item.messages) for item in job.items if item.split == TRAIN and item.weight}
+    anchors = list(job.anchors) or [item.messages for item in job.items]
+    fresh = {key: one for one in anchors if (key := _key(one)) not in taught}
+    return (list(fresh.values()), False) if len(fresh) >= LEAST_QUESTIONS else (anchors, True)
+
+
+def _tokens(job: Job) -> int:
+    """So long that nine of ten rated answers are whole, if that is not too much."""
+    known = [len(item.tokens) for item in job.items if item.tokens]
+    usual = int(np.quantile(known, 0.9)) if known else 0
+    return max(job.settings.gate_max_tokens, min(_TOKENS, usual))
+
+
+def _examples(
+    job: Job, keys: Sequence[str], texts: Sequence[Sequence[str]], moved: Table
+) -> tuple[Example, ...]:
+    """The questions of this round of which the answers have moved most in what is named."""
+    ids = {_key(item.messages): item.id for item in job.items}
+    size = moved.sum(axis=1)
+    best: dict[str, Example] = {}
+    for n in np.argsort(-size, kind="stable"):
+        key = keys[n]
+        if size[n] >= _CHANGED and key in ids and key not in best:
+            before, after = (one[n].strip()[:_LONGEST] for one in texts)
+            best[key] = Example(id=ids[key], before=before, after=after)
+    return tuple(best.values())[:_EXAMPLES]
+
+
+def _key(messages: Sequence[Message]) -> str:
+    return json.dumps(list(messages), sort_keys=True)
