@@ -16,7 +16,7 @@ from goodbot.commands.base import Call, Result
 from goodbot.commands.compare import later
 from goodbot.commands.services import Services
 from goodbot.commands.state import Status
-from goodbot.conversation.notifications import states
+from goodbot.conversation.notifications import changed, states
 from goodbot.conversation.notifications.alarms import described
 from goodbot.inference.servers.health import Righted
 from goodbot.learning.canary import TrialTally
@@ -73,7 +73,7 @@ async def _now(s: Services, compared: report.Report) -> Status:
         training=progress,
         judged=await _judged(s),
         pressure=pressure.for_owners() if pressure else None,
-        last_run={**asdict(last[0]), "told": states.of_run(last[0], rows, now)} if last else None,
+        last_run={**asdict(last[0]), "told": await _told(s, last[0], rows, now)} if last else None,
         tenancy=s.memory.plan,
         waits=s.memory.note(),
         connectors={**dict.fromkeys(sorted(s.connectors.running), "running"), **s.connectors.problems},
@@ -104,6 +104,10 @@ async def _judged(s: Services) -> dict[str, Any] | None:
     if not (by := s.config.judge.by):
         return None
     return {"by": by, **asdict(await s.store.read(lambda db: judgements.counts(db, s.pool)))}
+
+
+async def _told(s: Services, run: runs.Run, rows: Sequence[adapters.AdapterRow], now: states.Now) -> str:
+    return states.of_run(run, rows, now, await changed.said(s.store, run))
 
 
 def _recent(righted: Righted | None, now: float) -> str:

@@ -124,6 +124,11 @@ async def current(db: aiosqlite.Connection, pool: Pool) -> Comparison | None:
     return _newest(rows)
 
 
+async def asks(db: aiosqlite.Connection, run: int) -> bool:
+    """Whether owners are asked about what this run has made, or will be soon."""
+    return bool(await fetch(db, f"SELECT 1 FROM comparisons WHERE run = ? AND {_OPEN}", (run,)))  # noqa: S608
+
+
 async def last(db: aiosqlite.Connection, pool: Pool, since: float) -> Comparison | None:
     """The newest one, if it was closed after `since`."""
     rows = await fetch(

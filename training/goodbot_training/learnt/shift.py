@@ -10,10 +10,10 @@ A feature is *named* where three things hold together:
   largest of all features where the same rewards are dealt out at random;
 * it is large enough to be worth a word, and its 95 % interval, over the questions, does not hold 0.
 
-The largest of all features keeps the chance of a single wrong name at `LEVEL`, however many there are
-(Westfall and Young's single step). The second condition is there because a round always changes something:
-where ratings are dealt out at random, weights follow that chance, and answers do move. That is a shift, and
-nothing that was learnt from anybody.
+The largest of all features keeps the chance of a single wrong name at the level of a test, however many
+there are (Westfall and Young's single step). The second condition is there because a round always changes
+something: where ratings are dealt out at random, weights follow that chance, and answers do move. That is a
+shift, and nothing that was learnt from anybody. So there a name has at most the chance `ASKED`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from numpy.random import Generator
 
 from goodbot_training.learnt.features import LENGTH, Feature, Table
 
-LEVEL = 0.01
-"""The chance, of each of the two tests, to name anything at all where there is nothing."""
+SHOWN, ASKED = 0.05, 0.01
+"""The levels of the tests: of answers that have not moved, and of ratings that ask for nothing."""
 LEAST_QUESTIONS = 5
 """With fewer, nothing is said of all the others."""
 _LEAST = 0.1
@@ -72,7 +72,7 @@ def shifts(
     moved, shown = _moved(scaled[1] - scaled[0], np.asarray(questions), random)
     asked, wanted = _asked(scaled[2], np.asarray(rewards, np.float64), random)
     change, low, high = _intervals(chosen, before, after, np.asarray(questions), random)
-    named = (shown <= LEVEL) & (wanted <= LEVEL) & (np.sign(moved) == np.sign(asked))
+    named = (shown <= SHOWN) & (wanted <= ASKED) & (np.sign(moved) == np.sign(asked))
     named &= (np.abs(change) >= _LEAST) & (low * high > 0) & (np.sign(change) == np.sign(moved))
     return [
         Shift(

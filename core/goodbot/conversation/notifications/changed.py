@@ -4,19 +4,26 @@
 from __future__ import annotations
 
 from goodbot.api.learnt import card, shown
-from goodbot.store import Store, people, shifts
+from goodbot.store import Store, comparisons, people, shifts
 from goodbot.store.runs import Run
 
 
-async def line(store: Store, run: Run) -> str:
-    """What answers and ratings prove, as a line of its own; empty where that is nothing."""
+async def said(store: Store, run: Run) -> str:
+    """What answers and ratings prove, in a sentence; empty where that is nothing.
+
+    And while owners are asked which version is better: they would know which answer is whose.
+    """
+    if await store.read(lambda db: comparisons.asks(db, run.id)):
+        return ""
     found = await store.read(lambda db: shifts.of(db, run.id))
-    said = card(found, run.metrics.get("metrics", {}))
-    return f"What changed: {said}.\n" if said else ""
+    told = card(found, run.metrics.get("metrics", {}))
+    return f"What changed: {told}." if told else ""
 
 
 async def example(store: Store, run: int, version: int, person: str) -> str:
     """The question of this person (`connector:id`) of which the answer has changed most, to be put below."""
+    if await store.read(lambda db: comparisons.asks(db, run)):
+        return ""
     accounts = await store.read(lambda db: people.accounts(db, person))
     pairs = await store.read(lambda db: shifts.examples(db, run, accounts, 1))
     return "".join(f"\n{one}" for one in shown(pairs, "Before and after:", f"v{version}"))

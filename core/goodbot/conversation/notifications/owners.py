@@ -200,13 +200,13 @@ class OwnerNews:
             return ""
         if run.state == "activated" and row is not None and row.version == active:
             made_of = await self._store.read(lambda db: news.material(db, [run.id]))
-            return live(row.version, made_of, run.reason, await changed.line(self._store, run))
+            return live(row.version, made_of, run.reason, await changed.said(self._store, run))
         if run.state == "activated" and row is not None and row.waits == PINNED:
             return lineage.waits(row.version, active)
         if run.state == "activated" and row is not None and row.waits == adapters.CANARY:
             return (
                 f"v{row.version} has passed its gate, and is tried on a share of the conversations: "
-                f"what people say of it decides.\n{await changed.line(self._store, run)}{run.reason}"
+                f"what people say of it decides.{_apart(await changed.said(self._store, run))}\n{run.reason}"
             )
         if number == 0 and run.state in ("refused", "failed"):
             readiness = await self._readiness()
@@ -229,11 +229,15 @@ def news_key(run: int, owner: str) -> str:
 
 
 def live(version: int, made_of: news.RunMaterial, reason: str, what_changed: str = "") -> str:
-    """A new version answers; `what_changed` is a line, or empty."""
+    """A new version answers; `what_changed` is a sentence, or empty."""
     return (
-        f"v{version} is live. {what_changed}It learnt from {_learnt(made_of)}.\n{reason}\n"
+        f"v{version} is live.{_apart(what_changed)} It learnt from {_learnt(made_of)}.\n{reason}\n"
         "`/rl why` shows before and after, `/rl rollback` takes it back."
     )
+
+
+def _apart(sentence: str) -> str:
+    return f" {sentence}" if sentence else ""
 
 
 def in_vain(run: runs.Run, active: int, readiness: Readiness) -> str:

@@ -54,14 +54,16 @@ def answering(version: int, *, off: bool) -> str:
     return f"{name} answers {'after `resume`: goodbot is off' if off and version else 'now'}"
 
 
-def of_run(run: Run, rows: Sequence[AdapterRow], now: Now) -> str:
-    """What came of it: what its version is now, or why there is none."""
+def of_run(run: Run, rows: Sequence[AdapterRow], now: Now, changed: str = "") -> str:
+    """What came of it: what its version is now, or why there is none; `changed` says what it has changed."""
     row = next((row for row in reversed(rows) if row.run == run.id), None)
     if row is None or run.state not in ("activated", "released"):
         word = _ENDED.get(run.state, run.state)
         return f"{word}: {run.reason}" if run.reason else word
     told = f"v{row.version} {of_version(row, now)}"
-    return f"{told}. The gate: {run.reason}" if run.state == "activated" else told
+    if run.state != "activated":
+        return told
+    return f"{told}. {changed}{' ' if changed else ''}The gate: {run.reason}"
 
 
 def why_the_base(rows: Sequence[AdapterRow], last: Run | None, now: Now) -> tuple[str, AdapterRow | None]:
