@@ -32,7 +32,9 @@ CHANCE = shift("emoji", 0.2, named=False)
 
 
 def learnt(*shifts: dict[str, Any], **changes: Any) -> Learnt:
-    return Learnt.parse({"answers": 64, "questions": 8, "trained": False, "shifts": shifts, **changes})
+    return Learnt.parse(
+        {"answers": 64, "questions": 8, "trained": False, "shifts": shifts, "examples": [], **changes}
+    )
 
 
 def news(bot: Bot) -> list[str]:

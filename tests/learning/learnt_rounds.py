@@ -27,10 +27,11 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from goodbot.api.backend import LoraSettings, TrainingBackend
+from goodbot.api.learnt import LENGTH
 from goodbot.api.sampler import Sampled
 from goodbot.base.intervals import wilson
 from goodbot_training.learnt import measure
-from goodbot_training.learnt.features import LENGTH, OPENS, features, table
+from goodbot_training.learnt.features import OPENS, features, table
 from goodbot_training.round.run import run_round
 from goodbot_training.tiny import model_path
 from goodbot_training.tiny.corpus import split

@@ -44,10 +44,10 @@ def test_a_line_through_what_was_measured() -> None:
 
 
 def test_the_gate_asks_for_a_portion_of_each_or_for_half_or_for_all() -> None:
-    assert portions(TrainingSettings(gate_anchors=256)) == (2.0, 3.0, 8.0)
-    assert portions(TrainingSettings(gate_anchors=256), rare=True) == (2.0, 4.0, 8.0)
-    assert portions(TrainingSettings(gate_anchors=32)) == (1.0, 1.0, 1.0)
-    assert portions(TrainingSettings(gate_anchors=64)) == (2.0, 2.0, 2.0)
+    assert portions(TrainingSettings(gate_anchors=256)) == (2.0, 5.0, 10.0)
+    assert portions(TrainingSettings(gate_anchors=256), rare=True) == (2.0, 6.0, 10.0)
+    assert portions(TrainingSettings(gate_anchors=32)) == (1.0, 2.0, 2.0)
+    assert portions(TrainingSettings(gate_anchors=64)) == (2.0, 4.0, 4.0)
 
 
 def test_the_operations_by_hand() -> None:

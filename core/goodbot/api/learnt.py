@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from goodbot.base.printing import printable
@@ -59,6 +59,15 @@ class Shift:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Example:
+    """One of a run's items, by its id, and the answers before and after."""
+
+    id: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Learnt:
     """One run's shifts, in so many answers of each version to so many questions."""
 
@@ -67,6 +76,12 @@ class Learnt:
     trained: bool
     """Whether the run has trained on the questions, for want of others."""
     shifts: Sequence[Shift] = ()
+    examples: Sequence[Example] = ()
+    """Those of which the answers have changed most, in what is named."""
+
+    def event(self) -> dict[str, Any]:
+        """As the worker protocol has it."""
+        return {"event": "learnt", **asdict(self)}
 
     @property
     def named(self) -> list[Shift]:
@@ -90,11 +105,19 @@ class Learnt:
                 )
                 for one in event["shifts"]
             ],
+            examples=[
+                Example(
+                    id=str(one["id"]),
+                    before=printable(str(one["before"]))[:LONGEST],
+                    after=printable(str(one["after"]))[:LONGEST],
+                )
+                for one in event["examples"][:EXAMPLES]
+            ],
         )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Pair:
+class AnsweredTwice:
     """One question as the version before answers it and as the new one does."""
 
     prompt: str
@@ -125,7 +148,7 @@ def account(learnt: Learnt | None, gate: Mapping[str, Any]) -> str:
     )
 
 
-def shown(pairs: Sequence[Pair], heading: str, version: str) -> list[str]:
+def shown(pairs: Sequence[AnsweredTwice], heading: str, version: str) -> list[str]:
     """One block a question, which fits a chat and 80 columns; nothing without pairs."""
     if not pairs:
         return []

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from goodbot.api.events import Message
-from goodbot.api.learnt import Learnt, Pair, account, shown
+from goodbot.api.learnt import AnsweredTwice, Learnt, account, shown
 from goodbot.api.sentences import sentence
 from goodbot.api.server import BASE, GenerateRequest
 from goodbot.base.errors import GoodbotError
@@ -142,7 +142,7 @@ def _day(seconds: float) -> str:
     return f"{day.day} {day:%b %Y}"
 
 
-async def _changed(call: Call, row: adapters.AdapterRow) -> tuple[Learnt | None, list[Pair]]:
+async def _changed(call: Call, row: adapters.AdapterRow) -> tuple[Learnt | None, list[AnsweredTwice]]:
     """What the version has changed, and the person's own questions that show it; nothing of one that rests
     on what was taken back."""
     s, run = call.services, row.run
@@ -154,7 +154,7 @@ async def _changed(call: Call, row: adapters.AdapterRow) -> tuple[Learnt | None,
     )
 
 
-async def _compared(call: Call, version: int) -> tuple[list[Pair], str]:
+async def _compared(call: Call, version: int) -> tuple[list[AnsweredTwice], str]:
     """The person's own last questions, answered twice, and what there is to say of that."""
     s = call.services
     prompts = await s.store.read(lambda db: news.own_prompts(db, call.user, call.event.channel, _PROMPTS))
@@ -162,7 +162,7 @@ async def _compared(call: Call, version: int) -> tuple[list[Pair], str]:
         return [], "Ask me something here, then `why` shows you before and after."
     if not s.server.healthy():
         return [], "While goodbot runs (`goodbot run`), it also shows before and after."
-    pairs: list[Pair] = []
+    pairs: list[AnsweredTwice] = []
     note = ""
     try:
         async with asyncio.timeout(_SECONDS):
@@ -175,8 +175,8 @@ async def _compared(call: Call, version: int) -> tuple[list[Pair], str]:
     return pairs, note
 
 
-async def _pair(s: Services, messages: Sequence[Message], version: int) -> Pair:
-    return Pair(
+async def _pair(s: Services, messages: Sequence[Message], version: int) -> AnsweredTwice:
+    return AnsweredTwice(
         prompt=str(messages[-1]["content"]),
         before=await _answer(s, messages, BASE),
         after=await _answer(s, messages, version),

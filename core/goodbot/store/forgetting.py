@@ -63,8 +63,7 @@ async def forget(
     versions = await adapters.mark(db, scope, stale, adapters.FORGOTTEN, again=True)
     await _move_other_pointers(db, scope, model)
     ratings = await _delete_ratings(db, persons)
-    for id_ in {*mine, *quoting}:
-        await db.execute("DELETE FROM turns WHERE id = ?", (id_,))
+    await db.executemany("DELETE FROM turns WHERE id = ?", [(id_,) for id_ in {*mine, *quoting}])
     for turn in scrubbed:
         await turns.set_prompt(db, turn)
         await db.execute("DELETE FROM pairs WHERE turn = ?", (turn.id,))

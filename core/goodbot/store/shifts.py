@@ -13,8 +13,7 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.events import ChannelRef
-from goodbot.api.learnt import EXAMPLES, LONGEST, Learnt, Pair, Shift
-from goodbot.base.printing import printable
+from goodbot.api.learnt import AnsweredTwice, Learnt, Shift
 from goodbot.store import codec
 from goodbot.store.prompts import QUESTION
 from goodbot.store.query import fetch, records
@@ -44,10 +43,7 @@ async def keep(db: aiosqlite.Connection, run: int, event: Mapping[str, Any]) -> 
         "INSERT OR IGNORE INTO shift_examples (run, turn, position, old_answer, new_answer)"
         " SELECT i.run, i.turn, ?, ?, ? FROM run_items i JOIN runs r ON r.id = i.run"
         " WHERE (i.run, i.turn) = (?, ?) AND r.state = 'running'",
-        [
-            (n, *(printable(str(one[name]))[:LONGEST] for name in ("before", "after")), run, str(one["id"]))
-            for n, one in enumerate(event["examples"][:EXAMPLES])
-        ],
+        [(n, one.before, one.after, run, one.id) for n, one in enumerate(found.examples)],
     )
 
 
@@ -78,7 +74,7 @@ async def examples(
     limit: int,
     *,
     place: ChannelRef | None = None,
-) -> list[Pair]:
+) -> list[AnsweredTwice]:
     """Of a person's own questions (`connector:id`), those of which the answers have changed most.
 
     With a `place` what was said there, in a shared channel, or in private.
@@ -101,7 +97,7 @@ async def examples(
             "limit": limit,
         },
     )
-    return records(Pair, rows)
+    return records(AnsweredTwice, rows)
 
 
 async def forget(db: aiosqlite.Connection) -> None:

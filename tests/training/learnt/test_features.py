@@ -67,7 +67,10 @@ def test_every_feature_has_words() -> None:
     def said(one: Feature, change: float) -> str:
         figures = dict.fromkeys(("before", "after", "low", "high"), 0.5)
         shift = {"feature": one.name, "word": one.word, "change": change, "named": True, **figures}
-        return card(Learnt.parse({"answers": 1, "questions": 1, "trained": False, "shifts": [shift]}), {})
+        return card(
+            Learnt.parse({"answers": 1, "questions": 1, "trained": False, "shifts": [shift], "examples": []}),
+            {},
+        )
 
     for one in features(["Sure."] * 9):
         more, less = said(one, 0.5), said(one, -0.5)

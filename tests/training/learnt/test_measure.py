@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.learnt import LENGTH, Learnt
 from goodbot.api.sampler import Sampled, SampleRequest, TokenizedTurn
-from goodbot_training.learnt import Learnt, measure
-from goodbot_training.learnt.features import LENGTH
+from goodbot_training.learnt import measure
 from goodbot_training.process.types import Job
 
 from tests.training.factories import raw_item, raw_job

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from goodbot_training.learnt.features import LENGTH, Feature, Table, features, table
-from goodbot_training.learnt.shift import Shift, shifts
+from goodbot.api.learnt import LENGTH, Shift
+from goodbot_training.learnt.features import Feature, Table, features, table
+from goodbot_training.learnt.shift import shifts
 
 ROUNDS = 200
 

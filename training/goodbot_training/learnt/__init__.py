@@ -6,6 +6,6 @@ ratings, `measure` samples the answers. No sentence is made here: the daemon sto
 shows them words them (`goodbot.api.learnt`).
 """
 
-from goodbot_training.learnt.measure import Learnt, measure
+from goodbot_training.learnt.measure import measure
 
-__all__ = ["Learnt", "measure"]
+__all__ = ["measure"]

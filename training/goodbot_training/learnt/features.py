@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from goodbot.api.learnt import LENGTH
 from numpy.typing import NDArray
 
 Table = NDArray[np.float64]
 
-LENGTH = "length"
 OPENS = "opens"
 _OPENERS = 3
 """So many first words are looked at, the most frequent ones,"""

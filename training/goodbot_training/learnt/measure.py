@@ -9,51 +9,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from goodbot.api.backend import TrainingBackend
 from goodbot.api.events import Message
+from goodbot.api.learnt import EXAMPLES, LONGEST, Example, Learnt
 
 from goodbot_training.gate.measure import PORTION, make_requests
 from goodbot_training.learnt.features import Table, features, table
-from goodbot_training.learnt.shift import LEAST_QUESTIONS, Shift, shifts
+from goodbot_training.learnt.shift import LEAST_QUESTIONS, shifts
 from goodbot_training.process.types import TRAIN, Job
 
-_EXAMPLES = 8
-"""Questions told with both answers: whoever shows them shows to each person their own."""
 _CHANGED = 0.2
 """In what is named: a first word, or a fifth of the length."""
-_LONGEST = 400
-"""Characters of such an answer."""
 _TOKENS = 128
 """Of one answer, at most; fewer where the rated answers are shorter."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Example:
-    """One question, by the id of its item, and both answers."""
-
-    id: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Learnt:
-    """`answers` of each version to so many `questions`; `trained`: the round has trained on them, too."""
-
-    answers: int
-    questions: int
-    trained: bool
-    shifts: tuple[Shift, ...]
-    examples: tuple[Example, ...] = ()
-
-    def event(self) -> dict[str, Any]:
-        """As the worker protocol has it."""
-        return {"event": "learnt", **asdict(self)}
 
 
 def measure(
@@ -134,9 +106,9 @@ def _examples(
     for n in np.argsort(-size, kind="stable"):
         key = keys[n]
         if size[n] >= _CHANGED and key in ids and key not in best:
-            before, after = (one[n].strip()[:_LONGEST] for one in texts)
+            before, after = (one[n].strip()[:LONGEST] for one in texts)
             best[key] = Example(id=ids[key], before=before, after=after)
-    return tuple(best.values())[:_EXAMPLES]
+    return tuple(best.values())[:EXAMPLES]
 
 
 def _key(messages: Sequence[Message]) -> str:

@@ -19,12 +19,12 @@ shift, and nothing that was learnt from anybody. So there a name has at most the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from goodbot.api.learnt import LENGTH, Shift
 from numpy.random import Generator
 
-from goodbot_training.learnt.features import LENGTH, Feature, Table
+from goodbot_training.learnt.features import Feature, Table
 
 SHOWN, ASKED = 0.05, 0.01
 """The levels of the tests: of answers that have not moved, and of ratings that ask for nothing."""
@@ -36,23 +36,6 @@ _DEALS, _AT_ONCE = 2000, 200
 _DRAWS = 1000
 _PER_QUESTION = 16
 """From so many questions on, a question counts once, however often it was asked."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Shift:
-    """One feature before and after: mean characters of `length`, else shares of the answers.
-
-    `change`, and `low` to `high`, its 95 % interval, are a part of the length, else of all answers.
-    """
-
-    feature: str
-    word: str
-    before: float
-    after: float
-    change: float
-    low: float
-    high: float
-    named: bool
 
 
 def shifts(

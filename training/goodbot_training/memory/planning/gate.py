@@ -3,7 +3,7 @@
 
 It stops as soon as more answers would not change its mind, which nobody knows beforehand: with a
 portion of each, where the candidate is beyond help; usually with half of the candidate's and one
-portion of the base's; at the latest with all.
+portion of the base's; at the latest with all. What passes is then laid beside the version before it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SamplingCost:
 
 
 def portions(settings: TrainingSettings, *, rare: bool = False) -> tuple[float, float, float]:
-    """How many portions of the candidate and of the base: least, usual, most.
+    """How many portions of the candidate, of the base and of the version before: least, usual, most.
 
     `rare`: the base's own answers hold what it would seldom say, so that chance has a part in the
     count, and the base is asked as often as the candidate.
@@ -47,7 +47,8 @@ def portions(settings: TrainingSettings, *, rare: bool = False) -> tuple[float, 
     all_ = settings.gate_anchors / PORTION
     half = min(all_, ceil(all_ / 2))
     one = min(all_, 1.0)
-    return 2 * one, half + half if rare else half + one, 2 * all_
+    compared = 2 * one  # what has passed, beside the version before it: `goodbot_training.learnt`
+    return 2 * one, half + (half if rare else one) + compared, 2 * all_ + compared
 
 
 def sample_some(job: Job, backend: TrainingBackend, watch: Stopwatch) -> SamplingCost:
