@@ -98,7 +98,7 @@ class Found:
     @classmethod
     def from_json(cls, text: str) -> Found:
         raw = json.loads(text)
-        return cls(**{**raw, "key": Key(*raw["key"])})
+        return cls(key=Key(*raw.pop("key")), **raw)
 
 
 def keys(rounds: int, first: int = 700) -> Iterator[Key]:
@@ -134,7 +134,7 @@ def take(backend: TrainingBackend, one: Key) -> Found:
             verdict = run_round(job, backend, events.append)
         cpu = time.process_time() - began
         told = next((event for event in events if event["event"] == "learnt"), None)
-        shifts = told["shifts"] if told else []
+        shifts: list[dict[str, Any]] = told["shifts"] if told else []
         named = {_name(s): s["change"] for s in shifts if s["named"]}
         truth = _truth(backend, one, output, [row.answer.text for row in rated]) if named else {}
     return Found(
@@ -167,14 +167,16 @@ def _truth(backend: TrainingBackend, one: Key, adapter: Path, rated: Sequence[st
     exam, seed = exam_of(one.seed, EXAM), 500_000 * (one.seed + 1)
     sampler, chosen = backend.sampler(), features(rated)
     sampler.load_adapter(1, adapter)
-    means = []
-    for version in (0, 1):
+
+    def means(version: int) -> list[float]:
         sampler.activate(version)
-        means.append(table(chosen, [said.text for said in sample(sampler, exam, seed)]).mean(axis=0))
-    before, after = means
+        found = table(chosen, [said.text for said in sample(sampler, exam, seed)])
+        return [float(value) for value in found.mean(axis=0)]
+
+    before, after = means(0), means(1)
     return {
         f"{feature.name} {feature.word}".strip(): round(
-            float(after[n] / before[n] - 1 if feature.name == LENGTH else after[n] - before[n]), 4
+            after[n] / before[n] - 1 if feature.name == LENGTH else after[n] - before[n], 4
         )
         for n, feature in enumerate(chosen)
     }

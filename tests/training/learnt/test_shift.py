@@ -35,9 +35,12 @@ def told(
     random = np.random.default_rng(seed)
     rated = [say(before, random) for _ in range(40)]
     usual = float(np.median([len(text) for text in rated]))
-    good = {"short": lambda t: len(t) < usual, "lists": lambda t: "\n- " in t}.get(
-        liked, lambda _: random.random() < 0.5
-    )
+
+    def good(text: str) -> bool:
+        if liked == "short":
+            return len(text) < usual
+        return "\n- " in text if liked == "lists" else random.random() < 0.5
+
     rewards = [(1.0 if good(text) else -1.0) * (-1 if random.random() < error else 1) for text in rated]
     chosen = features(rated)
     old, new = (table(chosen, [say(world, random) for _ in range(64)]) for world in (before, after))

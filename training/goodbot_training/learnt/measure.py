@@ -81,7 +81,7 @@ def measure(
     )
 
 
-def _asked(job: Job) -> tuple[list[Sequence[Message]], bool]:
+def _asked(job: Job) -> tuple[Sequence[Sequence[Message]], bool]:
     """What is asked: what the round has not trained on, if that is enough; and whether it has."""
     taught = {_key(item.messages) for item in job.items if item.split == TRAIN and item.weight}
     anchors = list(job.anchors) or [item.messages for item in job.items]
@@ -103,7 +103,7 @@ def _examples(
     ids = {_key(item.messages): item.id for item in job.items}
     size = moved.sum(axis=1)
     best: dict[str, Example] = {}
-    for n in np.argsort(-size, kind="stable"):
+    for n in sorted(range(len(keys)), key=lambda n: -float(size[n])):
         key = keys[n]
         if size[n] >= _CHANGED and key in ids and key not in best:
             before, after = (one[n].strip()[:LONGEST] for one in texts)

@@ -104,8 +104,8 @@ def _asked(rated: Table, rewards: Table, random: Generator) -> tuple[Table, Tabl
 
 def _level(found: Table, dealt: Table) -> Table:
     """How often chance brings as much, counting what was found as one of its cases."""
-    more = (dealt[:, None] >= found[None, :] - 1e-12).sum(axis=0)
-    return (1 + more) / (1 + len(dealt))
+    more = np.count_nonzero(dealt[:, None] >= found[None, :] - 1e-12, axis=0)
+    return (1.0 + np.asarray(more, np.float64)) / (1 + len(dealt))
 
 
 def _intervals(
@@ -118,9 +118,9 @@ def _intervals(
     long = np.array([one.name == LENGTH for one in chosen])
 
     def change(weights: Table) -> Table:
-        was, now, n = weights @ old, weights @ new, weights @ count
-        share = (now - was) / n[:, None]
-        return np.where(long, now / np.maximum(was, 1e-9) - 1, share)
+        was: Table = weights @ old
+        moved: Table = weights @ new - was
+        return moved / np.maximum(was * long + (weights @ count)[:, None] * ~long, 1e-9)
 
     drawn = random.multinomial(len(kinds), np.full(len(kinds), 1 / len(kinds)), _DRAWS).astype(np.float64)
     low, high = np.quantile(change(drawn), (0.025, 0.975), axis=0)
