@@ -83,31 +83,31 @@ def expected(model: Any, parent: Path | None, response: tuple[int, ...], thought
     return 0.8 * (rows[0] - rows[1])
 
 
-def captured(model: Any) -> dict[str, Any]:
-    """As a server tells it: its prompt was another, and its tokens are not those of the text."""
+def captured(model: Any, *before: int) -> dict[str, Any]:
+    """As a server tells it: with `before` its prompt was another, and its tokens are not the text's."""
     turn = model.tokenize([{"role": "user", "content": QUESTION}], ANSWER)
     tokens = [*turn.response[:3], 70, 71, *turn.response[5:]]
     return {
-        "prompt_tokens": [5, *turn.prompt],
+        "prompt_tokens": [*before, *turn.prompt],
         "tokens": tokens,
         "logprobs": [-0.1 * (n % 7) for n in range(len(tokens))],
     }
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, None])
-@pytest.mark.parametrize("seen", ["scored", "captured", "text"])
+@pytest.mark.parametrize("seen", ["scored", "scored elsewhere", "captured", "text"])
 def test_both_passes_are_by_the_rounds_start_whoever_wrote_the_answer(
     model: Any, versions: tuple[Path, Path], version: int | None, seen: str
 ) -> None:
     """Not by who wrote it, not by what a server told, and on the tokens that were written."""
-    item = {} if seen == "text" else captured(model)
+    item = {} if seen == "text" else captured(model, *([5] if seen == "scored elsewhere" else []))
     if seen == "captured":  # drawn from a filtered distribution, of which nobody told how much that was
         item["filters"] = {"top_k": 3}
     response = tuple(item.get("tokens") or model.tokenize([], ANSWER).response)
     for parent in (versions[1], None):
         job = job_of(parent, {**item, "version": version, "hindsight": SAID}, v1=versions[0], v2=versions[1])
         assert job.items[0].captured is (seen != "text")
-        assert job.items[0].scored is (seen == "scored")
+        assert job.items[0].scored is seen.startswith("scored")
         found = taught(job, model)
         assert found is not None
         np.testing.assert_allclose(found, expected(model, parent, response), rtol=0, atol=1e-4)
@@ -132,7 +132,8 @@ def test_what_weighs_nothing_is_not_read(
     model: Any, versions: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nobody = {"text": SAID, "weight": 0.0}
-    for item in ({"weight": 0.0, "hindsight": SAID}, {"hindsight": [nobody]}):
+    somebody = {"text": SAID, "weight": 1.0}
+    for item in ({"weight": 0.0, "hindsight": [somebody]}, {"hindsight": [nobody]}):
         job = job_of(versions[1], {"version": 2, **item}, v2=versions[1])
         model.load_adapter(job.parent)
         rollouts, _ = build_rollouts(job, model)
