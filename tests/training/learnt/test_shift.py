@@ -86,10 +86,15 @@ def test_what_moves_against_the_ratings_is_not_named_as_learnt() -> None:
         assert LENGTH not in named(told(World(), World(length=120.0), seed, liked="short"))
 
 
-def test_a_small_change_is_not_worth_a_word() -> None:
-    for seed in range(10):
-        found = told(World(), World(length=57.0), seed, liked="short", questions=40)
-        assert not named(found)
+@pytest.mark.parametrize(("after", "worth"), [(93.0, False), (80.0, True)])
+def test_a_small_change_is_not_worth_a_word_however_sure_it_is(after: float, *, worth: bool) -> None:
+    chosen = [Feature(name=LENGTH, of=lambda text: float(len(text)))]
+    rewards = [1.0, -1.0] * 20
+    rated: Table = np.array([[50.0 if reward > 0 else 150.0] for reward in rewards])
+    before: Table = np.full((64, 1), 100.0)
+    asked = [n % 8 for n in range(64)]
+    [found] = shifts(chosen, before, before * after / 100, asked, rated, rewards, seed=0)
+    assert found.named is worth
 
 
 def test_ratings_of_one_sign_ask_for_nothing() -> None:
