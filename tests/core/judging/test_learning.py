@@ -171,6 +171,8 @@ async def test_what_the_end_came_to_is_taken_back_with_it(tmp_path: Path) -> Non
         await bot.rated(8)
         await bot.train()
         assert first in await items(bot)
+        held_out = "UPDATE run_items SET split = 'held_out' WHERE turn = ?"  # so that no weight is its own
+        await bot.store.write(lambda db: db.execute(held_out, (last,)))
         await bot.command("bad", last)
         assert (await bot.app.registry.row(1)).tainted
         assert await bot.store.read(lambda db: judgements.labels(db, first)) == {}
