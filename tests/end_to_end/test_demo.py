@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot_training.tiny import demo
+from goodbot_training.tiny.judge import style_of
 
 from tests.support import patience, require
 
@@ -39,7 +42,15 @@ def test_the_demo_learns_and_a_seed_repeats_it(backend: str, tmp_path: Path) -> 
     words = ("--backend", backend, "--seed", "0", "--like", "friendly", "--questions", "60")
     result = _demo(tmp_path, *words)
 
+    word = result["word"]
+    assert word["followed"]
+    assert style_of(word["answer"]) != "terse"
+    assert style_of(word["again"]) == "terse"
+    short = [style_of(one["answer"]) for one in word["next"]]
+    assert short.count("terse") >= 2, "what comes after one word, and no training"
+
     assert result["ratings"] == 40
+    assert len({one["before"].split()[0] for one in result["answers"]} & {"Great", "Arr"}) == 2, "it is over"
     before, after = result["before"], result["after"]
     assert after["liked_share"] - before["liked_share"] >= 0.15, (before, after)
     assert after["liked_low"] <= after["liked_share"] <= after["liked_high"]
@@ -59,6 +70,19 @@ def test_the_demo_learns_and_a_seed_repeats_it(backend: str, tmp_path: Path) -> 
     if backend == "torch":  # the faster one on a CPU: once more, from nothing
         again = _demo(tmp_path, *words)
         assert _without_times(again) == _without_times(result)
+
+
+@pytest.mark.parametrize(
+    ("state", "followed", "status"), [("activated", True, 0), ("activated", False, 1), ("refused", True, 1)]
+)
+def test_the_exit_status_is_of_both_acts(
+    state: str, followed: bool, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def played(*_: object) -> dict[str, Any]:
+        return {"state": state, "word": {"followed": followed}}
+
+    monkeypatch.setattr(demo, "_demo", played)
+    assert demo.main(argparse.Namespace(json=True)) == status
 
 
 @pytest.mark.parametrize("number", ["19", "201", "-40", "forty", "1" * 5000])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`goodbot demo`: the whole way of the data, watched: chat → ratings → training → a better reply.
+"""`goodbot demo`: the whole way of the data, watched: a word → the next reply; chat → ratings → training → a
+better reply.
 
 Nothing is short-circuited. A small connector asks and reacts as a person would; its events go
 through the dispatcher into the store; the scheduler starts the trainer's child process by itself;
@@ -20,20 +21,25 @@ from random import Random
 from typing import Any
 
 from goodbot import ConnectorSpec, GoodbotError, hookimpl
+from goodbot.api import actions
 from goodbot.config import Config, Grants, ServingConfig, TrainingConfig
 from goodbot.daemon import loopback
 from goodbot.daemon.app import App, open_plugins
-from goodbot.daemon.loopback import OWNER, Loopback
+from goodbot.daemon.loopback import OWNER, Answer, Loopback
 
 from goodbot_training.tiny import TEMPERATURE, show
 from goodbot_training.tiny.corpus import split
 from goodbot_training.tiny.facts import FactQuestion
-from goodbot_training.tiny.judge import SimulatedRater
+from goodbot_training.tiny.judge import SimulatedRater, style_of
 from goodbot_training.tiny.score import score
 
 RATINGS = 40
 RATER_ERROR = 0.1
 """The owner of the demo presses the wrong button one time in ten, as people do."""
+CHIP = "long"
+"""What they say of an answer before all that."""
+_TRIES, _NEXT = 10, 3
+"""Questions until there is a long answer, at most, and those that follow the word."""
 
 _MARKER = ".goodbot-demo"
 
@@ -73,11 +79,11 @@ class _Watcher:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run the demo; 0 when the bot has learnt, 1 when the gate or the trainer said no."""
+    """Run the demo; 0 when the bot followed the word and has learnt, else 1."""
     screen = show.DemoPrinter(quiet=arguments.json)
     result = asyncio.run(_demo(arguments, screen))
     screen.result(result)
-    return 0 if result["state"] == "activated" else 1
+    return 0 if result["state"] == "activated" and result["word"]["followed"] else 1
 
 
 async def _demo(arguments: argparse.Namespace, screen: show.DemoPrinter) -> dict[str, Any]:
@@ -104,7 +110,9 @@ async def _demo(arguments: argparse.Namespace, screen: show.DemoPrinter) -> dict
         chat = loopback.of(app.connectors.running)
         train, held_out = split(arguments.seed)
         exam = Random(arguments.seed).sample(held_out, arguments.questions)  # noqa: S311
-        screen.opening(arguments.like, app.backend.name)
+        screen.opening(app.backend.name)
+        word = await _say_what_was_wrong(chat, train, arguments.seed, screen)
+        screen.owner(arguments.like, RATINGS)
         before = await _exam(chat, exam, "before", screen)
         await _rate(chat, train, arguments.like, arguments.seed, screen)
         state, reason = await watcher.finished
@@ -115,6 +123,7 @@ async def _demo(arguments: argparse.Namespace, screen: show.DemoPrinter) -> dict
             "like": arguments.like,
             "seed": arguments.seed,
             "backend": app.backend.name,
+            "word": word,
             "ratings": RATINGS,
             "state": state,
             "reason": reason,
@@ -132,6 +141,43 @@ async def _demo(arguments: argparse.Namespace, screen: show.DemoPrinter) -> dict
         }
 
 
+async def _say_what_was_wrong(
+    chat: Loopback, questions: Sequence[FactQuestion], seed: int, screen: show.DemoPrinter
+) -> dict[str, Any]:
+    """One 👎 with a button, the answers that follow it, and the 👎 taken back: nothing is left of it."""
+    asked = Random(seed + 2).sample(questions, _TRIES + _NEXT)  # noqa: S311
+
+    async def ask() -> tuple[str, Answer]:
+        question = asked.pop()
+        return question.text, await chat.say(question.text, channel="word", name=f"word-{len(asked):03d}")
+
+    question, answer = await ask()
+    while style_of(_unlabelled(answer)) == "terse" and len(asked) > _NEXT:
+        question, answer = await ask()
+    screen.disliked(question, _unlabelled(answer), actions.HINTS[CHIP].label)
+    await chat.react(answer, "👎")
+    again = await chat.again(answer, CHIP)
+    screen.follows(question, _unlabelled(again))
+    following = [await ask() for _ in range(_NEXT)]
+    for later, said in following:
+        screen.follows(later, _unlabelled(said))
+    await chat.unreact(answer, "👎")
+    short = sum(style_of(_unlabelled(said)) == "terse" for _, said in following)
+    screen.word_over(short, _NEXT)
+    return {
+        "question": question,
+        "answer": _unlabelled(answer),
+        "chip": CHIP,
+        "again": _unlabelled(again),
+        "next": [{"question": later, "answer": _unlabelled(said)} for later, said in following],
+        "followed": style_of(_unlabelled(answer)) != "terse" and 2 * short > _NEXT,
+    }
+
+
+def _unlabelled(answer: Answer) -> str:
+    return answer.text.removeprefix("[demo model] ")
+
+
 async def _exam(
     chat: Loopback, questions: Sequence[FactQuestion], name: str, screen: show.DemoPrinter
 ) -> list[str]:
@@ -139,9 +185,9 @@ async def _exam(
     answers: list[str] = []
     for number, question in enumerate(questions):
         place = f"{name}-{number:03d}"
-        answers.append((await chat.say(question.text, channel=place, name=place)).text)
+        answers.append(_unlabelled(await chat.say(question.text, channel=place, name=place)))
         screen.asking(name, number + 1, len(questions))
-    return [answer.removeprefix("[demo model] ") for answer in answers]
+    return answers
 
 
 async def _rate(
@@ -154,7 +200,7 @@ async def _rate(
     for number, question in enumerate(chosen):
         place = f"rate-{number:03d}"
         answer = await chat.say(question.text, channel=place, name=place)
-        text = answer.text.removeprefix("[demo model] ")
+        text = _unlabelled(answer)
         value = rater.rate(question.text, text)
         await chat.react(answer, "👍" if value > 0 else "👎")
         screen.rated(number + 1, RATINGS, question.text, text, value)

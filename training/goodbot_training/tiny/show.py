@@ -23,11 +23,25 @@ class DemoPrinter:
         self._live = sys.stdout.isatty() and not quiet
         self._last = ""
 
-    def opening(self, like: str, backend: str) -> None:
+    def opening(self, backend: str) -> None:
         self._say(
             "Good bot. Bad bot. It learns.\n\n"
-            f"A tiny model (0.9M parameters, {backend}) answers in three styles at random.\n"
-            f"Its owner likes “{like}” and presses the wrong button one time in ten.\n"
+            f"A tiny model (1M parameters, {backend}) answers in three styles at random.\n\n"
+            "First one bad rating, with its reason. Nothing is trained."
+        )
+
+    def disliked(self, question: str, answer: str, chip: str) -> None:
+        self._say(f"      {question}  →  {answer}\n  👎  {chip}")
+
+    def follows(self, question: str, answer: str) -> None:
+        self._say(f"      {question}  →  {answer}")
+
+    def word_over(self, short: int, asked: int) -> None:
+        self._say(f"The next answers: {short} of {asked} are short. The rating is taken back: it is over.\n")
+
+    def owner(self, like: str, ratings: int) -> None:
+        self._say(
+            f"Now {ratings} ratings. The owner likes “{like}” and presses the wrong button one time in ten.\n"
         )
 
     def asking(self, name: str, done: int, total: int) -> None:
