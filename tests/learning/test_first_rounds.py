@@ -50,13 +50,17 @@ def test_nineteen_foreign_answers_pass_and_one_more_does_not() -> None:
     assert not passes(_answers(0), late), "with one more it looks on"
 
 
-@pytest.mark.parametrize(("like", "live"), [("friendly", False), ("terse", True)])
-def test_what_is_re_enacted_is_what_the_gate_says(tmp_path: Path, like: str, live: bool) -> None:
+@pytest.mark.parametrize(
+    ("mix", "like", "seed", "live"), [("8 sums × 5", "terse", 300, False), ("only sums", "terse", 301, True)]
+)
+def test_what_is_re_enacted_is_what_the_gate_says(
+    tmp_path: Path, mix: str, like: str, seed: int, live: bool
+) -> None:
     """Honest sums, all of the way. Liked terse they come out alike, and are each question's own."""
     require("torch")
     from goodbot_training.backends.torch.trainer import TorchBackend
 
-    one = Key("tiny", "only sums", like, 301)
+    one = Key("tiny", mix, like, seed)
     now = take(TorchBackend(), one, exam_size=24, strengths=STRENGTHS[:1], strength=1.0).at[WHOLE]
     backend = TorchBackend()
     job = job_for(backend, one, tmp_path, {"gate_retry": 0.0, "strength": 1.0})
