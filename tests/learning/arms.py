@@ -93,7 +93,7 @@ ARMS = {
         *(
             Arm(name=name, about=about, settings={"objective": name, "learning_rate_scale": 1.0})
             for name, about in (
-                ("hindsight", "words where there are any, else the rating"),
+                ("hindsight", "words, and of the rating what they leave"),
                 ("hybrid", "the rating, and words beside it"),
             )
         ),

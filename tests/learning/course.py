@@ -21,6 +21,7 @@ from random import Random
 from typing import Any
 
 from goodbot.api.backend import LoraSettings, TrainingBackend
+from goodbot.api.hindsight import OBJECTIVES
 from goodbot.api.sampler import Sampled
 from goodbot.base.errors import TrainingError
 from goodbot.config.sections import TrainingConfig
@@ -320,6 +321,8 @@ def job_of(
         }
         for item in items
     ]
+    if arm.settings.get("objective") in OBJECTIVES:
+        rows += [_demonstration(item, weights[item.id]) for item in trained if item.rated.said.better]
     return Job.parse(
         {
             "protocol": 1,
@@ -332,6 +335,21 @@ def job_of(
             "baseline": baseline,
             "behaviour": dict(versions or {}),
             "items": rows,
-            "anchors": [row["messages"] for row in rows],
+            "anchors": [row["messages"] for row in rows if not row.get("demonstration")],
         }
     )
+
+
+def _demonstration(item: _Item, weight: float) -> dict[str, Any]:
+    """The better answer, as the daemon has it trained."""
+    return {
+        "id": f"{item.id}+better",
+        "messages": [{"role": "user", "content": item.rated.question.text}],
+        "response": item.rated.said.better,
+        "temperature": TEMPERATURE,
+        "version": None,
+        "reward": 1.0,
+        "weight": weight,
+        "split": "train",
+        "demonstration": True,
+    }

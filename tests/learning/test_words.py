@@ -30,7 +30,7 @@ def rated(stream: str, like: str = "terse", seed: int = 0) -> list[Rated]:
 
 
 @pytest.mark.parametrize(
-    "stream", ["chips", "12 chips", "80 chips", "reasons", "better", "irrelevant", "contradicting"]
+    "stream", ["chips", "12 chips", "80 chips", "reasons", "irrelevant", "contradicting"]
 )
 def test_words_stand_beside_bad_ratings_only_and_ratings_are_those_without_words(stream: str) -> None:
     assert [bool(one.said.to_train()) for one in rated(stream)] == [one.rating < 0 for one in rated(stream)]
@@ -59,6 +59,7 @@ def test_who_steers_says_what_nobody_likes_of_good_answers_too() -> None:
 
 def test_a_better_answer_is_right_and_liked() -> None:
     for one in rated("better", like="friendly"):
+        assert bool(one.said.better) == (one.rating < 0)
         assert not one.said.better or style_of(one.said.better) == "friendly"
 
 

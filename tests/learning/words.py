@@ -89,11 +89,7 @@ class Said:
 
     def to_train(self) -> str:
         """As the daemon hands it to a training."""
-        return hindsight(
-            chips=[self.chip] if self.chip else (),
-            reasons=[self.reason] if self.reason else (),
-            better=self.better,
-        )
+        return hindsight(chips=[self.chip] if self.chip else (), reasons=[self.reason] if self.reason else ())
 
     def line(self, answer: str) -> Line | None:
         """As a note takes it, of the answer that it was said of."""

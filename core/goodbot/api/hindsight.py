@@ -31,17 +31,11 @@ CHIPS = {
 """By the keys of `goodbot.api.actions.HINTS`; what asks for nothing in particular says nothing here."""
 
 
-def hindsight(*, chips: Sequence[str] = (), reasons: Sequence[str] = (), better: str = "") -> str:
+def hindsight(*, chips: Sequence[str] = (), reasons: Sequence[str] = ()) -> str:
     """The text of what was said, at most `LONGEST` characters; empty where that comes to nothing.
 
-    `chips` are keys of `CHIPS`, `reasons` in the order in which they were given. A better answer that has
-    no room as a whole is left out: half of it would be no answer.
+    `chips` are keys of `CHIPS`, `reasons` in the order in which they were given.
     """
     lines = [CHIPS[chip] for chip in dict.fromkeys(chips) if chip in CHIPS]
     said = [line for reason in reasons if (line := " ".join(printable(reason).split())[:_REASON])]
-    lines += said[-_REASONS:]
-    if better := printable(better).strip():
-        line = f"This is a better answer: “{better}”"
-        if sum(map(len, lines)) + len(lines) + len(line) <= LONGEST:
-            lines.append(line)
-    return "\n".join(lines)
+    return "\n".join([*lines, *said[-_REASONS:]])

@@ -30,7 +30,7 @@ from goodbot_training.gate.measure import PORTION
 from goodbot_training.memory.fit import Memory
 from goodbot_training.memory.planning.cost import Cost, RoundEstimate
 from goodbot_training.memory.planning.gate import portions
-from goodbot_training.objectives import make_objective
+from goodbot_training.objectives import Objective, make_objective
 from goodbot_training.process.presets import adapted
 from goodbot_training.process.types import HELD_OUT, Job, RatedSample, data_error
 from goodbot_training.round import hindsight, restart
@@ -113,10 +113,6 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundE
     parts["gate"] = judged * forward + usual
     cost = partial(_cost, threads=_threads(here))
     rate = settings.bolder * settings.rate_for(touched)
-    rated = [item for item, _, _ in train if not item.demonstration]
-    shown = [item.weight for item, _, _ in train if item.demonstration]
-    rewards, weights = [item.reward for item in rated], [item.weight for item in rated]
-    advantages, _ = restart.advantages(job, objective, rewards, weights)
     return RoundEstimate(
         how="counted",
         train=len(train),
@@ -124,7 +120,7 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundE
         too_long=len(rows) - len(kept),
         tokens=sum(lengths),
         longest=max(lengths),
-        learning_rate=rate * to_learn(job.baseline, rewards, weights, advantages, shown),
+        learning_rate=rate * _to_learn(job, objective, [item for item, _, _ in train]),
         share=share,
         steps=steps,
         passes=passes,
@@ -135,6 +131,15 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundE
         least=cost(before + least),
         most=cost(before + most),
     )
+
+
+def _to_learn(job: Job, objective: Objective, items: Sequence[RatedSample]) -> float:
+    """The part of the learning rate that these ratings and demonstrations are worth."""
+    rated = [item for item in items if not item.demonstration]
+    rewards, weights = [item.reward for item in rated], [item.weight for item in rated]
+    advantages, _ = restart.advantages(job, objective, rewards, weights)
+    shown = [item.weight for item in items if item.demonstration]
+    return to_learn(job.baseline, rewards, weights, advantages, shown)
 
 
 def _said(item: RatedSample) -> int:
