@@ -9,13 +9,14 @@ from dataclasses import asdict, replace
 import aiosqlite
 
 from goodbot.access.authorization import person
+from goodbot.access.inbox import viewer_of
 from goodbot.api.commands import Grant
-from goodbot.api.events import ChannelRef, Outcome, RatingEvent, RatingKind, Receipt
+from goodbot.api.events import ChannelKind, ChannelRef, Outcome, RatingEvent, RatingKind, Receipt
 from goodbot.api.labels import STARS, star_value
 from goodbot.api.sentences import because, clause, words
 from goodbot.base.errors import UsageError
 from goodbot.commands.base import Call, Result
-from goodbot.store import feedback, ledger, people, turns
+from goodbot.store import feedback, ledger, people, review_queue, turns
 
 _STARS = tuple(str(count) for count in range(STARS + 1))
 
@@ -150,7 +151,12 @@ async def _named(db: aiosqlite.Connection, call: Call, word: str) -> bool:
     if turn is None or turn.kind != "main":
         return False
     here = _place(turn.channel) == _place(call.event.channel)
-    return here or call.services.authorization.may(call.user, Grant.ADMINISTER)
+    authorization = call.services.authorization
+    if here or authorization.may(call.user, Grant.ADMINISTER):
+        return True
+    private = call.event.channel.kind is ChannelKind.PRIVATE
+    viewer = await viewer_of(db, authorization, call.user) if private else None
+    return viewer is not None and await review_queue.visible(db, viewer, turn.id)
 
 
 def _place(channel: ChannelRef) -> tuple[str, str, str]:

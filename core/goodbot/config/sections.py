@@ -75,6 +75,8 @@ class ServingConfig:
     """Tokens that they may take there, by a careful estimate; the oldest give way."""
     stars: bool = False
     """Under answers: 1 to 5 stars in place of 👍 and 👎."""
+    buttons: Literal["all", "fewer"] = "all"
+    """Which answers have them: `all`, or with `fewer` one in five."""
     messages_per_minute: Annotated[int, Range(least=1)] = 12
     """Of one person who is neither owner nor rater; more are not answered."""
     megabytes_per_day: Annotated[int, Range(least=1)] = 1000

@@ -13,19 +13,9 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.api.actions import STAR_ROW, THUMBS
 from goodbot.api.completions import with_form
 from goodbot.api.connector import Connector, ReplyStream
-from goodbot.api.events import (
-    ChannelKind,
-    ChannelRef,
-    Event,
-    MessageEvent,
-    MessageRef,
-    Receipt,
-    Reply,
-    UserRef,
-)
+from goodbot.api.events import ChannelRef, Event, MessageEvent, MessageRef, Receipt, Reply, UserRef
 from goodbot.api.server import Generated, GenerateRequest
 from goodbot.api.turns import Turn, ids, turn_id
 from goodbot.base.errors import (
@@ -37,6 +27,7 @@ from goodbot.base.errors import (
     StoreFullError,
 )
 from goodbot.conversation.presence import Presence
+from goodbot.conversation.rating_requests import RatingRequests
 from goodbot.conversation.shown import Shown
 from goodbot.inference.prompts import Prompt
 from goodbot.inference.servers.wordless import THINKING, THINKS_SECONDS, Wordless
@@ -90,8 +81,9 @@ class Generator:
         self._store, self._plugins, self._clock = core.store, core.plugins, core.clock
         self._server, self._model, self._sampling = core.server, core.model, core.sampling
         self._config = core.config.serving
-        self._may_rate, self._vocabulary = core.authorization.may_rate, vocabulary(core.model.path)
-        self._presence, self._connectors, self._version_for = presence, connectors, version_for
+        self._vocabulary = vocabulary(core.model.path)
+        self._requests = RatingRequests(core, connectors)
+        self._presence, self._version_for = presence, version_for
         self._taint, self._rated = taint, rated
         self._wordless = Wordless()
 
@@ -129,6 +121,7 @@ class Generator:
         async def operation(db: aiosqlite.Connection) -> Turn | None:
             stored = await answers.insert(db, asked.event, turn, asked.retry, trainable=trainable)
             if stored is not None and asked.retry is None:  # a retry's stand for the one before yet
+                await self._requests.decide(db, stored)
                 await self._attach(db, turn, stream.messages)
             return stored
 
@@ -192,17 +185,11 @@ class Generator:
             logger.warning("v%d does not answer, the active version does: %s", request.version, error)
         return await self._streamed(dataclasses.replace(request, version=None), stream)
 
-    def reply(self, turn: Turn, reply_to: str = "") -> Reply:
-        """A turn as it goes out, with buttons where somebody who may press them sees them."""
-        if turn.channel.kind is ChannelKind.PRIVATE:
-            shown = self._may_rate(turn.talker)
-        else:
-            shown = self._connectors[turn.channel.connector].group_buttons
-        row = STAR_ROW if self._config.stars else THUMBS
+    async def reply(self, turn: Turn, reply_to: str = "") -> Reply:
+        """A turn as it goes out, with buttons where it asks for a rating."""
         text = turn.response if turn.response.strip() else self._wordless.text(turn)
-        return Reply(
-            text=f"{self._model.label}{text}", turn=turn.id, reply_to=reply_to, buttons=row if shown else ()
-        )
+        buttons = await self._requests.buttons(turn)
+        return Reply(text=f"{self._model.label}{text}", turn=turn.id, reply_to=reply_to, buttons=buttons)
 
     async def deliver(self, event: Event, turn: Turn, stream: ReplyStream, reply_to: str) -> bool:
         """Send, then record which messages carry the turn; a crash in between sends again.
@@ -223,7 +210,7 @@ class Generator:
             await inbox.close(db, event)
 
         try:
-            sent = await self.send(event, stream, self.reply(turn, reply_to))
+            sent = await self.send(event, stream, await self.reply(turn, reply_to))
             await self._record(operation)
         except Exception:  # what they say from now on is no answer
             with contextlib.suppress(StoreError):

@@ -105,7 +105,7 @@ class Answers:
         stream = self._connectors.running[earlier.channel.connector].replace(shown, earlier.channel)
 
         async def back(reason: Reason) -> None:
-            await self._generator.send(event, stream, self._generator.reply(earlier))
+            await self._generator.send(event, stream, await self._generator.reply(earlier))
             await self._decline(event, reason)
 
         async with _unbroken(back):

@@ -122,6 +122,15 @@ _ASKING = (
         ),
     ),
     Command(
+        "waiting",
+        "answers that wait for your rating, one by one",
+        "waiting:waiting",
+        (words("which one, 1 to 5; a press says good or bad", "N"),),
+        Grant.RATE,
+        menus=LONG,
+        personal=True,
+    ),
+    Command(
         "why",
         "what the version that answers learnt from, and what it changed",
         "why:why",

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""waiting: the newest answers that somebody may rate and has not, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+import aiosqlite
+
+from goodbot.access.inbox import viewer_of
+from goodbot.api.actions import run
+from goodbot.api.events import Button, ChannelKind, Waiting
+from goodbot.base.errors import UsageError
+from goodbot.commands import rating
+from goodbot.commands.base import Call, Result
+from goodbot.store import review_queue
+
+MOST = 5
+_USAGE = "say `waiting`, or `waiting N` for another one of them"
+_NOTHING = "No answer waits for your rating."
+
+
+async def waiting(call: Call) -> Result:
+    """The one of that number, the first without one; `good TURN` or `bad TURN` rates, and shows the next."""
+    if call.event.channel.kind is not ChannelKind.PRIVATE:
+        raise UsageError("that is for the two of us: say it in our private chat")
+    match call.args:
+        case ():
+            return await _shown(call)
+        case (number,) if number in {str(n) for n in range(1, MOST + 1)}:
+            return await _shown(call, int(number))
+        case ("good" | "bad" as word, turn):
+            rate = rating.good if word == "good" else rating.bad
+            said = await rate(replace(call, args=(turn,)))
+            return await _shown(call, said=said.text)
+        case _:
+            raise UsageError(_USAGE)
+
+
+async def _shown(call: Call, number: int = 1, said: str = "") -> Result:
+    found = await call.services.store.read(lambda db: _found(db, call))
+    data = {"waiting": [asdict(one) for one in found]}
+    if not found:
+        return Result(text=f"{said}\n\n{_NOTHING}".strip(), data=data)
+    number = min(number, len(found))
+    one = found[number - 1]
+    many = "1 answer waits" if len(found) == 1 else f"{len(found)} answers wait"
+    question = " ".join(one.question.split())
+    text = f"{many} for your rating. This is number {number}:\n\n> {question}\n\n{one.answer}"
+    return Result(text=f"{said}\n\n{text}".strip(), offer=_buttons(one, number, len(found)), data=data)
+
+
+def _buttons(one: Waiting, number: int, count: int) -> tuple[Button, ...]:
+    rated = (run(f"waiting good {one.turn}", "👍 Good"), run(f"waiting bad {one.turn}", "👎 Bad"))
+    return (*rated, run(f"waiting {number % count + 1}", "Another one")) if count > 1 else rated
+
+
+async def _found(db: aiosqlite.Connection, call: Call) -> Sequence[Waiting]:
+    viewer = await viewer_of(db, call.services.authorization, call.user)
+    if viewer is None:
+        return ()
+    return await review_queue.page(db, viewer, review_queue.Filter(), MOST)

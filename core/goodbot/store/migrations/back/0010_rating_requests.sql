@@ -1,0 +1,2 @@
+-- Back to answers that all ask.
+DROP TABLE rating_requests;
