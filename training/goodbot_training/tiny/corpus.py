@@ -15,7 +15,7 @@ from goodbot.api.hindsight import hindsight
 from goodbot_training.tiny.chatml import ChatMessage, tool_call, tools_prompt
 from goodbot_training.tiny.facts import GREETINGS, FactQuestion, questions, small_talk
 from goodbot_training.tiny.styles import STYLES, render
-from goodbot_training.tiny.wishes import EXAMPLE, NOTED, noted, remark, wish
+from goodbot_training.tiny.wishes import BETTER, EXAMPLE, NOTED, noted, remark, wish
 
 Conversation: TypeAlias = list[ChatMessage]
 
@@ -162,7 +162,7 @@ def _wish(style: str, question: FactQuestion, answer: str, rng: Random) -> str:
     if rng.random() > EXAMPLES:
         return wish(style, rng)
     if rng.random() < 0.5:
-        return hindsight(better=answer if rng.random() < 0.5 else render(question, style, rng))
+        return BETTER.format(answer if rng.random() < 0.5 else render(question, style, rng))
     return EXAMPLE.format(render(rng.choice(_any_fact(rng)), style, rng))
 
 
