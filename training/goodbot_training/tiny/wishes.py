@@ -12,9 +12,9 @@ from goodbot.api.hindsight import CHIPS
 from goodbot_training.tiny.facts import questions
 
 NOTES = "What readers have asked of your answers: {}"
-"""How somebody says what the answer should have been."""
 """How a system message quotes wishes, the newest first, joined with semicolons."""
 BETTER = "This is a better answer: “{}”"
+"""How somebody says what the answer should have been."""
 EXAMPLE = "Answer more like this: {}"
 NOTED = {
     "long": "Answer briefly, in fewer words.",
