@@ -36,7 +36,7 @@ from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.corpus import CALCULATOR
 
 OUTCOMES, HELD_OUT = 40, 8
-ASKED = ("Hi! How much is {} plus {}?", "How much is {} and {}?")
+ASKED = ("How much is {} up to {}?", "What is plus {} {}?")
 KEEPS = (
     *(f"What is {a} + {109 - a}?" for a in range(11, 99, 6)),
     *(f"What is the capital of {name}?" for name in ("France", "Egypt", "Chile", "Spain", "Japan")),

@@ -73,8 +73,12 @@ class Judging:
             lambda db: judgements.due(db, p.pool, since=now - _DAY, now=now, limit=_MOST)
         )
         for turn in due:
+            answered = False
             with boundary(logger, "judging an answer"):
                 await self._look(turn, self._judge)
+                answered = True
+            if not answered or await self._rests(self._spec):
+                return  # it is not asked about five hundred others now
         if self._config.episodes != "off":
             await self._credit(now - _DAY)
 
@@ -91,9 +95,10 @@ class Judging:
         if turn is None:
             return
         over = clock.now() - turn.created_at > 60 * self._config.minutes
-        if not p.authorization.may(turn.talker, Grant.RATE) or (found is None and over):
-            await p.store.write(lambda db: judgements.close(db, id_, clock.now()))
+        # Who may rate as one of a platform's group is not known until the platform has told.
         if found is None or not p.authorization.may(turn.talker, Grant.RATE):
+            if over:
+                await p.store.write(lambda db: judgements.close(db, id_, clock.now()))
             return
         now = clock.now()
         if not await p.store.write(lambda db: judgements.begin(db, id_, now=now, again=now + _AGAIN)):
@@ -103,13 +108,13 @@ class Judging:
                 said = await judge.judge(found.case(turn))
         except TimeoutError:
             raise ServerError("the judge does not come to an end") from None
-        await self._settle(id_, said)
+        await self._settle(id_, said, found.at)
 
-    async def _settle(self, id_: str, said: Judgement) -> None:
+    async def _settle(self, id_: str, said: Judgement, said_at: float) -> None:
         value = (said.value > 0) - (said.value < 0)  # a plugin's: no judgement is more than one bit
         await self._parts.store.write(
             lambda db: judgements.settle(
-                db, id_, self._config.by, now=self._parts.clock.now(), value=value, votes=said.votes
+                db, id_, self._config.by, said_at=said_at, value=value, votes=said.votes
             )
         )
 
@@ -126,7 +131,10 @@ class Judging:
     async def _credit(self, since: float) -> None:
         """What an agent's last answer came to counts for its steps before."""
         store, pool = self._parts.store, self._parts.pool
-        for outcome in await store.read(lambda db: judgements.outcomes(db, pool, since)):
+        outcomes = await store.read(lambda db: judgements.outcomes(db, pool, since))
+        known = {outcome.turn for outcome in outcomes}
+        self._credited = {turn: sign for turn, sign in self._credited.items() if turn in known}
+        for outcome in outcomes:
             if self._credited.get(outcome.turn) == outcome.sign:
                 continue
             steps = await self._steps(outcome.turn)

@@ -23,6 +23,8 @@ class NextState:
     turn: str
     texts: tuple[str, ...]
     by_tool: bool
+    at: float
+    """When it came, in seconds since the epoch."""
 
     def case(self, turn: Turn) -> JudgeCase:
         """With the answer that it came after."""
@@ -44,13 +46,16 @@ def next_state(turn: Turn, later: Sequence[Turn], seconds: float) -> NextState |
         if one.created_at - turn.created_at > seconds:
             break
         if turn.origin != "captured":
-            return NextState(turn=one.id, texts=(str(one.question.get("content") or ""),), by_tool=False)
+            return NextState(
+                turn=one.id, texts=(str(one.question.get("content") or ""),), by_tool=False, at=one.created_at
+            )
         if (rest := _went_on(turn, one)) is not None:
             results = tuple(str(said["content"]) for said in rest if said["role"] == "tool")
             return NextState(
                 turn=one.id,
                 texts=results or tuple(str(said["content"]) for said in rest),
                 by_tool=bool(results),
+                at=one.created_at,
             )
     return None
 

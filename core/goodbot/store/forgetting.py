@@ -15,14 +15,13 @@ from dataclasses import dataclass
 import aiosqlite
 
 from goodbot.api.turns import Turn
-from goodbot.store import adapters, codec, people, retries, settings, shifts, teaching, turns
+from goodbot.store import adapters, codec, judgements, people, retries, settings, shifts, teaching, turns
 from goodbot.store.query import fetch, value
 
 ERASE = "erase"
 """The switch that is set while deleted words may still lie in the database's free space."""
 _TELL = "forget "
 """How the switches begin that name who a connector has not forgotten yet."""
-
 _NOBODY = "forgotten"
 _RUN = 4
 """So many words in a row in an answer to somebody else are a quotation."""
@@ -59,7 +58,8 @@ async def forget(
     persons = await people.accounts(db, person)
     mine = await _answers_to(db, persons)
     scrubbed, quoting = await _in_prompts(db, persons, mine)
-    stale, ended = await _learnt_from(db, persons, {*mine, *quoting, *(t.id for t in scrubbed)})
+    touched = {*mine, *quoting, *await judgements.credited_by(db, persons), *(t.id for t in scrubbed)}
+    stale, ended = await _learnt_from(db, persons, touched)
     versions = await adapters.mark(db, scope, stale, adapters.FORGOTTEN, again=True)
     await _move_other_pointers(db, scope, model)
     ratings = await _delete_ratings(db, persons)

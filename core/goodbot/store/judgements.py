@@ -27,18 +27,23 @@ EPISODE = "episode"
 """In the place of a judge's name: the value is that of what the episode came to."""
 _AFTER = 8
 """Later answers of the same person there, of which one may go on from an answer."""
+_CLAIMED = 2000
+"""Of the judged answers that a run may take, so many of the newest."""
 _BEFORE = 50
 """Steps of an agent that an outcome is credited to, at most."""
 _FREE = (
-    f"(t.scope, t.model) = (:scope, :model) AND t.trainable AND t.rated = 0 AND t.spent IS NULL AND {CONSENT}"
+    f"(t.scope, t.model) = (:scope, :model) AND t.trainable AND t.rated = 0 AND t.spent IS NULL AND {CONSENT}"  # noqa: S608
     f" AND (:others OR t.answered_by = '') AND NOT {training_pool.ASIDE}"
+    # Who said something of it in words, or asked for another answer, has spoken.
+    " AND NOT EXISTS (SELECT 1 FROM retries l WHERE l.instead_of = t.id)"
+    " AND NOT EXISTS (SELECT 1 FROM events e WHERE e.turn = t.id AND e.kind IN ('comment', 'better'))"
 )
+_TAKEN_BACK = "EXISTS (SELECT 1 FROM quarantines q WHERE {0}.at BETWEEN q.since AND q.made_at)"
 _STANDS = (
-    "j.value <> 0 AND t.rated = 0 AND NOT EXISTS"
-    " (SELECT 1 FROM quarantines q WHERE j.at BETWEEN q.since AND q.made_at)"
+    f"j.value <> 0 AND t.rated = 0 AND NOT {_TAKEN_BACK.format('j')}"  # noqa: S608
     " AND (j.credit_of IS NULL OR j.value * coalesce((SELECT sum(sign(l.value)) FROM labels l"
     " WHERE l.turn = j.credit_of), (SELECT o.value FROM judgements o"
-    " WHERE o.turn = j.credit_of AND o.credit_of IS NULL)) > 0)"
+    f" WHERE o.turn = j.credit_of AND o.credit_of IS NULL AND NOT {_TAKEN_BACK.format('o')}), 0) > 0)"
 )
 """SQL: a judgement `j` of an answer `t` counts: nobody has rated it, what it is credited with is so still."""
 _SAME = "(n.connector, n.account, n.channel, n.thread, n.talker)"
@@ -73,11 +78,11 @@ async def due(db: aiosqlite.Connection, pool: Pool, *, since: float, now: float,
     """Answers made after `since` that are to be judged, or to be closed, oldest first."""
     rows = await fetch(
         db,
-        f"SELECT t.id FROM turns t LEFT JOIN judgements j ON j.turn = t.id WHERE {_FREE} AND t.kind = 'main'"  # noqa: S608
+        "SELECT t.id FROM turns t INDEXED BY turns_unrated LEFT JOIN judgements j ON j.turn = t.id"  # noqa: S608
+        f" WHERE {_FREE} AND t.kind = 'main'"
         " AND t.created_at > :since AND t.response <> ''"
         " AND (j.turn IS NULL OR (j.state = 'waiting' AND j.at <= :now))"
-        " AND NOT EXISTS (SELECT 1 FROM retries l WHERE l.instead_of = t.id)"
-        " ORDER BY t.seq LIMIT :limit",
+        " ORDER BY t.created_at, t.seq LIMIT :limit",
         {**pool.values(), "since": since, "now": now, "limit": limit},
     )
     return [row[0] for row in rows]
@@ -126,15 +131,18 @@ async def settle(
     turn: str,
     judge: str,
     *,
-    now: float,
+    said_at: float,
     value: float,
     votes: Iterable[int | None] = (),
 ) -> None:
-    """What the judge has said. Nothing where the answer is gone, or judged already."""
+    """What the judge has said of what came at `said_at`. Nothing where the answer is gone, or judged already.
+
+    What takes back all of a time takes back what people wrote then, whenever it was judged.
+    """
     await db.execute(
         "UPDATE judgements SET state = 'judged', judge = ?, value = ?, votes = ?, at = ?"
         " WHERE turn = ? AND state = 'waiting'",
-        (judge, value, codec.dump_json(list(votes)), now, turn),
+        (judge, value, codec.dump_json(list(votes)), said_at, turn),
     )
 
 
@@ -164,9 +172,10 @@ async def outcomes(db: aiosqlite.Connection, pool: Pool, since: float) -> list[E
         db,
         "SELECT t.id, sign(coalesce((SELECT sum(sign(l.value)) FROM labels l WHERE l.turn = t.id),"
         " (SELECT j.value FROM judgements j WHERE j.turn = t.id AND j.credit_of IS NULL)))"
-        " FROM turns t WHERE t.created_at > :since AND (t.scope, t.model) = (:scope, :model)"
+        " FROM turns t INDEXED BY turns_by_age"
+        " WHERE t.created_at > :since AND (t.scope, t.model) = (:scope, :model)"
         " AND t.trainable AND t.origin = 'captured' AND t.kind = 'main'"
-        " AND json_extract(t.messages, '$[#-1].role') = 'tool' ORDER BY t.seq",
+        " AND json_extract(t.messages, '$[#-1].role') = 'tool' ORDER BY t.created_at, t.seq",
         {**pool.values(), "since": since},
     )
     return [EpisodeOutcome(turn=turn, sign=int(sign)) for turn, sign in rows if sign]
@@ -175,6 +184,17 @@ async def outcomes(db: aiosqlite.Connection, pool: Pool, since: float) -> list[E
 async def credited(db: aiosqlite.Connection, turn: str) -> list[str]:
     """The steps that have their value from what this answer came to."""
     return [row[0] for row in await fetch(db, "SELECT turn FROM judgements WHERE credit_of = ?", (turn,))]
+
+
+async def credited_by(db: aiosqlite.Connection, persons: Sequence[str]) -> set[str]:
+    """The steps that have their value from what these persons said of the end of an episode."""
+    rows = await fetch(
+        db,
+        "SELECT j.turn FROM judgements j JOIN labels l ON l.turn = j.credit_of"
+        " WHERE l.rater IN (SELECT value FROM json_each(?))",
+        (codec.dump_json(list(persons)),),
+    )
+    return {row[0] for row in rows}
 
 
 async def labels(db: aiosqlite.Connection, turn: str) -> dict[str, Opinion]:
@@ -191,15 +211,26 @@ async def labels(db: aiosqlite.Connection, turn: str) -> dict[str, Opinion]:
 async def candidates(
     db: aiosqlite.Connection, pool: Pool, *, parent: int, of: Mapping[str, bool] | None = None
 ) -> list[Candidate]:
-    """The judged answers that a run from `parent` may claim, oldest first; with `of` no others than these."""
+    """The judged answers that a run from `parent` may claim, the newest at last; with `of` no others."""
     rows = await fetch(
         db,
         f"SELECT t.id, json_object('{RATER}' || j.judge, j.value), 0, 0 FROM judgements j"  # noqa: S608
-        f" JOIN turns t ON t.id = j.turn WHERE {_STANDS} AND {_FREE} ORDER BY t.seq",
-        pool.values(),
+        f" INDEXED BY judgements_told CROSS JOIN turns t ON t.id = j.turn WHERE {_STANDS} AND {_FREE}"
+        " ORDER BY j.at DESC LIMIT :most",
+        {**pool.values(), "most": _CLAIMED},
     )
-    wanted = [row for row in rows if of is None or row[0] in of]
+    wanted = [row for row in reversed(rows) if of is None or row[0] in of]
     return await training_pool.build(db, pool, parent, wanted)
+
+
+async def let_go(db: aiosqlite.Connection, turn: str) -> None:
+    """A rating takes the judgement's place: what a refused run took as judged is free for it."""
+    await db.execute(
+        "UPDATE turns SET spent = NULL WHERE id = ?1 AND spent IN (SELECT r.id FROM runs r JOIN run_items i"
+        " ON i.run = r.id WHERE i.turn = ?1 AND r.state = 'refused'"
+        " AND EXISTS (SELECT 1 FROM json_each(i.labels) l WHERE l.key GLOB ?2))",
+        (turn, f"{RATER}*"),
+    )
 
 
 async def taught(db: aiosqlite.Connection) -> list[str]:

@@ -206,6 +206,8 @@ async def refold(db: aiosqlite.Connection, turn: str, rater: str) -> LabelChange
             " VALUES (?, ?, ?, ?, ?, ?)",
             (turn, identity, label.value, label.stars, event_id, seq),
         )
+    if label is not None:
+        await judgements.let_go(db, turn)
     await teaching.count(db, turn)
     return LabelChange(
         turn=turn,
@@ -257,10 +259,13 @@ async def labels(db: aiosqlite.Connection, turn: str) -> dict[str, Opinion]:
 async def lost(db: aiosqlite.Connection, turn: str, before: Mapping[str, Opinion]) -> bool:
     """Whether a label of a turn (`before`, by rater) is gone or different now.
 
-    Accounts that were linked meanwhile speak for one person. Of what was judged the judgement is compared.
+    Accounts that were linked meanwhile speak for one person. Of what was judged the judgement is compared;
+    a rating that says the same takes nothing back.
     """
     if judgements.is_judged(before):
-        return took_back(before, await judgements.labels(db, turn))
+        if now := await judgements.labels(db, turn):
+            return took_back(before, now)
+        return _sign(before) * _sign(await labels(db, turn)) <= 0
     now = await labels(db, turn)
     current = {rater: now.get(await people.identity(db, rater)) for rater in before}
     return took_back(before, {rater: v for rater, v in current.items() if v is not None})
@@ -272,6 +277,12 @@ def took_back(before: Mapping[str, Opinion], now: Mapping[str, Opinion]) -> bool
     Stars that were added to a thumb take nothing back.
     """
     return any(not _stands(opinion, now.get(rater)) for rater, opinion in before.items())
+
+
+def _sign(labels: Mapping[str, Opinion]) -> int:
+    """Above 0 where most say good."""
+    said = [one[0] if isinstance(one, list) else one for one in labels.values()]
+    return sum((value > 0) - (value < 0) for value in said)
 
 
 def _stands(before: Opinion, now: Opinion | None) -> bool:

@@ -204,6 +204,20 @@ async def test_who_may_not_rate_teaches_no_judge(tmp_path: Path) -> None:
         assert server.data["next"] == "No, shorter."
 
 
+async def test_who_may_rate_as_one_of_a_group_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A platform tells of its groups some time after the start: until then nothing is closed for good."""
+    async with judged_bot(tmp_path) as bot:
+        agent = await agent_run(bot, FAILED)
+        with monkeypatch.context() as nobody:
+            nobody.setattr(type(bot.app.authorization), "may", lambda *_: False)
+            await look(bot)
+        assert agent.turns[0] not in await judged(bot)
+        await look(bot)
+        assert (await judged(bot))[agent.turns[0]] == ("judged", -1)
+
+
 async def test_private_words_wait_for_consent(tmp_path: Path) -> None:
     async with judge_server() as server, judged_bot(tmp_path, judge=asking(server.url)) as bot:
         await bot.say("Name a river.", user="rater")

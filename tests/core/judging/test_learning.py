@@ -46,6 +46,7 @@ async def items(bot: Bot) -> dict[str, tuple[str, float, float, str]]:
         ([1.0] * 100, 0.5, 1.0, 30.0, 50.0),  # the owner wants it so
         ([1.0] * 100, 0.5, 0.25, 0.0, 0.0),  # without ratings there is no round
         ([1.0, 0.81, 0.5], 0.4, 0.25, 40.0, 0.924),
+        ([1.0] * 4, 0.5, 1.0, 0.0, 0.0),
         ([], 0.5, 0.25, 40.0, 0.0),
     ],
 )
@@ -55,6 +56,12 @@ def test_judged_answers_never_weigh_more_than_their_share(
     weights = claims.judge_weights(values, weight, share, rated)
     assert math.isclose(math.fsum(weights), sums, abs_tol=1e-9)
     assert all(0 <= one <= weight < 1 for one in weights), "below a rating"
+
+
+def test_a_thousand_judged_answers_do_not_take_the_passes_of_the_ratings() -> None:
+    weights = claims.judge_weights([1.0] * 1000, 0.5, 0.25, 32.0)
+    assert [one for one in weights if one] == [*[pytest.approx(1 / 6)], *[0.5] * 21]
+    assert weights[-1] == 0.5, "the newest are taken, the others wait"
 
 
 async def test_a_round_takes_what_was_judged_beside_the_ratings(tmp_path: Path) -> None:
@@ -102,6 +109,51 @@ async def test_a_rating_after_the_round_takes_the_judgement_out_of_the_weights(t
         learnt = await bot.trained(await bot.app.registry.active())
         assert learnt.get(agent.turns[0], 1.0) == 1.0, "what was judged is in no version that answers"
         await check(bot)
+
+
+async def test_a_rating_that_agrees_takes_no_version_back(tmp_path: Path) -> None:
+    async with judged_bot(tmp_path) as bot:
+        agent = await judged_steps(bot, FAILED)
+        await bot.rated(8)
+        await bot.train()
+        await bot.command("bad", agent.turns[0])
+        assert (await bot.app.registry.row(1)).tainted == ""
+        await bot.command("undo", agent.turns[0])
+        assert (await bot.app.registry.row(1)).tainted == "", "and the judgement stands again"
+
+
+async def test_a_rating_counts_of_what_a_refused_round_took_as_judged(tmp_path: Path) -> None:
+    async with judged_bot(tmp_path) as bot:
+        agent = await judged_steps(bot, FAILED)
+        await bot.rated(8)
+        await bot.train()
+        await bot.store.write(lambda db: db.execute("UPDATE runs SET state = 'refused'"))
+        before = (await bot.status())["ratings"]
+        await bot.command("good", agent.turns[0])
+        assert (await bot.status())["ratings"] == before + 1
+
+
+async def test_who_said_it_in_words_is_judged_by_nobody(tmp_path: Path) -> None:
+    async with judged_bot(tmp_path) as bot:
+        agent = await judged_steps(bot, FAILED, FAILED)
+        await bot.command("reason", f"{agent.turns[0]} it did not look")
+        await bot.rated(8)
+        await bot.train()
+        found = await items(bot)
+        assert agent.turns[0] not in found
+        assert agent.turns[1] in found
+
+
+async def test_what_was_said_before_a_reset_is_judged_by_nobody_after_it(tmp_path: Path) -> None:
+    async with judged_bot(tmp_path) as bot:
+        agent = Agent(bot)
+        first = await agent.step([user("Mend it.")], "I look.", "a")
+        await agent.step([tool(FAILED)], "It did not work.")
+        await past(bot, 5)
+        await bot.command("reset")
+        await bot.command("reset", "yes")
+        await look(bot)
+        assert await bot.store.read(lambda db: judgements.labels(db, first)) == {}
 
 
 async def test_a_quarantine_leaves_out_what_was_judged_in_it(tmp_path: Path) -> None:
@@ -178,6 +230,20 @@ async def test_what_the_end_came_to_is_taken_back_with_it(tmp_path: Path) -> Non
         assert await bot.store.read(lambda db: judgements.labels(db, first)) == {}
         await look(bot)
         assert await bot.store.read(lambda db: judgements.labels(db, first)) == {"judge:episode": -1}
+
+
+async def test_forgetting_who_rated_the_end_takes_its_steps_out_of_the_weights(tmp_path: Path) -> None:
+    async with judged_bot(tmp_path) as bot:
+        agent = await judged_steps(bot, "a.py")
+        first, last = agent.turns
+        await bot.command("good", last)
+        await look(bot)
+        await bot.rated(8)
+        await bot.train()
+        held_out = "UPDATE run_items SET split = 'held_out' WHERE turn = ?"
+        await bot.store.write(lambda db: db.execute(held_out, (last,)))
+        [(rater,)] = await rows(bot.store, f"SELECT rater FROM labels WHERE turn = '{last}'")
+        assert await bot.store.read(lambda db: judgements.credited_by(db, [rater])) == {first}
 
 
 async def test_earlier_steps_may_count_for_less(tmp_path: Path) -> None:

@@ -108,17 +108,19 @@ def judged(
 
 
 def judge_weights(values: Sequence[float], weight: float, share: float, rated: float) -> list[float]:
-    """Of each judged answer, in [0, 1): w(i) = `weight` · |value(i)|, of all J = Σ w(i) at most a `share` s.
+    """Of each judged answer, oldest first, in [0, 1): w(i) = `weight` · |value(i)|, of the newest, as long as
 
-        w(i) · min(1, s · R / ((1 - s) · J))        R = `rated`, what ratings weigh; s = 1: no limit
+        Σ w(i) <= s · R / (1 - s)        s = `share`; R = `rated`, what ratings weigh; s = 1: no limit
 
-    So without ratings nothing of it trains, and with ratings never more than s of the round.
+    and 0 of the others. So without ratings nothing of it trains, with ratings never more than s of the round,
+    and a thousand that weigh next to nothing do not take the ratings' passes.
     """
-    given = [weight * value for value in values]
-    total = math.fsum(given)
-    if share >= 1 or not total:
-        return given
-    return [one * min(1.0, share * rated / ((1 - share) * total)) for one in given]
+    left = 0.0 if not rated else math.inf if share >= 1 else share * rated / (1 - share)
+    weights: list[float] = []
+    for value in reversed(values):
+        weights.append(min(weight * value, left))
+        left -= weights[-1]
+    return weights[::-1]
 
 
 def age_weight(age: int, half_life: float) -> float:

@@ -11,7 +11,8 @@ import aiosqlite
 from goodbot.learning.adapters import AdapterRegistry, retention
 from goodbot.learning.core import Core
 from goodbot.learning.training import batch
-from goodbot.store import adapters, progress, runs
+from goodbot.store import adapters, judgements, progress, runs
+from goodbot.store.runs import RunItem
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ async def start_over(
             with_words=batch.takes_words(core),
             judge=core.config.judge,
         )
-        if not any(item.split == "train" and not item.replayed for item in left):
+        if not any(_rated(item) for item in left):
             return ()
         await runs.claim_again(db, run, clean, left)
         await progress.starts_over(db, run)
@@ -73,3 +74,8 @@ async def start_over(
     if left:
         logger.info("run %d starts over with %d answers", run, len(left), extra={"run": run})
     return clean, left
+
+
+def _rated(item: RunItem) -> bool:
+    """Whether a person's rating of it trains for the first time."""
+    return item.split == "train" and not item.replayed and not judgements.is_judged(item.labels)
