@@ -79,7 +79,7 @@ def test_a_dialogue_ends_with_a_configured_model(bot: Bot, hub: FakeHub, env: di
     with Person(bot.home, "model", "use", REPO, columns=110, **env) as person:
         screen = person.sees("Download it and use it? [y/N]")
         assert "licence    apache-2.0" in screen
-        assert "download   2.0 MB" in screen
+        assert "download   2.1 MB" in screen
         assert "about" in screen
         assert hub.bytes_of("model.safetensors") == 0, "nothing comes before the person says so"
         person.type("y\r")

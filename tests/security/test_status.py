@@ -34,6 +34,8 @@ def status(**public: Any) -> Status:
         "proof": VersionHealth(version=1, verdict=ServedAs.BASE, why=PRIVATE),
         "tenancy": None,
         "connectors": {PRIVATE: PRIVATE},
+        "judged": dict.fromkeys(("good", "bad", "neither", "closed", "waiting", "failed"), 1)
+        | {"by": PRIVATE},
     }
     of_others |= {"alarms": [{"text": PRIVATE}], "set_aside": [aside]}
     of_others["last_run"] = {"metrics": {}, "state": "failed", "model": "tiny", "told": PRIVATE}

@@ -24,7 +24,6 @@ from goodbot.config import Config
 from goodbot.config.secrets import Secrets, SecretStore
 from goodbot.conversation.next_state import NextState, next_state
 from goodbot.conversation.parts import AnsweringParts
-from goodbot.inference.asking import AskedServer
 from goodbot.learning.evaluation.idle import SpareTime
 from goodbot.store import judgements, turns
 
@@ -189,6 +188,8 @@ def asking(spec: JudgeSpec, config: Config, spare: SpareTime) -> Ask:
         url = server(config.judge.url, config.judge.model, config.judge.hosts)
     except ValueError as error:
         raise config.where("judge").error("url", f"url {error}") from error
+    from goodbot.inference.asking import AskedServer  # aiohttp
+
     key = Secrets((KEY,), SecretStore(config.home).environment([KEY])).get(KEY)
     return AskedServer(url, config.judge.model, key).ask
 

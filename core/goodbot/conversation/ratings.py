@@ -120,7 +120,8 @@ class Ratings:
         """
         marked: list[int] = []
         for change in changes:
-            steps = await judgements.credited(db, change.turn)
-            for turn in [change.turn, *steps] if change.claimed else steps:
+            if not change.claimed:
+                continue
+            for turn in [change.turn, *await judgements.credited(db, change.turn)]:
                 marked += await adapters.taint(db, self._pool.scope, turn, _CHANGED)
         return bool(marked)

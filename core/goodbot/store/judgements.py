@@ -223,16 +223,6 @@ async def candidates(
     return await training_pool.build(db, pool, parent, wanted)
 
 
-async def let_go(db: aiosqlite.Connection, turn: str) -> None:
-    """A rating takes the judgement's place: what a refused run took as judged is free for it."""
-    await db.execute(
-        "UPDATE turns SET spent = NULL WHERE id = ?1 AND spent IN (SELECT r.id FROM runs r JOIN run_items i"
-        " ON i.run = r.id WHERE i.turn = ?1 AND r.state = 'refused'"
-        " AND EXISTS (SELECT 1 FROM json_each(i.labels) l WHERE l.key GLOB ?2))",
-        (turn, f"{RATER}*"),
-    )
-
-
 async def taught(db: aiosqlite.Connection) -> list[str]:
     """The turns that runs have taken as judged."""
     rows = await fetch(

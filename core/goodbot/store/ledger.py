@@ -23,7 +23,7 @@ class LabelChange:
     before: float | None
     after: float | None
     claimed: bool
-    """Some run has claimed the turn: an adapter may have learnt what it was before."""
+    """Some run has claimed the turn, or a step that it is credited to: an adapter may have learnt from it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -160,7 +160,8 @@ async def set_receipt(db: aiosqlite.Connection, event: RatingEvent, answer: Rece
 
 _FOLDED = (
     "SELECT who.identity, l.value, l.stars, l.event_seq,"  # noqa: S608
-    " EXISTS (SELECT 1 FROM run_items WHERE turn = :turn), e.seq,"
+    " EXISTS (SELECT 1 FROM run_items WHERE turn = :turn) OR EXISTS (SELECT 1 FROM judgements j"
+    " JOIN run_items i ON i.turn = j.turn WHERE j.credit_of = :turn), e.seq,"
     " e.connector || ' ' || e.account, e.event_id, e.rater, e.time_ms, e.tiebreak,"
     " e.kind, e.source, e.value, e.retracts"
     f" FROM (SELECT {people.IDENTITY} AS identity) AS who"
@@ -206,8 +207,6 @@ async def refold(db: aiosqlite.Connection, turn: str, rater: str) -> LabelChange
             " VALUES (?, ?, ?, ?, ?, ?)",
             (turn, identity, label.value, label.stars, event_id, seq),
         )
-    if label is not None:
-        await judgements.let_go(db, turn)
     await teaching.count(db, turn)
     return LabelChange(
         turn=turn,

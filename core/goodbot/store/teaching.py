@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import aiosqlite
 
+from goodbot.api.judge import JUDGE
 from goodbot.api.labels import Opinion
 from goodbot.api.rewards import RewardPolicy, TurnRating
 from goodbot.store import settings
@@ -28,6 +29,13 @@ _RATED = (
     f"SELECT CASE WHEN count(*) = 0 THEN 0 WHEN teaches({OPINIONS}) THEN 1 ELSE 2 END"  # noqa: S608
     " FROM labels l WHERE l.turn = turns.id"
 )
+_SPENT = (
+    "CASE WHEN rated = 0 AND EXISTS (SELECT 1 FROM runs r JOIN run_items i ON i.run = r.id"  # noqa: S608
+    " WHERE r.id = turns.spent AND r.state = 'refused' AND i.turn = turns.id"
+    f" AND EXISTS (SELECT 1 FROM json_each(i.labels) l WHERE l.key GLOB '{JUDGE}:*'))"
+    " THEN NULL ELSE spent END"
+)
+"""SQL: what a refused run took as judged is free for the rating that takes the judgement's place."""
 _COUNTED_BY = "counted by"
 """The switch that keeps the name of the policy that all answers were counted by."""
 
@@ -57,7 +65,7 @@ def function(policy: RewardPolicy | None) -> Callable[[str], bool]:
 async def count(db: aiosqlite.Connection, *turns: str) -> None:
     """The labels of these have changed."""
     for turn in turns:
-        await db.execute(f"UPDATE turns SET rated = ({_RATED}) WHERE id = ?", (turn,))  # noqa: S608
+        await db.execute(f"UPDATE turns SET rated = ({_RATED}), spent = {_SPENT} WHERE id = ?", (turn,))  # noqa: S608
 
 
 async def count_all(db: aiosqlite.Connection, policy: str) -> None:
