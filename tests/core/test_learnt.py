@@ -176,13 +176,40 @@ async def test_nobody_sees_anothers_question(tmp_path: Path) -> None:
 # -- what is not kept
 
 
+async def test_a_first_word_that_only_one_person_was_answered_with_is_kept_from_all(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("enable", channel=ROOM)
+        await trained(bot, SHORTER, shift("opens", 0.5, word="v0"))
+        found = await why(bot, user="rater", channel=ROOM)
+        assert "v0" not in found.text.splitlines()[1]
+        assert [one["feature"] for one in found.data["learnt"]["shifts"]] == ["length"]
+        assert await rows(bot.store, "SELECT 1 FROM shifts WHERE word <> ''") == []
+
+
+async def test_a_first_word_of_answers_to_two_people_is_told(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("enable", channel=ROOM)
+        await bot.rated(2, user="rater", channel=ROOM)
+        await trained(bot, shift("opens", 0.5, word="v0"))
+        assert "begins with “v0”" in (await why(bot)).text
+
+
+async def test_programs_are_told_what_is_proved_and_nothing_else(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await trained(bot, CHANCE, SHORTER)
+        assert [one["feature"] for one in (await why(bot)).data["learnt"]["shifts"]] == ["length"]
+
+
 async def test_forgetting_anybody_leaves_no_answer_and_no_word_of_one(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
-        await bot.say("hello", user="rater")
-        await trained(bot, SHORTER, shift("opens", 0.5, word="Anna"))
+        await bot.command("enable", channel=ROOM)
+        await bot.say("hello", user="talker", channel=ROOM)
+        await bot.rated(2, user="rater", channel=ROOM)
+        await trained(bot, SHORTER, shift("opens", 0.5, word="v0"))
         assert await rows(bot.store, "SELECT 1 FROM shift_examples")
+        assert (await rows(bot.store, "SELECT count(*) FROM shifts")) == [(2,)]
         for said in ("me", "me yes"):
-            await bot.command("forget", said, user="rater")
+            await bot.command("forget", said, user="talker")
         assert not await rows(bot.store, "SELECT 1 FROM shift_examples")
         assert [row[0] for row in await rows(bot.store, "SELECT feature FROM shifts")] == ["length"]
 

@@ -19,6 +19,8 @@ EXAMPLES = 8
 LONGEST = 400
 """with so many characters of each."""
 LENGTH = "length"
+MARKS = ".,;:!?…\"'“”„‘’«»()[]{}*_#-–—`~¡¿。，！？、"
+"""What may stand around a word."""
 _WORD = 24
 _FEATURES = {  # more of it, and less
     LENGTH: ("longer", "shorter"),
@@ -123,6 +125,12 @@ class AnsweredTwice:
     prompt: str
     before: str
     after: str
+
+
+def opener(text: str) -> str:
+    """The first word, without the marks around it."""
+    words = printable(text).split(maxsplit=1)
+    return words[0].strip(MARKS)[:_WORD] if words else ""
 
 
 def card(learnt: Learnt | None, gate: Mapping[str, Any]) -> str:

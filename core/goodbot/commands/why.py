@@ -78,7 +78,7 @@ async def _why(call: Call) -> Result:
         "run": line[-1].run,
         "gate": gate,
         "metrics": dict(line[-1].metrics),
-        "learnt": asdict(changed) if changed else None,
+        "learnt": asdict(replace(changed, shifts=changed.named)) if changed else None,
         "comparison": [asdict(pair) for pair in pairs],
     }
     return Result(text="\n".join(lines), data=data)

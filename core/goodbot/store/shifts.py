@@ -13,7 +13,7 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.events import ChannelRef
-from goodbot.api.learnt import AnsweredTwice, Learnt, Shift
+from goodbot.api.learnt import AnsweredTwice, Learnt, Shift, opener
 from goodbot.store import codec
 from goodbot.store.prompts import QUESTION
 from goodbot.store.query import fetch, records
@@ -24,10 +24,12 @@ _FIGURES = "feature, word, old, new, change, low, high, named"
 async def keep(db: aiosqlite.Connection, run: int, event: Mapping[str, Any]) -> None:
     """What the child of a run that is still running has measured, in place of what an earlier child did.
 
-    Raises as `Learnt.parse` does. Of its questions only those that the run has claimed are kept.
+    Raises as `Learnt.parse` does. Of its questions only those that the run has claimed are kept, and of first
+    words those of answers to two people at least: what one is told may be read by others.
     """
     found = Learnt.parse(event)
     await drop(db, run)
+    common = await _common_words(db, run)
     await db.executemany(
         f"INSERT OR IGNORE INTO shifts (run, answers, questions, trained, {_FIGURES})"  # noqa: S608
         " SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM runs WHERE id = ? AND state = 'running'",
@@ -37,6 +39,7 @@ async def keep(db: aiosqlite.Connection, run: int, event: Mapping[str, Any]) -> 
                 *(one.after, one.change, one.low, one.high, one.named, run),
             )
             for one in found.shifts
+            if not one.word or one.word in common
         ],
     )
     await db.executemany(
@@ -45,6 +48,21 @@ async def keep(db: aiosqlite.Connection, run: int, event: Mapping[str, Any]) -> 
         " WHERE (i.run, i.turn) = (?, ?) AND r.state = 'running'",
         [(n, one.before, one.after, run, one.id) for n, one in enumerate(found.examples)],
     )
+
+
+async def _common_words(db: aiosqlite.Connection, run: int) -> set[str]:
+    """The first words of a run's answers to two people or more."""
+    rows = await fetch(
+        db,
+        "SELECT t.response, coalesce(k.identity, t.connector || ':' || t.talker) FROM run_items i"
+        " JOIN turns t ON t.id = i.turn LEFT JOIN links k ON k.person = t.connector || ':' || t.talker"
+        " WHERE i.run = ?",
+        (run,),
+    )
+    people: dict[str, set[str]] = {}
+    for response, person in rows:
+        people.setdefault(opener(response), set()).add(person)
+    return {word for word, answered in people.items() if len(answered) > 1}
 
 
 async def drop(db: aiosqlite.Connection, run: int) -> None:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from goodbot.api.learnt import Learnt, card
-from goodbot_training.learnt.features import Feature, features, opener, table
+from goodbot.api.learnt import Learnt, card, opener
+from goodbot_training.learnt.features import Feature, features, table
 
 LIST = "Three things:\n- one\n- two\n"
 
@@ -53,7 +53,7 @@ def test_what_is_not_there_is_not_seen() -> None:
 def test_first_words_are_looked_at_where_many_answers_have_them() -> None:
     rated = ["Sure! Yes.", "Sure, no.", "“Sure” it is.", "Sure.", "Sure?", "Anna, hello.", "Anna, bye."]
     words = {one.word for one in features(rated) if one.word}
-    assert words == {"Sure"}, "what begins two answers may be somebody's own"
+    assert words == {"Sure"}, "too few begin with another one"
     [begins] = [one for one in features(rated) if one.word]
     assert table([begins], ["Sure thing.", "Surely.", "So sure.", ""])[:, 0].tolist() == [1, 0, 0, 0]
 

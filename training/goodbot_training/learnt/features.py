@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from goodbot.api.learnt import LENGTH
+from goodbot.api.learnt import LENGTH, MARKS, opener
 from numpy.typing import NDArray
 
 Table = NDArray[np.float64]
@@ -23,8 +23,7 @@ _OPENERS = 3
 _OPENING = 0.1
 """if this share of the rated answers begins with them,"""
 _OPENINGS = 5
-"""and so many do: a word of few answers may be somebody's own."""
-_MARKS = ".,;:!?…\"'“”„‘’«»()[]{}*_#-–—`~¡¿。，！？、"
+"""and so many do. One that only one person was answered with is not kept (`goodbot.store.shifts`)."""
 _BULLETS = ("- ", "* ", "+ ", "• ", "– ")
 _GREETINGS = frozenset(
     (
@@ -73,15 +72,6 @@ def table(chosen: Sequence[Feature], answers: Sequence[str]) -> Table:
     )
 
 
-def opener(text: str) -> str:
-    """The first word, without the marks around it."""
-    words = text.split(maxsplit=1)
-    return words[0].strip(_MARKS)[:_LONGEST_WORD] if words else ""
-
-
-_LONGEST_WORD = 24
-
-
 def _begins(word: str) -> Callable[[str], float]:
     return lambda text: float(opener(text) == word)
 
@@ -112,7 +102,7 @@ def _emoji(text: str) -> float:
 
 
 def _first_person(text: str) -> float:
-    return float(any(word.strip(_MARKS) in _FIRST_PERSON for word in text.split()))
+    return float(any(word.strip(MARKS) in _FIRST_PERSON for word in text.split()))
 
 
 def _refusal(text: str) -> float:
