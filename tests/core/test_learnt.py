@@ -242,6 +242,27 @@ async def test_what_rests_on_a_rating_that_was_taken_back_is_not_told(tmp_path: 
         assert found.data["learnt"] is None
 
 
+async def test_a_rating_that_is_taken_back_takes_the_answers_along(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await trained(bot, SHORTER)
+        turn, *_ = await bot.trained_by(1)
+        await bot.command("pause")
+        await bot.command("undo", turn)
+        assert (await bot.app.registry.row(1)).tainted
+        assert not await rows(bot.store, "SELECT 1 FROM shift_examples")
+        assert not await rows(bot.store, "SELECT 1 FROM shifts")
+
+
+@pytest.mark.parametrize("state", ["refused", "superseded", "failed"])
+async def test_of_a_run_without_a_version_no_answer_is_left(tmp_path: Path, state: str) -> None:
+    async with open_bot(tmp_path) as bot:
+        await trained(bot, SHORTER)
+        await bot.store.write(lambda db: db.execute("UPDATE runs SET state = 'running'"))
+        assert await bot.store.write(lambda db: runs.finish(db, 1, state, "", {}, 0.0))
+        assert not await rows(bot.store, "SELECT 1 FROM shift_examples")
+        assert not await rows(bot.store, "SELECT 1 FROM shifts")
+
+
 async def test_a_run_that_starts_over_measures_anew(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await trained(bot, SHORTER)

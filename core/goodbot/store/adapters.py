@@ -10,7 +10,7 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.store import codec, runs, settings
+from goodbot.store import codec, runs, settings, shifts
 from goodbot.store.query import fetch, first, value
 
 FORGOTTEN = "somebody whose words or ratings it learnt from is forgotten"
@@ -232,6 +232,7 @@ async def mark(
                 "UPDATE runs SET state = 'released' WHERE id = ? AND state IN ('running', 'activated')",
                 (adapter.run,),
             )
+            await shifts.drop(db, adapter.run)
     rows = await fetch(db, "SELECT model, version FROM pointers WHERE scope = ?", (scope,))
     for model, version in rows:
         if version in fresh:

@@ -94,7 +94,6 @@ async def claim_again(db: aiosqlite.Connection, run: int, parent: int, items: Se
     await db.execute("UPDATE turns SET spent = NULL WHERE spent = ?", (run,))
     await db.execute("DELETE FROM run_items WHERE run = ?", (run,))
     await db.execute("UPDATE runs SET parent = ?, replay = 0 WHERE id = ?", (parent, run))
-    await shifts.drop(db, run)
     await _disown(db, run, "a rating that it was trained on has changed")
     await _claim(db, run, items)
 
@@ -284,6 +283,7 @@ async def withdrawn(db: aiosqlite.Connection, pool: Pool, run: int) -> bool:
 
 
 async def _disown(db: aiosqlite.Connection, run: int, reason: str) -> None:
+    await shifts.drop(db, run)
     await db.execute(
         "UPDATE adapters SET tainted = ?, waits = '' WHERE run = ? AND tainted = ''", (reason, run)
     )

@@ -65,8 +65,8 @@ async def _common_words(db: aiosqlite.Connection, run: int) -> set[str]:
     return {word for word, answered in people.items() if len(answered) > 1}
 
 
-async def drop(db: aiosqlite.Connection, run: int) -> None:
-    """A run starts over: what it has measured was of another adapter."""
+async def drop(db: aiosqlite.Connection, run: int | None) -> None:
+    """Nobody is to use what a run has made: an answer of it may repeat what is taken back."""
     await db.execute("DELETE FROM shifts WHERE run = ?", (run,))
     await db.execute("DELETE FROM shift_examples WHERE run = ?", (run,))
 
