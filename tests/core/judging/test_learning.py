@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 from goodbot.learning.training import claims
+from goodbot.learning.training.job_spec import make_job
 from goodbot.store import judgements
+from goodbot.store.runs import RunItem
 
 from tests.core.builders import Bot, check, rows
 from tests.core.judging.stage import Agent, judge_server, judged_bot, look, past, tool, user
@@ -78,6 +80,15 @@ async def test_a_round_takes_what_was_judged_beside_the_ratings(tmp_path: Path) 
         assert sum(split == "held_out" for split, *_ in found.values()) == 2
         assert await rows(bot.store, "SELECT count(*) FROM turns WHERE spent IS NOT NULL") == [(8,)]
         await check(bot)
+
+
+async def test_a_training_is_told_what_only_a_judge_has_rated(tmp_path: Path) -> None:
+    async with judged_bot(tmp_path) as bot:
+        agent, rated = await judged_steps(bot, FAILED), await bot.say("hello")
+        labels = {agent.turns[0]: {"judge:rule": -1.0}, rated.turn: {"loopback:owner": 1.0}}
+        items = [RunItem(turn=turn, split="train", reward=1.0, labels=said) for turn, said in labels.items()]
+        job = await make_job(bot.app, bot.app.registry, run=1, parent=0, items=items, folder=tmp_path / "job")
+        assert [item.get("judged", False) for item in job["items"]] == [True, False]
 
 
 async def test_nothing_trains_of_judgements_alone(tmp_path: Path) -> None:

@@ -118,6 +118,38 @@ def test_the_questions_that_changed_most_are_shown_each_once_by_their_item() -> 
     assert json.loads(json.dumps(found.event()))["event"] == "learnt"
 
 
+@pytest.mark.parametrize("mark", ["demonstration", "judged"])
+def test_what_nobody_has_rated_asks_for_nothing(mark: str) -> None:
+    told = job()
+    marked = [
+        raw_item(n, id=f"turn-{n}+better", messages=question(n), response=SHORT if n % 2 else LONG)
+        | {"reward": 1.0 if n % 2 else -1.0, mark: True}
+        for n in range(40)
+    ]
+    plain = [raw_item(n, messages=question(n), response=LONG, reward=-1.0) for n in range(40)]
+    anchors = [list(one) for one in told.anchors]
+    found = measured(job(items=[*plain, *marked], anchors=anchors), None, Voices(base=LONG, candidate=SHORT))
+    assert found is not None
+    assert not [shift for shift in found.shifts if shift.named]
+
+
+def test_a_better_answer_does_not_hide_the_question_it_is_about() -> None:
+    wanted = job()
+    items = [
+        raw_item(n, messages=question(n), response=SHORT if n % 2 else LONG, reward=1.0 if n % 2 else -1.0)
+        for n in range(40)
+    ]
+    items += [
+        raw_item(n, id=f"turn-{n}+better", messages=question(n), response=SHORT, demonstration=True)
+        for n in range(40)
+    ]
+    anchors = [list(one) for one in wanted.anchors]
+    found = measured(job(items=items, anchors=anchors), None, Voices(base=LONG, candidate=SHORT))
+    assert found is not None
+    assert found.examples
+    assert not [one.id for one in found.examples if one.id.endswith("+better")]
+
+
 @pytest.mark.parametrize("rewards", [1.0, -1.0])
 def test_where_nothing_is_named_no_answer_is_shown(rewards: float) -> None:
     alike = job(items=[{**raw_item(n), "messages": question(n), "reward": rewards} for n in range(40)])

@@ -59,7 +59,7 @@ def measure(
         texts.append([])
         for start in range(0, len(requests), at_once):  # no more memory than the gate has taken
             texts[-1] += [one.text for one in sampler.sample_many(requests[start : start + at_once])]
-    rated = [item for item in job.items if item.weight and item.reward]
+    rated = [item for item in job.items if item.weight and item.reward and item.by_people]
     chosen = features([item.response for item in rated])
     old, new = (table(chosen, one) for one in texts)
     found = shifts(
@@ -100,7 +100,7 @@ def _examples(
     job: Job, keys: Sequence[str], texts: Sequence[Sequence[str]], moved: Table
 ) -> tuple[Example, ...]:
     """The questions of this round of which the answers have moved most in what is named."""
-    ids = {_key(item.messages): item.id for item in job.items}
+    ids = {_key(item.messages): item.id for item in job.items if not item.demonstration}
     size = moved.sum(axis=1)
     best: dict[str, Example] = {}
     for n in sorted(range(len(keys)), key=lambda n: -float(size[n])):

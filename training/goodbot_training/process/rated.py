@@ -72,6 +72,14 @@ class RatedSample:
     demonstration: bool = False
     """Whether a person has written the response: what it should have been. Its reward is no rating."""
 
+    judged: bool = False
+    """Whether a judge, and no person, has said what the response is worth."""
+
+    @property
+    def by_people(self) -> bool:
+        """Whether people have rated the response."""
+        return not (self.demonstration or self.judged)
+
     @property
     def captured(self) -> bool:
         """Whether the server gave us its own token ids and log-probs."""
@@ -116,6 +124,7 @@ class RatedSample:
             split=split,
             hindsight=tuple(Said.parse(one, where) for one in _said(item)),
             demonstration=item.get("demonstration") is True,
+            judged=item.get("judged") is True,
         )
         for wrong, sentence in (
             (abs(parsed.reward) > 1, "reward must lie between -1 and 1"),

@@ -16,7 +16,7 @@ from goodbot.api.turns import Turn
 from goodbot.base.errors import AdapterError, TrainingError
 from goodbot.learning.adapters import AdapterRegistry
 from goodbot.learning.core import Core
-from goodbot.store import runs, training_pool, turns, words
+from goodbot.store import judgements, runs, training_pool, turns, words
 
 logger = logging.getLogger(__name__)
 
@@ -145,4 +145,5 @@ def _row(turn: Turn, item: runs.RunItem, version: int | None) -> dict[str, Any]:
         "reward": item.reward,
         "weight": item.weight,
         "split": item.split,
+        **({"judged": True} if judgements.is_judged(item.labels) else {}),
     }
