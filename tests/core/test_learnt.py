@@ -15,7 +15,6 @@ from goodbot.store import runs
 from tests.core.builders import Bot, open_bot, rows, until
 
 ROOM = "#room"
-GATE = {"anchors": 128.0, "foreign": 1.0, "foreign_before": 1.0}
 
 
 def shift(
@@ -48,7 +47,7 @@ async def why(bot: Bot, **fields: Any) -> Result:
 
 
 async def trained(bot: Bot, *shifts: dict[str, Any]) -> None:
-    bot.fake.set(learnt=[*shifts], gate=GATE)
+    bot.fake.set(learnt=[*shifts])
     await bot.rated(8)
     await bot.train()
 
@@ -58,36 +57,26 @@ async def trained(bot: Bot, *shifts: dict[str, Any]) -> None:
 
 def test_a_card_names_what_is_proved_and_the_largest_change_first() -> None:
     told = learnt(CHANCE, LISTS, SHORTER, shift("opens", 0.35, word="Sure"))
-    assert card(told, {}) == (
+    assert card(told) == (
         "shorter (−38%), more often begins with “Sure” (50% → 85%), fewer lists (50% → 20%)"
     )
 
 
-@pytest.mark.parametrize(
-    ("gate", "said"),
-    [
-        ({}, False),
-        ({"anchors": 64.0, "foreign": 3.0, "foreign_before": 1.0}, False),
-        ({"anchors": 64.0, "foreign": 1.0, "foreign_before": 1.0}, True),
-    ],
-    ids=["not looked at", "some are lost", "none is lost"],
-)
-def test_facts_are_the_same_only_where_they_were_looked_at(gate: dict[str, float], *, said: bool) -> None:
-    assert card(learnt(SHORTER), gate).endswith(", same facts") is said
-    assert ("same facts (64 answers checked)" in account(learnt(SHORTER), gate)) is said
+def test_nothing_is_said_of_facts_which_nobody_checks() -> None:
+    assert "facts" not in card(learnt(SHORTER)) + account(learnt(SHORTER))
 
 
 def test_nothing_proved_is_nothing_said() -> None:
     for found in (None, learnt(CHANCE), learnt(), learnt(shift("of a newer goodbot", 0.9))):
-        assert card(found, GATE) == account(found, GATE) == ""
+        assert card(found) == account(found) == ""
 
 
 def test_an_account_says_what_it_rests_on() -> None:
-    assert account(learnt(SHORTER, LISTS), {}) == (
-        "What changed, in 64 answers to 8 questions that it was not trained on: shorter (−38%; 95% "
+    assert account(learnt(SHORTER, LISTS)) == (
+        "What changed, in 64 answers to 8 questions that this training did not use: shorter (−38%; 95% "
         "interval −48% to −28%), fewer lists (50% → 20%; 95% interval −40 to −20 points)."
     )
-    assert "that it was not trained on" not in account(learnt(SHORTER, trained=True), {})
+    assert "that this training did not use" not in account(learnt(SHORTER, trained=True))
 
 
 @pytest.mark.parametrize("broken", [{"change": float("nan")}, {"low": None}, {"named": []}])
@@ -107,7 +96,7 @@ async def test_the_news_begin_with_what_changed_and_show_the_owner_their_own_que
         await until(lambda: news(bot))
         [text] = news(bot)
         assert text.startswith(
-            "v1 is live. What changed: shorter (−38%), fewer lists (50% → 20%), same facts. It learnt from "
+            "v1 is live. What changed: shorter (−38%), fewer lists (50% → 20%). It learnt from "
             "6 rated answers (3 good, 3 bad); 2 more were kept to check it.\nbetter\n"
         )
         heading, question, before, after = text.splitlines()[-4:]
@@ -123,7 +112,7 @@ async def test_why_tells_the_intervals_and_shows_what_changed_most(tmp_path: Pat
         found = await why(bot)
         lines = found.text.splitlines()
         assert lines[1].startswith(
-            "What changed, in 64 answers to 8 questions that it was not trained on: shorter"
+            "What changed, in 64 answers to 8 questions that this training did not use: shorter"
         )
         at = lines.index("Your own questions that changed most, before and after:")
         assert len(lines) == at + 1 + 3 * 3
@@ -135,7 +124,7 @@ async def test_why_tells_the_intervals_and_shows_what_changed_most(tmp_path: Pat
 async def test_status_tells_it_of_the_last_run(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await trained(bot, SHORTER)
-        told = "last run: v1 answers. What changed: shorter (−38%), same facts. The gate: better"
+        told = "last run: v1 answers. What changed: shorter (−38%). The gate: better"
         assert told in (await bot.command("status")).splitlines()
 
 

@@ -76,7 +76,7 @@ class Learnt:
     answers: int
     questions: int
     trained: bool
-    """Whether the run has trained on the questions, for want of others."""
+    """Whether this run has trained on the questions, for want of others; an earlier one may have."""
     shifts: Sequence[Shift] = ()
     examples: Sequence[Example] = ()
     """Those of which the answers have changed most, in what is named."""
@@ -133,26 +133,22 @@ def opener(text: str) -> str:
     return words[0].strip(MARKS)[:_WORD] if words else ""
 
 
-def card(learnt: Learnt | None, gate: Mapping[str, Any]) -> str:
-    """`shorter (−38%), fewer lists (60% → 12%), same facts`; empty where nothing is proved.
-
-    `gate` are the gate's figures, which say whether facts were looked at.
-    """
+def card(learnt: Learnt | None) -> str:
+    """`shorter (−38%), fewer lists (60% → 12%)`; empty where nothing is proved."""
     named = learnt.named if learnt else []
     said = [f"{_phrase(one)} ({_figures(one)})" for one in named]
-    return ", ".join([*said, *(["same facts"] if said and _same_facts(gate) else [])])
+    return ", ".join(said)
 
 
-def account(learnt: Learnt | None, gate: Mapping[str, Any]) -> str:
+def account(learnt: Learnt | None) -> str:
     """The same as a sentence, with the intervals and what they rest on; empty where nothing is proved."""
     if learnt is None or not (named := learnt.named):
         return ""
     said = [f"{_phrase(one)} ({_figures(one)}; {_interval(one)})" for one in named]
-    facts = [f"same facts ({gate['anchors']:.0f} answers checked)"] if _same_facts(gate) else []
-    apart = "" if learnt.trained else " that it was not trained on"
+    apart = "" if learnt.trained else " that this training did not use"
     return (
         f"What changed, in {learnt.answers} answers to {learnt.questions} questions{apart}: "
-        f"{', '.join([*said, *facts])}."
+        f"{', '.join(said)}."
     )
 
 
@@ -189,11 +185,6 @@ def _interval(one: Shift) -> str:
 
 def _percent(change: float) -> str:
     return f"{change:+.0%}".replace("-", "−")
-
-
-def _same_facts(gate: Mapping[str, Any]) -> bool:
-    """Whether no more answers than the base's own hold something that the base would seldom say."""
-    return "anchors" in gate and gate["foreign"] <= gate["foreign_before"]
 
 
 def _finite(value: Any) -> float:

@@ -63,7 +63,7 @@ async def _why(call: Call) -> Result:
     if len(line) > 1:
         lines.append(f"The versions before it learnt from {counted(earlier)}.")
     changed, pairs = await _changed(call, line[-1])
-    lines[1:1] = [account(changed, line[-1].metrics.get("gate", {}))] if changed and changed.named else []
+    lines[1:1] = [account(changed)] if changed and changed.named else []
     lines += shown(pairs, "Your own questions that changed most, before and after:", f"v{active}")
     if not (off or pairs):
         pairs, note = await _compared(call, active)

@@ -68,8 +68,7 @@ def test_every_feature_has_words() -> None:
         figures = dict.fromkeys(("before", "after", "low", "high"), 0.5)
         shift = {"feature": one.name, "word": one.word, "change": change, "named": True, **figures}
         return card(
-            Learnt.parse({"answers": 1, "questions": 1, "trained": False, "shifts": [shift], "examples": []}),
-            {},
+            Learnt.parse({"answers": 1, "questions": 1, "trained": False, "shifts": [shift], "examples": []})
         )
 
     for one in features(["Sure."] * 9):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the version before answers and what the new one does, to questions that the round has not trained on.
+"""What the version before answers and what the new one does, to questions that this round has not
+trained on. An earlier one may have.
 
 It costs two portions of answers beside the gate's, of the same size as one of those, and is done for what
 has passed only.

@@ -16,7 +16,7 @@ async def said(store: Store, run: Run) -> str:
     if await store.read(lambda db: comparisons.asks(db, run.id)):
         return ""
     found = await store.read(lambda db: shifts.of(db, run.id))
-    told = card(found, run.metrics.get("metrics", {}))
+    told = card(found)
     return f"What changed: {told}." if told else ""
 
 
