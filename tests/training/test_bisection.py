@@ -188,6 +188,22 @@ def test_the_round_goes_without_the_guilty_turn(
     assert adapter(other) == first
 
 
+@pytest.mark.parametrize("guilty", ["turn-5", "turn-5+better"])
+def test_an_answer_and_the_better_one_go_together(
+    factory: Callable[[], TrainingBackend], random_model: Path, tmp_path: Path, guilty: str
+) -> None:
+    job = planted(random_model, factory(), tmp_path / "one", loudness=60.0)
+    answer = job["items"][5]
+    usual = [3, *answer["tokens"][1:]]
+    better = {**answer, "id": "turn-5+better", "reward": 1.0, "demonstration": True}
+    (answer if guilty == "turn-5+better" else better)["tokens"] = usual
+    events = run({**job, "items": [*job["items"], better]}, factory)
+    [found] = [event for event in events if event["event"] == "quarantine"]
+    assert found["turns"] == [{"id": "turn-5", "reason": NOT_FINITE}]
+    assert events[-1]["metrics"]["demonstrations"] == 0
+    assert events[-1]["metrics"]["rollouts"] == 7
+
+
 def test_a_round_that_is_killed_after_it_found_the_turn_knows_it_still(
     factory: Callable[[], TrainingBackend], random_model: Path, tmp_path: Path
 ) -> None:

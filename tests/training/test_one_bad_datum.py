@@ -115,6 +115,29 @@ def test_s5_a_round_goes_on_without_what_it_cannot_read(
     assert last["metrics"]["left_out"] == 1
 
 
+POSITIVE = {"prompt_tokens": [1, 5], "tokens": [7], "logprobs": [1.0]}
+CAPTURED = {"prompt_tokens": [1, 5], "tokens": [7], "logprobs": [-0.5]}
+
+
+@pytest.mark.parametrize(
+    "bad", [HUGE, LOW, POSITIVE, {**CAPTURED, **REFUSED}], ids=["huge", "low", "positive", "better"]
+)
+def test_an_answer_and_the_better_one_are_left_out_together(
+    strict_model: Path, tmp_path: Path, bad: dict[str, Any]
+) -> None:
+    """By the id of the answer: a run that has let it go has learnt no word about it. Of the last the answer
+    can be read, and the better one cannot."""
+    output = tmp_path / "out"
+    output.mkdir()
+    answer = rated(100, id="bad", split="train", **bad)
+    better = rated(100, id="bad+better", split="train", version=None, messages=answer["messages"])
+    told, last = ended(job_of(strict_model, output, [answer, {**better, "demonstration": True}]))
+    assert list(told) == ["bad"]
+    assert last["metrics"]["demonstrations"] == 0
+    assert last["metrics"]["left_out"] == 1
+    assert last["metrics"]["rollouts"] == GOOD * 3 // 4
+
+
 @pytest.mark.parametrize("bad", [HUGE, REFUSED], ids=["huge", "refused"])
 def test_s5_a_plan_goes_on_without_it_as_well(
     strict_model: Path, tmp_path: Path, bad: dict[str, Any]

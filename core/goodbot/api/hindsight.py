@@ -14,6 +14,8 @@ from goodbot.base.printing import printable
 
 OBJECTIVES = ("hindsight", "hybrid")
 """Our own objectives that take it; of plugins `ObjectiveSpec.hindsight` says so."""
+BETTER = "+better"
+"""What follows a turn's id in that of the better answer to it, which trains as an item of its own."""
 LONGEST = 2000
 """Characters of the whole text."""
 _REASON = 300

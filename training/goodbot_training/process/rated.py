@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from goodbot.api.events import Message
-from goodbot.api.hindsight import LONGEST, RATERS
+from goodbot.api.hindsight import BETTER, LONGEST, RATERS
 from goodbot.base.sampling import Filters
 
 from goodbot_training.process.settings import as_number, data_error, is_whole
@@ -17,6 +17,15 @@ TRAIN = "train"
 HELD_OUT = "held_out"
 COLDEST = 0.01
 """A temperature below it draws the likeliest token as 0 does, and gradients grow with its inverse."""
+
+
+def turn_of(id_: str) -> str:
+    """The turn that an item is about. A better answer is about the turn that it corrects.
+
+    Turns are what a run has claimed: whatever is set aside is told by its turn, and all of that turn with it.
+    Or a version would have learnt words of a turn that its run has let go.
+    """
+    return id_.removesuffix(BETTER)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -24,6 +24,7 @@ from goodbot_training.process.rated import (
     as_mapping,
     parse_filters,
     parse_messages,
+    turn_of,
 )
 from goodbot_training.process.settings import TrainingSettings, as_number, as_whole, data_error
 
@@ -40,6 +41,7 @@ __all__ = [
     "data_error",
     "parse_filters",
     "parse_messages",
+    "turn_of",
 ]
 
 PROTOCOL = 1
@@ -92,7 +94,7 @@ class Job:
     items: tuple[RatedSample, ...]
     anchors: tuple[tuple[Message, ...], ...]
     refused: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Items of which nothing can be made, and why: the round goes without them."""
+    """Turns of which nothing can be made, and why: the round goes without them."""
     judged: tuple[HeldOutSums, ...] = ()
     """Of earlier rounds on this base, passed or not: the gate's claims rest on all of them."""
     checkpoints: Path | None = None
@@ -153,8 +155,8 @@ def _items(raw: object) -> tuple[tuple[RatedSample, ...], dict[str, str]]:
         try:
             items.append(RatedSample.parse(one))
         except TrainingError as error:
-            refused[identity] = str(error).removeprefix(f"Item {identity[:80]}: ").rstrip(".")
-    return tuple(items), refused
+            refused[turn_of(identity)] = str(error).removeprefix(f"Item {identity[:80]}: ").rstrip(".")
+    return tuple(item for item in items if turn_of(item.id) not in refused), refused
 
 
 def _anchors(raw: object) -> Iterator[tuple[Message, ...]]:

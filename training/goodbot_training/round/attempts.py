@@ -16,7 +16,7 @@ from goodbot.api.backend import TrainingBackend
 from goodbot.base.errors import TrainingError
 
 from goodbot_training.objectives import Objective
-from goodbot_training.process.types import Job, data_error
+from goodbot_training.process.types import Job, data_error, turn_of
 from goodbot_training.round import telling
 from goodbot_training.round.checkpoints import Checkpoints, RoundState
 from goodbot_training.round.dataset import Dataset
@@ -46,7 +46,7 @@ def learn(
         emit(telling.quarantine(left_out))
     progress = replace(progress, left_out=left_out)
     while True:
-        train = [row for row in material.train if row.weight and row.id not in progress.left_out]
+        train = [row for row in material.train if row.weight and turn_of(row.id) not in progress.left_out]
         if not train:
             raise _nothing_left(progress)
         lesson = _lesson(job, backend, objective, train, progress.halvings, recompute=recompute)
@@ -67,7 +67,7 @@ def learn(
             progress = replace(
                 progress, steps=(), trainer=None, left_out={**progress.left_out, **error.guilty}
             )
-            if 2 * sum(row.id in progress.left_out for row in material.train) > len(material.train):
+            if 2 * sum(turn_of(row.id) in progress.left_out for row in material.train) > len(material.train):
                 raise _unsound() from error
             emit(telling.quarantine(error.guilty))
         except TrainingError as error:

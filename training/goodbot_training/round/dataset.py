@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from goodbot.api.backend import TrainingBackend
 
-from goodbot_training.process.types import HELD_OUT, TRAIN, Job
+from goodbot_training.process.types import HELD_OUT, TRAIN, Job, turn_of
 from goodbot_training.round.checkpoints import Checkpoints, Scores
 from goodbot_training.round.hindsight import teach
 from goodbot_training.round.rollouts import Rollout, Tell, build_rollouts, score
@@ -59,7 +59,7 @@ def gather(
         checkpoints.keep_scores(_scores(rollouts, held_out, parent, words))
     rollouts = [replace(rollout, hindsight=words.get(rollout.id)) for rollout in rollouts]
     unusable = {
-        rollout.id: _UNSCORED
+        turn_of(rollout.id): _UNSCORED
         for rollout in rollouts
         if not _finite(rollout.sampling_logprobs, rollout.reference_logprobs)
     }
@@ -69,7 +69,7 @@ def gather(
         if rollout.id not in unusable and _finite(row)
     ]
     return Dataset(
-        train=[r for r in rollouts if r.split == TRAIN and r.id not in unusable],
+        train=[r for r in rollouts if r.split == TRAIN and turn_of(r.id) not in unusable],
         held_out=[rollout for rollout, _ in judged],
         parent_logprobs=[row for _, row in judged],
         too_long=too_long,

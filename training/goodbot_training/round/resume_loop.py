@@ -15,7 +15,7 @@ from goodbot.api.backend import LossFunction, OptimizerSettings, StepStats, Trai
 from goodbot.base.errors import TrainingError
 
 from goodbot_training.objectives import Objective
-from goodbot_training.process.types import Baseline, Job, TrainingSettings
+from goodbot_training.process.types import Baseline, Job, TrainingSettings, turn_of
 from goodbot_training.round import restart
 from goodbot_training.round.advantages import kept, to_learn
 from goodbot_training.round.batches import make_batches, pad, planned_steps
@@ -192,4 +192,4 @@ def _guilty(lesson: Lesson, backend: TrainingBackend, step: int, limit: float) -
     found = guilty_rows(rows, examine, limit)
     if 2 * len(found) > len(rows):
         return {}
-    return {lesson.rollouts[row].id: why for row, why in found.items()}
+    return {turn_of(lesson.rollouts[row].id): why for row, why in found.items()}

@@ -24,7 +24,7 @@ from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError
 from goodbot.base.sampling import unlifted
 
-from goodbot_training.process.types import Job, RatedSample, data_error
+from goodbot_training.process.types import Job, RatedSample, data_error, turn_of
 
 if TYPE_CHECKING:
     from goodbot.api.backend import Floats
@@ -75,10 +75,10 @@ def sift(job: Job, backend: TrainingBackend) -> tuple[Job, dict[str, int]]:
     refused = dict(job.refused)
     for item in job.items:
         if why := _unreadable(item, backend, lengths):
-            refused[item.id] = why
-    items = tuple(item for item in job.items if item.id not in refused)
+            refused[turn_of(item.id)] = why
+    items = tuple(item for item in job.items if turn_of(item.id) not in refused)
     limit = job.settings.max_sequence_tokens
-    short = {id_: length for id_, length in lengths.items() if length <= limit}
+    short = {item.id: length for item in items if (length := lengths[item.id]) <= limit}
     return replace(job, items=items, refused=refused), short
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from goodbot.api.hindsight import BETTER
 from goodbot.api.manners import formed
 from goodbot.api.server import BASE
 from goodbot.api.turns import Turn
@@ -101,7 +102,7 @@ def _demonstration(turn: Turn, text: str, weight: float) -> dict[str, Any]:
     No model has written it, so that there are no tokens of it and no version.
     """
     return {
-        "id": f"{turn.id}+better",
+        "id": turn.id + BETTER,
         "messages": formed(turn.messages),
         "response": text,
         "temperature": turn.temperature,
