@@ -21,7 +21,7 @@ from random import Random
 from typing import Any
 
 from goodbot.api.backend import LoraSettings, TrainingBackend
-from goodbot.api.hindsight import OBJECTIVES
+from goodbot.api.hindsight import BETTER, OBJECTIVES
 from goodbot.api.sampler import Sampled
 from goodbot.base.errors import TrainingError
 from goodbot.config.sections import TrainingConfig
@@ -300,7 +300,14 @@ def job_of(
     """The worker's job of a round, as the daemon would write it."""
     unheard = _outvoted(items) if not arm.trainer else set[str]()
     trained = [item for item in items if not item.held_out and item.rated.rater not in unheard]
-    shares = share_weights([[item.rated.rater] for item in trained], TrainingConfig().rater_share)
+    better = [
+        item for item in trained if item.rated.said.better and arm.settings.get("objective") in OBJECTIVES
+    ]
+    shares = share_weights(
+        [[item.rated.rater] for item in trained],
+        TrainingConfig().rater_share,
+        beside=[(item.rated.rater, 1.0) for item in better],
+    )
     weights = {item.id: share for item, share in zip(trained, shares, strict=True)}
     held_out = {i.id for i in items if i.held_out and i.rated.rater not in unheard}
     weights |= {item.id: 0.0 for item in items if item.rated.rater in unheard}
@@ -321,8 +328,7 @@ def job_of(
         }
         for item in items
     ]
-    if arm.settings.get("objective") in OBJECTIVES:
-        rows += [_demonstration(item, weights[item.id]) for item in trained if item.rated.said.better]
+    rows += [_demonstration(item, weights[item.id]) for item in better]
     return Job.parse(
         {
             "protocol": 1,
@@ -343,7 +349,7 @@ def job_of(
 def _demonstration(item: _Item, weight: float) -> dict[str, Any]:
     """The better answer, as the daemon has it trained."""
     return {
-        "id": f"{item.id}+better",
+        "id": item.id + BETTER,
         "messages": [{"role": "user", "content": item.rated.question.text}],
         "response": item.rated.said.better,
         "temperature": TEMPERATURE,

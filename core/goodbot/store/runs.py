@@ -38,8 +38,6 @@ class RunItem:
     """An earlier run of this base model has learnt from it; this one does not use it up."""
     words: tuple[Word, ...] = ()
     """What was said beside the labels, where the run's objective takes it."""
-    parts: Mapping[str, float] = field(default_factory=dict[str, float], compare=False)
-    """Of a fresh claim: what of `weight` is each rater's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

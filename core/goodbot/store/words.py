@@ -153,17 +153,15 @@ async def _gone(db: aiosqlite.Connection, turn: str, chip: Word) -> bool:
     return bool(await value(db, _CHIP_GONE, {"turn": turn, "rater": chip.rater, "at": chip.at}))
 
 
-def heard(
-    said: Sequence[Word], labels: Mapping[str, Opinion], parts: Mapping[str, float]
-) -> tuple[Word, ...]:
-    """What was said by those whose labels count, by the part that is theirs of the answer's weight.
+def heard(said: Sequence[Word], labels: Mapping[str, Opinion], weight: float) -> tuple[Word, ...]:
+    """What was said by those whose labels count, each at an equal part of the answer's `weight`.
 
     Chips of who calls it bad, of better answers the last; of the first `RATERS` who said something.
     """
     kept = [
-        replace(w, weight=parts[w.rater])
+        replace(w, weight=weight / len(labels))
         for w in said
-        if parts.get(w.rater) and w.rater in labels and (w.kind != "chip" or _bad(labels[w.rater]))
+        if w.rater in labels and (w.kind != "chip" or _bad(labels[w.rater]))
     ]
     first = [*dict.fromkeys(w.rater for w in kept)][:RATERS]
     kept = [w for w in kept if w.rater in first]

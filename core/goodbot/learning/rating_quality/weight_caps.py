@@ -19,13 +19,14 @@ def share_weights(
     share: float,
     weights: Sequence[float] | None = None,
     usual: float = math.inf,
+    beside: Sequence[tuple[str, float]] = (),
 ) -> list[float]:
     """The weight in (0, 1] of each turn under which no rater has too much of their sum: of `rater_factors`.
 
     `weights` is what the turns weigh before (1 each).
     """
     before = [1.0] * len(raters) if weights is None else list(weights)
-    factors = rater_factors(raters, share, before, usual)
+    factors = rater_factors(raters, share, before, usual, beside)
     if not factors:
         return before
     return [
@@ -35,12 +36,17 @@ def share_weights(
 
 
 def rater_factors(
-    raters: Sequence[Collection[str]], share: float, weights: Sequence[float], usual: float = math.inf
+    raters: Sequence[Collection[str]],
+    share: float,
+    weights: Sequence[float],
+    usual: float = math.inf,
+    beside: Sequence[tuple[str, float]] = (),
 ) -> dict[str, float]:
-    """What each rater's part of every turn is multiplied by, in (0, 1]; empty where nobody is held back.
+    """What all that each rater teaches is multiplied by, in (0, 1]; empty where nobody is held back.
 
     `raters` are those who labelled each turn, `weights` what the turns weigh before; a
-    turn belongs to its raters in equal parts. With t(r) what rater r has of the total T, and a round
+    turn belongs to its raters in equal parts. `beside` is what else trains, each with its rater and its
+    weight. With t(r) what rater r has of the total T, and a round
     of R = min(T, `usual`), so that nobody makes the others small by rating without end,
 
         three raters?   Σ min(1, t(r) / (R/10)) ≥ 3           else nobody is held back
@@ -62,6 +68,8 @@ def rater_factors(
     for turn, weight in zip(raters, weights, strict=True):
         for rater in turn:
             parts[rater].append(weight / len(turn))
+    for rater, weight in beside:
+        parts[rater].append(weight)
     totals = {rater: math.fsum(sorted(owned)) for rater, owned in parts.items()}
     size = min(math.fsum(sorted(totals.values())), usual)
     if _present(totals.values(), _TENTH * size) < _CAPPED_FROM:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import aiosqlite
@@ -51,6 +50,7 @@ async def take(
         found = without(found, alarmed)
     spared = await training_pool.owners(db, pool) if config.outvoted == "leave_out" else None
     past = await training_pool.past_labels(db, pool, claims.MEMORY) if policy.rescale else ()
+    said = await words.said(db, [candidate.turn.id for candidate in found]) if with_words else {}
     items = await asyncio.to_thread(  # thousands of long answers take seconds
         claims.claim,
         found,
@@ -62,13 +62,8 @@ async def take(
         round_size=config.min_ratings - config.held_out,
         past=[labels for labels in past if not judgements.is_judged(labels)],
         spared=spared,
+        said=said,
     )
-    if with_words:
-        asked = [item.turn for item in items if item.split == "train" and item.weight]
-        said = await words.said(db, asked)
-        items = tuple(
-            replace(one, words=words.heard(said.get(one.turn, ()), one.labels, one.parts)) for one in items
-        )
     if judge and judge.by:
         told = _oldest(await judgements.candidates(db, pool, parent=parent, of=of), share)
         items += tuple(claims.judged(told, policy, items, weight=judge.weight, share=judge.share))

@@ -13,8 +13,10 @@ from goodbot.api.labels import Opinion
 from goodbot.api.rewards import Moments, RewardPolicy, TurnRating
 from goodbot.learning.rating_quality import near_duplicates, weight_caps
 from goodbot.learning.rating_quality.consensus import RaterOpinion, outvoted
+from goodbot.store import words
 from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate
+from goodbot.store.words import Word
 
 MEMORY = 256
 """Rewards that a policy's moments are taken over, this round's among them."""
@@ -31,8 +33,9 @@ def claim(
     round_size: float = math.inf,
     past: Sequence[Mapping[str, Opinion]] = (),
     spared: Collection[str] | None = None,
+    said: Mapping[str, Sequence[Word]] | None = None,
 ) -> tuple[RunItem, ...]:
-    """Give every candidate its reward, its split and its weight, in the candidates' order.
+    """Give every candidate its reward, its split, its weight and its words, in the candidates' order.
 
     A turn to which the policy gives no reward (a tie) is left out. About `held_out_share` of the
     good and of the bad ones are held out, chosen by a hash of their ids, so that the choice does
@@ -45,7 +48,7 @@ def claim(
 
     What trains weighs `age_weight` times `duplicate_weights` times what `share_weights` leaves of
     that, where a usual round trains on `round_size`. `past` are the labels of earlier rounds, oldest
-    first, for policies that rescale.
+    first, for policies that rescale. What trains takes of `said`, by turn, what `words.heard` lets through.
     """
     against = outvoted(_said(candidates, policy), spared) if spared is not None else set[str]()
     unheard = {c.turn.id for c in candidates if against.issuperset(c.labels)}
@@ -60,25 +63,44 @@ def claim(
             split="held_out" if candidate.turn.id in held_out else "train",
             reward=rewards[candidate.turn.id],
             labels=candidate.labels,
+            weight=float(candidate.turn.id not in unheard),
             replayed=candidate.replayed,
         )
         for candidate in taken
     ]
     # What is held out keeps its weight: the gate asks about every answer alike.
-    final = {n: float(item.turn not in unheard) for n, item in enumerate(items)}
-    if trained := [n for n, item in enumerate(items) if item.split == "train" and final[n]]:
+    if trained := [n for n, item in enumerate(items) if item.split == "train" and item.weight]:
         few = near_duplicates.duplicate_weights([groups[n] for n in trained], duplicate_limit)
         aged = [age_weight(taken[n].age, age_half_life) for n in trained]
-        weights = [age * weight for age, weight in zip(aged, few, strict=True)]
-        raters = [items[n].labels.keys() for n in trained]
-        factors = weight_caps.rater_factors(raters, rater_share, weights, round_size)
-        capped = weight_caps.share_weights(raters, rater_share, weights, round_size)
-        final.update(zip(trained, capped, strict=True))
-        for n, weight in zip(trained, weights, strict=True):
-            labels = items[n].labels
-            parts = {who: weight * factors.get(who, 1.0) / len(labels) for who in labels}
-            items[n] = replace(items[n], parts=parts)
-    return tuple(replace(item, weight=final[n]) for n, item in enumerate(items))
+        before = [
+            replace(items[n], weight=age * weight) for n, age, weight in zip(trained, aged, few, strict=True)
+        ]
+        for n, item in zip(trained, _shared(before, said or {}, rater_share, round_size), strict=True):
+            items[n] = item
+    return tuple(items)
+
+
+def _shared(
+    items: Sequence[RunItem], said: Mapping[str, Sequence[Word]], share: float, usual: float
+) -> list[RunItem]:
+    """The items with their words, at weights under which no rater teaches more than their share with both.
+
+    A better answer trains beside the rating that it came with, so it is as much of its author's.
+    """
+    found = [words.heard(said.get(one.turn, ()), one.labels, one.weight) for one in items]
+    raters, weights = [one.labels.keys() for one in items], [one.weight for one in items]
+    better = [(word.rater, word.weight) for own in found for word in own if word.kind == "better"]
+    factors = weight_caps.rater_factors(raters, share, weights, usual, better)
+    return [
+        replace(
+            one,
+            weight=weight,
+            words=tuple(replace(word, weight=word.weight * factors.get(word.rater, 1.0)) for word in own),
+        )
+        for one, weight, own in zip(
+            items, weight_caps.share_weights(raters, share, weights, usual, better), found, strict=True
+        )
+    ]
 
 
 def judged(

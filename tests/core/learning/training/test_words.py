@@ -180,10 +180,10 @@ def test_who_is_held_to_a_share_of_a_round_is_held_to_it_with_words() -> None:
         Candidate(turn=turn(f"t{n}"), labels=given, held_out_before=False, seq=n)
         for n, given in enumerate(labels)
     ]
-    items = claim(candidates, RewardPolicy(name="binary", fn=binary), held_out_share=0.0, rater_share=0.25)
-    said = [Word(kind="comment", rater="a", at=n) for n in range(40)]
-    heard = [words.heard([word], item.labels, item.parts) for word, item in zip(said, items, strict=True)]
-    weights = [sum(word.weight for word in found) for found in heard]
+    said = {f"t{n}": [Word(kind="comment", rater="a", at=n)] for n in range(40)}
+    binary_policy = RewardPolicy(name="binary", fn=binary)
+    items = claim(candidates, binary_policy, held_out_share=0.0, rater_share=0.25, said=said)
+    weights = [sum(word.weight for word in item.words) for item in items]
     bits = sum(item.weight for item in items)
     assert items[0].weight < 0.2, "held back"
     assert weights[0] == items[0].weight
@@ -193,11 +193,31 @@ def test_who_is_held_to_a_share_of_a_round_is_held_to_it_with_words() -> None:
     assert sum(weights) <= bits / 3 + 1e-9
 
 
+async def test_better_answers_are_a_part_of_what_their_author_may_teach(tmp_path: Path) -> None:
+    """Three have rated as many answers each; who writes a better one to each of theirs still has a third."""
+    async with without_held_out(tmp_path) as bot:
+        await bot.command("enable", channel=TEAM)
+        await bot.command("people", "grant rater loopback:third")
+        by_rater = {
+            user: await answers(bot, 6, channel=TEAM, user=user) for user in ("owner", "rater", "third")
+        }
+        assert {item.weight for item in await items_of(bot, tmp_path)} == {1.0}
+        for n, answer in enumerate(by_rater["rater"]):
+            await bot.chat.comment(answer, f"It is {n} km.", user="rater", better=True)
+        items = await items_of(bot, tmp_path)
+        theirs = {answer.turn for answer in by_rater["rater"]}
+        weights = [item.weight for item in items if item.id.removesuffix("+better") in theirs]
+        assert weights == [0.5] * 12, "its rating and the better answer alike"
+        assert sum(weights) == pytest.approx(sum(item.weight for item in items) / 3)
+        for n, answer in enumerate(by_rater["owner"] + by_rater["third"]):
+            await bot.chat.comment(answer, f"{n} km.", user="owner" if n < 6 else "third", better=True)
+        assert {item.weight for item in await items_of(bot, tmp_path)} == {1.0}, "now all have as much to say"
+
+
 def test_of_many_who_say_something_the_first_are_heard() -> None:
     """Each costs a pass over the answer."""
     said = [Word(kind="comment", rater=who, at=n) for n, who in enumerate("abacde")]
-    parts = dict.fromkeys("abcde", 0.2)
-    found = words.heard(said, dict.fromkeys("abcde", -1.0), parts)
+    found = words.heard(said, dict.fromkeys("abcde", -1.0), 1.0)
     assert [word.at for word in found] == [0, 1, 2, 3]
     assert {word.weight for word in found} == {0.2}
 
