@@ -141,3 +141,10 @@ def test_a_setting_in_the_config_file_is_refused_with_its_own_line() -> None:
     text = "[training.settings]\nsteps = 5\nrank = 0\n"
     with pytest.raises(ConfigError, match=r"config\.toml:3: rank must be at least 1$"):
         config.parse(text, home=Path("/state"), path=Path("config.toml")).training_settings(TrainingSettings)
+
+
+@pytest.mark.parametrize(("weight", "found"), [(0.0, ["turn-0"]), (0.5, ["turn-0", "turn-0+better"])])
+def test_where_words_weigh_nothing_no_better_answer_trains(weight: float, found: list[str]) -> None:
+    items = [raw_item(), raw_item(id="turn-0+better", demonstration=True)]
+    job = Job.parse(raw_job(items=items, settings={"objective": "hybrid", "hindsight_weight": weight}))
+    assert [item.id for item in job.items] == found

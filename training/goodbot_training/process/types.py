@@ -119,7 +119,10 @@ class Job:
         behaviour = as_mapping(job.get("behaviour") or {}, "behaviour")
         if not all(str(version).isdecimal() for version in behaviour):
             raise data_error("behaviour must map version numbers to paths.")
+        settings = TrainingSettings.from_mapping(as_mapping(job.get("settings") or {}, "settings"))
         items, refused = _items(job.get("items"))
+        if not settings.hindsight_weight:  # then no words teach, a better answer's neither
+            items = tuple(item for item in items if not item.demonstration)
         parent, checkpoints = job.get("parent"), job.get("checkpoints")
         return cls(
             run=as_whole(job.get("run", 0), "run"),
@@ -127,7 +130,7 @@ class Job:
             parent=None if parent is None else _path(parent, "parent"),
             output=_path(job.get("output"), "output"),
             seed=as_whole(job.get("seed", 0), "seed"),
-            settings=TrainingSettings.from_mapping(as_mapping(job.get("settings") or {}, "settings")),
+            settings=settings,
             baseline=Baseline(
                 **{
                     name: as_number(baseline.get(name, 0.0), f"baseline.{name}")

@@ -110,11 +110,12 @@ async def claim(
 
 
 def takes_words(core: Core) -> bool:
-    """Whether the objective in use takes what raters say beside their ratings."""
+    """Whether the objective in use takes what raters say beside their ratings, and that weighs anything."""
     used = core.settings.get("objective")
-    return used in OBJECTIVES or any(
+    takes = used in OBJECTIVES or any(
         spec.hindsight and spec.factory == used for spec in core.plugins.objectives().values()
     )
+    return takes and bool(core.settings.get("hindsight_weight", 1.0))
 
 
 def settings_of(core: Core) -> dict[str, Any]:

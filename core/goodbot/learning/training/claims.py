@@ -89,7 +89,12 @@ def _shared(
     """
     found = [words.heard(said.get(one.turn, ()), one.labels, one.weight) for one in items]
     raters, weights = [one.labels.keys() for one in items], [one.weight for one in items]
-    better = [(word.rater, word.weight) for own in found for word in own if word.kind == "better"]
+    better = [
+        (word.rater, word.weight * abs(one.reward))
+        for one, own in zip(items, found, strict=True)
+        for word in own
+        if word.kind == "better"
+    ]
     factors = weight_caps.rater_factors(raters, share, weights, usual, better)
     return [
         replace(

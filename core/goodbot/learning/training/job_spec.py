@@ -88,7 +88,8 @@ async def _rows(
                 logger.warning("v%d is gone; its answers count as the base model's", version)
                 version = BASE
         rows.append({**_row(turn, item, version), "hindsight": _said(said[turn.id])})
-        rows += [_demonstration(turn, text, weight) for text, weight in said[turn.id].better]
+        shown = [(text, weight * abs(item.reward)) for text, weight in said[turn.id].better]
+        rows += [_demonstration(turn, text, weight) for text, weight in shown if weight]
     return rows, behaviour
 
 
@@ -97,7 +98,7 @@ def _said(texts: words.Texts) -> list[dict[str, Any]]:
 
 
 def _demonstration(turn: Turn, text: str, weight: float) -> dict[str, Any]:
-    """A better answer to the same question, as an item of its own: it weighs as its author's rating does.
+    """A better answer to the same question, as an item of its own: it weighs as the rating that it came with.
 
     No model has written it, so that there are no tokens of it and no version.
     """

@@ -113,6 +113,26 @@ async def test_a_better_answer_is_learnt_as_an_answer(tmp_path: Path) -> None:
         assert [one.response for one in await shown(bot, tmp_path)] == ["It is far."]
 
 
+@pytest.mark.parametrize(("stars", "weighs"), [("1", [1.0]), ("2", [0.5]), ("3", [])])
+async def test_a_better_answer_weighs_no_more_than_the_rating_that_it_came_with(
+    tmp_path: Path, stars: str, weighs: list[float]
+) -> None:
+    async with without_held_out(tmp_path, reward="ordinal") as bot:
+        first, *_ = await answers(bot)
+        await bot.command("stars", f"{stars} {first.turn}")
+        await bot.chat.comment(first, "It is 4 km.", better=True)
+        assert [one.weight for one in await shown(bot, tmp_path)] == weighs
+
+
+def test_words_that_are_to_weigh_nothing_are_not_taken() -> None:
+    plugins = SimpleNamespace(objectives=dict)
+    for weight, takes in ((0.0, False), (0.5, True)):
+        core: Any = SimpleNamespace(
+            settings={"objective": "hybrid", "hindsight_weight": weight}, plugins=plugins
+        )
+        assert batch.takes_words(core) is takes
+
+
 async def shown(bot: Bot, home: Path) -> list[RatedSample]:
     """The better answers of the round."""
     return [item for item in await items_of(bot, home) if item.demonstration]
