@@ -52,15 +52,26 @@ def named(found: list[Shift]) -> dict[str, float]:
     return {one.feature: one.change for one in found if one.named}
 
 
-def test_what_was_planted_is_named_with_its_direction_and_an_interval_that_holds_it() -> None:
-    right, held = 0, 0
+def test_what_was_planted_is_named_with_its_direction() -> None:
+    right = 0
     for seed in range(40):
         found = told(World(), World(length=36.0), seed, liked="short")
         right += named(found).keys() == {LENGTH} and named(found)[LENGTH] < 0
+    assert right >= 33
+
+
+@pytest.mark.parametrize("questions", [6, 8])
+def test_an_interval_over_few_questions_holds_what_is_true(questions: int) -> None:
+    held = 0
+    for seed in range(60):
+        found = told(World(), World(length=36.0), seed, liked="short", questions=questions)
         [length] = [one for one in found if one.feature == LENGTH]
         held += length.low <= (36 - 60) / (60 + 1 + 0.4 * 8) <= length.high
-    assert right >= 38
-    assert held >= 30, "8 questions make the 95 % interval a little too narrow"
+    assert held >= 55, "95 % of 60 are 57"
+
+
+def test_of_five_questions_nothing_is_named() -> None:
+    assert not named(told(World(), World(length=20.0), 0, liked="short", questions=5))
 
 
 def test_another_habit_is_named_by_its_own_name() -> None:
@@ -78,7 +89,7 @@ def test_ratings_without_a_sense_name_nothing_though_answers_have_moved(question
 
 def test_what_was_asked_for_and_has_not_come_is_not_named() -> None:
     quiet = [told(World(), World(), seed, liked="short") for seed in range(40)]
-    assert not [named(found) for found in quiet if named(found)]
+    assert sum(bool(named(found)) for found in quiet) <= 2, "half of 5 %"
 
 
 def test_what_moves_against_the_ratings_is_not_named_as_learnt() -> None:

@@ -3,12 +3,12 @@
 
 A feature is *named* where three things hold together:
 
-* the answers show it: n pairs of answers, before and after, to the same questions with the same random
-  numbers. Under "both policies answer alike" the sign of each difference d is a coin's:
+* the answers show it: pairs of answers, before and after, to the same questions with the same random
+  numbers. Under "both policies answer alike" the sign of each question's mean difference d is a coin's:
   T = |Σ d| / √Σ d², against the largest T of all features under random signs;
 * the ratings asked for it: its correlation with the rewards of the round has the same sign, against the
   largest of all features where the same rewards are dealt out at random;
-* it is large enough to be worth a word, and its 95 % interval, over the questions, does not hold 0.
+* it is large enough to be worth a word, and its 95 % t interval, over the questions' means, does not hold 0.
 
 The largest of all features keeps the chance of a single wrong name at the level of a test, however many
 there are (Westfall and Young's single step). The second condition is there because a round always changes
@@ -22,20 +22,18 @@ from collections.abc import Sequence
 
 import numpy as np
 from goodbot.api.learnt import LENGTH, Shift
+from goodbot.base.intervals import student
 from numpy.random import Generator
 
 from goodbot_training.learnt.features import Feature, Table
 
 SHOWN, ASKED = 0.05, 0.01
 """The levels of the tests: of answers that have not moved, and of ratings that ask for nothing."""
-LEAST_QUESTIONS = 5
-"""With fewer, nothing is said of all the others."""
+LEAST_QUESTIONS = 6
+"""With fewer, nothing is said of all the others: all of five signs are alike by chance in 6 % of cases."""
 _LEAST = 0.1
 """Of a length or of all answers: a smaller change is not worth a word."""
 _DEALS, _AT_ONCE = 2000, 200
-_DRAWS = 1000
-_PER_QUESTION = 16
-"""From so many questions on, a question counts once, however often it was asked."""
 
 
 def shifts(
@@ -54,7 +52,7 @@ def shifts(
     scaled = [_scaled(chosen, one) for one in (before, after, rated)]
     moved, shown = _moved(scaled[1] - scaled[0], np.asarray(questions), random)
     asked, wanted = _asked(scaled[2], np.asarray(rewards, np.float64), random)
-    change, low, high = _intervals(chosen, before, after, np.asarray(questions), random)
+    change, low, high = _intervals(chosen, before, after, np.asarray(questions))
     named = (shown <= SHOWN) & (wanted <= ASKED) & (np.sign(moved) == np.sign(asked))
     named &= (np.abs(change) >= _LEAST) & (low * high > 0) & (np.sign(change) == np.sign(moved))
     return [
@@ -80,9 +78,7 @@ def _scaled(chosen: Sequence[Feature], values: Table) -> Table:
 
 def _moved(change: Table, questions: Table, random: Generator) -> tuple[Table, Table]:
     """The sum of the changes of each feature, and its p, of all features together."""
-    kinds = np.unique(questions)
-    if len(kinds) >= _PER_QUESTION:
-        change = np.array([change[questions == one].mean(axis=0) for one in kinds])
+    change = _means(change, questions)
     size = np.sqrt((change**2).sum(axis=0))
     norm = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
     signs = random.choice((-1.0, 1.0), (_DEALS, len(change)))
@@ -109,19 +105,21 @@ def _level(found: Table, dealt: Table) -> Table:
 
 
 def _intervals(
-    chosen: Sequence[Feature], before: Table, after: Table, questions: Table, random: Generator
+    chosen: Sequence[Feature], before: Table, after: Table, questions: Table
 ) -> tuple[Table, Table, Table]:
-    """The change of each feature and its 95 % interval: questions drawn again, with all their answers."""
-    kinds = np.unique(questions)
-    member = (questions[None, :] == kinds[:, None]).astype(np.float64)
-    old, new, count = member @ before, member @ after, member.sum(axis=1)
+    """The change of each feature and its 95 % t interval over the means of the questions.
+
+    A length's change is a ratio of means: its error is that of `new - old - change · old`, linear in both.
+    """
+    old, new = _means(before, questions), _means(after, questions)
     long = np.array([one.name == LENGTH for one in chosen])
+    unit = np.where(long, np.maximum(old.mean(axis=0), 1e-9), 1.0)
+    change: Table = (new - old).mean(axis=0) / unit
+    rest: Table = (new - old - np.where(long, change * old, change)) / unit
+    half: Table = student(0.975, len(rest) - 1) * rest.std(axis=0, ddof=1) / np.sqrt(len(rest))
+    return change, change - half, change + half
 
-    def change(weights: Table) -> Table:
-        was: Table = weights @ old
-        moved: Table = weights @ new - was
-        return moved / np.maximum(was * long + (weights @ count)[:, None] * ~long, 1e-9)
 
-    drawn = random.multinomial(len(kinds), np.full(len(kinds), 1 / len(kinds)), _DRAWS).astype(np.float64)
-    low, high = np.quantile(change(drawn), (0.025, 0.975), axis=0)
-    return change(np.ones((1, len(kinds))))[0], low, high
+def _means(values: Table, questions: Table) -> Table:
+    """`(questions, features)`: a question counts once, however often it was asked."""
+    return np.array([values[questions == one].mean(axis=0) for one in np.unique(questions)])
