@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,10 @@ def job(held_out: int = 8, **changes: Any) -> Job:
     return Job.parse({**raw, **changes})
 
 
-def measured(job: Job, before: Path | None, backend: Voices) -> Learnt | None:
-    return measure(job, before, backend, CANDIDATE, temperature=0.8)  # pyright: ignore[reportArgumentType]
+def measured(
+    job: Job, before: Path | None, backend: Voices, tell: Callable[[int], None] = lambda _: None
+) -> Learnt | None:
+    return measure(job, before, backend, CANDIDATE, temperature=0.8, tell=tell)  # pyright: ignore[reportArgumentType]
 
 
 def test_it_asks_what_was_not_trained_on_and_both_with_the_same_numbers() -> None:
@@ -84,11 +87,19 @@ def test_it_asks_what_was_not_trained_on_and_both_with_the_same_numbers() -> Non
     assert old == new
     assert {request.messages[0]["content"] for request in old} == {f"question {n}" for n in range(8)}
     assert len({request.seed for request in old}) == 64
-    assert {request.max_tokens for request in old} == {100}, "as long as the rated answers are"
+    assert {request.max_tokens for request in old} == {64}, (
+        "no longer than the gate's, by which it is planned"
+    )
     named = {
         f"{shift.feature} {shift.word}".strip(): shift.change < 0 for shift in found.shifts if shift.named
     }
     assert named == {LENGTH: True, "opens A": True, "opens Short": False}
+
+
+def test_it_tells_how_far_it_is() -> None:
+    told: list[int] = []
+    measured(job(), None, Voices(base=LONG, candidate=SHORT), told.append)
+    assert told == [64, 64]
 
 
 def test_the_version_before_is_what_it_is_compared_with() -> None:

@@ -22,30 +22,29 @@ from goodbot_training.gate.measure import PORTION, make_requests
 from goodbot_training.learnt.features import Table, features, table
 from goodbot_training.learnt.shift import LEAST_QUESTIONS, shifts
 from goodbot_training.process.types import TRAIN, Job
+from goodbot_training.round.rollouts import Tell
 
 _CHANGED = 0.2
 """In what is named: a first word, or a fifth of the length."""
-_TOKENS = 128
-"""Of one answer, at most; fewer where the rated answers are shorter."""
 
 
 def measure(
-    job: Job, before: Path | None, backend: TrainingBackend, candidate: Path, *, temperature: float
+    job: Job,
+    before: Path | None,
+    backend: TrainingBackend,
+    candidate: Path,
+    *,
+    temperature: float,
+    tell: Tell,
 ) -> Learnt | None:
     """The shifts from the adapter `before` (None: the base) to the `candidate`, both directories.
 
+    `tell` hears of the answers of both: at most two portions.
     None where too few questions are there to say anything of others. Raises what a sampler raises.
     """
     asked, trained = _asked(job)
-    settings = job.settings
-    longer = replace(settings, gate_max_tokens=_tokens(job))
-    requests = make_requests(
-        replace(job, anchors=tuple(asked), settings=longer),
-        backend,
-        temperature,
-        min(PORTION, settings.gate_anchors),
-    )
-    at_once = max(1, PORTION * settings.gate_max_tokens // longer.gate_max_tokens)
+    count = min(PORTION, job.settings.gate_anchors)  # as `memory.planning.gate` plans it
+    requests = make_requests(replace(job, anchors=tuple(asked)), backend, temperature, count)
     keys = [_key(request.messages) for request in requests]
     kinds = list(dict.fromkeys(keys))
     if len(kinds) < LEAST_QUESTIONS:
@@ -57,9 +56,8 @@ def measure(
     texts: list[list[str]] = []
     for version in (2 if before is not None else 0, 1):
         sampler.activate(version)
-        texts.append([])
-        for start in range(0, len(requests), at_once):  # no more memory than the gate has taken
-            texts[-1] += [one.text for one in sampler.sample_many(requests[start : start + at_once])]
+        texts.append([one.text for one in sampler.sample_many(requests)])
+        tell(len(requests))
     rated = [item for item in job.items if item.weight and item.reward and item.by_people]
     chosen = features([item.response for item in rated])
     old, new = (table(chosen, one) for one in texts)
@@ -88,13 +86,6 @@ def _asked(job: Job) -> tuple[Sequence[Sequence[Message]], bool]:
     anchors = list(job.anchors) or [item.messages for item in job.items]
     fresh = {key: one for one in anchors if (key := _key(one)) not in taught}
     return (list(fresh.values()), False) if len(fresh) >= LEAST_QUESTIONS else (anchors, True)
-
-
-def _tokens(job: Job) -> int:
-    """So long that nine of ten rated answers are whole, if that is not too much."""
-    known = [len(item.tokens) for item in job.items if item.tokens]
-    usual = int(np.quantile(known, 0.9)) if known else 0
-    return max(job.settings.gate_max_tokens, min(_TOKENS, usual))
 
 
 def _examples(
