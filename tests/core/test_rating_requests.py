@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Any
 
 from goodbot.config import Grants, ServingConfig
+from goodbot.store.query import fetch
 
 from tests.core.builders import Bot, check_store, open_bot, rows
 
@@ -32,6 +34,20 @@ async def test_as_installed_every_answer_asks_and_nothing_is_kept_of_it(tmp_path
 async def test_one_of_five_asks(tmp_path: Path) -> None:
     async with selecting(tmp_path) as bot:
         assert await asked(bot, 12) == [n % 5 == 0 for n in range(12)]
+
+
+async def test_the_last_few_are_found_without_looking_at_all_that_was_said_there(tmp_path: Path) -> None:
+    async with selecting(tmp_path) as bot:
+        seen: list[str] = []
+        writing: Any = bot.store._writing
+        await writing.set_trace_callback(seen.append)
+        await asked(bot, 2)
+        await writing.set_trace_callback(None)
+        looks = {sql for sql in seen if sql.startswith("SELECT") and "rating_requests" in sql}
+        assert looks
+        for sql in looks:
+            plan = await bot.store.read(lambda db, s=sql: fetch(db, f"EXPLAIN QUERY PLAN {s}"))
+            assert not [row[3] for row in plan if row[3].startswith(("SCAN", "USE TEMP"))], plan
 
 
 async def test_people_have_their_own_five(tmp_path: Path) -> None:

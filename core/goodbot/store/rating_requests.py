@@ -9,8 +9,8 @@ from goodbot.api.events import ChannelRef
 from goodbot.store.query import fetch, first
 
 _LAST = (
-    "SELECT a.asked FROM turns t JOIN rating_requests a ON a.turn = t.id"
-    " WHERE (t.connector, t.account, t.channel) = (?, ?, ?) ORDER BY t.seq DESC LIMIT ?"
+    "SELECT asked FROM rating_requests WHERE (connector, account, channel) = (?, ?, ?)"
+    " ORDER BY seq DESC LIMIT ?"
 )
 
 
@@ -19,7 +19,10 @@ async def decide(db: aiosqlite.Connection, turn: str, channel: ChannelRef, every
     place = (channel.connector, channel.account, channel.id)
     last = await fetch(db, _LAST, (*place, every - 1))
     asks = not any(asked for (asked,) in last)
-    await db.execute("INSERT INTO rating_requests VALUES (?, ?)", (turn, asks))
+    await db.execute(
+        "INSERT INTO rating_requests SELECT id, connector, account, channel, seq, ? FROM turns WHERE id = ?",
+        (asks, turn),
+    )
 
 
 async def asks(db: aiosqlite.Connection, turn: str) -> bool:
