@@ -10,7 +10,7 @@ import pytest
 from goodbot.api.learnt import Learnt, account, card
 from goodbot.commands.base import Result
 from goodbot.config import ServingConfig
-from goodbot.store import runs
+from goodbot.store import runs, shifts
 
 from tests.core.builders import Bot, open_bot, rows, until
 
@@ -69,6 +69,10 @@ def test_nothing_is_said_of_facts_which_nobody_checks() -> None:
 def test_nothing_proved_is_nothing_said() -> None:
     for found in (None, learnt(CHANCE), learnt(), learnt(shift("of a newer goodbot", 0.9))):
         assert card(found) == account(found) == ""
+
+
+def test_no_length_is_told_of_answers_that_were_empty() -> None:
+    assert card(learnt(shift("length", 4e10, before=0.0, after=40.0))) == ""
 
 
 def test_an_account_says_what_it_rests_on() -> None:
@@ -135,6 +139,8 @@ async def test_while_owners_are_asked_blindly_nobody_tells_them_which_answer_is_
         assert "What changed" not in news(bot)[0]
         assert "New." not in news(bot)[0]
         assert "What changed" not in await bot.command("status")
+        assert "What changed" not in (await why(bot)).text
+        assert (await why(bot)).data["comparison"] == []
 
 
 async def test_where_nothing_is_proved_nothing_is_said(tmp_path: Path) -> None:
@@ -206,8 +212,6 @@ async def test_forgetting_anybody_leaves_no_answer_and_no_word_of_one(tmp_path: 
 async def test_a_run_keeps_nothing_of_turns_that_are_not_its_own_and_nothing_after_its_end(
     tmp_path: Path,
 ) -> None:
-    from goodbot.store import shifts
-
     async with open_bot(tmp_path) as bot:
         other = await bot.say("of no run")
         await trained(bot)
@@ -216,6 +220,14 @@ async def test_a_run_keeps_nothing_of_turns_that_are_not_its_own_and_nothing_aft
         await bot.store.write(lambda db: shifts.keep(db, 1, event))
         assert not await rows(bot.store, "SELECT 1 FROM shifts")
         assert not await rows(bot.store, "SELECT 1 FROM shift_examples")
+
+
+async def test_what_a_run_has_kept_stays_whatever_comes_after_its_end(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await trained(bot, SHORTER)
+        event = {"answers": 1, "questions": 1, "trained": False, "shifts": [], "examples": []}
+        await bot.store.write(lambda db: shifts.keep(db, 1, event))
+        assert await rows(bot.store, "SELECT 1 FROM shifts")
 
 
 async def test_what_rests_on_a_rating_that_was_taken_back_is_not_told(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ async def test_the_five_newest_wait_one_by_one(tmp_path: Path) -> None:
         assert "This is number 2:\n\n> question 5" in await waiting(bot, "2")
         told = await waiting(bot, f"bad {answers[6].turn}")
         assert told.startswith("Bad. ")
-        assert "This is number 1:\n\n> question 5" in told
+        assert "This is number 1:\n\n> question 5" in await waiting(bot)
         assert await bot.labels(answers[6]) == {"loopback:owner": -1.0}
         assert await waiting(bot, "6") == "say `waiting`, or `waiting N` for another one of them."
 
@@ -111,6 +111,18 @@ async def test_a_press_rates_and_shows_the_next(tmp_path: Path) -> None:
         assert (await bot.chat.press(first, f"run:waiting good {first.turn}")).text.endswith(
             "No answer waits for your rating."
         )
+
+
+async def test_of_a_bad_one_it_is_asked_what_was_wrong_before_the_next(tmp_path: Path) -> None:
+    async with selecting(tmp_path) as bot:
+        await bot.say("Why?")
+        second = await bot.say("How are things?")
+        told = await bot.chat.press(second, f"run:waiting bad {second.turn}")
+        assert told.turn == second.turn
+        *wrong, next_ = (button.action for button in told.offer)
+        assert wrong
+        assert next_ == "run:waiting"
+        assert "> Why?" in (await bot.chat.press(second, next_)).text
 
 
 async def test_nobody_is_shown_what_is_said_to_others_in_private(tmp_path: Path) -> None:

@@ -87,8 +87,9 @@ class Learnt:
 
     @property
     def named(self) -> list[Shift]:
-        """What may be said, the largest change first."""
+        """What may be said, the largest change first. Of answers that were empty before no length is."""
         known = [one for one in self.shifts if one.named and one.feature in _FEATURES]
+        known = [one for one in known if one.feature != LENGTH or one.before >= 1]
         return sorted(known, key=lambda one: -abs(one.change))
 
     @classmethod

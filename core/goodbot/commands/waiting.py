@@ -33,6 +33,8 @@ async def waiting(call: Call) -> Result:
         case ("good" | "bad" as word, turn):
             rate = rating.good if word == "good" else rating.bad
             said = await rate(replace(call, args=(turn,)))
+            if said.offer:  # what was wrong with it is asked for while the answer is at hand
+                return replace(said, offer=(*said.offer, run("waiting", "Next one")))
             return await _shown(call, said=said.text)
         case _:
             raise UsageError(_USAGE)

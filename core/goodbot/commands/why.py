@@ -19,7 +19,7 @@ from goodbot.commands.base import Call, Result
 from goodbot.commands.state import left_out
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.owners import counted, kept
-from goodbot.store import adapters, news, quarantined, runs, settings, shifts
+from goodbot.store import adapters, comparisons, news, quarantined, runs, settings, shifts
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
@@ -65,7 +65,8 @@ async def _why(call: Call) -> Result:
     changed, pairs = await _changed(call, line[-1])
     lines[1:1] = [account(changed)] if changed and changed.named else []
     lines += shown(pairs, "Your own questions that changed most, before and after:", f"v{active}")
-    if not (off or pairs):
+    asked = bool(run := line[-1].run) and await s.store.read(lambda db: comparisons.asks(db, run))
+    if not (off or pairs or asked):
         pairs, note = await _compared(call, active)
         lines += shown(pairs, "Your own questions, before and after:", f"v{active}")
         lines += [note] if note else []
@@ -144,9 +145,9 @@ def _day(seconds: float) -> str:
 
 async def _changed(call: Call, row: adapters.AdapterRow) -> tuple[Learnt | None, list[AnsweredTwice]]:
     """What the version has changed, and the person's own questions that show it; nothing of one that rests
-    on what was taken back."""
+    on what was taken back, or that its owners are asked about: they would know which answer is whose."""
     s, run = call.services, row.run
-    if row.tainted:
+    if row.tainted or (run and await s.store.read(lambda db: comparisons.asks(db, run))):
         return None, []
     accounts, place = [f"{call.user.connector}:{call.user.id}"], call.event.channel
     return await s.store.read(lambda db: shifts.of(db, run)), await s.store.read(

@@ -28,15 +28,17 @@ async def keep(db: aiosqlite.Connection, run: int, event: Mapping[str, Any]) -> 
     words those of answers to two people at least: what one is told may be read by others.
     """
     found = Learnt.parse(event)
+    if not await fetch(db, "SELECT 1 FROM runs WHERE id = ? AND state = 'running'", (run,)):
+        return
     await drop(db, run)
     common = await _common_words(db, run)
     await db.executemany(
         f"INSERT OR IGNORE INTO shifts (run, answers, questions, trained, {_FIGURES})"  # noqa: S608
-        " SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM runs WHERE id = ? AND state = 'running'",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
-                *(found.answers, found.questions, found.trained, one.feature, one.word, one.before),
-                *(one.after, one.change, one.low, one.high, one.named, run),
+                *(run, found.answers, found.questions, found.trained, one.feature, one.word, one.before),
+                *(one.after, one.change, one.low, one.high, one.named),
             )
             for one in found.shifts
             if not one.word or one.word in common
@@ -44,8 +46,7 @@ async def keep(db: aiosqlite.Connection, run: int, event: Mapping[str, Any]) -> 
     )
     await db.executemany(
         "INSERT OR IGNORE INTO shift_examples (run, turn, position, old_answer, new_answer)"
-        " SELECT i.run, i.turn, ?, ?, ? FROM run_items i JOIN runs r ON r.id = i.run"
-        " WHERE (i.run, i.turn) = (?, ?) AND r.state = 'running'",
+        " SELECT run, turn, ?, ?, ? FROM run_items WHERE (run, turn) = (?, ?)",
         [(n, one.before, one.after, run, one.id) for n, one in enumerate(found.examples)],
     )
 
