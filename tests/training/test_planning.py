@@ -226,5 +226,6 @@ def test_a_plan_and_the_progress_count_what_is_read_for_words(
     job["items"].append({**job["items"][0], "id": "better", "reward": 1.0, "demonstration": True})
     shown = planning.run_plan(Job.parse(job), Unloaded(), events.append)  # type: ignore[arg-type]
     assert silent.learning_rate == 0
+    assert (shown.train, shown.too_long) == (silent.train, 0), "no rated answer"
     weight = TrainingSettings().bolder * TrainingSettings().rate_for(1)
     assert 0 < shown.learning_rate <= weight

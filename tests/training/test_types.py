@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from goodbot import config
 from goodbot.base.errors import ConfigError, TrainingError
+from goodbot_training.gate.measure import make_requests
 from goodbot_training.process.types import Job, TrainingSettings
+from goodbot_training.round import contested
 
 from tests.training.factories import raw_item, raw_job
 
@@ -148,3 +151,15 @@ def test_where_words_weigh_nothing_no_better_answer_trains(weight: float, found:
     items = [raw_item(), raw_item(id="turn-0+better", demonstration=True)]
     job = Job.parse(raw_job(items=items, settings={"objective": "hybrid", "hindsight_weight": weight}))
     assert [item.id for item in job.items] == found
+
+
+def test_what_was_written_in_an_answers_place_is_no_rated_answer() -> None:
+    """Neither in what the gate asks with most answers' filters, nor among those that are outvoted."""
+    filters = {"top_k": 3}
+    items = [raw_item(0, filters=filters), raw_item(1, filters=filters), raw_item(2)]
+    better = [raw_item(id=f"turn-{n}+better", weight=0.0, demonstration=True) for n in range(2)]
+    job = Job.parse(raw_job(items=[*items, *better]))
+    backend: Any = SimpleNamespace(tokenize=lambda messages, _: SimpleNamespace(prompt=(1, 2)))
+    [request] = make_requests(job, backend, 1.0, 1)
+    assert request.filters.told() == filters
+    assert contested.unheard(job) == 0

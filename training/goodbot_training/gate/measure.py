@@ -107,8 +107,8 @@ def make_requests(job: Job, backend: TrainingBackend, temperature: float, count:
         most = job.settings.max_sequence_tokens
         return [one for one in anchors if 0 < prompt_tokens(backend, one) < most]
 
-    filters = Counter(item.filters for item in job.items).most_common(1)[0][0]
-    anchors = short(job.anchors) or short(item.messages for item in job.items) or short(NEUTRAL)
+    filters = Counter(item.filters for item in job.rated or job.items).most_common(1)[0][0]
+    anchors = short(job.anchors) or short(item.messages for item in job.rated) or short(NEUTRAL)
     if not anchors:
         raise data_error("The model's chat template refuses every question that the gate could ask.")
     return [

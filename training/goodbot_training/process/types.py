@@ -105,6 +105,11 @@ class Job:
     """Whether it starts from the base instead of the parent that the daemon named. Only
     `goodbot_training.round.restart` says so."""
 
+    @property
+    def rated(self) -> tuple[RatedSample, ...]:
+        """The answers that somebody rated, without what was written in their place."""
+        return tuple(item for item in self.items if not item.demonstration)
+
     @classmethod
     def parse(cls, raw: object) -> Job:
         """The first line of `train`. Raises TrainingError(kind="data").

@@ -13,7 +13,7 @@ _PART = "What the others have taught goes {:.0%} of the usual way. "
 
 def unheard(job: Job) -> int:
     """Answers that the round would train on, but for who rated them."""
-    return sum(item.split == TRAIN and not item.weight for item in job.items)
+    return sum(item.split == TRAIN and not item.weight for item in job.rated)
 
 
 def settled(job: Job) -> tuple[Job, float]:

@@ -166,7 +166,7 @@ def build_rollouts(
             items, sequences, temperatures, sampling, reference, strict=True
         )
     ]
-    return rollouts, len(job.items) - len(kept)
+    return rollouts, len(job.rated) - sum(not item.demonstration for item in items)
 
 
 def score(

@@ -46,10 +46,9 @@ async def make_job(
     rows, behaviour = await _rows(core, registry, items)
     asked = [list(messages) for messages in core.anchors]
     if not asked:
-        earlier = await store.read(
-            lambda db: training_pool.asked_before(db, pool, run, max(0, _ANCHORS - len(rows)))
-        )
-        asked = [*(row["messages"] for row in rows[:_ANCHORS]), *earlier]
+        now = [row["messages"] for row in rows if "demonstration" not in row][:_ANCHORS]
+        earlier = await store.read(lambda db: training_pool.asked_before(db, pool, run, _ANCHORS - len(now)))
+        asked = [*now, *earlier]
     return {
         "protocol": 1,
         "run": run,

@@ -124,6 +124,17 @@ async def test_a_better_answer_weighs_no_more_than_the_rating_that_it_came_with(
         assert [one.weight for one in await shown(bot, tmp_path)] == weighs
 
 
+async def test_the_gate_asks_no_question_twice_for_its_better_answer(tmp_path: Path) -> None:
+    async with without_held_out(tmp_path) as bot:
+        first, *_ = await answers(bot)
+        await bot.chat.comment(first, "It is 4 km.", better=True)
+        await bot.train()
+        store: Store = bot.store
+        items = await store.read(lambda db: progress.items(db, 1))
+        job = await make_job(bot.app, bot.app.registry, run=1, parent=0, items=items, folder=tmp_path / "job")
+        assert (len(job["items"]), len(job["anchors"])) == (9, 8)
+
+
 def test_words_that_are_to_weigh_nothing_are_not_taken() -> None:
     plugins = SimpleNamespace(objectives=dict)
     for weight, takes in ((0.0, False), (0.5, True)):

@@ -115,9 +115,9 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundE
     rate = settings.bolder * settings.rate_for(touched)
     return RoundEstimate(
         how="counted",
-        train=len(train),
+        train=sum(not item.demonstration for item, _, _ in train),
         held_out=len(kept) - len(train),
-        too_long=len(rows) - len(kept),
+        too_long=len(job.rated) - sum(not item.demonstration for item, _, _ in kept),
         tokens=sum(lengths),
         longest=max(lengths),
         learning_rate=rate * _to_learn(job, objective, [item for item, _, _ in train]),
@@ -154,7 +154,7 @@ def _moving(shape: Architecture, here: Device) -> float:
 
 def _portion(job: Job, shape: Architecture, here: Device, forward: float, marks: float) -> float:
     """Seconds of `PORTION` answers: prompts, then token after token, then their scores."""
-    anchors = job.anchors or [item.messages for item in job.items]
+    anchors = job.anchors or [item.messages for item in job.rated or job.items]
     prompt = marks + sum(_letters(messages) for messages in anchors) / len(anchors) / _LETTERS
     answer = job.settings.gate_max_tokens
     width = 4 if here.device == "cpu" else 2

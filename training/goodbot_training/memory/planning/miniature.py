@@ -70,9 +70,9 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> RoundEstimat
     least, usual, most = (before + cost for cost in answers)
     return RoundEstimate(
         how="measured",
-        train=count,
+        train=sum(_teaches(item) and not item.demonstration for item in kept),
         held_out=len(kept) - count,
-        too_long=len(job.items) - len(kept),
+        too_long=len(job.rated) - sum(not item.demonstration for item in kept),
         tokens=sum(lengths.values()),
         longest=max(lengths.values()),
         learning_rate=lesson.optimizer.learning_rate,
