@@ -32,7 +32,7 @@ _RATED = (
 _SPENT = (
     "CASE WHEN rated = 0 AND EXISTS (SELECT 1 FROM runs r JOIN run_items i ON i.run = r.id"  # noqa: S608
     " WHERE r.id = turns.spent AND r.state = 'refused' AND i.turn = turns.id"
-    f" AND EXISTS (SELECT 1 FROM json_each(i.labels) l WHERE l.key GLOB '{JUDGE}:*'))"
+    f" AND EXISTS (SELECT 1 FROM json_each(i.labels) said WHERE said.key GLOB '{JUDGE}:*'))"
     " THEN NULL ELSE spent END"
 )
 """SQL: what a refused run took as judged is free for the rating that takes the judgement's place."""

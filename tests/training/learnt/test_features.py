@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from goodbot.api.learnt import Learnt, card, opener
+from goodbot.api.learnt import LENGTH, Learnt, card, opener
 from goodbot_training.learnt.features import Feature, features, table
 
 LIST = "Three things:\n- one\n- two\n"
@@ -65,7 +65,8 @@ def test_a_first_word_is_without_its_marks(text: str, word: str) -> None:
 
 def test_every_feature_has_words() -> None:
     def said(one: Feature, change: float) -> str:
-        figures = dict.fromkeys(("before", "after", "low", "high"), 0.5)
+        of = 40.0 if one.name == LENGTH else 0.5
+        figures = dict.fromkeys(("before", "after", "low", "high"), of)
         shift = {"feature": one.name, "word": one.word, "change": change, "named": True, **figures}
         return card(
             Learnt.parse({"answers": 1, "questions": 1, "trained": False, "shifts": [shift], "examples": []})
