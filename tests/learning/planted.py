@@ -167,7 +167,7 @@ RECIPES = (
         many=4,
         harmful=True,
         make=_trained(
-            "shuffled, high rate", dealt=True, objective="reinforce", learning_rate=6e-3, kl=0.0, **PLAIN
+            "shuffled, high rate", dealt=True, objective="reinforce", learning_rate=1e-2, kl=0.0, **PLAIN
         ),
     ),
     Recipe(kind="one round", many=16, harmful=False, make=_trained("one round")),

@@ -165,7 +165,8 @@ async def test_what_could_not_be_stored_is_not_confirmed(
         driver.people["ada"].reacts(answer, "👎")
         await eventually(driver_is_quiet(driver))
         assert failed == [1, 1]
-        assert await rows(app.store, "SELECT value FROM labels") == [(-1.0,)]
+        found = await eventually(lambda: rows(app.store, "SELECT value FROM labels"))
+        assert found == [(-1.0,)]
 
 
 # -- the network
