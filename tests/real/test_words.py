@@ -19,6 +19,7 @@ import pytest
 from goodbot.api.backend import LoraSettings
 from goodbot.api.hindsight import hindsight
 from goodbot.api.sampler import SampleRequest
+from goodbot_training.process.rated import Said
 from goodbot_training.process.types import Job
 from goodbot_training.round.hindsight import teach
 from goodbot_training.round.rollouts import build_rollouts
@@ -89,7 +90,9 @@ def answered(real_model: Path, tmp_path_factory: pytest.TempPathFactory) -> tupl
 def moved(answered: tuple[Any, Job, list[Any]], words: str) -> tuple[float, float]:
     """By how many nats the words move tokens with a line break, and the others."""
     backend, job, breaks = answered
-    job = replace(job, items=tuple(replace(item, hindsight=words) for item in job.items))
+    job = replace(
+        job, items=tuple(replace(item, hindsight=(Said(text=words, weight=1.0),)) for item in job.items)
+    )
     rollouts, _ = build_rollouts(job, backend)
     found = teach(job, backend, rollouts)
     assert len(found) == len(QUESTIONS)

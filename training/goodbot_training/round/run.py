@@ -22,7 +22,6 @@ from goodbot.base.errors import AdapterError, ServerError
 
 from goodbot_training import learnt
 from goodbot_training.gate import Verdict, decide, measure
-from goodbot_training.gate.measure import PORTION
 from goodbot_training.memory.fit import Memory
 from goodbot_training.objectives import make_objective
 from goodbot_training.process import fingerprint
@@ -122,9 +121,8 @@ def _published(
         verdict = _examined(job, backend, candidate, judge, share, emit)
         if verdict.passed:
             with suppress(AdapterError, ServerError):  # it is good enough without
-                tell = telling.counter(emit, "gate", 2 * min(PORTION, job.settings.gate_anchors) or 1)
                 if found := learnt.measure(
-                    job, before, backend, candidate, temperature=_temperature(material), tell=tell
+                    job, before, backend, candidate, temperature=_temperature(material), tell=_silent
                 ):
                     emit(found.event())
             backend.load_adapter(candidate)  # the gate has sampled by whichever version
@@ -134,6 +132,10 @@ def _published(
     finally:
         shutil.rmtree(candidate, ignore_errors=True)
     return verdict
+
+
+def _silent(_: int) -> None:
+    """What was learnt is measured behind the gate: its bar is full already."""
 
 
 def _examined(
