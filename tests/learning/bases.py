@@ -72,7 +72,7 @@ class Base:
 BASES = {
     base.name: base
     for base in (
-        Base(name="tiny", about="the shipped model: Qwen3, 4 layers of 128, 4 heads on 2, head tied, 0.95M"),
+        Base(name="tiny", about="the shipped model: Qwen3, 4 layers of 128, 4 heads on 2, head tied, 0.98M"),
         Base(
             name="llama",
             about="Llama, 6 layers of 128, 8 heads on 2, no query or key norm, head apart, 1.2M",

@@ -62,12 +62,7 @@ def reinforceclaw(
     d = (reference_logprobs - policy_logprobs) * mask
     k3 = (xp.exp(d) - d - 1.0).sum(axis=1) / lengths
     loss = (actor * scale + 0.001 * k3).sum() / len(advantages)
-    statistics = {
-        "kl": (xp.exp(detach(xp, d)) - detach(xp, d) - 1.0).sum(),
-        "tokens_accepted": mask.sum(),
-        "trajectories_accepted": detach(xp, scale).sum(),
-    }
-    return loss, statistics
+    return loss, _statistics(xp, d, mask, scale)
 
 
 def as_rated(baseline: Any, rewards: Any, weights: Any) -> Any:
@@ -92,10 +87,13 @@ def openclaw(
     least = xp.minimum(ratio * a, xp.clip(ratio, 0.8, 1.28) * a)
     lengths = xp.clip(mask.sum(axis=1), 1.0, None)
     loss = -((least * mask).sum(axis=1) / lengths).sum() / len(advantages)
-    d = detach(xp, (reference_logprobs - policy_logprobs) * mask)
-    statistics = {
+    return loss, _statistics(xp, (reference_logprobs - policy_logprobs) * mask, mask, mask[:, 0])
+
+
+def _statistics(xp: Any, d: Any, mask: Any, accepted: Any) -> dict[str, Any]:
+    d = detach(xp, d)
+    return {
         "kl": (xp.exp(d) - d - 1.0).sum(),
         "tokens_accepted": mask.sum(),
-        "trajectories_accepted": mask[:, 0].sum(),
+        "trajectories_accepted": detach(xp, accepted).sum(),
     }
-    return loss, statistics

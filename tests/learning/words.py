@@ -17,6 +17,8 @@ from goodbot_training.tiny.styles import STYLES, render
 
 RIGHT_CHIPS = 0.8
 """So many chips say what was wrong; the others are pressed at random."""
+_TOKENS_A_BYTE = 1.0
+"""Of the bases here, whose vocabularies are small."""
 PRESSED = ("long", "short", "wrong", "tone")
 REASONS = {
     "terse": (
@@ -146,7 +148,7 @@ def _other(like: str, chance: Random) -> str:
     return chance.choice([style for style in STYLES if style != like])
 
 
-def note(said: Sequence[tuple[Said, str]], tokens_a_byte: float = 1.0) -> str:
+def note(said: Sequence[tuple[Said, str]]) -> str:
     """The system line that the words of one person come to; beside each the answer that it was said of."""
     notes: dict[tuple[str, str], Note] = {}
     for number, (one, answer) in enumerate(said, start=1):
@@ -167,4 +169,4 @@ def note(said: Sequence[tuple[Said, str]], tokens_a_byte: float = 1.0) -> str:
             ratings=(*(before.ratings if before else ()), number),
             may_show=True,
         )
-    return system_line([one.text for one in effective(list(notes.values()))], tokens_a_byte)
+    return system_line([one.text for one in effective(list(notes.values()))], _TOKENS_A_BYTE)

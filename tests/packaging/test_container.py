@@ -82,7 +82,7 @@ def test_set_up_there_it_can_be_opened_where_its_port_is_published(data: Path) -
     http = tomllib.loads((data / ".goodbot" / "config.toml").read_text())["http"]
     port = of("EXPOSE")[0]
     assert http == {"port": int(port), "host": "0.0.0.0", "url": url}
-    assert url == f"http://localhost:{port}"
+    assert url == f"http://localhost:{port}" == compose()["services"]["goodbot"]["environment"]["GOODBOT_URL"]
     assert f"127.0.0.1:{port}:{port}" in compose()["services"]["goodbot"]["ports"]
 
 

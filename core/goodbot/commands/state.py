@@ -147,7 +147,7 @@ class Status(Public):
         failed = self.judged["failed"]
         return [
             told.format(**self.judged),
-            *([f"of {failed} answers the judge has said nothing, often as it was asked"] if failed else []),
+            *([f"the judge did not answer about {failed} of them"] if failed else []),
         ]
 
 

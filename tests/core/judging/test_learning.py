@@ -225,17 +225,28 @@ async def test_an_outcome_at_the_end_counts_for_the_steps_before(tmp_path: Path)
         assert found[failed][1:3] == (-1.0, 0.5)
 
 
+async def taught_by_the_end(bot: Bot, rater: str = "loopback:owner") -> tuple[str, str]:
+    """A step that a version has learnt from, and the end of its episode, which `rater` called good.
+
+    The version has not learnt from the end itself: so no weight is its own.
+    """
+    first, last = (await judged_steps(bot, "a.py")).turns
+    await bot.command("good", last)
+    for table in ("events", "labels"):
+        said = f"UPDATE {table} SET rater = ? WHERE turn = ?"
+        await bot.store.write(lambda db, said=said: db.execute(said, (rater, last)))
+    await look(bot)
+    await bot.rated(8)
+    await bot.train()
+    assert first in await items(bot)
+    held_out = "UPDATE run_items SET split = 'held_out' WHERE turn = ?"
+    await bot.store.write(lambda db: db.execute(held_out, (last,)))
+    return first, last
+
+
 async def test_what_the_end_came_to_is_taken_back_with_it(tmp_path: Path) -> None:
     async with judged_bot(tmp_path) as bot:
-        agent = await judged_steps(bot, "a.py")
-        first, last = agent.turns
-        await bot.command("good", last)
-        await look(bot)
-        await bot.rated(8)
-        await bot.train()
-        assert first in await items(bot)
-        held_out = "UPDATE run_items SET split = 'held_out' WHERE turn = ?"  # so that no weight is its own
-        await bot.store.write(lambda db: db.execute(held_out, (last,)))
+        first, last = await taught_by_the_end(bot)
         await bot.command("bad", last)
         assert (await bot.app.registry.row(1)).tainted
         assert await bot.store.read(lambda db: judgements.labels(db, first)) == {}
@@ -245,16 +256,11 @@ async def test_what_the_end_came_to_is_taken_back_with_it(tmp_path: Path) -> Non
 
 async def test_forgetting_who_rated_the_end_takes_its_steps_out_of_the_weights(tmp_path: Path) -> None:
     async with judged_bot(tmp_path) as bot:
-        agent = await judged_steps(bot, "a.py")
-        first, last = agent.turns
-        await bot.command("good", last)
-        await look(bot)
-        await bot.rated(8)
-        await bot.train()
-        held_out = "UPDATE run_items SET split = 'held_out' WHERE turn = ?"
-        await bot.store.write(lambda db: db.execute(held_out, (last,)))
-        [(rater,)] = await rows(bot.store, f"SELECT rater FROM labels WHERE turn = '{last}'")
-        assert await bot.store.read(lambda db: judgements.credited_by(db, [rater])) == {first}
+        first, _ = await taught_by_the_end(bot, "loopback:rater")
+        await bot.command("forget", "loopback:rater")
+        told = await bot.command("forget", "loopback:rater yes")
+        assert told.startswith("0 answers, 1 rating deleted. v1 was trained on them")
+        assert await bot.store.read(lambda db: judgements.labels(db, first)) == {}
 
 
 async def test_earlier_steps_may_count_for_less(tmp_path: Path) -> None:

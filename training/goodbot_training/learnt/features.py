@@ -35,8 +35,7 @@ _GREETINGS = frozenset(
 _FIRST_PERSON = frozenset(
     (
         *("I", "I'm", "I'll", "I'd", "I've", "I’m", "I’ll", "I’d", "I’ve"),
-        *("ich", "Ich", "je", "Je", "yo", "Yo", "eu", "Eu", "я"),
-        *("Я"),
+        *("ich", "Ich", "je", "Je", "yo", "Yo", "eu", "Eu", "я", "Я"),
     )
 )
 _REFUSALS = (

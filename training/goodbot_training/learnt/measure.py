@@ -35,7 +35,7 @@ def measure(
     candidate: Path,
     *,
     temperature: float,
-    tell: Tell,
+    tell: Tell | None = None,
 ) -> Learnt | None:
     """The shifts from the adapter `before` (None: the base) to the `candidate`, both directories.
 
@@ -57,7 +57,8 @@ def measure(
     for version in (2 if before is not None else 0, 1):
         sampler.activate(version)
         texts.append([one.text for one in sampler.sample_many(requests)])
-        tell(len(requests))
+        if tell:
+            tell(len(requests))
     rated = [item for item in job.items if item.weight and item.reward and item.by_people]
     chosen = features([item.response for item in rated])
     old, new = (table(chosen, one) for one in texts)

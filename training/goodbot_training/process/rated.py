@@ -80,7 +80,6 @@ class RatedSample:
     """What people said of the response, one text a rater; see `goodbot_training.round.hindsight`."""
     demonstration: bool = False
     """Whether a person has written the response: what it should have been. Its reward is no rating."""
-
     judged: bool = False
     """Whether a judge, and no person, has said what the response is worth."""
 

@@ -121,9 +121,8 @@ def _published(
         verdict = _examined(job, backend, candidate, judge, share, emit)
         if verdict.passed:
             with suppress(AdapterError, ServerError):  # it is good enough without
-                if found := learnt.measure(
-                    job, before, backend, candidate, temperature=_temperature(material), tell=_silent
-                ):
+                heat = _temperature(material)
+                if found := learnt.measure(job, before, backend, candidate, temperature=heat):
                     emit(found.event())
             backend.load_adapter(candidate)  # the gate has sampled by whichever version
             fingerprint.write(backend, candidate)
@@ -132,10 +131,6 @@ def _published(
     finally:
         shutil.rmtree(candidate, ignore_errors=True)
     return verdict
-
-
-def _silent(_: int) -> None:
-    """What was learnt is measured behind the gate: its bar is full already."""
 
 
 def _examined(

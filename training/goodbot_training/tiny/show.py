@@ -37,7 +37,8 @@ class DemoPrinter:
         self._say(f"      {question}  →  {answer}")
 
     def word_over(self, short: int, asked: int) -> None:
-        self._say(f"The next answers: {short} of {asked} are short. The rating is taken back: it is over.\n")
+        followed = f"The next answers: {short} of {asked} are short."
+        self._say(f"{followed} The rating is taken back, and its note with it.\n")
 
     def owner(self, like: str, ratings: int) -> None:
         self._say(

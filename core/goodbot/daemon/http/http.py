@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-"""Of the state directory: the same, for programs of this machine that run as its owner."""
-
 Parts = Callable[[], Awaitable[Mapping[str, str]]]
 """The state of each part by name; empty while goodbot is starting."""
 
