@@ -125,13 +125,15 @@ def _beside_before(found: Sequence[Found], bases: Sequence[str]) -> str:
     """The rounds that were taken before, too: what has changed on the same ratings."""
     earlier = {one.key: one for one in stored(BEFORE)}
     passed = sum(one.at[WHOLE].passed for one in earlier.values())
-    both = [one for one in found if one.key in earlier]
+    # The same ratings only where the model is the same: the shipped one has been made anew since.
+    both = [one for one in found if one.key in earlier and one.before == earlier[one.key].before]
     lines = [
         "## Part of the way at a higher rate",
         "",
         f"Before, a round went all of the way at the usual rate (`strength = 1`). Of {len(earlier)} such "
         "rounds, of seeds",
-        f"300 to 302, {passed} passed whole. {len(both)} were taken both ways, on the same ratings and",
+        f"300 to 302, {passed} passed whole (a third of them are of the model that was shipped then).",
+        f"{len(both)} were taken both ways, on the same ratings and",
         "before the same gate (*more*: foreign answers of 256 beyond the base's own; the others in points;",
         "± is the standard error of the difference, round by round).",
         "",
