@@ -3,12 +3,13 @@
 
     python -m tests.learning.first_rounds              all of it: a quarter of an hour of one core
     python -m tests.learning.first_rounds --quick      one seed, one base
+    python -m tests.learning.first_rounds --ratings 12      rounds of 12 ratings
     python -m tests.learning.first_rounds --kept --write    the page anew from the kept rounds
 
-Each round is a first one of 40 ratings of one style, without a wrong press (with one in ten on the demo's
-mix), trained as installed. Its adapter, and a weaker one if the gate refuses it, answer what the gate asks,
-256 prompts from the round itself, and held-out questions. Rounds that are done lie in `--runs` and are not
-run again; after a change of code, take another file.
+Each round is a first one of 40 ratings (or `--ratings`) of one style, without a wrong press (with one in ten
+on the demo's mix), trained as installed. Its adapter, and a weaker one if the gate refuses it, answer what
+the gate asks, 256 prompts from the round itself, and held-out questions. Rounds that are done lie in `--runs`
+and are not run again; after a change of code, take another file.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import ceil
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -38,16 +40,27 @@ from goodbot_training.tiny.judge import SimulatedRater
 
 from tests.learning.arms import ARMS, DEFAULT
 from tests.learning.bases import BASES
-from tests.learning.course import exam_of, fresh, job_of
+from tests.learning.course import HELD_OUT_EVERY, exam_of, fresh, job_of
 from tests.learning.exam import sample
 from tests.learning.rare import Seen, alike, judged, seen
 from tests.learning.streams import RATINGS, Rated
 
 RESULTS = Path(__file__).parent / "results"
-KEPT = RESULTS / "first_rounds.jsonl.gz"
+
+
+def kept_rounds(ratings: int = RATINGS) -> Path:
+    """Where rounds of so many ratings are kept."""
+    return RESULTS / f"first_rounds{'' if ratings == RATINGS else f'_{ratings}'}.jsonl.gz"
+
+
+def page_of(ratings: int = RATINGS) -> Path:
+    """The page about them."""
+    return kept_rounds(ratings).with_suffix("").with_suffix(".md")
+
+
+KEPT, PAGE = kept_rounds(), page_of()
 BEFORE = RESULTS / "first_rounds_before.jsonl.gz"
 """Rounds that went all of the way: seeds 300 to 302, with `strength` 1."""
-PAGE = RESULTS / "first_rounds.md"
 SEEDS = (302, 304, 305)
 """The gate was set on 200 to 205, and once more with 300 and 301 in view."""
 LIKES = ("friendly", "terse")
@@ -60,14 +73,14 @@ Draw = Callable[[Random, Sequence[FactQuestion], int], list[FactQuestion]]
 
 
 def _of(*kinds: str, several: int = 1) -> Draw:
-    """Questions of these kinds (all, if none is named); each comes `several` times."""
+    """Questions of these kinds (all, if none is named); each comes `several` times, the last as it fits."""
 
     def draw(random: Random, train: Sequence[FactQuestion], count: int) -> list[FactQuestion]:
         chosen = [one for one in train if not kinds or one.kind in kinds]
-        wanted = count // several
+        wanted = ceil(count / several)
         enough = len(chosen) >= wanted
         drawn = random.sample(chosen, wanted) if enough else random.choices(chosen, k=wanted)
-        asked = drawn * several
+        asked = (drawn * several)[:count]
         if several > 1:
             random.shuffle(asked)
         return asked
@@ -101,6 +114,8 @@ class Key(NamedTuple):
     """One of `MIXES`."""
     like: str
     seed: int
+    size: int = RATINGS
+    """Of its ratings; every fifth is held out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +138,7 @@ class Found:
 
 def questions_of(one: Key) -> list[FactQuestion]:
     """What is asked in an honest round."""
-    return MIXES[one.ratings](Random(1000 * one.seed + 7), split(one.seed)[0], RATINGS)
+    return MIXES[one.ratings](Random(1000 * one.seed + 7), split(one.seed)[0], one.size)
 
 
 def job_for(backend: TrainingBackend, one: Key, output: Path, settings: Mapping[str, float]) -> Job:
@@ -189,9 +204,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     seeds = SEEDS[:1] if arguments.quick else SEEDS
     bases = ["tiny"] if arguments.quick else arguments.base
     wanted = [
-        Key(base, mix, like, seed) for seed in seeds for base in bases for mix in MIXES for like in LIKES
+        Key(base, mix, like, seed, arguments.ratings)
+        for seed in seeds
+        for base in bases
+        for mix in MIXES
+        for like in LIKES
     ]
-    done = {one.key: one for one in stored(KEPT)} if arguments.kept else {}
+    done = {one.key: one for one in stored(kept_rounds(arguments.ratings))} if arguments.kept else {}
     done |= {one.key: one for one in stored(arguments.runs)}
     missing = [one for one in wanted if one not in done]
     for found in _run(missing):
@@ -207,8 +226,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(first_rounds_page.text(known))
     if arguments.write:
         lines = "".join(f"{one.as_json()}\n" for one in known)
-        KEPT.write_bytes(gzip.compress(lines.encode(), mtime=0))
-        first_rounds_page.write()
+        kept_rounds(arguments.ratings).write_bytes(gzip.compress(lines.encode(), mtime=0))
+        first_rounds_page.write(arguments.ratings)
     return 0
 
 
@@ -227,10 +246,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.learning.first_rounds", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one seed of the shipped model")
     parser.add_argument("--base", nargs="*", default=list(BASES), choices=list(BASES))
+    parser.add_argument("--ratings", type=int, default=RATINGS, metavar="N", help="in each round")
     parser.add_argument("--runs", type=Path, default=Path("build/first_rounds.jsonl"))
     parser.add_argument("--kept", action="store_true", help="what lies in results/ is done")
-    parser.add_argument("--write", action="store_true", help="renew results/first_rounds.md")
+    parser.add_argument("--write", action="store_true", help="renew the page in results/")
     arguments = parser.parse_args(argv)
+    if arguments.ratings < HELD_OUT_EVERY:
+        parser.error(f"a round takes {HELD_OUT_EVERY} ratings: of fewer none is held out")
     if arguments.write and (arguments.quick or set(arguments.base) != set(BASES)):
         parser.error("the page holds all of it: --write goes without --quick and --base")
     return arguments

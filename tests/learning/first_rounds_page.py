@@ -10,36 +10,55 @@ import numpy as np
 from goodbot.base.intervals import wilson
 from goodbot_training.process.settings import TrainingSettings
 
-from tests.learning.first_rounds import BEFORE, KEPT, LIKES, MIXES, PAGE, SEEDS, STRENGTHS, Found, stored
+from tests.learning.course import HELD_OUT_EVERY
+from tests.learning.first_rounds import (
+    BEFORE,
+    LIKES,
+    MIXES,
+    SEEDS,
+    STRENGTHS,
+    Found,
+    kept_rounds,
+    page_of,
+    stored,
+)
 from tests.learning.gone_past import AGAIN, counted, known
 from tests.learning.rare import GATE, UNDER
+from tests.learning.streams import RATINGS
 from tests.learning.study import stored as courses
 
 WHOLE, HALF = (str(strength) for strength in STRENGTHS)
 
 
-def write() -> None:
+def write(ratings: int = RATINGS) -> None:
     """Make the page anew from what is kept."""
-    PAGE.write_text(text(list(stored(KEPT))), encoding="utf-8")
+    page_of(ratings).write_text(text(list(stored(kept_rounds(ratings)))), encoding="utf-8")
 
 
 def text(found: Sequence[Found]) -> str:
     """The whole page."""
     bases = list(dict.fromkeys(one.key.base for one in found))
     parts = [_about(found), _by_mix(found, bases), _beside_before(found, bases), _tells(found)]
-    return "\n".join([*parts, _harm(), _UNKNOWN])
+    return "\n".join([part for part in parts if part] + [_harm(), _UNKNOWN])
 
 
 def _about(found: Sequence[Found]) -> str:
     whole = [one.at[WHOLE] for one in found]
     passed = sum(now.passed for now in whole)
     low, high = wilson(passed, len(whole))
+    count = found[0].key.size
+    held_out = count // HELD_OUT_EVERY
+    command = "" if count == RATINGS else f" --ratings {count}"
+    liked = [fmean(100 * now.liked for now in side) for side in ([one.before for one in found], whole)]
     return f"""\
 # First rounds of honest ratings before the gate
 
-Made by `python -m tests.learning.first_rounds --kept --write`. {len(found)} first rounds: each base, six
-mixes of questions, seeds {_seeds()}, a rater who likes {" or ".join(LIKES)} answers. 40
-ratings each (32 to learn from, 8 held out), one in ten wrong on the demo's mix and none on the others;
+Made by `python -m tests.learning.first_rounds{command} --kept --write`. \
+{len(found)} first rounds: each base, six
+mixes of questions, seeds {_seeds()}, a rater who likes {" or ".join(LIKES)} answers. {count}
+ratings each \
+({count - held_out} to learn from, {held_out} held out), \
+one in ten wrong on the demo's mix and none on the others;
 trained as installed. *Own* are the 256 prompts that the gate samples, which are the round's own; *held out*
 are 240 questions whose facts were never rated. Points are changes against the base.
 
@@ -51,6 +70,8 @@ length, endings, loops, lost language, loss and drift were not looked at.
 **{passed} of {len(whole)} pass whole ({100 * passed / len(whole):.0f} %, 95 % interval {100 * low:.0f} to \
 {100 * high:.0f}).** {sum(not now.known for now in whole)} are refused for
 foreign answers, {sum(now.alike for now in whole)} for answers that are alike.
+Liked are {liked[0]:.1f} % of the base's answers to the held-out questions, \
+and {liked[1]:.1f} % after the round.
 At half of the strength, which is what a round tries next, {_halved(found)} of those pass.
 {_refused(found)}
 The gate was set on 216 other rounds (seeds 200 to 205), and once more with those of seeds 300 and 301 in
@@ -127,6 +148,8 @@ def _beside_before(found: Sequence[Found], bases: Sequence[str]) -> str:
     passed = sum(one.at[WHOLE].passed for one in earlier.values())
     # The same ratings only where the model is the same: the shipped one has been made anew since.
     both = [one for one in found if one.key in earlier and one.before == earlier[one.key].before]
+    if not both:
+        return ""
     lines = [
         "## Part of the way at a higher rate",
         "",

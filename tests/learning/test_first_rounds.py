@@ -12,7 +12,18 @@ from goodbot_training.round import run as training_round
 from goodbot_training.tiny.corpus import split
 
 from tests.learning import first_rounds, first_rounds_page
-from tests.learning.first_rounds import KEPT, MIXES, PAGE, SEEDS, STRENGTHS, Key, job_for, stored, take
+from tests.learning.first_rounds import (
+    KEPT,
+    MIXES,
+    PAGE,
+    SEEDS,
+    STRENGTHS,
+    Key,
+    job_for,
+    questions_of,
+    stored,
+    take,
+)
 from tests.learning.rare import GATE, Answer, passes
 from tests.support import require
 
@@ -33,6 +44,39 @@ def test_a_mix_asks_what_it_says(mix: str, kinds: set[str], different: int) -> N
     assert len(asked) == 40
     assert {one.kind for one in asked} == kinds
     assert len({one.text for one in asked}) == different
+
+
+@pytest.mark.parametrize(("ratings", "held_out"), [(12, 2), (24, 4)])
+def test_a_smaller_round_has_so_many_ratings(tmp_path: Path, ratings: int, held_out: int) -> None:
+    """Whatever is asked; as in the daemon every fifth is held out."""
+    require("torch")
+    from goodbot_training.backends.torch.trainer import TorchBackend
+
+    each = [Key("tiny", mix, "terse", 302, ratings) for mix in MIXES]
+    assert {len(questions_of(one)) for one in each} == {ratings}
+    job = job_for(TorchBackend(), each[-1], tmp_path, {})
+    assert len(job.items) == ratings
+    assert sum(item.split == "held_out" for item in job.items) == held_out
+
+
+def test_smaller_rounds_are_asked_for_by_their_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those of another size that are done do not stand for them, and the page says of which it is."""
+    runs = tmp_path / "runs.jsonl"
+    kept = [one for one in stored(KEPT) if one.key.base == "tiny" and one.key.seed == SEEDS[0]]
+    runs.write_text("".join(f"{one.as_json()}\n" for one in kept), encoding="utf-8")
+
+    def run(missing: list[Key], *_: object) -> list[first_rounds.Found]:
+        assert {one.size for one in missing} == {12}
+        return [replace(found, key=one) for one, found in zip(missing, kept, strict=True)]
+
+    monkeypatch.setattr(first_rounds, "_run", run)
+    assert first_rounds.main(["--quick", "--runs", str(runs), "--ratings", "12"]) == 0
+    said = capsys.readouterr().out
+    assert "answers. 12\nratings each (10 to learn from, 2 held out)" in said
+    assert "first_rounds --ratings 12 --kept" in said
+    assert len(list(stored(runs))) == 2 * len(kept)
 
 
 def _answers(strange: int, of: int = 256) -> list[Answer]:
