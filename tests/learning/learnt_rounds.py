@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -52,6 +52,8 @@ PLANTED: dict[str, tuple[str, str, int]] = {
     **{like: (OPENS, word, 1) for like, word in zip(("friendly", "pirate"), FIRST_WORDS, strict=True)},
 }
 """What is liked, and what has to be named of it: feature, word and direction."""
+UNRATED = 32
+"""Questions whose answers nobody has rated, beside the 40 that are: people rate fewer than half of all."""
 ROUNDS = 20
 EXAM = 240
 ERROR = 0.1
@@ -110,7 +112,9 @@ def keys(rounds: int, first: int = 700) -> Iterator[Key]:
 
 def take(backend: TrainingBackend, one: Key) -> Found:
     """Train one round, and look at what it says of itself."""
-    model, asked = model_path(), Random(1000 * one.seed + 7).sample(split(one.seed)[0], RATINGS)
+    model, random = model_path(), Random(1000 * one.seed + 7)
+    asked = random.sample(split(one.seed)[0], RATINGS + UNRATED)
+    asked, unrated = asked[:RATINGS], asked[RATINGS:]
     backend.load(model, lora=LoraSettings(), seed=0)
     answers = sample(backend.sampler(), asked, 1000 * (one.seed + 1))
     ratings = _ratings(one, [question.text for question in asked], answers)
@@ -129,6 +133,7 @@ def take(backend: TrainingBackend, one: Key) -> Found:
         job = job_of(
             fresh(rated, 0), model, 1000 * one.seed, None, {"mean": 0.0, "weight": 0.0}, output, ARMS[DEFAULT]
         )
+        job = replace(job, unrated=tuple(({"role": "user", "content": one.text},) for one in unrated))
         began = time.process_time()
         with patch("goodbot_training.learnt.measure", timed):
             verdict = run_round(job, backend, events.append)
@@ -206,7 +211,8 @@ def text(found: Sequence[Found]) -> str:
 
 Made by `python -m tests.learning.learnt_rounds --write`. {len(planted)} first rounds of the shipped model
 in which one habit is liked, and {len(dealt)} with the same answers whose ratings are dealt out at random; one
-press in ten is wrong, trained as installed. *Wrong* is what is named and does not hold in {EXAM} answers to
+press in ten is wrong, trained as installed. Beside the {RATINGS} rated questions {UNRATED} more were
+asked, whose answers nobody has rated. *Wrong* is what is named and does not hold in {EXAM} answers to
 other questions. A round takes {cpu:.1f} CPU-seconds, of which {own:.1f} are for this: {_answers(found)}.
 
 | liked | to be named | named right | named wrong | passed the gate |

@@ -16,7 +16,6 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.api.events import Message
 from goodbot.api.labels import Opinion
 from goodbot.api.turns import Turn
 from goodbot.store import turns
@@ -223,23 +222,6 @@ async def past_labels(db: aiosqlite.Connection, pool: Pool, limit: int) -> list[
         {**pool.values(), "limit": limit},
     )
     return [json.loads(row[0]) for row in reversed(rows)]
-
-
-async def asked_before(db: aiosqlite.Connection, pool: Pool, run: int, limit: int) -> list[list[Message]]:
-    """The conversations that runs of this base model before `run` have claimed, newest run first.
-
-    Of people who consent still, and not those that `run` has itself.
-    """
-    rows = await fetch(
-        db,
-        "SELECT t.messages FROM turns t JOIN run_items i ON i.turn = t.id"  # noqa: S608
-        " JOIN runs r ON r.id = i.run WHERE (r.scope, r.model) = (:scope, :model) AND r.id < :run"
-        " AND r.state IN ('activated', 'refused')"
-        " AND t.id NOT IN (SELECT turn FROM run_items WHERE run = :run)"
-        f" AND {CONSENT} GROUP BY t.id ORDER BY max(r.id) DESC, t.id LIMIT :limit",
-        {**pool.values(), "run": run, "limit": limit},
-    )
-    return [json.loads(row[0]) for row in rows]
 
 
 async def _labelled(db: aiosqlite.Connection, chosen: str, values: Mapping[str, Any]) -> list[Row]:

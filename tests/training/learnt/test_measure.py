@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,17 @@ def test_with_too_few_questions_left_those_of_the_training_are_asked() -> None:
     found = measured(job(held_out=2), None, Voices(base=LONG, candidate=SHORT))
     assert found is not None
     assert (found.questions, found.trained) == (40, True)
+
+
+def test_what_nobody_has_rated_is_asked_behind_the_questions_held_out() -> None:
+    backend = Voices(base=LONG, candidate=SHORT)
+    unrated = tuple(tuple(question(number)) for number in (39, 50, 51))  # the first was trained on, elsewhere
+    found = measured(replace(job(), unrated=unrated), None, backend)
+    assert found is not None
+    assert (found.answers, found.questions, found.trained) == (64, 10, False)
+    asked = [str(request.messages[0]["content"]) for who, request in backend.asked if who == "base"]
+    assert asked[:10] == [f"question {n}" for n in (*range(8), 50, 51)]
+    assert {one.id for one in found.examples} <= {f"turn-{n}" for n in range(8)}, "of the round's own alone"
 
 
 def test_a_handful_of_questions_says_nothing_of_others() -> None:

@@ -82,10 +82,13 @@ def measure(
 
 
 def _asked(job: Job) -> tuple[Sequence[Sequence[Message]], bool]:
-    """What is asked: what the round has not trained on, if that is enough; and whether it has."""
+    """What is asked: what the round has not trained on, if that is enough; and whether it has.
+
+    Its own held-out questions come first: of those it may show answers.
+    """
     taught = {_key(item.messages) for item in job.items if item.split == TRAIN and item.weight}
     anchors = list(job.anchors) or [item.messages for item in job.items]
-    fresh = {key: one for one in anchors if (key := _key(one)) not in taught}
+    fresh = {key: one for one in (*anchors, *job.unrated) if (key := _key(one)) not in taught}
     return (list(fresh.values()), False) if len(fresh) >= LEAST_QUESTIONS else (anchors, True)
 
 

@@ -93,6 +93,8 @@ class Job:
     behaviour: Mapping[int, Path]
     items: tuple[RatedSample, ...]
     anchors: tuple[tuple[Message, ...], ...]
+    unrated: tuple[tuple[Message, ...], ...] = ()
+    """Conversations whose answers nobody has rated: no round has trained on them."""
     refused: Mapping[str, str] = field(default_factory=dict[str, str])
     """Turns of which nothing can be made, and why: the round goes without them."""
     judged: tuple[HeldOutSums, ...] = ()
@@ -145,7 +147,8 @@ class Job:
             behaviour={int(key): _path(path, "behaviour") for key, path in behaviour.items()},
             items=items,
             refused=refused,
-            anchors=tuple(_anchors(job.get("anchors"))),
+            anchors=tuple(_conversations(job.get("anchors"), "anchors")),
+            unrated=tuple(_conversations(job.get("unrated"), "unrated")),
             judged=tuple(HeldOutSums.parse(entry) for entry in as_list(job.get("judged"), "judged")),
             checkpoints=None if checkpoints is None else _path(checkpoints, "checkpoints"),
             attempt=as_whole(job.get("attempt", 0), "attempt"),
@@ -167,10 +170,11 @@ def _items(raw: object) -> tuple[tuple[RatedSample, ...], dict[str, str]]:
     return tuple(item for item in items if turn_of(item.id) not in refused), refused
 
 
-def _anchors(raw: object) -> Iterator[tuple[Message, ...]]:
-    for anchor in as_list(raw, "anchors"):
+def _conversations(raw: object, what: str) -> Iterator[tuple[Message, ...]]:
+    """Those that can be read."""
+    for conversation in as_list(raw, what):
         with suppress(TrainingError):
-            yield parse_messages(anchor, "An anchor")
+            yield parse_messages(conversation, f"One of {what}")
 
 
 def _path(value: object, what: str) -> Path:

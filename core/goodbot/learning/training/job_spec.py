@@ -17,11 +17,13 @@ from goodbot.api.turns import Turn
 from goodbot.base.errors import AdapterError, TrainingError
 from goodbot.learning.adapters import AdapterRegistry
 from goodbot.learning.core import Core
-from goodbot.store import judgements, runs, training_pool, turns, words
+from goodbot.store import asked, judgements, runs, turns, words
 
 logger = logging.getLogger(__name__)
 
 _ANCHORS = 256
+_UNRATED = 32
+"""With the held-out ones some 40 questions: enough to tell what was learnt."""
 
 
 async def make_job(
@@ -37,18 +39,19 @@ async def make_job(
     """The job of a run, the same each time. `folder` gets `output` and `checkpoints`, both 0700.
 
     The core's `anchors` are what the gate asks; without any, it asks what the items ask, and those of the
-    rounds before: what is lost may be what nobody asked this time.
+    rounds before: what is lost may be what nobody asked this time. What nobody has rated shows what was
+    learnt; it is the one thing that may differ when a run is taken up again.
     Raises TrainingError when an answer is gone, and AdapterError.
     """
     store, pool = core.store, core.pool
     output, checkpoints = folder / "output", folder / "checkpoints"
     await asyncio.to_thread(_ready, (registry.root, folder, output, checkpoints))
     rows, behaviour = await _rows(core, registry, items)
-    asked = [list(messages) for messages in core.anchors]
-    if not asked:
+    anchors = [list(messages) for messages in core.anchors]
+    if not anchors:
         now = [row["messages"] for row in rows if "demonstration" not in row][:_ANCHORS]
-        earlier = await store.read(lambda db: training_pool.asked_before(db, pool, run, _ANCHORS - len(now)))
-        asked = [*now, *earlier]
+        before = await store.read(lambda db: asked.earlier(db, pool, run, _ANCHORS - len(now)))
+        anchors = [*now, *before]
     return {
         "protocol": 1,
         "run": run,
@@ -61,7 +64,8 @@ async def make_job(
         "baseline": (await registry.row(parent)).baseline if parent != BASE else {"mean": 0.0, "weight": 0.0},
         "behaviour": behaviour,
         "items": rows,
-        "anchors": asked,
+        "anchors": anchors,
+        "unrated": await store.read(lambda db: asked.unrated(db, pool, _UNRATED)),
         "background": background,
         "judged": await store.read(lambda db: runs.judged(db, pool, run)),
     }

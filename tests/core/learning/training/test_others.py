@@ -122,6 +122,32 @@ async def test_a_private_answer_trains_with_consent_alone(tmp_path: Path) -> Non
         assert await available() == 1
 
 
+async def test_what_nobody_rated_shows_what_was_learnt_with_consent_alone(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        for number in range(2):
+            await captured(bot, number, **OURS)
+
+        async def asked(name: str, **fields: Any) -> None:
+            question = {"messages": ({"role": "user", "content": f"asked by {name}"},)}
+            given: dict[str, Any] = {**OURS, **question, "response": "answer", "message_id": name}
+            at: dict[str, Any] = {"user": OWNER, "channel": CHANNEL, "order": OrderKey(0)}
+            await bot.chat.host.submit([CaptureEvent(event_id=name, **{**at, **given, **fields})])
+
+        async def unrated() -> list[str]:
+            return [one[-1]["content"] for one in (await job_of(bot, tmp_path))["unrated"]]
+
+        await asked("an owner")
+        await asked("a program", kind="side")
+        rater = replace(OWNER, id="rater")
+        await asked("a rater", user=rater, channel=replace(CHANNEL, id="rater"))
+        assert await unrated() == ["asked by an owner"]
+        await bot.command("share", "on", user="rater")
+        assert await unrated() == ["asked by a rater", "asked by an owner"], "the newest first"
+        job = Job.parse(await job_of(bot, tmp_path))
+        assert len(job.unrated) == 2
+        assert len(job.anchors) == 2, "the gate asks what it has always asked"
+
+
 async def test_whoever_another_connector_saw_in_a_turn_has_to_consent_too(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         config = bot.app.authorization._config
