@@ -79,7 +79,7 @@ def _bad_only(bench: Bench, seed: int, like: str) -> Iterator[Case]:
         ours = make_objective(settings)
         return Objective(ours.loss, lambda baseline, rewards, weights: ([*map(float, rewards)], baseline))
 
-    job = bench.job(seed, like, only_bad=True, kl=0.0, **PLAIN)
+    job = bench.job(seed, like, only_bad=True, learning_rate=1e-2, kl=0.0, **PLAIN)
     with patch.object(training_round, "make_objective", made):
         verdict, _ = bench.train(job)
     yield bench.case("bad only, no KL", seed, like, job.output, verdict)
