@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What works where, as the README's table has it; each cell names the test that shows it.
+"""What works where, as docs/platforms.md has it; each cell names the test that shows it.
 
 A test is `FILE::NAME` or `FILE::CLASS::NAME`, below `tests`. `✓` and `–` are held to what the
 connector declares, where the core has a word for it. `python -m tests.connectors.matrix` prints the table.
@@ -34,7 +34,7 @@ TYPED = "cli/test_daemon.py::test_stars_reasons_and_better_answers_from_the_comm
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cell:
-    """What the README says, and the test that shows it; none for what is not there."""
+    """What the page says, and the test that shows it; none for what is not there."""
 
     text: str
     test: str = ""
@@ -177,7 +177,7 @@ ROWS = (
 
 
 def table() -> list[str]:
-    """The lines of the README."""
+    """The lines of the page."""
     lines = [" | ".join(["", *PLATFORMS.values()]), "---|" * (len(PLATFORMS) + 1)]
     lines += [" | ".join([row.name, *(row.cells[name].text for name in PLATFORMS)]) for row in ROWS]
     return [f"|{lines[0]} |", f"|{lines[1]}", *(f"| {line} |" for line in lines[2:])]

@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""README.md is a promise: its tables are whole, and nothing that people read says what cannot be done."""
+"""README.md is a promise, and the pages behind it: tables are whole, pictures are of real runs."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from goodbot.api.commands import Grant, of
 from goodbot.cli import parser
 from goodbot.config import sections
+from goodbot_training.tiny import show
 
-from tests.architecture.source import ROOT, modules
+from tests.architecture.source import ROOT, modules, pyproject
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+SETTINGS = (ROOT / "docs/config.md").read_text(encoding="utf-8")
+COMMANDS = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
 SECTIONS = {
     "model": sections.ModelConfig,
     "serving": sections.ServingConfig,
@@ -34,7 +40,7 @@ SECTIONS = {
 def _rows() -> Iterator[tuple[str, str, list[str], list[str]]]:
     """`(section, key, names and defaults of its row)` of the table of settings."""
     section = ""
-    for line in README.splitlines():
+    for line in SETTINGS.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) != 4 or not re.search(r"`[a-z_]+`", cells[1]):
             continue
@@ -75,7 +81,7 @@ def _written(value: Any) -> str:
 
 
 def test_every_command_is_in_the_table() -> None:
-    [table] = re.findall(r"\| who \| commands \|\n\|---\|---\|\n(.*?)\n\n", README, flags=re.S)
+    [table] = re.findall(r"\| who \| commands \|\n\|---\|---\|\n(.*?)\n\n", COMMANDS, flags=re.S)
     talk, rate, own, terminal = (
         {word.split()[0] for word in re.findall(r"`([a-z].*?)`", row)} - {"goodbot"}
         for row in table.splitlines()
@@ -91,6 +97,65 @@ def test_every_command_is_in_the_table() -> None:
     assert only - terminal == set()
     of_plugins = {"api", "chat", "demo"}
     assert terminal - only - of_plugins == {"adapters", "people", "web"}, "words of theirs are for a terminal"
+
+
+def test_it_is_short_and_has_no_word_that_only_builders_know() -> None:
+    assert len(README.encode()) <= 5000
+    words = r"\b(gates?|claim\w*|held[- ]out|taint\w*|candidates?|quarantine\w*|rollouts?|LoRA)\b"
+    assert re.findall(words, README, flags=re.I) == []
+
+
+def test_every_place_where_people_talk_is_in_its_table() -> None:
+    rows = re.findall(r"^\| [\w ]+ \| `goodbot (?:connect (\w+)|(chat))` \|", README, flags=re.M)
+    named = {connect or {"chat": "terminal"}[other] for connect, other in rows}
+    points = pyproject()["project"]["entry-points"]["goodbot"]
+    assert named == {name for name, module in points.items() if module.startswith("goodbot_connectors.")}
+
+
+def test_it_shows_a_part_of_what_the_demo_said() -> None:
+    [shown] = re.findall(r"<!-- demo -->\n```text\n(.*?)```\n<!-- /demo -->", README, flags=re.S)
+    whole = iter(picture().kept().splitlines())
+    lines = [line for line in shown.splitlines() if line not in ("", "…")]
+    assert len(lines) >= 8
+    for line in lines:
+        assert line in whole, f"not there, or not in this order: {line}"
+
+
+def test_the_demo_still_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """The words of the page are the program's; the figures are those of the run that was kept."""
+    [style] = re.findall("likes “(.*?)”", picture().kept())
+    screen = show.DemoPrinter(quiet=False)
+    screen.opening("mlx")
+    screen.owner(style, 40)
+    screen.asking("before", 120, 120)
+    screen.training_started(40)
+    screen.verdict("activated", "")
+    said = capsys.readouterr().out.splitlines()
+    kept = picture().kept().splitlines()
+    assert [line for line in said if not any(one.startswith(line.rstrip()) for one in kept)] == []
+    [figures] = re.findall(r"^answers in the liked style: (\d+)% .* → (\d+)% ", picture().kept(), flags=re.M)
+    results = (ROOT / "docs/results.md").read_text(encoding="utf-8")
+    assert f"one more run:\n{figures[0]} before, {figures[1]} after." in results
+
+
+def test_the_picture_is_what_the_script_draws() -> None:
+    drawn = picture().draw(picture().kept())
+    assert (ROOT / "docs/pictures/demo.svg").read_text(encoding="utf-8") == drawn
+    other = re.sub(r"(liked style: .*→ )\d+%", r"\g<1>41%", picture().kept())
+    assert "41 of 100 after" in picture().draw(other)
+    assert "41 of 100 after" not in drawn
+    ElementTree.fromstring(drawn)
+
+
+@functools.cache
+def picture() -> Any:
+    """The script that draws the demo."""
+    spec = importlib.util.spec_from_file_location("demo_picture", ROOT / "docs/tools/picture.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 PAGES = [

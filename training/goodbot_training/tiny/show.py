@@ -46,7 +46,7 @@ class DemoPrinter:
         )
 
     def asking(self, name: str, done: int, total: int) -> None:
-        self._update(f"held-out questions, {name} training: {done}/{total}", end=done == total)
+        self._update(f"new questions, {name} training: {done}/{total}", end=done == total)
 
     def rated(self, done: int, total: int, question: str, answer: str, value: int) -> None:
         if done <= _SHOWN_RATINGS:
@@ -63,7 +63,9 @@ class DemoPrinter:
 
     def verdict(self, state: str, reason: str) -> None:
         self._update("", end=False)
-        word = {"activated": "The gate let it through", "refused": "The gate refused"}.get(state, state)
+        word = {"activated": "It passed the safety check", "refused": "It failed the safety check"}.get(
+            state, state
+        )
         self._say(f"{word}: {reason}\n")
 
     def result(self, result: Mapping[str, Any]) -> None:
@@ -76,9 +78,9 @@ class DemoPrinter:
         for row in result["answers"][:_SHOWN_ANSWERS]:
             self._say(f"{row['question'][:28]:28}  {row['before'][:_WIDTH]:{_WIDTH}}  {row['after']}")
         self._say(
-            f"\nheld-out answers in the liked style: {_share(before)} → {_share(after)}"
-            f"\nfacts right:                         {_right(before)} → {_right(after)}"
-            f"\n(95 % intervals; {after['answers']:.0f} questions that were never rated)"
+            f"\nanswers in the liked style: {_share(before)} → {_share(after)}"
+            f"\nright answers:              {_right(before)} → {_right(after)}"
+            f"\n({after['answers']:.0f} new questions, which were never rated; 95 % intervals)"
             f"\n\ntraining {result['train_seconds']:.0f} s, everything {result['seconds']:.0f} s"
         )
         if result["adapter"]:

@@ -17,7 +17,7 @@ from goodbot.config.sections import PORT, PUBLISHED
 NEW = """\
 # How this goodbot is set up. Change it here or with `goodbot init`, which keeps your comments;
 # `goodbot doctor` says what is wrong. Lines that begin with # are settings at their defaults;
-# goodbot's README lists all. Tokens are never in this file.
+# docs/config.md lists all. Tokens are never in this file.
 
 [model]
 path = ""  # what answers: a directory, a name in the hub, or "demo"
