@@ -70,7 +70,7 @@ async def test_rating_in_the_terminal_calls_no_model(hooked: Scene) -> None:
         await terminal.types("What is 2 + 2?")
         await terminal.sees("👍 /rl good · 👎 /rl bad")
         await terminal.types("/rl good")
-        await terminal.sees("12 of 40 until the next training")
+        await terminal.sees("12 of 40 ratings (28 to go)")
         await terminal.types("Another one.")
         await terminal.sees("/rl bad · 12 of 40")
         await terminal.types("/rl bad")

@@ -20,7 +20,7 @@ def test_it_starts_a_goodbot_talks_rates_and_stops_it(bot: Bot) -> None:
         screen = ada.sees("› What is the capital of France?", "[demo model]", "1 good · 2 bad")
         assert "u undo" not in screen, "there is nothing to undo yet"
         ada.press("1")
-        ada.sees("👍 Good. 1 of 40 until the next training.", "› u undo")
+        ada.sees("👍 Good. 1 of 40 ratings (39 to go).", "› u undo")
         ada.press("u")
         ada.sees("Taken back. 0 of 40", "› 1 good")
         ada.press("2")

@@ -45,5 +45,6 @@ def dispatcher(store: Store, grants: Mapping[str, Grants], pool: Pool, min_ratin
             talked=lambda: None,
             tell=nothing,
         ),
+        language="en",
         **parts,
     )

@@ -143,7 +143,7 @@ async def test_a_late_press_says_that_a_later_one_counts(tmp_path: Path) -> None
         assert (await submitted(bot, rate("a", 10, 1.0, source="button"), "t"))[1] == 1.0
         told, label = await submitted(bot, rate("b", 5, -1.0, source="button"), "t")
         assert (label, told.startswith("Bad")) == (1.0, False)
-        assert told.startswith("That changes nothing: another rating of yours counts, “good”.")
+        assert told.startswith("That changes nothing: your other rating counts, “good”.")
         told, label = await submitted(bot, retract("c", 7), "t")
         assert (label, told.startswith("Taken back")) == (1.0, False)
 

@@ -29,9 +29,9 @@ async def test_a_reason_and_a_better_answer_are_kept_and_said_so(tmp_path: Path)
         answer = await bot.say("How far is it?")
         await bot.react(answer, "👎")
         why = await bot.chat.comment(answer, "The unit\nis missing. 🙂")
-        assert why.text == "Your reason is kept. 1 of 8 until the next training."
+        assert why.text == "Your reason is kept. 1 of 8 ratings (7 to go)."
         better = await bot.chat.comment(answer, "It is 4 km.", better=True)
-        assert better.text == "Your better answer is kept. 1 of 8 until the next training."
+        assert better.text == "Your better answer is kept. 1 of 8 ratings (7 to go)."
         assert [(r.kind, r.text, r.rater) for r in await remarks(bot, answer)] == [
             ("comment", "The unit\nis missing. 🙂", "loopback:owner"),
             ("better", "It is 4 km.", "loopback:owner"),
@@ -92,7 +92,7 @@ async def test_they_are_typed_as_commands_too_with_their_lines(tmp_path: Path) -
     async with open_bot(tmp_path) as bot:
         answer, last = await bot.say("How far is it?"), await bot.say("And back?")
         said = await bot.command("better", "It is 4 km:\n- there\n- back", reply_to=answer.message.id)
-        assert said.startswith("Your better answer is kept. 0 of 8 until the next training. “v0")
+        assert said.startswith("Your better answer is kept. 0 of 8 ratings (8 to go). “v0")
         assert (await pairs(bot))[0].preferred == "It is 4 km:\n- there\n- back"
         assert "Your reason is kept" in await bot.command("reason", "too short")
         assert [remark.text for remark in await remarks(bot, last)] == ["too short"]

@@ -14,7 +14,7 @@ import pytest
 from goodbot import hookimpl
 from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Receipt, Reply
-from goodbot.api.sentences import because, duration, words
+from goodbot.api.sentences import because, words
 from goodbot.base.errors import ConnectorError, RetriableError
 from goodbot.config import Grants
 from goodbot.conversation.notifications import owners, raters
@@ -24,6 +24,7 @@ from goodbot.daemon.app import App
 from goodbot.daemon.loopback import Answer, Loopback
 from goodbot.store import channels, news
 from goodbot.testing import VirtualClock
+from goodbot.texts import LANGUAGES
 
 from tests.core.builders import GRANTS, Bot, Fake, config, open_bot, plugins, rows, until
 
@@ -34,7 +35,7 @@ def told(bot: Bot) -> list[tuple[str, str]]:
     """All that was said unasked: to whom, and what. A room hears its one notice."""
     private = ChannelKind.PRIVATE
     loud = [item.text for item in bot.chat.news if item.message.channel.kind is not private]
-    assert [text for text in loud if not text.startswith("I answer here when")] == []
+    assert [text for text in loud if not text.startswith("Mention me or reply to me.")] == []
     return [
         (item.message.channel.id, item.text) for item in bot.chat.news if item.message.channel.kind is private
     ]
@@ -63,14 +64,14 @@ async def test_reactions_are_counted_up_in_private(tmp_path: Path) -> None:
         assert told(bot) == [
             (
                 "owner",
-                "Your rating counts: 1 of 8 until the next training. Rate good answers too: "
-                "a bot that hears only “bad” does not learn what you like.",
+                "Your rating counts: 1 of 8 ratings (7 to go). Tell me what you like, too: "
+                "I can’t learn from “bad” alone.",
             ),
-            ("owner", "Your rating counts: 2 of 8 until the next training."),
-            ("owner", "Your rating counts: 4 of 8 until the next training."),
+            ("owner", "Your rating counts: 2 of 8 ratings (6 to go)."),
+            ("owner", "Your rating counts: 4 of 8 ratings (4 to go)."),
             (
                 "owner",
-                "Your rating counts: 6 of 8 until the next training. 2 more and my owner can train me.",
+                "Your rating counts: 6 of 8 ratings (2 to go). 2 more ratings and my owner can train me.",
             ),
         ]
 
@@ -105,9 +106,9 @@ async def test_of_a_round_of_very_many_a_rating_counts_so_far_only_and_says_so(
     async with open_bot(tmp_path) as bot:
         said = [await bot.command("good", answer.turn) for answer in await ask(bot, 5)]
         assert [one.split(".")[1].strip() for one in said] == [
-            "1 of 8 until the next training",
-            "2 of 8 until the next training",
-            *["3 or more of 8 for the next training"] * 3,
+            "1 of 8 ratings (7 to go)",
+            "2 of 8 ratings (6 to go)",
+            *["3 or more of 8 ratings"] * 3,
         ]
         assert not any("more and" in one for one in said)
         status = await bot.status()
@@ -116,22 +117,26 @@ async def test_of_a_round_of_very_many_a_rating_counts_so_far_only_and_says_so(
         for answer in await ask(bot, 2):
             await bot.command("good", answer.turn)
         [last] = await ask(bot, 1)
-        assert (await bot.command("good", last.turn)).startswith("Good. 3 or more of 8 for")
+        assert (await bot.command("good", last.turn)).startswith("Good. 3 or more of 8 ratings.")
 
 
 async def test_a_command_has_it_in_its_answer_and_no_second_message_comes(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answers = await ask(bot, 2)
         first = await bot.command("good", answers[0].turn)
-        assert first.startswith("Good. 1 of 8 until the next training. Rate good answers too: ")
+        assert first.startswith("Good. 1 of 8 ratings (7 to go). Tell me what you like, too: ")
         second = await bot.command("bad", answers[1].turn)
-        assert second.startswith("Bad. 2 of 8 until the next training. “")
+        assert second.startswith("Bad. 2 of 8 ratings (6 to go). “")
         await bot.react(answers[1], "👎")
         await bot.command("status")
         assert told(bot) == []
 
 
-WAITS = "Ratings of your private chats wait: what they teach, others hear. `/rl share on` lets them count."
+SHARE = raters.share_row("en")
+WAITS = (
+    "Ratings from your private chats do not count yet, because others hear what I learn. "
+    "`/rl share on` lets them count."
+)
 
 
 async def test_who_rates_in_private_hears_why_it_does_not_count(tmp_path: Path) -> None:
@@ -139,19 +144,19 @@ async def test_who_rates_in_private_hears_why_it_does_not_count(tmp_path: Path) 
     async with open_bot(tmp_path) as bot:
         answers = await ask(bot, 4, user="rater")
         first = await bot.chat.press(answers[0], "run:good", user="rater")
-        assert first.text.startswith(f"Good. 0 of 8 until the next training. {WAITS}")
-        assert first.offer == raters.SHARE
+        assert first.text.startswith(f"Good. 0 of 8 ratings (8 to go). {WAITS}")
+        assert first.offer == SHARE
         second = await bot.chat.press(answers[1], "run:bad", user="rater")
-        assert second.text.startswith(f"Bad. 0 of 8 until the next training. {WAITS}")
-        assert not set(raters.SHARE) & set(second.offer)
-        shared = await bot.chat.press(answers[1], raters.SHARE[0].action, user="rater")
+        assert second.text.startswith(f"Bad. 0 of 8 ratings (8 to go). {WAITS}")
+        assert not set(SHARE) & set(second.offer)
+        shared = await bot.chat.press(answers[1], SHARE[0].action, user="rater")
         assert "may train what others talk to" in shared.text
         third = await bot.chat.press(answers[2], "run:good", user="rater")
-        assert third.text.startswith("Good. 3 of 8 until the next training. “")
-        assert raters.SHARE[0] not in third.offer
+        assert third.text.startswith("Good. 3 of 8 ratings (5 to go). “")
+        assert SHARE[0] not in third.offer
         await bot.command("share", "off", user="rater")
         other = await bot.chat.press(answers[3], "run:good", user="owner")
-        assert "This one waits until whoever asked says `/rl share on`" in other.text
+        assert "This one does not count until the person who asked says `/rl share on`" in other.text
         assert not other.offer
 
 
@@ -164,7 +169,7 @@ async def test_whose_reactions_wait_is_told_so_once(tmp_path: Path) -> None:
         await bot.command("status")
         assert [text for _, text in told(bot)].count(WAITS) == 1
         [notice] = [item for item in bot.chat.news if item.text == WAITS]
-        assert notice.buttons == (raters.SHARE[0].action,)
+        assert notice.buttons == (SHARE[0].action,)
 
 
 async def test_an_answer_in_private_has_buttons_for_whoever_may_press_them(tmp_path: Path) -> None:
@@ -176,8 +181,8 @@ async def test_an_answer_in_private_has_buttons_for_whoever_may_press_them(tmp_p
 async def test_three_stars_say_that_they_teach_nothing(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.say("Hello?")
-        assert "they teach nothing" in await bot.command("stars", "3")
-        assert "they teach nothing" not in await bot.command("stars", "4")
+        assert "I learn nothing from them" in await bot.command("stars", "3")
+        assert "I learn nothing from them" not in await bot.command("stars", "4")
 
 
 async def test_it_survives_a_crash_between_the_commit_and_the_message(tmp_path: Path) -> None:
@@ -201,7 +206,7 @@ async def test_a_start_tells_nothing_of_what_a_run_left_over(tmp_path: Path) -> 
         await bot.train()
         await until(lambda: any("is live" in text for _, text in told(bot)))
     async with open_bot(tmp_path) as bot:
-        await bot.app.ratings.progress.catch_up(bot.store, bot.app.courier)
+        await bot.app.ratings.progress.catch_up(bot.store, bot.app.courier, "en")
         assert told(bot) == []
 
 
@@ -215,22 +220,23 @@ async def test_the_next_round_counts_anew_and_says_how_long_it_takes(tmp_path: P
         await bot.rated(4)  # and the two that were held out
         await until(lambda: len(told(bot)) == 3)
         assert [text for _, text in told(bot)] == [
-            "Your rating counts: 3 of 8 until the next training.",
-            "Your rating counts: 4 of 8 until the next training.",
-            "Your rating counts: 6 of 8 until the next training. "
-            "2 more and my owner can train me; that takes about 1 second here.",
+            "Your rating counts: 3 of 8 ratings (5 to go).",
+            "Your rating counts: 4 of 8 ratings (4 to go).",
+            "Your rating counts: 6 of 8 ratings (2 to go). "
+            "2 more ratings and my owner can train me. That takes about 1 second here.",
         ]
 
 
-def test_a_toast_holds_what_there_is_to_say() -> None:
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_toast_holds_what_there_is_to_say(language: str) -> None:
     """Telegram shows 200 characters of the answer to a press."""
     said = because("bad"), because("until", available=30, needed=40)
     for last in (because("advice"), because("streak", count=news.STREAK)):
-        assert len(words(*said, last)) <= 200
+        assert len(words(*said, last, language=language)) <= 200
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"),
+    ("seconds", "takes"),
     [
         (0.2, "about 1 second"),
         (1.6, "about 2 seconds"),
@@ -239,8 +245,9 @@ def test_a_toast_holds_what_there_is_to_say() -> None:
         (600, "about 10 minutes"),
     ],
 )
-def test_how_long_a_training_takes(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
+def test_how_long_a_training_takes(seconds: float, takes: str) -> None:
+    told = words(because("soon", more=2, schedule="03:30", seconds=seconds))
+    assert told == f"2 more ratings and I train at 03:30. That takes {takes} here."
 
 
 # -- a streak of bad ratings
@@ -399,7 +406,7 @@ async def test_where_nobody_is_there_it_waits(tmp_path: Path) -> None:
         await wall.command("status")
         assert (wall.news, wall.tried) == ([], 0)
         wall.closed = False
-        await app.ratings.progress.catch_up(app.store, app.courier)
+        await app.ratings.progress.catch_up(app.store, app.courier, "en")
         assert len(wall.news) == 1
 
 
@@ -410,7 +417,7 @@ async def test_a_rating_command_in_a_group_is_answered_in_private(tmp_path: Path
         await until(lambda: wall.news)
         [said] = wall.news
         assert said.message.channel.id == "owner"
-        assert said.text.startswith("Good. 1 of 8 until the next training.")
+        assert said.text.startswith("Good. 1 of 8 ratings (7 to go).")
         assert wall.acknowledged == []
         wall.closed = True
         await wall.host.submit([wall.typed("bad", channel=ROOM)])

@@ -33,12 +33,12 @@ async def test_talking_rating_and_undoing(tmp_path: Path) -> None:
         assert "4" in answer.text
         good = await pilot.react(answer, "👍")
         assert (good.outcome, good.turn) == (Outcome.ACCEPTED, answer.turn)
-        assert good.text == "Good. 1 of 40 until the next training."
+        assert good.text == "Good. 1 of 40 ratings (39 to go)."
         assert (await pilot.status())["ratings"] == 1
         back = await pilot.unreact(answer, "👍")
-        assert back.text == "Taken back. 0 of 40 until the next training."
+        assert back.text == "Taken back. 0 of 40 ratings (40 to go)."
         assert "good" in await pilot.command("help")
-        assert (await pilot.command("bad")).startswith("Bad. 1 of 40 until the next training. “")
+        assert (await pilot.command("bad")).startswith("Bad. 1 of 40 ratings (39 to go). “")
         assert "👎" in await pilot.command("history")
         assert pilot.replies == (answer,)
 

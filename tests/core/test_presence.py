@@ -133,7 +133,7 @@ async def test_b8_ratings_are_taken_and_questions_wait_while_the_model_loads(
         assert len(await bot.labels(answer)) == 1
         asked = asyncio.create_task(bot.say("And now?"))
         await until(lambda: bot.chat.notes)
-        assert bot.chat.notes == ["My model is being loaded: I answer right after."]
+        assert bot.chat.notes == ["My model is loading: I answer right after."]
         clock.advance(12)
         status = await bot.status()
         assert (status["server"], status["starting"]) == ("starting", "starting: loading the model, 12 s")

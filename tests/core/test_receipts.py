@@ -13,6 +13,7 @@ from goodbot.api import sentences
 from goodbot.api.events import OrderKey, Outcome, RatingEvent, RatingKind
 from goodbot.api.sentences import Reason, because, words
 from goodbot.store import codec
+from goodbot.texts import LANGUAGES
 
 from tests.architecture.source import modules
 from tests.core.builders import CHANNEL, OWNER, open_bot, rate, rows
@@ -29,7 +30,7 @@ async def test_a_rating_is_stored_as_data_and_told_in_words(tmp_path: Path) -> N
         answer = await bot.say("Hello?")
         event = rate("r1", 5, -1.0, message_id=answer.message.id)
         [first] = await bot.chat.host.submit([event])
-        assert first.text.startswith("Bad. 1 of 8 until the next training.")
+        assert first.text.startswith("Bad. 1 of 8 ratings (7 to go).")
         [kept] = await stored(bot)
         assert kept["x"] == ""
         assert kept["r"][:2] == [["bad", {}], ["until", {"available": 1, "needed": 8}]]
@@ -60,7 +61,7 @@ async def test_a_refused_command_is_stored_as_data(tmp_path: Path) -> None:
 async def test_what_a_stranger_was_told_goes_with_what_others_said(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answer = await bot.say("Hello?", user="nobody")
-        assert "give the owner your id: nobody" in answer.text
+        assert "/rl people grant talker loopback:nobody" in answer.text
         assert any(kept.get("r") for kept in await stored(bot, "inbox"))
         await bot.rated(1, user="rater")
         await bot.command("forget", "me", user="rater")
@@ -120,9 +121,28 @@ def test_every_code_that_is_used_has_words() -> None:
         for name, call in module.calls():
             if name == "because":
                 used |= {code: {one.arg for one in call.keywords} for code in codes(call.args[0])}
-    assert used.keys() == sentences._SAID.keys()
     for code, names in used.items():
         facts = {name: "auto" if name == "schedule" else 7 for name in names if name}
-        assert words(Reason(code, facts)), f"{code} has no words of {sorted(facts)}"
-    for code in sentences.COUNTS:
-        assert "training" in words(because(code, available=1, needed=2))
+        for language in LANGUAGES:
+            assert words(Reason(code, facts), language=language), f"{code} has no words of {sorted(facts)}"
+
+
+@pytest.mark.parametrize(
+    ("code", "facts", "counted"),
+    [
+        ("until", {"available": 1, "needed": 2}, ("1 of 2 ratings (1 to go)", 1, 2)),
+        ("at_least", {"available": 1, "needed": 2}, ("1 or more of 2 ratings", 1, 2)),
+        ("can_start", {"needed": 2}, ("2 of 2 ratings: the next training can start", 2, 2)),
+        (
+            "rests",
+            {"needed": 2},
+            ("2 of 2 ratings: the next training can start once an owner says `/rl resume`", 2, 2),
+        ),
+    ],
+)
+def test_how_far_the_training_is_is_read_from_data(
+    code: str, facts: dict[str, Any], counted: tuple[str, int, int]
+) -> None:
+    told = [because("stars", stars=4, of=5), Reason(code, facts)]
+    assert sentences.counted(told, "en") == dict(zip(("words", "have", "need"), counted, strict=True))
+    assert sentences.counted(told[:1], "en") is None

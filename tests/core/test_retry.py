@@ -392,7 +392,7 @@ async def test_who_may_not_rate_gets_no_other_answer(tmp_path: Path, user: str) 
         answer = await bad(bot)
         receipt = await bot.chat.press(answer, "again:long", user=user)
         assert receipt.outcome is Outcome.DENIED
-        told = "Only the people its owner has named teach this bot." if user == "talker" else ""
+        told = "Only people that my owner has chosen can rate my answers." if user == "talker" else ""
         assert receipt.text in ("", told)
         assert bot.chat.edits == []
 
@@ -678,7 +678,7 @@ async def test_stars_stand_under_answers_where_they_are_wanted(tmp_path: Path) -
             answer = await other.say("What is love?")
             assert answer.buttons == ("star:1", "star:2", "star:3", "star:4", "star:5")
             receipt = await other.chat.press(answer, "star:4")
-            assert receipt.text.startswith("4 of 5 stars. 1 of 8 until the next training.")
+            assert receipt.text.startswith("4 of 5 stars. 1 of 8 ratings (7 to go).")
             assert await other.labels(answer) == {"loopback:owner": 0.5}
 
 

@@ -103,7 +103,7 @@ async def test_a_label_without_stars_is_as_it_always_was(tmp_path: Path) -> None
         assert {labels for (labels,) in found} == {'{"loopback:owner":1.0}', '{"loopback:owner":-1.0}'}
 
 
-NEITHER = "Three stars alone lean to neither side: they teach nothing."
+NEITHER = "Three stars alone are neither good nor bad: I learn nothing from them."
 
 
 class Agreeing:

@@ -387,10 +387,12 @@ async def test_a_receipt_says_of_a_full_round_what_it_waits_for(tmp_path: Path, 
         await bot.command(stopped)
         answer = await bot.say("Hello?")
         said = (await bot.chat.press(answer, "good")).text
-        assert said == "Good. 8 of 8: the next training can start once an owner says `/rl resume`."
+        assert said == "Good. 8 of 8 ratings: the next training can start once an owner says `/rl resume`."
         await bot.command("resume")
         again = await bot.say("And now?")
-        assert (await bot.chat.press(again, "good")).text == "Good. 8 of 8: the next training can start."
+        assert (
+            await bot.chat.press(again, "good")
+        ).text == "Good. 8 of 8 ratings: the next training can start."
 
 
 async def test_of_one_that_is_not_to_be_used_nobody_is_told_that_it_will_answer(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ async def test_what_no_training_uses_is_told_and_counted_nowhere(tmp_path: Path,
         ):
             receipt = await one(bot, event)
             assert receipt.outcome is Outcome.ACCEPTED
-            assert receipt.text.startswith(f"{said} {before} of 8 until the next training. {sentence}")
+            assert receipt.text.startswith(f"{said} {before} of 8 ratings ({8 - before} to go). {sentence}")
             assert (await bot.status())["ratings"] == before == await claimed(bot)
             assert f"{before} of 8 ratings until" in (await bot.status())["next"]
         why = await bot.command("why")
@@ -137,7 +137,7 @@ async def test_a_rating_that_changes_after_a_training_is_not_said_to_come_to_not
         [(before,)] = await rows(bot.store, "SELECT value FROM labels WHERE turn = ?", (turn,))
         value = -before if kind is RatingKind.RATE else None
         receipt = await one(bot, rating("r", value, turn=turn, kind=kind, source=""))
-        assert receipt.text.endswith("What I have learnt from your rating before will be undone.")
+        assert receipt.text.endswith("I will undo what I learnt from your earlier rating.")
         assert await rows(bot.store, "SELECT version FROM adapters WHERE tainted <> ''")
 
 
@@ -147,7 +147,7 @@ async def test_measures_of_a_private_chat_say_that_they_wait(tmp_path: Path) -> 
         event = rating("r", turn=answer.turn, kind=RatingKind.OUTCOME, source="tests")
         event = dataclasses.replace(event, channel=answer.message.channel)
         receipt = await one(bot, event)
-        assert "This one waits until whoever asked says `/rl share on`" in receipt.text
+        assert "This one does not count until the person who asked says `/rl share on`" in receipt.text
         assert (await bot.status())["ratings"] == 0 == await claimed(bot)
 
 
@@ -156,12 +156,12 @@ async def test_what_was_measured_says_so_where_a_rating_stands_over_it(tmp_path:
         turn = (await bot.say("Hello?")).turn
         measured: dict[str, Any] = {"turn": turn, "kind": RatingKind.OUTCOME}
         first = await one(bot, rating("o1", -1.0, source="tests", **measured))
-        assert first.text == "Kept. 1 of 8 until the next training."
+        assert first.text == "Kept. 1 of 8 ratings (7 to go)."
         second = await one(bot, rating("o2", 0.5, source="lint", **measured))
-        assert second.text == "Kept. 1 of 8 until the next training.", "the mean of both counts"
+        assert second.text == "Kept. 1 of 8 ratings (7 to go).", "the mean of both counts"
         await one(bot, rating("r", turn=turn))
         third = await one(bot, rating("o3", -1.0, source="types", **measured))
-        assert third.text.startswith("That changes nothing: another rating of yours counts, “good”.")
+        assert third.text.startswith("That changes nothing: your other rating counts, “good”.")
         gone = rating("gone", None, turn=turn, kind=RatingKind.RETRACT, source="", retracts="o4")
         user = dataclasses.replace(gone.user, id="rater")
         await one(bot, dataclasses.replace(gone, user=user))
@@ -173,5 +173,5 @@ async def test_what_a_judge_says_is_kept_and_said_to_train_nothing(tmp_path: Pat
     async with open_bot(tmp_path) as bot:
         turn = (await bot.say("Hello?")).turn
         judged = await one(bot, rating("j", turn=turn, kind=RatingKind.JUDGE))
-        assert judged.text == "Kept, but not used for training. 0 of 8 until the next training."
+        assert judged.text == "Kept, but not used for training. 0 of 8 ratings (8 to go)."
         assert (await bot.status())["ratings"] == 0 == await claimed(bot)

@@ -304,7 +304,7 @@ async def test_there_may_be_nothing_to_take_back(tmp_path: Path) -> None:
         await bot.react(rated, "👎")
         for word in ("undo", "stars"):
             said = await bot.command(word, "0" if word == "stars" else "", reply_to=other.message.id)
-            assert said.startswith("There is nothing of yours to take back there.")
+            assert said.startswith("You have nothing to take back there.")
         said = await bot.command("stars", "0", reply_to=rated.message.id)
         assert said.startswith("There is nothing of yours"), "a thumb is no stars"
         assert await bot.labels(rated) == {"loopback:owner": -1.0}

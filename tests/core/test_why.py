@@ -209,7 +209,7 @@ async def _waits(release: asyncio.Event) -> None:
 async def test_only_those_who_teach_may_ask(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         assert await bot.command("why", user="talker") == (
-            "Only the people its owner has named teach this bot."
+            "Only people that my owner has chosen can rate my answers."
         )
         assert await bot.command("why", user="stranger", channel=ROOM) == ""
 

@@ -152,7 +152,7 @@ async def test_who_may_what_on_a_server(daemon: Daemon, peer: DiscordPeer) -> No
     await whole(daemon, peer, answer, buttons=False)
     assert peer.actions(answer) == []
     told = await carl.command("good")
-    assert told == "Only the people its owner has named teach this bot."
+    assert told == "Only people that my owner has chosen can rate my answers."
     carl.person.reacts(answer, "👍")
 
     # A channel is silent until an owner enables it; nobody else can.

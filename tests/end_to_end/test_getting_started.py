@@ -93,7 +93,7 @@ async def test_a_newcomer_does_what_the_page_says(peer: TelegramPeer, tmp_path: 
         await ada.press(answer, "good")
         told = await eventually(lambda: peer.notices("ada"))
         took = time.monotonic() - began
-        assert told[0].startswith("Good. 1 of 40 until the next training.")
+        assert told[0].startswith("Good. 1 of 40 ratings (39 to go).")
         print(f"\ninit to the first rated answer: {took:.0f} s, {typed} keystrokes and a token")
         assert took <= max(allowed, patience(MINUTES * 60)), "minutes of a machine that is quiet"
 

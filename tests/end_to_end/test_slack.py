@@ -151,7 +151,7 @@ async def test_who_may_what_in_a_channel(daemon: Daemon, peer: SlackPeer) -> Non
     answer = await carl.ask("Hello")
     await whole(daemon, answer, buttons=())
     told = await carl.command("good")
-    assert told == "Only the people its owner has named teach this bot."
+    assert told == "Only people that my owner has chosen can rate my answers."
     carl.react(answer, "+1")
 
     # A channel is silent until an owner enables it; nobody else can.

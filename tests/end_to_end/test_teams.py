@@ -138,7 +138,7 @@ async def test_who_may_what_in_a_channel(daemon: Daemon, peer: TeamsPeer) -> Non
     await known(daemon, answer)
     assert actions(answer) == []
     told = await carl.command("good")
-    assert told == "Only the people its owner has named teach this bot."
+    assert told == "Only people that my owner has chosen can rate my answers."
     carl.client.reacts(answer, "like")
 
     # A channel is silent until an owner enables it; nobody else can.

@@ -155,13 +155,13 @@ async def test_who_may_what(daemon: Daemon, peer: Driver) -> None:
     ada, bob, carl = (Person(peer, name) for name in ("ada", "bob", "carl"))
 
     # A stranger in private is told once, and gets no answer.
-    assert "only the people its owner has named" in (await bob.ask("Hello")).text
+    assert "This bot is private." in (await bob.ask("Hello")).text
     await peer.say("Hello again", user="bob")
     # A talker talks, but does not teach: nothing to press, and who types it is told, they alone.
     answer = await carl.ask("Hello")
     assert answer.buttons == ()
     told = await carl.command("good")
-    assert told == "Only the people its owner has named teach this bot."
+    assert told == "Only people that my owner has chosen can rate my answers."
     await carl.react(answer, "👍")
 
     # A group is silent until an owner enables it; nobody else can.
@@ -185,8 +185,8 @@ async def test_who_may_what(daemon: Daemon, peer: Driver) -> None:
     # Told once who may talk, and once, for the word in the group, who teaches: both in private.
     told = [post.text for post in await bob.posts()]
     assert len(told) == 2
-    assert "only the people its owner has named" in told[0]
-    assert told[1] == "Only the people its owner has named teach this bot."
+    assert "This bot is private." in told[0]
+    assert told[1] == "Only people that my owner has chosen can rate my answers."
     assert not any("teach this bot" in post.text for post in await bob.posts(SHARED))
     assert "answers" in await ada.command("status")
     refused = daemon.rows(

@@ -26,10 +26,10 @@ def test_the_minimal_bot_answers_and_is_rated(tmp_path: Path) -> None:
     lines = run("minimal_bot.py", tmp_path)
     assert lines[0].startswith("What is 2 + 2? [demo model] ")
     assert "4" in lines[0]
-    assert lines[1] == "Good. 1 of 40 until the next training."
+    assert lines[1] == "Good. 1 of 40 ratings (39 to go)."
     assert "Paris" in lines[2]
     assert lines[5:-2] == [
-        "Good. 3 of 40 until the next training.",
+        "Good. 3 of 40 ratings (37 to go).",
         "tiny, the base model answers",
         "3 of 40 ratings until the next training",
     ]

@@ -428,6 +428,6 @@ async def test_somebody_named_who_rates_where_the_bot_is_off_is_told_once(tmp_pa
     async with open_bot(tmp_path) as bot:
         receipts = [await bot.chat.command("good", user="talker", channel="#elsewhere") for _ in range(2)]
         assert [receipt.text for receipt in receipts] == [
-            "Only the people its owner has named teach this bot.",
+            "Only people that my owner has chosen can rate my answers.",
             "",
         ]

@@ -34,7 +34,7 @@ async def test_s7_captures_of_one_person_are_so_many_bytes_a_day(tmp_path: Path,
             assert done.outcome is Outcome.ACCEPTED
         refused = await one(bot, capture("c", of(who), response=HALF, kind="side"))
         assert refused.outcome is Outcome.IGNORED
-        assert "More than 1 MB of yours came within a day" in refused.text
+        assert "You sent more than 1 MB within a day" in refused.text
         assert await count(bot, "turns") == 2
         again = await one(bot, capture("a", of(who), response=HALF, kind="side"))
         assert (again.outcome, again.duplicate) == (Outcome.ACCEPTED, True)

@@ -249,8 +249,8 @@ class ClaudeCodeConnector(LocalConnector):
         receipt, *_ = await self.host.submit(events)
         if receipt.outcome is not Outcome.ACCEPTED:
             return receipt.text or "That is not counted: you may not rate here."
-        if counted := [one for one in receipt.reasons if one.code in sentences.COUNTS]:
-            self._progress[user.id] = sentences.clause(sentences.words(*counted))
+        if counted := sentences.counted(receipt.reasons, receipt.language):
+            self._progress[user.id] = counted["words"]
         mark = {"good": "👍 ", "bad": "👎 "}.get(name, "")
         of = next((one for _, one in session.kept() if one.turn == receipt.turn), found.answer)
         return f"{mark}{receipt.text} {quote(of)}"

@@ -230,17 +230,18 @@ class Normalizer:
         """Who used an interaction of ours; in a server they come as a member."""
         if identifier(interaction.get("application_id")) != self.me.application:
             return None
-        return self._user(sub(interaction, "member", "user") or sub(interaction, "user"))
+        who = sub(interaction, "member", "user") or sub(interaction, "user")
+        return self._user(who, string(interaction, "locale"))
 
-    def _user(self, user: Json) -> UserRef | None:
+    def _user(self, user: Json, language: str = "") -> UserRef | None:
         """Who acts; None for bots, ourselves, or nobody in particular."""
         id_ = identifier(user.get("id"))
         if not id_ or user.get("bot") or user.get("system") or id_ == self.me.user:
             return None
-        return self._person(id_, clean(string(user, "global_name") or string(user, "username")))
+        return self._person(id_, clean(string(user, "global_name") or string(user, "username")), language)
 
-    def _person(self, id_: str, name: str = "") -> UserRef:
-        return UserRef(connector=CONNECTOR, account=self.me.user, id=id_, name=name)
+    def _person(self, id_: str, name: str = "", language: str = "") -> UserRef:
+        return UserRef(connector=CONNECTOR, account=self.me.user, id=id_, name=name, language=language)
 
     def _channel(self, json: Json) -> ChannelRef | None:
         """Where a message stands; only a direct message with us has no server."""

@@ -16,8 +16,9 @@ from typing import Any
 
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import ChannelRef, MessageRef, Reply
-from goodbot.api.reply_stream import REPLACED, ReplyStream
+from goodbot.api.reply_stream import ReplyStream
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.texts import say
 
 from goodbot_connectors.kit.backoff import FloodError, jittered
 from goodbot_connectors.kit.rate_limit import Throttle
@@ -168,7 +169,9 @@ class EditedStream(ReplyStream):
 
     async def _withdraw(self, shown: _Shown) -> None:
         try:
-            await self.edit(shown.id, self.bodies(Reply(text=REPLACED))[0], patient=True)
+            await self.edit(
+                shown.id, self.bodies(Reply(text=say("part_replaced", self.language)))[0], patient=True
+            )
         except (RetriableError, FatalConnectorError):
             raise
         except ConnectorError as error:

@@ -15,9 +15,10 @@ from typing import Any
 
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import ChannelRef, MessageRef, Reply
-from goodbot.api.reply_stream import REPLACED, ReplyStream
+from goodbot.api.reply_stream import ReplyStream
 from goodbot.base.errors import ConnectorError, FatalConnectorError
 from goodbot.base.text import split
+from goodbot.texts import say
 
 from goodbot_connectors.kit.backoff import FloodError
 from goodbot_connectors.kit.fields import string
@@ -228,7 +229,9 @@ class SlackStream(ReplyStream):
         if shown.streaming:
             await self._stop(shown, render.message(shown.text))
         if shown.replaced:
-            await self._call("chat.update", shown, patient=True, **render.message(REPLACED))
+            await self._call(
+                "chat.update", shown, patient=True, **render.message(say("part_replaced", self.language))
+            )
         else:
             await self._call("chat.delete", shown, patient=True)
 

@@ -171,7 +171,8 @@ class Normalizer:
         if id_ == string(sub(activity, "recipient"), "id"):
             return None
         name = " ".join(clean(string(whose, "name")).split())[:100]
-        return UserRef(connector=CONNECTOR, account=self.account, id=id_, name=name)
+        language = string(activity, "locale")
+        return UserRef(connector=CONNECTOR, account=self.account, id=id_, name=name, language=language)
 
     def channel(self, activity: Json) -> ChannelRef | None:
         """Where it happened. The messages of a thread in a channel are a conversation of their own."""

@@ -15,6 +15,7 @@ from typing import Any
 from goodbot.api.actions import THUMBS
 from goodbot.api.events import Button, ChannelKind, ChannelRef, Reply
 from goodbot.base.text import one_way, split
+from goodbot.texts import say
 
 from goodbot_connectors.kit.code import markdown
 from goodbot_connectors.kit.inert import JOINER, inserted, is_markup, outside, settled
@@ -22,9 +23,7 @@ from goodbot_connectors.teams import SPEC, cards
 from goodbot_connectors.teams.config import DEFAULT
 from goodbot_connectors.teams.presses import AnswerRef
 
-THINKING = "Thinking…"
 _SUMMARY = 200
-_EMPTY = "(The model gave an empty answer.)"
 _AI_LABEL = {
     "type": "https://schema.org/Message",
     "@type": "Message",
@@ -47,7 +46,7 @@ def answers(
     Buttons go under the last one, in personal chats and, with `group_buttons`, in groups: 👍 and 👎
     as Teams's own `feedback` controls, others in a card, which is a message of its own.
     """
-    parts = split(one_way(reply.text), SPEC.message_limit) or (_EMPTY,)
+    parts = split(one_way(reply.text), SPEC.message_limit) or (say("no_words"),)
     found = [message(part, answer=bool(reply.turn)) for part in parts]
     if channel.kind is ChannelKind.PRIVATE or group_buttons:
         rest = [button for button in reply.buttons if button.action not in _THUMBS]

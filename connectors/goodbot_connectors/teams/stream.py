@@ -17,9 +17,10 @@ from typing import Any
 
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Reply
-from goodbot.api.reply_stream import REPLACED, CancelledReplyError, ReplyStream
+from goodbot.api.reply_stream import CancelledReplyError, ReplyStream
 from goodbot.base.clock import woken
 from goodbot.base.errors import ConnectorError, RetriableError
+from goodbot.texts import say
 
 from goodbot_connectors.kit.backoff import jittered
 from goodbot_connectors.teams import render
@@ -149,7 +150,7 @@ class TeamsStream(ReplyStream):
             return await self._end_stream(first)
         kind, words = "streaming", text
         if not text.strip():
-            kind, words = "informative", self._note or render.THINKING
+            kind, words = "informative", self._note or say("thinking", self.language)
         if live.id and (words == live.said or not text.startswith(live.text)):
             return  # Teams takes nothing back that it was told
         live.sequence = live.sequence + 1 if live.id else 1
@@ -213,7 +214,7 @@ class TeamsStream(ReplyStream):
                 await self._outbox.delete(self._ref(message))
             except RefusedError:
                 try:
-                    gone = render.message(REPLACED, answer=bool(reply.turn))
+                    gone = render.message(say("part_replaced", self.language), answer=bool(reply.turn))
                     await self._outbox.put(self._ref(message), gone)
                     kept.append(message)
                 except RefusedError as error:

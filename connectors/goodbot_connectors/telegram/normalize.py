@@ -195,7 +195,13 @@ class Normalizer:
         if user_id is None or user.get("is_bot") is not False or str(user_id) == self.me.id:
             return None
         name = clean(f"{string(user, 'first_name')} {string(user, 'last_name')}".strip())
-        return UserRef(connector=CONNECTOR, account=self.me.id, id=str(user_id), name=name)
+        return UserRef(
+            connector=CONNECTOR,
+            account=self.me.id,
+            id=str(user_id),
+            name=name,
+            language=string(user, "language_code"),
+        )
 
     def _channel(self, message: Json) -> ChannelRef | None:
         chat = sub(message, "chat")

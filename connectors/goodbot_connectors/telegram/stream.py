@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Reply
-from goodbot.api.reply_stream import EMPTY, REPLACED, ReplyStream
+from goodbot.api.reply_stream import ReplyStream
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.texts import say
 
 from goodbot_connectors.kit.backoff import FloodError, jittered
 from goodbot_connectors.kit.rate_limit import Throttle
@@ -131,7 +132,7 @@ class TelegramStream(ReplyStream):
         buttons = self._settings.group_buttons
         wanted = render.messages(self._channel, reply, group_buttons=buttons)
         if whole and not wanted:  # characters that are left out, and no others
-            reply = replace(reply, text=EMPTY)
+            reply = replace(reply, text=say("no_words", self.language))
             wanted = render.messages(self._channel, reply, group_buttons=buttons)
         call = self._patiently if whole else _at_once
         for n, message in enumerate(wanted):
@@ -181,7 +182,7 @@ class TelegramStream(ReplyStream):
 
     async def _withdrawn(self, sent: SentMessage) -> list[tuple[SentMessage, dict[str, Any]]]:
         """A message that must stay, with other words; nothing if it is gone."""
-        [message] = render.messages(self._channel, Reply(text=REPLACED))
+        [message] = render.messages(self._channel, Reply(text=say("part_replaced", self.language)))
         edit = render.edit(message | {"chat_id": sent.chat_id}, sent.message_id)
         try:
             await self._patiently(lambda: self._api.edit(edit))

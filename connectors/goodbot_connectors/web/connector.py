@@ -24,6 +24,7 @@ from goodbot.api.events import (
     Receipt,
     Reply,
 )
+from goodbot.api.sentences import counted
 from goodbot.base.errors import RetriableError, StoreError
 
 from goodbot_connectors.kit.fields import Json
@@ -115,6 +116,7 @@ class WebConnector(Connector):
             "taken": normalize.own_id(event.event_id),
             "outcome": receipt.outcome.value,
             "text": receipt.text,
+            "counted": counted(receipt.reasons, receipt.language),
             "turn": receipt.turn,
             "offer": [asdict(button) for button in receipt.offer],
         }
@@ -203,6 +205,7 @@ class WebConnector(Connector):
             event.user.id,
             {
                 "receipt": receipt.text,
+                "counted": counted(receipt.reasons, receipt.language),
                 "of": normalize.own_id(event.event_id),
                 "outcome": receipt.outcome.value,
                 "turn": receipt.turn or getattr(event, "turn", ""),

@@ -17,19 +17,11 @@ from goodbot.api.connector import Connector
 from goodbot.api.events import ChannelKind, ChannelRef, Reply
 from goodbot.base.clock import Clock
 from goodbot.base.errors import StoreError
+from goodbot.config import Config
 from goodbot.store import Store, channels
+from goodbot.texts import say
 
 logger = logging.getLogger(__name__)
-
-
-def notice(days: float) -> str:
-    """What a channel is told once, when the bot is switched on there."""
-    return (
-        "I answer here when I am mentioned or replied to. What is said to me and my answer stay on "
-        f"my owner's machine; answers that nobody rates are deleted after {days:g} days. Ratings by "
-        "the people my owner has named train my local model. Nothing leaves that machine. "
-        "`/rl forget me` deletes what you said to me and what was learnt from it."
-    )
 
 
 class Notices:
@@ -41,14 +33,16 @@ class Notices:
         store: Store,
         clock: Clock,
         authorization: Authorization,
-        days: float,
+        config: Config,
         connectors: Mapping[str, Connector],
         errors: Mapping[str, str],
     ) -> None:
         self._store = store
         self._clock = clock
         self._authorization = authorization
-        self._text = notice(days)
+        days = config.privacy.unrated_days
+        kept = int(days) if days.is_integer() else days
+        self._text = say("group", config.serving.language, days=kept)
         self._connectors = connectors
         self._errors = errors
         self._posting = asyncio.Lock()

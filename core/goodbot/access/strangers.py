@@ -17,7 +17,7 @@ from goodbot.store import settings
 
 async def who_talks(db: aiosqlite.Connection, user: UserRef) -> Reason | None:
     """To a stranger in a private chat; None when they know."""
-    return because("stranger", id=user.id) if await settings.tell_once(db, person(user)) else None
+    return because("private", person=person(user)) if await settings.tell_once(db, person(user)) else None
 
 
 async def who_teaches(

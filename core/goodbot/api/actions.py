@@ -12,8 +12,8 @@ from typing import NamedTuple
 from goodbot.api.commands import parted
 from goodbot.api.events import Button, CommandEvent, PressEvent
 from goodbot.api.labels import STARS, star_value
+from goodbot.texts import say
 
-THUMBS = (Button(action="good", label="👍 Good"), Button(action="bad", label="👎 Bad"))
 STAR_ROW = tuple(Button(action=f"star:{count}", label=f"{count} ★") for count in range(1, STARS + 1))
 RETRY = "again"
 """`again:HINT`: another answer in place of this one."""
@@ -22,18 +22,25 @@ COMMAND = "run"
 
 
 class Hint(NamedTuple):
-    """What was wrong with an answer, as the chip is called and as the model is told."""
+    """What was wrong with an answer: the chip's name, and what the model is told."""
 
-    label: str
+    name: str
     told: str
+
+    def label(self, language: str = "") -> str:
+        """What the chip is called."""
+        return say(f"hint_{self.name}", language)
 
 
 HINTS = {
-    "long": Hint("Too long", "That was too long. Answer again, shorter."),
-    "short": Hint("Too short", "That was too short. Answer again, in more detail."),
-    "wrong": Hint("Wrong", "That was wrong. Check it and answer again."),
-    "tone": Hint("Tone", "The tone was not right. Answer again in another tone."),
-    "better": Hint("Say it better", "Say it better."),
+    hint.name: hint
+    for hint in (
+        Hint("long", "That was too long. Answer again, shorter."),
+        Hint("short", "That was too short. Answer again, in more detail."),
+        Hint("wrong", "That was wrong. Check it and answer again."),
+        Hint("tone", "The tone was not right. Answer again in another tone."),
+        Hint("better", "Say it better."),
+    )
 }
 
 
@@ -84,6 +91,18 @@ def run(command: str, label: str) -> Button:
     return Button(action=f"{COMMAND}:{command}", label=label)
 
 
-def retry_row() -> tuple[Button, ...]:
+def thumbs(language: str = "") -> tuple[Button, Button]:
+    """Good and bad."""
+    return (
+        Button(action="good", label=say("button_good", language)),
+        Button(action="bad", label=say("button_bad", language)),
+    )
+
+
+def retry_row(language: str = "") -> tuple[Button, ...]:
     """What is offered to whoever called an answer bad."""
-    return tuple(Button(action=f"{RETRY}:{name}", label=hint.label) for name, hint in HINTS.items())
+    return tuple(Button(action=f"{RETRY}:{name}", label=hint.label(language)) for name, hint in HINTS.items())
+
+
+THUMBS = thumbs()
+"""As those have them who read English."""

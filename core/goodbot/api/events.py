@@ -47,6 +47,8 @@ class UserRef:
     is_bot: bool = False
     name: str = field(default="", compare=False)
     """For display only; never part of a decision."""
+    language: str = field(default="", compare=False)
+    """What they read, as the platform tells it (`pt-BR`), where it does."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,8 +99,18 @@ class Event:
         """The answer to this event, with the words of its reasons."""
         given = tuple(filter(None, reasons))
         return Receipt(
-            event_id=self.event_id, outcome=outcome, text=words(*given), reasons=given, turn=turn, offer=offer
+            event_id=self.event_id,
+            outcome=outcome,
+            text=self.say(*given),
+            language=self.user.language,
+            reasons=given,
+            turn=turn,
+            offer=offer,
         )
+
+    def say(self, *reasons: Reason | None) -> str:
+        """Reasons as sentences for the person whose event it is."""
+        return words(*reasons, language=self.user.language)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -230,6 +242,8 @@ class Receipt:
     outcome: Outcome
     text: str = ""
     """What to tell that person, privately where the platform can; empty: say nothing."""
+    language: str = field(default="", compare=False)
+    """Of `text`, where it is made of reasons."""
     reasons: tuple[Reason, ...] = ()
     """What `text` is made of, as codes and facts; none of a text that quotes somebody, like a command's."""
     turn: str = ""

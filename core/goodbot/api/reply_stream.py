@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from goodbot.api.events import ChannelRef, MessageRef, Reply
 from goodbot.base.errors import ServerError
 from goodbot.base.text import split
+from goodbot.texts import say
 
 if TYPE_CHECKING:
     from goodbot.api.connector import Connector
@@ -21,6 +22,8 @@ class ReplyStream(ABC):
 
     messages: tuple[MessageRef, ...] = ()
     """Those that `created` was told of."""
+    language: str = ""
+    """What whoever waits for it reads; set by the core."""
     keep: Callable[[Sequence[MessageRef]], Awaitable[None]] | None = None
     """Set by the core once the answer is stored: stores which messages carry it."""
 
@@ -50,12 +53,6 @@ class ReplyStream(ABC):
     @abstractmethod
     async def cancel(self, reason: str) -> None:
         """No answer will come. `reason` is a sentence for the person who asked."""
-
-
-REPLACED = "(This part was replaced: see above.)"
-"""What a message says whose answer was replaced by one that is shorter."""
-EMPTY = "(The model gave an empty answer.)"
-"""What stands in for an answer without a word, which no platform takes."""
 
 
 class CollectedStream(ReplyStream):
@@ -101,7 +98,9 @@ class CollectedStream(ReplyStream):
                 for message in self._sent[-1]:
                     await self.created(message)
         for message in self._replaces[len(self._sent) :]:
-            await self._connector.edit(message, Reply(text=REPLACED, turn=reply.turn))
+            await self._connector.edit(
+                message, Reply(text=say("part_replaced", self.language), turn=reply.turn)
+            )
             self._sent.append((message,))
         return tuple(ref for refs in self._sent for ref in refs)
 

@@ -13,7 +13,7 @@ from goodbot.access.inbox import viewer_of
 from goodbot.api.commands import Grant
 from goodbot.api.events import ChannelKind, ChannelRef, Outcome, RatingEvent, RatingKind, Receipt
 from goodbot.api.labels import STARS, star_value
-from goodbot.api.sentences import because, clause, words
+from goodbot.api.sentences import because, clause
 from goodbot.base.errors import UsageError
 from goodbot.commands.base import Call, Result
 from goodbot.store import feedback, ledger, people, review_queue, turns
@@ -106,7 +106,7 @@ async def _record(
     if receipt.outcome is Outcome.ACCEPTED:
         call.services.scheduler.wake()
     if kind is RatingKind.RETRACT and receipt.outcome is Outcome.ACCEPTED and nothing:
-        receipt = replace(receipt, text=words(because("nothing_said")))
+        receipt = replace(receipt, text=event.say(because("nothing_said")))
     quote = " ".join(response.split())
     quote = quote if len(quote) <= 40 else quote[:39] + "…"
     return Result(

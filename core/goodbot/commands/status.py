@@ -75,7 +75,7 @@ async def _now(s: Services, compared: report.Report) -> Status:
         pressure=pressure.for_owners() if pressure else None,
         last_run={**asdict(last[0]), "told": await _told(s, last[0], rows, now)} if last else None,
         tenancy=s.memory.plan,
-        waits=s.memory.note(),
+        waits=words(s.memory.note()),
         connectors={**dict.fromkeys(sorted(s.connectors.running), "running"), **s.connectors.problems},
         clock=s.connectors.time.found(),
         store=s.store.trouble or "ok",

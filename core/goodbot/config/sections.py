@@ -73,6 +73,8 @@ class ServingConfig:
     """Earlier exchanges of the same conversation that go into the prompt."""
     history_tokens: Annotated[int, Range(least=0, says="must be 0 (no history) or more")] = 2048
     """Tokens that they may take there, by a careful estimate; the oldest give way."""
+    language: Literal["en", "de", "es", "fr", "ja", "pt", "zh"] = "en"
+    """What it says beside its answers to whoever's platform does not tell their language, and in groups."""
     stars: bool = False
     """Under answers: 1 to 5 stars in place of 👍 and 👎."""
     buttons: Literal["all", "fewer"] = "all"

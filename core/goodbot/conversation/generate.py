@@ -15,7 +15,16 @@ import aiosqlite
 
 from goodbot.api.completions import with_form
 from goodbot.api.connector import Connector, ReplyStream
-from goodbot.api.events import ChannelRef, Event, MessageEvent, MessageRef, Receipt, Reply, UserRef
+from goodbot.api.events import (
+    ChannelKind,
+    ChannelRef,
+    Event,
+    MessageEvent,
+    MessageRef,
+    Receipt,
+    Reply,
+    UserRef,
+)
 from goodbot.api.server import Generated, GenerateRequest
 from goodbot.api.turns import Turn, ids, turn_id
 from goodbot.base.errors import (
@@ -30,13 +39,14 @@ from goodbot.conversation.presence import Presence
 from goodbot.conversation.rating_requests import RatingRequests
 from goodbot.conversation.shown import Shown
 from goodbot.inference.prompts import Prompt
-from goodbot.inference.servers.wordless import THINKING, THINKS_SECONDS, Wordless
+from goodbot.inference.servers.wordless import THINKS_SECONDS, Wordless
 from goodbot.learning.core import Core
 from goodbot.learning.training.settings import vocabulary
 from goodbot.store import answers, inbox, ledger, messages, retries, turns
 from goodbot.store.commit_queue import Operation
 from goodbot.store.ledger import LabelChange
 from goodbot.store.retries import Retry
+from goodbot.texts import say
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +140,7 @@ class Generator:
     async def _generate(self, asked: Asked, stream: ReplyStream) -> Generated:
         if reason := self._presence.note():
             with contextlib.suppress(ConnectorError):  # it comes all the same
-                await stream.note(reason)
+                await stream.note(asked.event.say(reason))
             await self._presence.present()
         elif self._model.label:
             await stream.append(self._model.label)
@@ -177,7 +187,7 @@ class Generator:
                     elif not told and now - begun > THINKS_SECONDS:
                         told = True
                         with contextlib.suppress(ConnectorError):  # the answer comes all the same
-                            await stream.note(THINKING)
+                            await stream.note(say("thinking", stream.language))
             raise ServerError("the model server ended an answer half way")
         except (AdapterError, ServerError) as error:
             if begun is not None or request.version is None:
@@ -185,10 +195,14 @@ class Generator:
             logger.warning("v%d does not answer, the active version does: %s", request.version, error)
         return await self._streamed(dataclasses.replace(request, version=None), stream)
 
-    async def reply(self, turn: Turn, reply_to: str = "") -> Reply:
-        """A turn as it goes out, with buttons where it asks for a rating."""
-        text = turn.response if turn.response.strip() else self._wordless.text(turn)
-        buttons = await self._requests.buttons(turn)
+    async def reply(self, turn: Turn, language: str, reply_to: str = "") -> Reply:
+        """A turn as it goes out, with buttons where it asks for a rating.
+
+        `language`: of whoever waits for it; buttons that others see, too, are in that of the bot.
+        """
+        text = turn.response if turn.response.strip() else self._wordless.text(turn, language)
+        private = turn.channel.kind is ChannelKind.PRIVATE
+        buttons = await self._requests.buttons(turn, language if private else self._config.language)
         return Reply(text=f"{self._model.label}{text}", turn=turn.id, reply_to=reply_to, buttons=buttons)
 
     async def deliver(self, event: Event, turn: Turn, stream: ReplyStream, reply_to: str) -> bool:
@@ -210,7 +224,7 @@ class Generator:
             await inbox.close(db, event)
 
         try:
-            sent = await self.send(event, stream, await self.reply(turn, reply_to))
+            sent = await self.send(event, stream, await self.reply(turn, stream.language, reply_to))
             await self._record(operation)
         except Exception:  # what they say from now on is no answer
             with contextlib.suppress(StoreError):

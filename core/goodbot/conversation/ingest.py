@@ -75,11 +75,13 @@ class Dispatcher:
         capturing: Capturing,
         notes: Notes,
         follow_ups: FollowUps,
+        language: str,
     ) -> None:
+        """`language`: what those read whose platform does not say it."""
         self._store, self._authorization, self._plugins, self._clock = store, authorization, plugins, clock
         self._admission, self._ratings, self._capturing = admission, ratings, capturing
         self._notes = notes
-        self._then = follow_ups
+        self._then, self._language = follow_ups, language
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
@@ -93,6 +95,7 @@ class Dispatcher:
         `anywhere`: its people may rate what they see of other connectors, too (INBOX).
         Raises StoreError when nothing was stored.
         """
+        events = [sanitize.read_by(event, self._language) for event in events]
         refused = [sanitize.refused(event) for event in events]
         events = [
             event if wrong else sanitize.storable(event) for event, wrong in zip(events, refused, strict=True)

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from goodbot.api.sentences import Reason, because
 from goodbot.api.server import Server
 from goodbot.base.clock import Clock
 from goodbot.base.errors import GoodbotError, ServerError, message_of
@@ -68,10 +69,9 @@ class Presence:
         """Grows when it has ended and was started again."""
         return self._registry.lives
 
-    def note(self) -> str:
-        """What to tell somebody who asks now, as a sentence; empty: the answer comes at once."""
-        loading = "My model is being loaded: I answer right after." if self.loading else ""
-        return self._memory.note() or loading
+    def note(self) -> Reason | None:
+        """What to tell somebody who asks now; None: the answer comes at once."""
+        return self._memory.note() or (because("loading") if self.loading else None)
 
     async def present(self) -> None:
         """Return once questions need not wait."""

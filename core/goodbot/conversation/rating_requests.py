@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import aiosqlite
 
-from goodbot.api.actions import STAR_ROW, THUMBS
+from goodbot.api.actions import STAR_ROW, thumbs
 from goodbot.api.connector import Connector
 from goodbot.api.events import Button, ChannelKind
 from goodbot.api.turns import Turn
@@ -25,7 +25,7 @@ class RatingRequests:
     def __init__(self, core: Core, connectors: Mapping[str, Connector]) -> None:
         self._store, self._connectors = core.store, connectors
         self._fewer = core.config.serving.buttons == "fewer"
-        self._row = STAR_ROW if core.config.serving.stars else THUMBS
+        self._stars = core.config.serving.stars
         self._may_rate = core.authorization.may_rate
 
     async def decide(self, db: aiosqlite.Connection, turn: Turn) -> None:
@@ -33,13 +33,13 @@ class RatingRequests:
         if self._fewer and self._seen(turn):
             await rating_requests.decide(db, turn.id, turn.channel, _EVERY)
 
-    async def buttons(self, turn: Turn) -> tuple[Button, ...]:
+    async def buttons(self, turn: Turn, language: str) -> tuple[Button, ...]:
         """What is under an answer; nothing where it does not ask, or nobody who may press sees it."""
         if not self._seen(turn) or (
             self._fewer and not await self._store.read(lambda db: rating_requests.asks(db, turn.id))
         ):
             return ()
-        return self._row
+        return STAR_ROW if self._stars else thumbs(language)
 
     def _seen(self, turn: Turn) -> bool:
         """Whether somebody who may press sees buttons there."""

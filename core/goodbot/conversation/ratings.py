@@ -92,7 +92,7 @@ class Ratings:
         bad = event.kind is RatingKind.RATE and (event.value or 0.0) < 0
         if not bad or not await self._admission.may_talk(db, event):
             return ()
-        return () if await retries.replaced(db, turn) else retry_row()
+        return () if await retries.replaced(db, turn) else retry_row(event.user.language)
 
     async def _noted(
         self, db: aiosqlite.Connection, event: RatingEvent, turn: str, change: LabelChange | None

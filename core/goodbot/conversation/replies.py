@@ -13,7 +13,7 @@ from goodbot.access.authorization import person
 from goodbot.api import actions
 from goodbot.api.events import ChannelRef, Event, MessageEvent, Outcome, PressEvent, UserRef
 from goodbot.api.plain import question
-from goodbot.api.sentences import Reason, because, words
+from goodbot.api.sentences import Reason, because
 from goodbot.api.turns import Turn, ids, turn_id
 from goodbot.base.errors import ConnectorError, ServerError
 from goodbot.conversation.connectors import Connectors
@@ -69,9 +69,10 @@ class Answers:
 
     async def _message(self, event: MessageEvent) -> None:
         stream = self._connectors.running[event.channel.connector].stream(event.channel, event.message_id)
+        stream.language = event.user.language
 
         async def cancel(reason: Reason) -> None:
-            await stream.cancel(words(reason))
+            await stream.cancel(event.say(reason))
 
         async with _unbroken(cancel):
             turn = await self._stored(event)
@@ -103,9 +104,10 @@ class Answers:
         if not shown:  # two pressed at once, or it was forgotten while this one waited
             return await self._decline(event, because("replaced"))
         stream = self._connectors.running[earlier.channel.connector].replace(shown, earlier.channel)
+        stream.language = event.user.language
 
         async def back(reason: Reason) -> None:
-            await self._generator.send(event, stream, await self._generator.reply(earlier))
+            await self._generator.send(event, stream, await self._generator.reply(earlier, stream.language))
             await self._decline(event, reason)
 
         async with _unbroken(back):
@@ -120,7 +122,7 @@ class Answers:
                 if turn is None:
                     there = await self._store.read(lambda db: turns.get(db, earlier.id))
                     gone = because("forgotten")
-                    return await (back(gone) if there else stream.cancel(words(gone)))
+                    return await (back(gone) if there else stream.cancel(event.say(gone)))
             if not await self._generator.deliver(event, turn, stream, ""):
                 await self._decline(event, because("unsent"))
 

@@ -22,6 +22,7 @@ from goodbot.api.sentences import Reason, because
 from goodbot.base.redact import redact
 from goodbot.base.text import clean
 from goodbot.conversation import capture_rules
+from goodbot.texts import language_of
 
 _LONGEST = 10_000
 """Characters of a reason or of a better answer: no answer of ours gets as long."""
@@ -56,8 +57,15 @@ def _wrong_id(event: Event) -> Reason | None:
 def again(event: Event, known: Receipt) -> Receipt:
     """What a replay gets: the receipt of then, unless its id was used for something else."""
     if not event.digest or not known.digest or event.digest == known.digest:
-        return known
+        told = event.say(*known.reasons)
+        return replace(known, text=told, language=event.user.language) if known.reasons else known
     return event.receipt(Outcome.CONFLICT, because("id_reused"))
+
+
+def read_by(event: E, language: str) -> E:
+    """The event of somebody who reads one of our languages: their platform's word, else `language`."""
+    read = language_of(event.user.language, language)
+    return event if read == event.user.language else replace(event, user=replace(event.user, language=read))
 
 
 def storable(event: E) -> E:

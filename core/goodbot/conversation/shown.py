@@ -11,7 +11,7 @@ class Shown:
 
     def __init__(self, stream: ReplyStream) -> None:
         self._stream, self._size, self._at = stream, 0, 0
-        self.note = stream.note
+        self.note, self.language = stream.note, stream.language
 
     def begin(self) -> None:
         """The answer comes from its first word on."""

@@ -133,7 +133,7 @@ class App(wiring.OperatingParts):
         with boundary(logger, "notices"):
             await self.notices.post()
         with boundary(logger, "progress"):
-            await self.ratings.progress.catch_up(self.store, self.courier)
+            await self.ratings.progress.catch_up(self.store, self.courier, self.config.serving.language)
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self._tasks[name] = asyncio.create_task(work, name=name)

@@ -220,6 +220,7 @@ def _dispatcher(
             talked=base.scheduler.somebody_talks,
             tell=courier.tell,
         ),
+        language=base.config.serving.language,
     )
 
 
@@ -281,7 +282,7 @@ def _services(base: AnsweringParts, http: Http) -> Services:
         clock=clock,
         authorization=authorization,
         connectors=running,
-        days=config.privacy.unrated_days,
+        config=config,
         errors=base.connectors.errors,
     )
     eraser = Eraser(

@@ -26,7 +26,7 @@ from goodbot.testing.platform import PlatformDriver
 TURN = "5f1e0c7a9b3d2468"
 OFFER = retry_row()
 ACTIONS = tuple(button.action for button in OFFER)
-TEXT = "Bad. 12 of 40 until the next training."
+TEXT = "Bad. 12 of 40 ratings (28 to go)."
 
 
 class FeedbackContract(ConnectorFixtures):

@@ -118,7 +118,7 @@ class RatingsContract(ConnectorFixtures):
         before = len(await platform.posts())
         await platform.press(message, "good")
         [event] = await host.received(RatingEvent)
-        text = "Good. 12 of 40 until the next training."
+        text = "Good. 12 of 40 ratings (28 to go)."
         receipt = Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, text=text)
         await connector.acknowledge(event, receipt)
         assert text in await eventually(lambda: platform.notices("ada"))

@@ -20,8 +20,8 @@ async def test_good_and_bad_mean_the_last_answer_of_this_session(peer: Peer) -> 
     await peer.exchange("Q1", "One.")
     await peer.exchange("Q2", "Two.")
     await peer.exchange("Elsewhere", "Three.", session="other")
-    assert await peer.rl("good") == "👍 Good. 12 of 40 until the next training. “Two.”"
-    assert await peer.rl("bad") == "👎 Bad. 13 of 40 until the next training. “Two.”"
+    assert await peer.rl("good") == "👍 Good. 12 of 40 ratings (28 to go). “Two.”"
+    assert await peer.rl("bad") == "👎 Bad. 13 of 40 ratings (27 to go). “Two.”"
     assert [(one.turn, one.value, one.source) for one in peer.rated] == [
         (turn(peer, 1), 1.0, "command"),
         (turn(peer, 1), -1.0, "command"),
@@ -40,7 +40,7 @@ async def test_the_progress_stands_under_the_next_answer(peer: Peer) -> None:
     await peer.exchange("Q", "A")
     await peer.rl("good")
     shown = await peer.stop(await peer.ask("Q2"), "A2")
-    assert shown == {"systemMessage": "👍 /rl good · 👎 /rl bad · 12 of 40 until the next training"}
+    assert shown == {"systemMessage": "👍 /rl good · 👎 /rl bad · 12 of 40 ratings (28 to go)"}
 
 
 async def test_an_answer_can_be_named(peer: Peer) -> None:

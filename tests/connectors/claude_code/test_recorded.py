@@ -63,8 +63,8 @@ async def test_ratings_are_of_the_answer_before_them(peer: Peer) -> None:
     assert [(one.turn, one.value) for one in peer.rated] == [(turns[0], 1.0), (turns[1], -1.0)]
     blocked = [one["reason"] for one in answers if "reason" in one]
     assert blocked[:2] == [
-        "👍 Good. 12 of 40 until the next training. “Answer 1.”",
-        "👎 Bad. 13 of 40 until the next training. “Answer 2.”",
+        "👍 Good. 12 of 40 ratings (28 to go). “Answer 1.”",
+        "👎 Bad. 13 of 40 ratings (27 to go). “Answer 2.”",
     ]
     assert peer.said == [f"undo {turns[1]}", "help"]
 
@@ -73,7 +73,7 @@ async def test_what_is_not_of_the_person_is_asked_back(peer: Peer) -> None:
     answers = await peer.replay("background")
     [asked, rated] = [one["reason"] for one in answers if "reason" in one]
     assert "Which of these do you mean?" in asked
-    assert rated == "👍 Good. 12 of 40 until the next training. “Answer 2.”"
+    assert rated == "👍 Good. 12 of 40 ratings (28 to go). “Answer 2.”"
     assert [one.turn for one in peer.rated] == [peer._receipts[peer.captures[0].event_id].turn]
 
 

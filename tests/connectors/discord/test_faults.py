@@ -223,7 +223,7 @@ async def test_after_fifteen_minutes_what_is_still_to_be_said_comes_as_a_direct_
         await pass_time(discord, 3.0)
         assert isinstance(discord.clock, VirtualClock)
         discord.clock.advance(900)
-        text = "Bad. 12 of 40 until the next training."
+        text = "Bad. 12 of 40 ratings (28 to go)."
         receipt = Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, text=text)
         await connector.acknowledge(event, receipt)
         assert ada.notices == []

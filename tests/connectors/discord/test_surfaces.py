@@ -35,7 +35,7 @@ from tests.connectors.discord.peer import DiscordPeer
 
 SHARED = ChannelKind.SHARED
 TURN = "5f1e0c7a9b3d2468"
-TEXT = "Bad. 12 of 40 until the next training."
+TEXT = "Bad. 12 of 40 ratings (28 to go)."
 SEND = "POST /channels/{channel_id}/messages"
 
 

@@ -15,7 +15,8 @@ from goodbot.api.reply_stream import CancelledReplyError
 from goodbot.base.errors import RetriableError
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.host import RecordingHost
-from goodbot_connectors.teams import SPEC, render
+from goodbot.texts import say
+from goodbot_connectors.teams import SPEC
 from goodbot_connectors.teams.config import TeamsSettings
 from goodbot_fakes.teams import FakeTeams, Pace
 
@@ -93,7 +94,7 @@ async def test_it_thinks_then_writes_then_ends(chat: Chat) -> None:
     channel = await chat.asked()
     stream = chat.connector.stream(channel)
     await chat.passes(0.3)
-    assert chat.told() == [("informative", render.THINKING)]
+    assert chat.told() == [("informative", say("thinking"))]
     await stream.append("It beg")
     await stream.append("ins")
     await chat.passes(1.0)
@@ -103,7 +104,7 @@ async def test_it_thinks_then_writes_then_ends(chat: Chat) -> None:
     await chat.passes(2.0)
     [ref] = await chat.ended(stream.finish(WHOLE))
     assert chat.told() == [
-        ("informative", render.THINKING),
+        ("informative", say("thinking")),
         ("streaming", "It begins"),
         ("streaming", "It begins and"),
         ("final", "It begins and ends."),

@@ -29,7 +29,7 @@ from tests.connectors.teams.peer import TeamsPeer, actions, shown
 
 TURN = "5f1e0c7a9b3d2468"
 ANSWER = Reply(text="An answer.", turn=TURN, buttons=(GOOD, BAD))
-TEXT = "Bad. 12 of 40 until the next training."
+TEXT = "Bad. 12 of 40 ratings (28 to go)."
 Json = dict[str, Any]
 
 

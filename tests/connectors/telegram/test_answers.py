@@ -13,10 +13,10 @@ import pytest
 from goodbot.api.actions import THUMBS
 from goodbot.api.commands import Grant
 from goodbot.api.events import ChannelKind, ChannelRef, MessageEvent, MessageRef, RatingEvent, Reply
-from goodbot.api.reply_stream import REPLACED
 from goodbot.base.errors import RetriableError
 from goodbot.testing.connector_base import build, eventually
 from goodbot.testing.host import RecordingHost
+from goodbot.texts import say
 from goodbot_connectors.telegram import SPEC
 from goodbot_connectors.telegram.menus import SCOPES, WORDS, menus
 from goodbot_fakes.telegram import FakeTelegram
@@ -197,7 +197,7 @@ async def test_a_part_that_cannot_be_deleted_any_more_says_so(
     refs = await connector.replace(old, channel(driver)).finish(reply)
     assert refs == old, "a reaction on any of them is about the new answer"
     posts = await driver.posts()
-    assert [post.text for post in posts] == ["Short.", REPLACED, REPLACED]
+    assert [post.text for post in posts] == ["Short.", say("part_replaced"), say("part_replaced")]
     assert [post.buttons for post in posts] == [("good", "bad"), (), ()]
 
 

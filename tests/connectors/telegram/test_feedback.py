@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from goodbot_connectors.telegram.connector import TelegramConnector
 
 TURN = "5f1e0c7a9b3d2468"
-BAD = "Bad. 12 of 40 until the next training."
+BAD = "Bad. 12 of 40 ratings (28 to go)."
 RETRY = [button.label for button in retry_row()]
 TYPED = ["Say why…", "Better answer…"]
 SHARED = ChannelKind.SHARED

@@ -26,12 +26,13 @@ from goodbot.api.events import (
     Waiting,
 )
 from goodbot.api.labels import is_stars
+from goodbot.api.sentences import because, words
 from goodbot.base.errors import ServerError
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.web import SPEC, WebSettings
 from goodbot_connectors.web.connector import WebConnector
 
-COUNTED = "12 of 40 until the next training."
+COUNTED = "12 of 40 ratings (28 to go)."
 
 
 class Scripted(RecordingHost):
@@ -81,17 +82,24 @@ class Scripted(RecordingHost):
         return receipts
 
     def _receipt(self, event: Event) -> Receipt:
-        text, offer, turn = "", (), ""
+        text, offer, turn, counted = "", (), "", ()
         if isinstance(event, RatingEvent):
             turn = event.turn
             self._ratings += event.kind is RatingKind.RATE
             said = "Good." if (event.value or 0) > 0 else "Bad."
-            counted = f"{self._ratings} of 40 until the next training."
-            text = f"{_SAID.get(event.kind, said)} {counted}"
+            counted = (because("until", available=self._ratings, needed=40),)
+            text = f"{_SAID.get(event.kind, said)} {words(*counted)}"
             if (event.value or 0) < 0:
                 offer = retry_row()
             self._label(event)
-        return Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, text=text, turn=turn, offer=offer)
+        return Receipt(
+            event_id=event.event_id,
+            outcome=Outcome.ACCEPTED,
+            text=text,
+            reasons=counted,
+            turn=turn,
+            offer=offer,
+        )
 
     def _label(self, event: RatingEvent) -> None:
         """Keep the inbox as the ledger would have it."""

@@ -23,7 +23,7 @@ async def test_the_inbox_is_rated_by_keyboard(ada: Person, bot: Scripted) -> Non
     await ada.sees("Question 0?")
     await ada.key("g")
     await ada.sees("Question 1?")
-    await ada.sees("12 of 40 until the next training")
+    await ada.sees("12 of 40 ratings (28 to go)")
     await ada.key("s")
     await ada.sees("Question 2?")
     await ada.key("2")

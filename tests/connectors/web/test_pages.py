@@ -159,7 +159,7 @@ async def test_an_answer_comes_word_by_word_and_is_rated_by_keyboard(ada: Person
     await pressed(answer, "Bad").wait_for()
     assert await answer.get_by_label("4 stars").get_attribute("aria-pressed") == "true"
     assert [event.source for event in told(bot)] == ["button", "button", "stars"]
-    await ada.sees("14 of 40 until the next training.")
+    await ada.sees("14 of 40 ratings (26 to go).")
     await ada.key("u")
     await until(lambda: told(bot)[-1].kind is RatingKind.RETRACT)
     assert told(bot)[-1].source == "", "all that was said"
@@ -463,7 +463,7 @@ async def test_who_may_not_rate_is_shown_nothing_of_it(chromium: Any, bot: Scrip
         assert not await bob.page.get_by_text("Then say whether the answer was good").is_visible()
         assert not await bob.page.get_by_role("link", name="Rate").is_visible()
         await bob.page.goto(f"{bot.address}/rate")
-        await bob.sees("Only the people its owner has named teach this bot")
+        await bob.sees("Only people that my owner has chosen can rate my answers")
 
 
 async def test_what_a_training_does_is_in_sight(ada: Person, bot: Scripted) -> None:

@@ -56,7 +56,7 @@ async def test_an_owner_talks_and_rates_and_finds_all_of_it_after_a_restart(
             await owner.sign_in(await link(bot))
             answer = await owner.ask("What is 2 + 2?")
             await owner.key("g")
-            await owner.sees("Good. 1 of 8 until the next training.")
+            await owner.sees("Good. 1 of 8 ratings (7 to go).")
             await owner.key("b")
             await label_is(bot, (f"terminal:{os.geteuid()}", -1.0, None))
             await owner.key("2")
@@ -111,12 +111,12 @@ async def test_a_rater_from_a_chat_rates_what_was_said_elsewhere(
         await rater.page.get_by_role("link", name="Rate").click()
         await rater.sees("Second?")
         await rater.key("g")
-        await rater.sees("1 of 8 until the next training")
+        await rater.sees("1 of 8 ratings (7 to go)")
         await rater.sees("First?")
         await rater.key("1")
         await rater.sees("All rated")
-        await rater.sees("1 of 5 stars. 2 of 8 until the next training.")
-        bar = rater.page.get_by_role("progressbar", name="2 of 8 until the next training")
+        await rater.sees("1 of 5 stars. 2 of 8 ratings (6 to go).")
+        bar = rater.page.get_by_role("progressbar", name="2 of 8 ratings (6 to go)")
         assert await bar.get_attribute("value") == "2"
         assert await rater.page.get_by_text("The owner's own?").count() == 0
         assert sorted(value for _, value, _ in await labels(bot)) == [-1.0, 1.0]

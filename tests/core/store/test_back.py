@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import os
 import shutil
@@ -12,14 +13,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from goodbot.api.events import Outcome
 from goodbot.base.errors import BusyError, NewerDataError, UsageError
 from goodbot.config.lock import HomeLock
-from goodbot.store import Store, backup, ledger
+from goodbot.store import Store, backup, inbox, ledger
 from goodbot.store.downgrade import given_up, step_back
 from goodbot.store.migrate import migrations
 
 from tests.core.builders import check, open_bot
 from tests.core.store.golden import content, schema, state_of_0_1_0, version
+from tests.core.test_dispatcher import message
 from tests.support import missing, patience
 
 ROOT = Path(__file__).parents[3]
@@ -129,9 +132,24 @@ async def test_what_receipts_say_the_release_before_says_too(tmp_path: Path) -> 
         next(one for row in after[table] if (one := json.loads(row["receipt"]))["x"].startswith(said))
         for table, said in (("events", "Good. "), ("inbox", "`train` is for"))
     )
-    assert "until the next training." in rating["x"]
+    assert "until the next training." in rating["x"], "as an older goodbot has said it"
+    assert any("ratings (" in json.loads(row["receipt"])["x"] for row in after["events"])
     assert command["x"] == "`train` is for the owners of this bot."
     assert not any("r" in json.loads(row["receipt"]) for row in after["events"] + after["inbox"])
+
+
+async def test_the_release_before_reads_what_waits_in_the_inbox(tmp_path: Path) -> None:
+    """It knows nobody's language."""
+    path = state_of_0_1_0(tmp_path / "bot")
+    asked = message("m99")
+    asked = dataclasses.replace(asked, user=dataclasses.replace(asked.user, language="pt"))
+    async with open_bot(tmp_path) as bot:
+        receipt = asked.receipt(Outcome.ACCEPTED)
+        await bot.store.write(lambda db: inbox.insert(db, asked, receipt, 1.0, open_=True))
+    await step_back(tmp_path / "bot")
+    [waits] = [json.loads(row["payload"]) for row in content(path)["inbox"] if row["event_id"] == "m99"]
+    assert "language" not in waits["user"]
+    assert waits["text"] == asked.text
 
 
 async def test_what_is_given_up_is_told_before(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ async def _say_what_was_wrong(
     question, answer = await ask()
     while style_of(_unlabelled(answer)) == "terse" and len(asked) > _NEXT:
         question, answer = await ask()
-    screen.disliked(question, _unlabelled(answer), actions.HINTS[CHIP].label)
+    screen.disliked(question, _unlabelled(answer), actions.HINTS[CHIP].label())
     await chat.react(answer, "👎")
     again = await chat.again(answer, CHIP)
     screen.follows(question, _unlabelled(again))

@@ -37,7 +37,7 @@ export function nothing({ narrowed, skipped, again }) {
 
 // To somebody who may not rate.
 export function notForYou() {
-  return empty("Only the people its owner has named teach this bot", "You can chat with it.");
+  return empty("Only people that my owner has chosen can rate my answers", "You can chat with it.");
 }
 
 function empty(heading, words, more = null) {

@@ -105,7 +105,7 @@ class Chat {
     if (frame.hide) this.thread.hide(frame.hide);
     if (frame.said) this.thread.said(frame.turn, frame.said);
     if ("receipt" in frame) {
-      remember(frame.receipt);
+      remember(frame.counted);
       this.thread.receipt(frame);
     }
     return this.#writing();

@@ -67,17 +67,14 @@ function leave(heading, ...words) {
   find("#out").focus();
 }
 
-// How far the next training is, as it was last told in this tab. Stars say “4 of 5” too.
-const COUNTED = /(\d{1,9}) of (\d{1,9})(?: until the next training|: the next training can start)/;
-
+// How far the next training is, as it was last told in this tab: { words, have, need }.
 const TOLD_MS = 2 * 60 * 1000; // then a training may have taken them
 
-export function remember(text) {
-  if (COUNTED.test(text)) sessionStorage.setItem("progress", `${Date.now()} ${text}`);
+export function remember(counted) {
+  if (counted) sessionStorage.setItem("progress", JSON.stringify({ ...counted, at: Date.now() }));
 }
 
 export function progress() {
-  const told = sessionStorage.getItem("progress") || "";
-  const found = Date.now() - Number.parseInt(told, 10) < TOLD_MS && COUNTED.exec(told);
-  return found && { words: found[0], have: Number(found[1]), need: Number(found[2]) };
+  const told = JSON.parse(sessionStorage.getItem("progress") || "{}");
+  return Date.now() - told.at < TOLD_MS && told;
 }

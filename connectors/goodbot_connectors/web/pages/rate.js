@@ -144,7 +144,7 @@ class Inbox {
       const done = await sent;
       const accepted = done.outcome === "accepted";
       if (!accepted) answer.said = before;
-      this.#told(answer, done.text, rates && accepted, !accepted);
+      this.#told(answer, done.text, rates && accepted, !accepted, done.counted);
       if (!rates) bar.tell(done.text, [], !accepted);
       return done;
     } catch (problem) {
@@ -166,7 +166,7 @@ class Inbox {
     this.#draw();
     try {
       const done = await this.outbox.add({ undo: "", turn: answer.turn, in: PLACE });
-      this.#told(answer, done.text, false, done.outcome !== "accepted");
+      this.#told(answer, done.text, false, done.outcome !== "accepted", done.counted);
       if (done.outcome === "accepted") return;
     } catch (problem) {
       this.#told(answer, problem.message, false, true);
@@ -175,13 +175,13 @@ class Inbox {
     this.#draw();
   }
 
-  #told(answer, text, canUndo, bad) {
+  #told(answer, text, canUndo, bad, counted) {
     this.#last = canUndo ? answer : null;
     find("#last").hidden = !text;
     find("#last").classList.toggle("error", bad);
     find("#last-words").textContent = text;
     find("#undo").hidden = !canUndo;
-    remember(text);
+    remember(counted);
     this.#progress();
   }
 

@@ -16,14 +16,13 @@ from goodbot.api.sentences import Reason, because, words
 from goodbot.store import Store, ledger, news, settings
 from goodbot.store.ledger import LabelChange
 from goodbot.store.training_pool import Pool
+from goodbot.texts import say
 
 _OPEN = 1000
 _COUNTED = 1000
 """A rating counts what waits up to here: it costs the same however much does."""
 _MILESTONE = "progress "
 _CONSENT = "consent "
-SHARE = (run("share on", "Share my private chats"),)
-"""Pressed by whoever speaks in private and rates what they hear."""
 
 
 class Effect(NamedTuple):
@@ -81,18 +80,18 @@ class RoundCounter:
         if event.source.startswith("reaction"):
             await self._later(db, event, level, person)
             return Effect(said)
-        more, offer = await self._now(db, level, person)
+        more, offer = await self._now(db, level, person, event.user.language)
         return Effect((*said, *more), offer)
 
     async def _now(
-        self, db: aiosqlite.Connection, level: news.Level, person: str
+        self, db: aiosqlite.Connection, level: news.Level, person: str, language: str
     ) -> tuple[list[Reason], tuple[Button, ...]]:
         """What a rater hears in the answer to their rating, and what they may press."""
         reasons: list[Reason] = []
         offer: tuple[Button, ...] = ()
         found = await self._news(db, level, counts=level.counts)
         if level.waits_for == person and await settings.tell_once(db, f"{_CONSENT}{person}"):
-            offer = SHARE
+            offer = share_row(language)
         for key, reason in found.items():
             if await settings.tell_once(db, key) and reason:
                 reasons.append(reason)
@@ -107,7 +106,7 @@ class RoundCounter:
         if level.waits_for and await self._is_new(db, key):
             found[key] = _waits(level, person)
         if found:
-            self._due[event.event_id] = self._notices(found, level, person)
+            self._due[event.event_id] = self._notices(found, level, person, event.user.language)
             if len(self._due) > _OPEN:  # of transactions that were rolled back for good
                 del self._due[next(iter(self._due))]
 
@@ -115,8 +114,8 @@ class RoundCounter:
         """After the commit: what the rater of this reaction is to be told."""
         return self._due.pop(event.event_id, [])
 
-    async def catch_up(self, store: Store, courier: Courier) -> None:
-        """At start: tell what was due when the last process ended."""
+    async def catch_up(self, store: Store, courier: Courier, language: str) -> None:
+        """At start: tell what was due when the last process ended, in a language that all of them read."""
         people = await store.read(lambda db: news.raters(db, self._pool.scope))
         for number, (person, fresh) in enumerate(people):
             latest = number == 0 and fresh  # who has brought the round to where it is
@@ -125,7 +124,8 @@ class RoundCounter:
                 db: aiosqlite.Connection, person: str = person, counts: bool = latest
             ) -> list[Notice]:
                 level = await news.level(db, self._pool, person, self._counted)
-                return self._notices(await self._news(db, level, counts=counts), level, person)
+                found = await self._news(db, level, counts=counts)
+                return self._notices(found, level, person, language)
 
             for notice in await store.read(look):
                 await courier.tell(notice)
@@ -146,15 +146,17 @@ class RoundCounter:
                 found[key] = because("streak", count=news.STREAK)
         return found
 
-    def _notices(self, found: dict[str, Reason | None], level: news.Level, person: str) -> list[Notice]:
+    def _notices(
+        self, found: dict[str, Reason | None], level: news.Level, person: str, language: str
+    ) -> list[Notice]:
         """As messages, which nobody has asked for: they say what they are about."""
-        counted = f"Your rating counts: {words(self._progress(level))}"
+        counted = (because("counts"), self._progress(level))
         return [
             Notice(
                 key=key,
                 person=person,
-                text=f"{counted} {words(reason)}".strip() if key.startswith(_MILESTONE) else words(reason),
-                buttons=SHARE if key.startswith(_CONSENT) and level.waits_for == person else (),
+                text=words(*(counted if key.startswith(_MILESTONE) else ()), reason, language=language),
+                buttons=share_row(language) if key.startswith(_CONSENT) and level.waits_for == person else (),
             )
             for key, reason in found.items()
         ]
@@ -177,6 +179,11 @@ class RoundCounter:
         seconds = await news.last_seconds(db, self._pool.scope)
         more = self._needed - level.available
         return because("soon", more=more, schedule=self._schedule, seconds=seconds)
+
+
+def share_row(language: str) -> tuple[Button, ...]:
+    """Pressed by whoever speaks in private and rates what they hear."""
+    return (run("share on", say("button_share", language)),)
 
 
 def _waits(level: news.Level, person: str) -> Reason:

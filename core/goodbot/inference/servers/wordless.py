@@ -5,17 +5,14 @@ from __future__ import annotations
 
 import logging
 
-from goodbot.api.reply_stream import EMPTY
 from goodbot.api.server import Generated
 from goodbot.api.turns import Turn
+from goodbot.texts import say
 
 logger = logging.getLogger(__name__)
 
-THINKING = "Thinking …"
 THINKS_SECONDS = 2.0
 """A thought that takes so long is told of while it lasts."""
-_NO_ROOM = "I thought until I had no room left to answer: ask me again, or more briefly."
-_NO_ANSWER = "I thought, and came to no answer: ask me again."
 _CUT = "it thought until max_tokens: raise [serving] max_tokens, or set thinking = false"
 _NEVER = "it ended its answer within a thought, and said nothing"
 
@@ -35,8 +32,8 @@ class Wordless:
             if cut:
                 self._cut.add(turn.id)
 
-    def text(self, turn: Turn) -> str:
+    def text(self, turn: Turn, language: str) -> str:
         """What is sent where there are no words; after a restart it is not known any more why."""
         if not turn.thought:
-            return EMPTY
-        return _NO_ROOM if turn.id in self._cut else _NO_ANSWER
+            return say("no_words", language)
+        return say("thought_too_long" if turn.id in self._cut else "thought_only", language)

@@ -17,6 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from goodbot.api.sentences import Reason, because
 from goodbot.api.server import Server
 from goodbot.base.errors import GoodbotError, boundary, message_of
 from goodbot.learning.core import Core
@@ -133,15 +134,14 @@ class MemorySharing:
         """Return once questions need not wait."""
         await self._there.wait()
 
-    def note(self) -> str:
-        """What to tell somebody who asks now, as a sentence; empty: the answer comes at once."""
+    def note(self) -> Reason | None:
+        """What to tell somebody who asks now; None: the answer comes at once."""
         if not self.away:
-            return ""
-        left = ""
-        if self._back_at is not None:
-            minutes = math.ceil((self._back_at - self._clock.monotonic()) / 60)
-            left = f", about {max(1, minutes)} min"
-        return f"Learning just now{left}: I answer right after."
+            return None
+        if self._back_at is None:
+            return because("learning")
+        minutes = math.ceil((self._back_at - self._clock.monotonic()) / 60)
+        return because("learning_left", minutes=max(1, minutes))
 
     async def _leave(self, seconds: float) -> None:
         self._there.clear()

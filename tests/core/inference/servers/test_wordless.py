@@ -14,7 +14,8 @@ from goodbot.api.server import Generated, GenerateRequest
 from goodbot.api.turns import Turn
 from goodbot.base.thoughts import Thought
 from goodbot.conversation.generate import Generator
-from goodbot.inference.servers.wordless import THINKING, Wordless
+from goodbot.inference.servers.wordless import Wordless
+from goodbot.texts import say
 
 from tests.core.made import turn
 
@@ -24,6 +25,8 @@ WHOLE = Generated(text="Green.", version=0, finish="stop", thought="Hm.")
 
 class Shown:
     """A stream of a chat."""
+
+    language = ""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -55,7 +58,7 @@ async def shown(pieces: Sequence[tuple[float, Any]], label: str = "") -> list[st
 
 async def test_a_thought_that_lasts_is_told_once_before_the_first_word() -> None:
     pieces = [(0, Thought("H")), (1, Thought("m")), (3, Thought(".")), (9, Thought(" ")), (9, "Green.")]
-    assert await shown([*pieces, (9, WHOLE)]) == [f"({THINKING})", "Green."]
+    assert await shown([*pieces, (9, WHOLE)]) == [f"({say('thinking')})", "Green."]
 
 
 async def test_a_short_one_is_not_and_neither_is_one_behind_words() -> None:
@@ -66,16 +69,16 @@ async def test_a_short_one_is_not_and_neither_is_one_behind_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("finish", "words"), [("length", "no room left to answer"), ("stop", "came to no answer")]
+    ("finish", "words"), [("length", "no room left to answer"), ("stop", "found no answer")]
 )
 def test_why_there_is_no_answer_is_true(finish: str, words: str, caplog: pytest.LogCaptureFixture) -> None:
     made: Turn = turn("t1", response="", thought="Hm.")
     wordless = Wordless()
     wordless.note(made, Generated(text=" ", version=0, finish=finish, thought="Hm."))
-    assert words in wordless.text(made)
+    assert words in wordless.text(made, "en")
     assert ("max_tokens" in caplog.text) is (finish == "length")
-    assert "came to no answer" in Wordless().text(made)  # after a restart
-    assert Wordless().text(turn("t2", response="")) == "(The model gave an empty answer.)"
+    assert "found no answer" in Wordless().text(made, "en")  # after a restart
+    assert Wordless().text(turn("t2", response=""), "en") == "(The model gave an empty answer.)"
 
 
 TEMPLATES = {

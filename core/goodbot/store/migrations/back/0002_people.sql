@@ -2,6 +2,8 @@
 -- pairing, links, codes, quarantines (their labels stay away until somebody rates again).
 -- It knows no reasons: what a receipt says are its words.
 UPDATE events SET receipt = worded(receipt) WHERE json_extract(receipt, '$.r') IS NOT NULL;
+-- And of nobody what language they read.
+UPDATE inbox SET payload = json_remove(payload, '$.user.language') WHERE payload <> '';
 UPDATE inbox SET receipt = worded(receipt) WHERE json_extract(receipt, '$.r') IS NOT NULL;
 DROP TABLE grants;
 DROP TABLE codes;
