@@ -244,6 +244,6 @@ async def followed(doors: Doors, said: Said, turn: str, steps: list[Step], skew:
             said.all[turn].append((next(said.ids), value))
             typed = door in ("typed", "command_line")
             nothing = value is None and not before and typed
-            expected = "There is nothing of yours" if nothing else WORDS[value]
+            expected = "You have nothing to take back there" if nothing else WORDS[value]
             assert told.startswith(expected), (told, door, value, steps)
         assert await labels() == said.labels(turn), (door, value, said.all[turn], said.since, steps)

@@ -117,7 +117,7 @@ async def test_b1_through_whatever_door_one_rates_what_was_done_counts(
                     after = await bot.store.read(lambda db, t=turn: ledger.labels(db, t))
                     assert list(after.values()) == ([] if value is None else [value]), (steps, told)
                     nothing = value is None and not before and door == "command line"
-                    expected = "There is nothing of yours" if nothing else words[value]
+                    expected = "You have nothing to take back there" if nothing else words[value]
                     assert told.startswith(expected), (told, number, steps)
 
 

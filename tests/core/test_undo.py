@@ -306,7 +306,7 @@ async def test_there_may_be_nothing_to_take_back(tmp_path: Path) -> None:
             said = await bot.command(word, "0" if word == "stars" else "", reply_to=other.message.id)
             assert said.startswith("You have nothing to take back there.")
         said = await bot.command("stars", "0", reply_to=rated.message.id)
-        assert said.startswith("There is nothing of yours"), "a thumb is no stars"
+        assert said.startswith("You have nothing to take back there"), "a thumb is no stars"
         assert await bot.labels(rated) == {"loopback:owner": -1.0}
         assert "Taken back" in await bot.command("undo")
         assert await bot.labels(rated) == {}

@@ -174,7 +174,7 @@ async def test_who_may_what_on_a_server(daemon: Daemon, peer: DiscordPeer) -> No
     assert await standing(ada) == 0
     ada.person.reacts(answer, "👍")
     await stands(ada, 1)
-    assert not any("teach this bot" in message.content for message in discord.said(lab))
+    assert not any("can rate my answers" in message.content for message in discord.said(lab))
 
     # A forum's posts are conversations of that channel.
     forum = discord.channel("help", peer.guild, kind=FORUM)

@@ -175,7 +175,7 @@ async def test_who_may_what_in_a_channel(daemon: Daemon, peer: SlackPeer) -> Non
     await slack.settled()
     assert await standing(ada) == 1
     texts = [message.text for message in slack.workspace.in_channel(lab)]
-    assert not any("teach this bot" in text for text in texts)
+    assert not any("can rate my answers" in text for text in texts)
 
 
 @pytest.mark.slow

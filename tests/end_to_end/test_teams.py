@@ -168,7 +168,7 @@ async def test_who_may_what_in_a_channel(daemon: Daemon, peer: TeamsPeer) -> Non
     ada.client.reacts(answer, "like")
     await teams.settled()
     assert await standing(ada) == 1
-    assert not any("teach this bot" in post.text for post in await peer.posts(ChannelKind.SHARED))
+    assert not any("can rate my answers" in post.text for post in await peer.posts(ChannelKind.SHARED))
 
 
 @pytest.mark.slow

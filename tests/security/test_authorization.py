@@ -185,7 +185,7 @@ async def test_strangers_are_told_once_and_talkers_each_time_where_nobody_else_r
     assert len(stranger) == len(set(stranger)) == 2, stranger
     talker = told["talker", True]
     assert len(talker) > 3
-    assert all("teach this bot" in text or "for the owners" in text for text in talker)
+    assert all("can rate my answers" in text or "for the owners" in text for text in talker)
     assert ("talker", False) not in told, "they knew by then"
 
 
@@ -203,7 +203,7 @@ async def test_a_stranger_who_types_all_day_costs_no_space(tmp_path: Path) -> No
             for channel in ("", "#room"):
                 await bot.command(name, "x" * 1000, user="stranger", channel=channel)
         [(kept,)] = await rows(bot.store, "SELECT payload || receipt FROM inbox")
-        assert '"stranger"' in kept  # what they are told, once
+        assert '"loopback:stranger"' in kept  # what they are told, once
         assert "xxx" not in kept
 
 

@@ -49,7 +49,7 @@ async def test_s7_messages_count_with_them(tmp_path: Path) -> None:
         for name in ("a", "b"):
             assert (await one(bot, capture(name, of("rater"), response=HALF))).turn
         refused = await bot.say(HALF, user="rater")
-        assert (refused.turn, "More than 1 MB of yours" in refused.text) == ("", True)
+        assert (refused.turn, "You sent more than 1 MB" in refused.text) == ("", True)
         assert (await bot.say("a short one?", user="rater")).turn
 
 

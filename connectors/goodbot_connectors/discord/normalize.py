@@ -89,9 +89,7 @@ class Normalizer:
         kind, flags = message.get("type"), message.get("flags")
         if user is None or channel is None or not id_ or kind not in (DEFAULT, REPLY):
             return
-        if message.get("webhook_id") or not isinstance(flags, (int, type(None))):
-            return
-        if (flags or 0) & _CROSSPOST:
+        if message.get("webhook_id") or not isinstance(flags, (int, type(None))) or (flags or 0) & _CROSSPOST:
             return
         called = any(identifier(one.get("id")) == self.me.user for one in items(message, "mentions"))
         reply_to, to_us = self._reply_to(message)

@@ -77,9 +77,9 @@ def choose(
     demo_model: bool = False,
     grants: Mapping[str, Grants] | None = None,
 ) -> Chosen:
-    """What a config comes to. Raises ConfigError and MissingExtraError for what is not there.
+    """What a config comes to; `grants`: of connectors that need no section.
 
-    `grants` are those of connectors that need no section in the config.
+    Raises ConfigError, MissingExtraError.
     """
     clock = clock or SystemClock()
     model = resolve(config.model.path, plugins.models(), demo=demo_model)

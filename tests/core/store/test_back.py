@@ -133,7 +133,7 @@ async def test_what_receipts_say_the_release_before_says_too(tmp_path: Path) -> 
         for table, said in (("events", "Good. "), ("inbox", "`train` is for"))
     )
     assert "until the next training." in rating["x"], "as an older goodbot has said it"
-    assert any("ratings (" in json.loads(row["receipt"])["x"] for row in after["events"])
+    assert any("of 8 ratings" in json.loads(row["receipt"])["x"] for row in after["events"])
     assert command["x"] == "`train` is for the owners of this bot."
     assert not any("r" in json.loads(row["receipt"]) for row in after["events"] + after["inbox"])
 
