@@ -77,10 +77,7 @@ def choose(
     demo_model: bool = False,
     grants: Mapping[str, Grants] | None = None,
 ) -> Chosen:
-    """What a config comes to; `grants`: of connectors that need no section.
-
-    Raises ConfigError, MissingExtraError.
-    """
+    """What a config comes to; `grants`: of connectors without a section. Raises what its parts raise."""
     clock = clock or SystemClock()
     model = resolve(config.model.path, plugins.models(), demo=demo_model)
     backend = choose_backend(plugins.backends(), config.training.backend, config.where("training"))
