@@ -8,7 +8,7 @@ PIP    := $(BIN)/pip --disable-pip-version-check --quiet install --constraint co
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-real test-serving test-agents check format changelog bench bench-learning bench-learning-quick bench-words clean
-.PHONY: install install-test install-all
+.PHONY: docs install install-test install-all
 
 help:
 	@echo "make demo     watch the tiny model learn from 40 ratings, in a minute"
@@ -17,6 +17,7 @@ help:
 	@echo "make test-serving  run the tests against the model servers that this machine has"
 	@echo "make test-agents   run the tests against OpenClaw, Claude Code, Codex and others' clients (npm installs them under build/)"
 	@echo "make check    run the linters and the type checker"
+	@echo "make docs     build the docs site, with its search: build/docs/site/index.html"
 	@echo "make bench    run the benchmarks and print their tables"
 	@echo "make bench-learning        compare the arms on streams of ratings (two hours; goes on where it stopped)"
 	@echo "make bench-learning-quick  the same in miniature (minutes)"
@@ -53,6 +54,11 @@ $(VENV)/installed-all: $(VENV)/installed-test
 	@$(PIP) --editable '.[mlx,torch-4bit,gguf,discord,slack,teams,telegram,zstd,tensorboard,wandb,trackio,bench,dev]'
 	@touch $@
 
+$(VENV)/installed-docs: $(VENV)/ready pyproject.toml constraints.txt
+	@echo "installing what builds the docs site ..."
+	@$(PIP) --editable '.[docs]'
+	@touch $@
+
 install: $(VENV)/installed
 install-test: $(VENV)/installed-test $(PEERS)
 install-all: $(VENV)/installed-all $(PEERS)
@@ -87,6 +93,11 @@ check: $(VENV)/installed-all
 format: $(VENV)/installed-test
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+# A link that leads nowhere ends it.
+docs: $(VENV)/installed-docs
+	$(BIN)/python docs/tools/site.py
+	$(BIN)/zensical build --clean --strict --config-file build/docs/zensical.toml
 
 changelog: $(VENV)/installed-test
 	$(BIN)/towncrier build --yes --version $(VERSION)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tests.support import missing, patience
 
@@ -19,6 +20,16 @@ def require_backend() -> None:
     """Skip, or fail, where no backend can answer: one of the two is enough."""
     if not any(importlib.util.find_spec(name) for name in ("mlx_lm", "torch")):
         missing("neither mlx nor torch is installed")
+
+
+def tool(name: str) -> Any:
+    """A script of docs/tools, as a module."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / "docs/tools" / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def python(

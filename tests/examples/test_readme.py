@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,10 +17,12 @@ from goodbot.config import sections
 from goodbot_training.tiny import show
 
 from tests.architecture.source import ROOT, modules, pyproject
+from tests.examples.support import tool
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SETTINGS = (ROOT / "docs/config.md").read_text(encoding="utf-8")
 COMMANDS = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
+PICTURE = tool("picture")
 SECTIONS = {
     "model": sections.ModelConfig,
     "serving": sections.ServingConfig,
@@ -114,7 +114,7 @@ def test_every_place_where_people_talk_is_in_its_table() -> None:
 
 def test_it_shows_a_part_of_what_the_demo_said() -> None:
     [shown] = re.findall(r"<!-- demo -->\n```text\n(.*?)```\n<!-- /demo -->", README, flags=re.S)
-    whole = iter(picture().kept().splitlines())
+    whole = iter(PICTURE.kept().splitlines())
     lines = [line for line in shown.splitlines() if line not in ("", "…")]
     assert len(lines) >= 8
     for line in lines:
@@ -123,7 +123,7 @@ def test_it_shows_a_part_of_what_the_demo_said() -> None:
 
 def test_the_demo_still_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     """The words of the page are the program's; the figures are those of the run that was kept."""
-    [style] = re.findall("likes “(.*?)”", picture().kept())
+    [style] = re.findall("likes “(.*?)”", PICTURE.kept())
     screen = show.DemoPrinter(quiet=False)
     screen.opening("mlx")
     screen.owner(style, 40)
@@ -131,31 +131,20 @@ def test_the_demo_still_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     screen.training_started(40)
     screen.verdict("activated", "")
     said = capsys.readouterr().out.splitlines()
-    kept = picture().kept().splitlines()
+    kept = PICTURE.kept().splitlines()
     assert [line for line in said if not any(one.startswith(line.rstrip()) for one in kept)] == []
-    [figures] = re.findall(r"^answers in the liked style: (\d+)% .* → (\d+)% ", picture().kept(), flags=re.M)
+    [figures] = re.findall(r"^answers in the liked style: (\d+)% .* → (\d+)% ", PICTURE.kept(), flags=re.M)
     results = (ROOT / "docs/results.md").read_text(encoding="utf-8")
     assert f"one more run:\n{figures[0]} before, {figures[1]} after." in results
 
 
 def test_the_picture_is_what_the_script_draws() -> None:
-    drawn = picture().draw(picture().kept())
+    drawn = PICTURE.draw(PICTURE.kept())
     assert (ROOT / "docs/pictures/demo.svg").read_text(encoding="utf-8") == drawn
-    other = re.sub(r"(liked style: .*→ )\d+%", r"\g<1>41%", picture().kept())
-    assert "41 of 100 after" in picture().draw(other)
+    other = re.sub(r"(liked style: .*→ )\d+%", r"\g<1>41%", PICTURE.kept())
+    assert "41 of 100 after" in PICTURE.draw(other)
     assert "41 of 100 after" not in drawn
     ElementTree.fromstring(drawn)
-
-
-@functools.cache
-def picture() -> Any:
-    """The script that draws the demo."""
-    spec = importlib.util.spec_from_file_location("demo_picture", ROOT / "docs/tools/picture.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 PAGES = [

@@ -37,6 +37,7 @@ EXTRAS = {
     "trackio",
     "bench",
     "dev",
+    "docs",
     "zstd",
 }
 WHEEL = set(PACKAGES) - {"goodbot_fakes"}
