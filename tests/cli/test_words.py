@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 from pathlib import Path
 
 import pytest
-from goodbot.base.errors import UsageError
+from goodbot.api.commands import OLD
 from goodbot.base.printing import printable
 from goodbot.cli import main, parser
 from goodbot.cli.words import typed
@@ -48,6 +49,7 @@ COMMANDS = (
     "manifest",
     "disconnect",
 )
+HIDDEN = {command.name for command in OLD}
 REPORTS = ("status", "history", "adapters", "plugins")
 
 
@@ -89,12 +91,34 @@ def test_help_is_a_word_too(words: list[str], capsys: pytest.CaptureFixture[str]
     assert told.startswith(f"usage: goodbot {'train' if words[-1] == 'train' else '['}")
 
 
-def test_no_words_are_answered_with_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([])
-    assert ended.value.code == 0
+def test_the_help_names_each_command_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
     said = capsys.readouterr().out
-    assert all(f"\n    {command} " in said for command in COMMANDS)
+    assert all(re.search(rf"\b{command}\b", said) for command in COMMANDS if command not in HIDDEN)
+    assert not [command for command in HIDDEN if re.search(rf"\b{command}\b", said)]
+    first, _, _ = said.partition("all commands:")
+    assert len(re.findall(r"^  [a-z]+ ", first, flags=re.M)) == 8
+    assert len(said.splitlines()) <= 40
+
+
+def test_the_help_explains_all_or_one_group(capsys: pytest.CaptureFixture[str]) -> None:
+    told: dict[str, str] = {}
+    for topic in ("all", "fix", "data"):
+        with pytest.raises(SystemExit) as ended:
+            main(["help", topic])
+        assert ended.value.code == 0
+        told[topic] = capsys.readouterr().out
+    assert all(f"\n  {command} " in told["all"] for command in COMMANDS if command not in HIDDEN)
+    assert re.findall(r"^  ([a-z]+) ", told["fix"], flags=re.M) == [
+        "doctor",
+        "pause",
+        "resume",
+        "rollback",
+        "upgrade",
+    ]
+    assert told["fix"].strip() in told["all"]
+    assert told["data"].strip() in told["all"]
 
 
 @pytest.mark.parametrize(
@@ -105,11 +129,11 @@ def test_no_words_are_answered_with_the_help(capsys: pytest.CaptureFixture[str])
         (["xyzzy"], "there is no command 'xyzzy'"),
         (["status", "--jsn"], "unrecognized arguments: --jsn"),
         (["good", "a", "b"], "unrecognized arguments: b"),
-        (["--home"], "say what to do"),
+        (["--home"], "expected one argument"),
+        (["version"], "did you mean `goodbot --version`?"),
         (["--home", "", "status"], "--home names no directory"),
         (["--home", "/dev/null", "status"], "/dev/null is not a directory"),
         (["--home", "~nobody-of-that-name/x", "status"], "home directory"),
-        (["--home", "status"], "say what to do"),
         (["--config", "/nowhere.toml", "run"], "/nowhere.toml: there is no such file"),
         (["--config", "/", "run"], "cannot be read"),
         (["run"], "no model is configured"),
@@ -221,8 +245,7 @@ def test_options_may_stand_after_the_command(tmp_path: Path) -> None:
 
 def test_a_directory_named_like_a_command(tmp_path: Path) -> None:
     assert parser.parse(["--home", "run", "chat"]).run.endswith("client:main")
-    with pytest.raises(UsageError, match="say what to do"):
-        parser.parse(["--home", "run"])
+    assert parser.parse(["--home", "run"]).run == "goodbot.cli.alone:main"
 
 
 def test_what_a_model_wrote_does_not_reach_the_terminal_raw() -> None:

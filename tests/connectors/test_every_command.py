@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import shtab
-from goodbot.api.commands import TABLE, Arg, Command, Grant, find, of
+from goodbot.api.commands import GROUPS, OLD, TABLE, Arg, Command, Grant, find, of
 from goodbot.cli import parser
 from goodbot.commands.base import Call
 from goodbot_connectors.api import table as api
@@ -61,7 +61,7 @@ def test_what_it_does_in_a_chat_is_there(command: Command) -> None:
 
 def test_nothing_else_is_a_word_in_a_chat() -> None:
     words: list[str] = []
-    for command in TABLE:
+    for command in (*TABLE, *OLD):
         assert (find(command.name) is command) == ("chat" in command.where), command.name
         assert all(find(alias) is command for alias in command.aliases)
         words += [command.name, *command.aliases] if "chat" in command.where else []
@@ -70,18 +70,71 @@ def test_nothing_else_is_a_word_in_a_chat() -> None:
 
 async def test_help_in_a_chat_explains_each(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
-        told = await bot.command("help")
+        told = await bot.command("help", "all")
+        by_group = [await bot.command("help", group) for group in GROUPS]
     lines = [line for line in told.splitlines() if line.startswith("/rl ")]
-    grants = (Grant.RATE, Grant.TALK, Grant.ADMINISTER)
     assert lines == [
-        f"/rl {command.name} {command.usage}".strip() + f" – {command.summary}"
-        for grant in grants
-        for command in of("chat")
-        if command.grant is grant
+        f"/rl {command.name} {command.usage}".strip() + f" – {command.summary}" for command in of("chat")
     ]
+    assert told == "\n\n".join(by_group)
+    assert all(
+        part.startswith(f"{heading}\n") for part, heading in zip(by_group, GROUPS.values(), strict=True)
+    )
     for command in of("chat"):
         for argument in command.words("chat"):
             assert argument.usage in command.usage
+
+
+PHONE = 12
+"""Lines that a phone shows of one message without scrolling, about."""
+SMALLEST = 2000
+"""Characters of a message on the platform that takes the fewest: Discord."""
+
+
+@pytest.mark.parametrize("role", ["owner", "rater", "talker"])
+async def test_the_first_help_fits_a_phone(tmp_path: Path, role: str) -> None:
+    async with open_bot(tmp_path) as bot:
+        told = await bot.command("help", user=role)
+        shared = await bot.command("help", user=role, channel="#room")
+        more = [await bot.command("help", group, user=role) for group in GROUPS]
+    for said in (told, shared):
+        lines = said.splitlines()
+        assert len(lines) <= PHONE
+        assert all(len(line) <= 64 for line in lines if line.startswith("/rl "))
+    assert ("/rl good – " in told) == (role != "talker")
+    assert ("/rl rollback – " in told) == (role == "owner")
+    assert "/rl rollback" not in shared, "what only an owner may type is not for a shared channel"
+    assert all(len(said) <= SMALLEST for said in more)
+    assert ("`/rl help all`" in told) == (role != "talker"), "who may type little is shown all of it"
+
+
+async def test_help_for_something_else_says_what_there_is(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        assert "did you mean 'watch'" in await bot.command("help", "wach")
+
+
+@pytest.mark.parametrize("command", [one for one in OLD if one.instead], ids=lambda one: one.name)
+def test_an_old_word_is_shown_nowhere_and_stands_for_one_that_is(command: Command) -> None:
+    name, *words = command.instead.split()
+    new = find(name)
+    assert new is not None
+    assert new in TABLE
+    assert set(new.where) == set(command.where)
+    assert new.grant is command.grant
+    assert words[0] in " ".join([*new.arguments[0].choices, new.arguments[0].metavar]).split()
+    assert not command.menus
+
+
+async def test_an_old_word_does_what_it_did_and_says_the_new_one(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        for old, new in (("off", "pause all"), ("cancel", "train stop"), ("release", "train retry")):
+            said = await bot.command(old)
+            name, words = new.split()
+            assert said == f"{await bot.command(name, words)}\n`{old}` is called `{new}` now."
+        asked = await bot.command("reset")
+        assert "`/rl rollback all yes`" in asked
+        assert asked.endswith("`reset` is called `rollback all` now.")
+        assert "left out" in await bot.command("rollback", "all yes"), "it is the same question"
 
 
 def shown(found: argparse.ArgumentParser) -> dict[str, argparse.Action]:
@@ -121,7 +174,8 @@ def subparsers(found: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPar
 def test_the_program_has_each_with_its_words() -> None:
     whole, commands = parser._parser()
     terminal = of("terminal")
-    assert list(commands.choices) == [command.name for command in terminal]
+    hidden = [command.name for command in OLD if "terminal" in command.where]
+    assert list(commands.choices) == [command.name for command in terminal] + hidden
     told = {one.dest: one.help for one in commands._choices_actions}
     assert told == {command.name: command.summary for command in terminal}
     for command in terminal:
@@ -130,6 +184,7 @@ def test_the_program_has_each_with_its_words() -> None:
         assert list(actions) == [action.name for action in command.actions]
         for action in command.actions:
             check(actions[action.name], action)
+    assert not {name for name in hidden if name in told}
     completion = shtab.complete(whole, "bash")
     for command in terminal:
         [known] = re.findall(rf"_shtab_goodbot_{command.name}_option_strings=\((.*)\)", completion)
@@ -201,8 +256,9 @@ def test_slack_hints_at_the_short_menu() -> None:
 
 
 def test_programs_may_pass_on_what_the_table_lets_them() -> None:
-    everybody = {command.name for command in TABLE if "api" in command.where and command.grant < 3}
-    owners = {command.name for command in TABLE if "api" in command.where} - everybody
+    passed_on = [command for command in (*TABLE, *OLD) if "api" in command.where]
+    everybody = {command.name for command in passed_on if command.grant < 3}
+    owners = {command.name for command in passed_on} - everybody
     assert (set(api.EVERYBODY), set(api.ADMIN)) == (everybody, owners)
     # Who may come in, what is said of an answer, and what leaves the machine are not for programs.
     closed = {"pair", "people", "channels", "enable", "disable", "link", "unlink", "web", "forget", "export"}

@@ -14,7 +14,7 @@ from goodbot.testing import VirtualClock
 
 from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rows, until
 
-RESET = Button(action="run:reset yes", label="Yes, begin anew")
+RESET = Button(action="run:rollback all yes", label="Yes, begin anew")
 
 
 async def trained(bot: Bot) -> Answer:
@@ -31,10 +31,10 @@ async def audited(bot: Bot, action: str) -> list[tuple[str, dict[str, object]]]:
     return [(e.actor, json.loads(e.detail)) for e in entries if e.action == action]
 
 
-async def test_reset_asks_back_and_the_button_does_it(tmp_path: Path) -> None:
+async def test_rollback_all_asks_back_and_the_button_does_it(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answer = await trained(bot)
-        asked = await bot.chat.command("reset")
+        asked = await bot.chat.command("rollback", "all")
         assert asked.offer == (RESET,)
         assert "leaves out all ratings so far" in asked.text
         assert await bot.app.registry.active() == 1
@@ -42,9 +42,9 @@ async def test_reset_asks_back_and_the_button_does_it(tmp_path: Path) -> None:
         assert done.text.startswith("8 ratings left out; withdrawn: v1. The base model answers.")
         assert await bot.app.registry.active() == 0
         assert (await bot.status())["ratings"] == 0
-        assert [detail for _, detail in await audited(bot, "reset")] == [
-            {"args": "", "channel": "private", "done": True},
-            {"args": "yes", "channel": "private", "done": True},
+        assert [detail for _, detail in await audited(bot, "rollback")] == [
+            {"args": "all", "channel": "private", "done": True},
+            {"args": "all yes", "channel": "private", "done": True},
         ]
         assert "8 ratings that were left out count again" in await bot.command("rollback", "since never")
 
@@ -70,7 +70,7 @@ async def test_m1_a_confirmation_is_of_one_person_and_one_minute(tmp_path: Path)
     async with open_bot(tmp_path, clock=clock) as bot:
         answer = await bot.say("Hello?")
         await bot.command("people", "grant owner loopback:second")
-        await bot.chat.command("reset")
+        await bot.chat.command("rollback", "all")
         other = await bot.chat.press(answer, RESET.action, user="second")
         assert other.offer == (RESET,), "they are asked themselves"
         clock.advance(61)
@@ -82,9 +82,9 @@ async def test_m1_a_confirmation_is_of_one_person_and_one_minute(tmp_path: Path)
 
 async def test_m2_the_answer_to_a_question_counts_once(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
-        await bot.command("reset")
-        assert "left out;" in await bot.command("reset", "yes")
-        again = await bot.chat.command("reset", "yes")
+        await bot.command("rollback", "all")
+        assert "left out;" in await bot.command("rollback", "all yes")
+        again = await bot.chat.command("rollback", "all yes")
         assert again.text.startswith("Nothing was done: that counts within a minute")
         assert again.offer == (RESET,), "it is asked anew"
         assert len(await rows(bot.store, "SELECT 1 FROM quarantines")) == 1
@@ -93,12 +93,12 @@ async def test_m2_the_answer_to_a_question_counts_once(tmp_path: Path) -> None:
 async def test_a_stranger_who_presses_learns_nothing_and_leaves_a_trace(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answer = await bot.say("Hello?")
-        await bot.chat.command("reset")
+        await bot.chat.command("rollback", "all")
         for user in ("stranger", "talker", "rater"):
             receipt = await bot.chat.press(answer, RESET.action, user=user)
-            told = "" if user == "stranger" else "`reset` is for the owners of this bot."
+            told = "" if user == "stranger" else "`rollback` is for the owners of this bot."
             assert (receipt.outcome, receipt.text, receipt.offer) == (Outcome.DENIED, told, ())
-        tried = [detail for _, detail in await audited(bot, "reset") if "refused" in detail]
+        tried = [detail for _, detail in await audited(bot, "rollback") if "refused" in detail]
         assert len(tried) == 3
         assert await rows(bot.store, "SELECT 1 FROM quarantines") == []
 

@@ -162,8 +162,8 @@ CASES = (
     Case(live, ("v1 answers", "last run: v1 answers. The gate: better"), ("v1 answers: base → v1",)),
     Case(
         off,
-        ("off: the base model answers", "last run: v1 answers after `resume`"),
-        ("goodbot is off: the base model answers",),
+        ("paused: the base model answers", "last run: v1 answers after `resume`"),
+        ("goodbot is paused: the base model answers",),
     ),
     Case(
         live,
@@ -224,8 +224,8 @@ CASES = (
     Case(
         begun_anew,
         ("the base model answers", "last run: v1 is not to be used: "),
-        ("The base model answers. v2 is not to be used: `reset`",),
-        ("not to be used: `reset`",),
+        ("The base model answers. v2 is not to be used: `rollback all`",),
+        ("not to be used: `rollback all`",),
     ),
     Case(
         forgotten_while_it_waits,

@@ -156,7 +156,7 @@ async def test_while_off_the_base_model_answers(tmp_path: Path) -> None:
         await bot.command("off")
         text = await bot.command("why")
         assert text.startswith(
-            "goodbot is off: the base model answers. v1 comes back with `resume`.\nIt learnt from 6"
+            "goodbot is paused: the base model answers. v1 comes back with `resume`.\nIt learnt from 6"
         )
         assert "before and after" not in text
 

@@ -228,7 +228,7 @@ class TestWithoutAnyExtra:
         done = bare.run("--help", home=tmp_path / "home")
         assert (done.returncode, done.stderr) == (0, "")
         for command in ("run", "doctor", "status", "train", "plugins", "chat", "demo"):
-            assert re.search(rf"^ +{command} ", done.stdout, flags=re.M), command
+            assert re.search(rf"\b{command}\b", done.stdout), command
         assert not (tmp_path / "home").exists()
 
     def test_the_version_is_the_wheels(self, bare: Bare, told: Message, tmp_path: Path) -> None:

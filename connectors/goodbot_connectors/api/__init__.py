@@ -41,6 +41,7 @@ def register_connector() -> ConnectorSpec:
 def register_commands(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add `goodbot api`."""
     parser = subparsers.add_parser("api", help="the tokens of programs that use goodbot's API")
+    parser.set_defaults(group="people")
     parts = parser.add_subparsers(metavar="token", required=True)
     token = parts.add_parser("token", help="make, list and remove them")
     deeds = token.add_subparsers(metavar="add|list|remove", required=True)

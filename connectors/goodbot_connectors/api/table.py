@@ -11,7 +11,7 @@ from goodbot.api.commands import Grant, of
 from goodbot_connectors.api import schemas
 from goodbot_connectors.api.schemas import Schema
 
-_OPEN = sorted(of("api"), key=lambda command: command.name)
+_OPEN = sorted(of("api", old=True), key=lambda command: command.name)
 EVERYBODY = tuple(one.name for one in _OPEN if one.grant is not Grant.ADMINISTER)
 """Commands that every client may pass on."""
 ADMIN = tuple(one.name for one in _OPEN if one.grant is Grant.ADMINISTER)

@@ -168,7 +168,10 @@ class DiscordSetup(ConnectorSetup):
 async def _commands(api: Api, me: Account) -> Check:
     part = "discord commands"
     there = await api.list("GET", commands.PATH, application_id=me.application)
-    if missing := commands.missing(there):
+    missing = commands.missing(there)
+    if len(missing) == len(commands.commands()):  # an application that goodbot never ran for
+        return Check(part=part, state=CheckState.OK, text="they appear in Discord once goodbot has started")
+    if missing:
         text = f"Discord does not know {', '.join(missing)} yet"
         fix = "goodbot tells it when it starts: run `goodbot run`"
         return Check(part=part, state=CheckState.WARN, text=text, fix=fix)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
+from urllib.parse import quote
 
 from goodbot.api.commands import ABOUT, Grant, menu
 
@@ -19,6 +20,8 @@ from goodbot_connectors.slack.methods import METHODS
 from goodbot_connectors.slack.normalize import EVENTS
 from goodbot_connectors.slack.presses import SHORTCUT, SLASH
 
+NEW_APP = "https://api.slack.com/apps?new_app=1"
+"""Where Slack asks for a manifest."""
 EVENT_SCOPES = {
     "app_home_opened": "",
     "app_mention": "app_mentions:read",
@@ -107,6 +110,11 @@ def manifest(settings: SlackSettings, *, name: str = "goodbot", url: str = "") -
             "token_rotation_enabled": False,
         },
     }
+
+
+def link(found: Mapping[str, Any]) -> str:
+    """The page on which Slack makes an app, with this manifest in it (docs.slack.dev/app-manifests)."""
+    return f"{NEW_APP}&manifest_json={quote(json.dumps(found, separators=(',', ':')), safe='')}"
 
 
 def to_yaml(found: Mapping[str, Any]) -> str:

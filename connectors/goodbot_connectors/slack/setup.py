@@ -25,7 +25,6 @@ _WHERE = {
     SIGNING_SECRET: "Basic Information, “Signing Secret”",
 }
 _SOCKETS = "wss://wss-primary.slack.com"
-_NEW_APP = "https://api.slack.com/apps?new_app=1"
 _AGAIN = (
     "put the manifest of `goodbot manifest slack` in at api.slack.com/apps (App Manifest), then "
     "install the app again"
@@ -37,8 +36,8 @@ class SlackSetup(ConnectorSetup):
 
     title = "Slack"
     guide = (
-        f"1. Open {_NEW_APP}, choose “From a manifest”, your workspace, and paste the manifest.\n"
-        "2. Create, then Install to Workspace and Allow.\n"
+        "1. Open that link, choose your workspace, Next, Create.\n"
+        "2. Install to Workspace, and Allow.\n"
         f"3. {_WHERE[BOT_TOKEN]}: copy it (xoxb-…).\n"
         f"4. {_WHERE[APP_TOKEN]}, Generate, with the scope {manifest.APP_SCOPE}: copy it (xapp-…).\n"
         "Both are passwords. In a channel: /invite @goodbot."
@@ -79,12 +78,14 @@ class SlackSetup(ConnectorSetup):
         return what.get(name, "Signing secret")
 
     def manifest(self) -> Manifest:
-        """What Slack makes the app of."""
+        """What Slack makes the app of; in HTTP mode there are addresses to be filled in first."""
+        made = manifest.manifest(self.settings)
         return Manifest(
-            text=manifest.to_yaml(manifest.manifest(self.settings)),
+            text=manifest.to_yaml(made),
             file="slack-manifest.yaml",
             permissions=tuple(Permission(name=s, why=manifest.WHY[s]) for s in manifest.scopes()),
-            link=_NEW_APP,
+            link=manifest.NEW_APP if self._http else manifest.link(made),
+            filled=not self._http,
         )
 
     def addresses(self) -> Sequence[str]:

@@ -28,6 +28,7 @@ from goodbot.api.events import (
     RatingKind,
     UserRef,
 )
+from goodbot.base import one_time
 from goodbot.base.text import clean
 
 from goodbot_connectors.telegram import attachments, callback, emoji
@@ -37,6 +38,8 @@ CONNECTOR = "telegram"
 PREFIX = "rl_"
 """`/rl_good` is `/rl good`: what a menu can offer, for a menu's commands take no words."""
 _KINDS = {"private": ChannelKind.PRIVATE, "group": ChannelKind.SHARED, "supergroup": ChannelKind.SHARED}
+_START = "start"
+"""What a link `t.me/BOT?start=CODE` sends, with the code behind it."""
 _COMMAND = re.compile(r"/(rl|start|rl_[a-z0-9]{1,28})", re.ASCII)
 
 
@@ -100,7 +103,10 @@ class Normalizer:
             command = self._command(text, message)
             if command is not None:
                 name, args = command
-                if name:
+                if name == _START and channel.kind is ChannelKind.PRIVATE and one_time.read(args):
+                    # As if the code had been typed.
+                    yield MessageEvent(**common, text=args, message_id=str(message_id), addressed=True)
+                elif name:
                     yield CommandEvent(
                         **common, name=name, args=args, reply_to=reply_to, message_id=str(message_id)
                     )
@@ -133,7 +139,10 @@ class Normalizer:
             return "", ""
         if verb.startswith(f"/{PREFIX}"):
             return verb.removeprefix(f"/{PREFIX}"), text[end:].strip()
-        return parted("" if verb == "/start" else text[end:])
+        if verb == "/start":
+            payload = text[end:].strip()
+            return (_START, payload) if one_time.read(payload) else parted("")
+        return parted(text[end:])
 
     def _reaction(self, reaction: Json, update_id: int) -> Iterator[Event]:
         user, channel = self._user(sub(reaction, "user")), self._channel(reaction)

@@ -59,6 +59,11 @@ class TelegramSetup(ConnectorSetup):
             return ""
         return "a user id on Telegram is a number, no name; pair with a code if you do not know it"
 
+    @classmethod
+    def pairing_link(cls, bot: Identity, code: str) -> str:
+        """It shows Start, which sends the code: core.telegram.org/bots/features#deep-linking."""
+        return f"{bot.link}?start={code}" if bot.link else ""
+
     def addresses(self) -> Sequence[str]:
         """Where Telegram answers."""
         return (self.settings.api_base or BASE,)

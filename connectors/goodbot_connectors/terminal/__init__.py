@@ -36,4 +36,4 @@ def register_commands(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add `goodbot chat`."""
     parser = subparsers.add_parser("chat", help="talk to the bot here and rate its answers")
     parser.add_argument("--demo-model", action="store_true", help="talk to the tiny demonstration model")
-    parser.set_defaults(run="goodbot_connectors.terminal.client:main")
+    parser.set_defaults(run="goodbot_connectors.terminal.client:main", group="talk", first=True)

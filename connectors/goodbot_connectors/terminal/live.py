@@ -247,7 +247,7 @@ def status_line(status: Mapping[str, Any]) -> str:
         version,
     ]
     if status["off"] or status["paused"]:
-        parts.append("off" if status["off"] else "paused")
+        parts.append("paused")
     if (progress := status["training"]) is not None:
         step, steps = told.steps(progress)
         filled = _BAR * step // steps if steps else 0

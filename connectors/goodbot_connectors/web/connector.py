@@ -215,7 +215,7 @@ class WebConnector(Connector):
             },
         )
         if isinstance(event, CommandEvent) or (isinstance(event, PressEvent) and is_command(event)):
-            self._live.stale(event.user.id)  # a `reset` takes every rating off, `good` adds one
+            self._live.stale(event.user.id)  # `rollback all` takes every rating off, `good` adds one
 
     async def _followed(self, event: PressEvent, receipt: Receipt) -> bool:
         """What comes of a press at something that was said unasked is said there, too, and stays."""

@@ -18,7 +18,7 @@ from goodbot.texts import joined, say
 _NEXT_TRY = "{wanted} new ratings until another try"
 _CAUSES = {
     "paused": "training is paused",
-    "off": "goodbot is off",
+    "off": "goodbot is paused",
     "quiet_hours": "these are quiet hours",
     "battery": "the machine runs on its battery",
     "processors": "other programs use {load:.0%} of the processors",

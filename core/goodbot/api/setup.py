@@ -121,6 +121,8 @@ class Manifest:
     permissions: tuple[Permission, ...] = ()
     link: str = ""
     """Where the file is pasted or given, or a page that has it filled in."""
+    filled: bool = False
+    """Whether the link has it filled in: then there is nothing to copy."""
     of_account: bool = False
     """Whether it names the account: then it is shown when that is known, not before."""
 
@@ -193,6 +195,11 @@ class ConnectorSetup(ABC):
     def called(cls, name: str) -> str:
         """What the platform calls the secret `name`, for the question: `Bot token (xoxb-…)`."""
         return name
+
+    @classmethod
+    def pairing_link(cls, bot: Identity, code: str) -> str:
+        """A link that sends the one-time code to the bot when it is opened there; empty: there is none."""
+        return ""
 
     def manifest(self) -> Manifest | None:
         """What the account is made of, by the settings; None where there is no such file.

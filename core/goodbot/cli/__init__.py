@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _print_anything()
     _hear_ctrl_c()
     try:
-        arguments = parser.parse((sys.argv[1:] if argv is None else argv) or ["--help"])
+        arguments = parser.parse(sys.argv[1:] if argv is None else argv)
         target: str = arguments.run
         module, _, function = target.partition(":")
         if not module.startswith("goodbot."):

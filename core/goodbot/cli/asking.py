@@ -18,7 +18,7 @@ def agrees(question: str, *, yes: bool) -> bool:
     """
     if yes:
         return True
-    if not _somebody():
+    if not somebody():
         raise UsageError("nobody can be asked here: say --yes if that is what you want")
     return _answer(f"{question} [y/N] ").casefold() in ("y", "yes")
 
@@ -30,12 +30,13 @@ def types(word: str, what: str, *, accepted: Collection[str]) -> bool:
     """
     if word in accepted:
         return True
-    if not _somebody():
+    if not somebody():
         raise UsageError(f"{what}: say --accept {word} if that is what you want")
     return _answer(f"{what}. Type {word} to agree: ") == word
 
 
-def _somebody() -> bool:
+def somebody() -> bool:
+    """Whether a person is at a terminal who can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 

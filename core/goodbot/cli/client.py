@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from goodbot.api.control import Progress, call
 from goodbot.api.progress import progress_line
 from goodbot.base.errors import BusyError, GoodbotError
 from goodbot.base.printing import print_answer, say
+from goodbot.cli.asking import agrees, somebody
 from goodbot.cli.words import typed
 
 _BETWEEN_SECONDS = 20.0
@@ -29,13 +30,17 @@ def main(arguments: argparse.Namespace) -> int:
     args = typed(arguments)
     if getattr(arguments, "since", None):
         args += ["since", arguments.since]
-    if command in ("forget", "reset"):
-        if not _agrees(arguments):
-            say("Nothing was changed." if command == "reset" else "Nothing was deleted.")
+    if question := _question(arguments, args):
+        if not agrees(question, yes=arguments.yes):
+            say("Nothing was deleted." if command == "forget" else "Nothing was changed.")
             return 1
         args.append("yes")
-    dry = command == "train" and arguments.dry_run
-    waits = command == "train" and not (arguments.no_wait or dry)
+    trains = command == "train" and not args
+    dry = trains and arguments.dry_run
+    waits = trains and not (arguments.no_wait or dry)
+    if trains and not dry and not _wants_it(arguments):
+        say("Nothing was trained.")
+        return 1
     if dry:
         args.append("--dry-run")
     if waits or dry:
@@ -54,23 +59,37 @@ def main(arguments: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+def _silent(progress: Mapping[str, Any]) -> None:
+    """Nothing trains for it."""
+
+
 def _alone(arguments: argparse.Namespace, args: list[str], progress: Progress) -> dict[str, Any]:
     from goodbot.cli.offline import execute
 
     return execute(arguments, args, progress)
 
 
-def _agrees(arguments: argparse.Namespace) -> bool:
-    from goodbot.cli.asking import agrees
-    from goodbot.config.layout import replaced
+def _question(arguments: argparse.Namespace, args: Sequence[str]) -> str:
+    """What is asked before the command is done; empty: nothing."""
+    if arguments.command == "forget":
+        from goodbot.config.layout import replaced
 
-    question = (
-        "Let the base model answer, and leave out all ratings so far?"
-        if arguments.command == "reset"
-        else f"Delete all words and ratings of {arguments.person}, and what was learnt from them? "
-        f"It cannot be undone.{replaced(arguments.home)}"
-    )
-    return agrees(question, yes=arguments.yes)
+        return (
+            f"Delete all words and ratings of {arguments.person}, and what was learnt from them? "
+            f"It cannot be undone.{replaced(arguments.home)}"
+        )
+    if arguments.command == "reset" or (arguments.command, *args) == ("rollback", "all"):
+        return "Let the base model answer, and leave out all ratings so far?"
+    return ""
+
+
+def _wants_it(arguments: argparse.Namespace) -> bool:
+    """Whether a person in a terminal means it, who has few ratings; who is no person does."""
+    if arguments.yes or arguments.json or not somebody():
+        return True
+    words = ["few"]
+    answer = ask(arguments.home, "train", words, _silent, lambda: _alone(arguments, words, _silent))
+    return not answer["data"].get("asked") or agrees(answer["text"], yes=False)
 
 
 class StillTrainingError(GoodbotError):

@@ -48,7 +48,8 @@ def main(arguments: argparse.Namespace) -> int:
     else:
         _print(manifest)
     if sys.stdout.isatty() and manifest.file:
-        where = f"It goes in here: {manifest.link}" if manifest.link else ""
+        how = "Or open this link, which has it filled in" if manifest.filled else "It goes in here"
+        where = f"{how}: {manifest.link}" if manifest.link else ""
         say("\n".join(["", *explained(setup, manifest), where]).rstrip(), file=sys.stderr)
     return 0
 

@@ -18,6 +18,8 @@ from goodbot.daemon.app import App, open_plugins
 from goodbot.daemon.control import execute as execute_locally
 from goodbot.learning.idle import read_machine
 
+_WITHOUT_MODEL = {"--dry-run", "few", "stop", "retry"}
+"""Words behind `train` that look, or change what is stored."""
 _NO_MODEL = "goodbot is not running; no model is configured: `goodbot init` sets it up"
 
 
@@ -37,7 +39,7 @@ async def _execute(arguments: argparse.Namespace, args: list[str], progress: Pro
     settings = config.load(arguments.home, arguments.config)
     command = find(arguments.command)
     assert command is not None  # noqa: S101  the parser knows only these
-    server = command.needs_server and "--dry-run" not in args
+    server = command.needs_server and not _WITHOUT_MODEL.intersection(args)
     return await run(settings, arguments.command, args, progress, server=server)
 
 

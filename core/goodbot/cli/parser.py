@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from goodbot.base.errors import GoodbotError, UsageError
-from goodbot.cli import words
+from goodbot.base.printing import say
+from goodbot.cli import help, words
 from goodbot.cli.words import Commands
 
 _MOTTO = "Good bot. Bad bot. It learns."
+_ALONE = "goodbot.cli.alone:main"
+"""What is done where no command is named."""
 _GLOBAL_VALUES = ("--home", "--config")
 
 
@@ -41,6 +44,27 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} (`{self.prog} --help` tells more)")
 
 
+class _Program(_Parser):
+    """`goodbot` itself, whose help lists its commands by what they are for."""
+
+    commands: Commands[_Parser]
+
+    def format_help(self) -> str:
+        """What a newcomer needs first, then the rest."""
+        [options] = [one for one in self._action_groups if one.title == "options"]
+        formatter = self._get_formatter()
+        formatter.start_section(options.title)
+        formatter.add_arguments(options._group_actions)  # noqa: SLF001  it has no public name
+        formatter.end_section()
+        parts = (
+            self.format_usage(),
+            f"{_MOTTO}\n",
+            f"{help.overview(self.commands)}\n",
+            formatter.format_help(),
+        )
+        return "\n".join(parts)
+
+
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments of one call. Raises UsageError for words that are off.
 
@@ -48,20 +72,30 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     """
     word = _command(argv)
     if word == "help":
-        argv = [*argv, "--help"]
+        argv = list(argv)
         argv.remove("help")
         word = _command(argv)
+        if word in help.TOPICS:
+            _explain(word, argv)
+        argv.append("--help")
     parser, commands = _parser(word)
     if (word is None and "--version" not in argv) or (word and word not in commands.choices):
         _add_plugin_commands(commands, argv)
-    if word is None and not {"-h", "--help", "--version"} & set(argv):
-        raise UsageError("say what to do: `goodbot --help` lists the commands")
     if word and word not in commands.choices:
         raise UsageError(_unknown(word, list(commands.choices)))
+    commands.required = word is not None
+    parser.set_defaults(run=_ALONE)
     _take_globals_anywhere(commands)
     arguments = parser.parse_args(argv)
     arguments.home = _home(arguments.home)
     return arguments
+
+
+def _explain(topic: str, argv: Sequence[str]) -> NoReturn:
+    _, commands = _parser()
+    _add_plugin_commands(commands, argv)
+    say(help.explained(topic, commands))
+    raise SystemExit(0)
 
 
 def whole(home: Path, config: Path | None) -> argparse.ArgumentParser:
@@ -86,7 +120,7 @@ def _command(argv: Sequence[str]) -> str | None:
 def _unknown(word: str, known: list[str]) -> str:
     import difflib
 
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(word, [*known, "--version", "--help"], n=1, cutoff=0.6)
     hint = f"did you mean `goodbot {near[0]}`?" if near else "`goodbot --help` lists them"
     return f"there is no command {word[:40]!r}; {hint}"
 
@@ -117,11 +151,12 @@ def _parser(word: str | None = None) -> tuple[_Parser, Commands[_Parser]]:
     """With only one command where `word` is the table's: each costs a while."""
     from goodbot import __version__
 
-    parser = _Parser(prog="goodbot", description=_MOTTO, allow_abbrev=False)
+    parser = _Program(prog="goodbot", description=_MOTTO, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"goodbot {__version__}")
     _add_globals(parser)
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, title="commands", parser_class=_Parser)
     words.add(commands, word)
+    parser.commands = commands
     return parser, commands
 
 

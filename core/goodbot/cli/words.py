@@ -7,14 +7,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from goodbot.api.commands import Arg, Command, of
+from goodbot.api.commands import OLD, Arg, Command, of
 
 Commands = argparse._SubParsersAction  # noqa: SLF001  it has no public name
 
 
 def add(commands: Commands[Any], word: str | None = None) -> None:
     """The command that `word` is; if it is none, all commands of the terminal in the table's order."""
-    known = of("terminal")
+    known = of("terminal", old=True)
     for command in [one for one in known if one.name == word] or known:
         _add(commands, command)
 
@@ -30,9 +30,8 @@ def typed(arguments: argparse.Namespace) -> list[str]:
 
 def _add(commands: Commands[Any], command: Command, of: Command | None = None) -> None:
     """The command, or with `of` an action of that one."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        command.name, help=command.summary, description=command.summary
-    )
+    listed: dict[str, Any] = {} if command in OLD else {"help": command.summary}
+    parser: argparse.ArgumentParser = commands.add_parser(command.name, description=command.summary, **listed)
     if command.json:
         parser.add_argument("--json", action="store_true", help="print one JSON object")
     said = command.words("terminal")

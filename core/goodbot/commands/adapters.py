@@ -14,7 +14,7 @@ from goodbot.base.suggest import version_name
 from goodbot.commands import confirm
 from goodbot.commands.base import Call, Result
 from goodbot.commands.lineage import diff, listed, show, version_of
-from goodbot.commands.rollback_window import since
+from goodbot.commands.rollback_window import reset, since
 from goodbot.conversation.notifications import states
 from goodbot.learning.adapters import importing, lineage, retention
 from goodbot.store import adapters as versions
@@ -45,7 +45,7 @@ async def pin(call: Call, words: Sequence[str]) -> Result:
     version = _one(words) if words else active
     if version == BASE:
         raise UsageError(
-            "the base model is always there; `off` makes it answer and stops training until `resume`"
+            "the base model is always there; `pause all` makes it answer and stops training until `resume`"
         )
     row = await s.registry.row(version)
     if row.tainted:
@@ -99,7 +99,7 @@ async def bring_in(call: Call, words: Sequence[str]) -> Result:
         raise UsageError("an adapter is imported in a terminal: `goodbot adapters import PATH`")
     s = call.services
     if s.scheduler.training:
-        raise UsageError("a training is under way: import after it, or `goodbot cancel`")
+        raise UsageError("a training is under way: import after it, or `goodbot train stop`")
     registry, now = s.registry, s.clock.now()
     base = await asyncio.to_thread(registry.base)
     adapter, given = await asyncio.to_thread(
@@ -133,6 +133,8 @@ async def rollback(call: Call) -> Result:
     """To the parent of what answers now, to a version, to the base model, or to a day."""
     if call.args[:1] == ("since",):
         return await since(call, call.args[1:])
+    if call.args[:1] == ("all",):
+        return await reset(replace(call, args=call.args[1:]))
     registry = call.services.registry
     active = await registry.active()
     sure = call.args[-1:] == ("yes",)
@@ -195,4 +197,4 @@ def _to(word: str) -> int:
     try:
         return version_of(word)
     except UsageError:
-        raise UsageError("say which: `rollback`, `rollback 3` or `rollback base`") from None
+        raise UsageError("say which: `rollback`, `rollback 3`, `rollback base` or `rollback all`") from None

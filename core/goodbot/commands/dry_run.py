@@ -100,7 +100,7 @@ def _unused(data: Mapping[str, Any]) -> list[str]:
     if data["waiting_for_consent"]:
         found.append(f"{data['waiting_for_consent']} of private chats until their people say `/rl share on`")
     found.extend(
-        f"{one['answers']} set aside by run {one['run']} ({one['reason']}), until `release`"
+        f"{one['answers']} set aside by run {one['run']} ({one['reason']}), until `train retry`"
         for one in data["set_aside"]
     )
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rollback since, reset: leave out ratings that came in since a time, and what was learnt from them."""
+"""rollback since, rollback all: leave out ratings since a time, and what was learnt from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from goodbot.commands.base import Call, Result
 from goodbot.store import adapters, judgements, ledger, rollback_window, words
 
 _TAINT = "ratings that it was trained on are in quarantine"
-_RESET = "`reset` has withdrawn all there were"
+_RESET = "`rollback all` has withdrawn all there were"
 _USAGE = (
     "say since when: `rollback since 2026-11-21`, or with a time, `2026-11-21T18:30`; "
     "`rollback since never` lets all ratings count again"
@@ -45,7 +45,7 @@ async def since(call: Call, words: tuple[str, ...]) -> Result:
 async def reset(call: Call) -> Result:
     """Begin anew: the base model, and none of the ratings so far."""
     if call.args not in ((), ("yes",)):
-        raise UsageError("say `reset`")
+        raise UsageError("say `rollback all`")
     sure = bool(call.args)
     if not confirm.agreed(call, "reset", sure=sure, programs=True):
         return confirm.ask(
@@ -53,7 +53,7 @@ async def reset(call: Call) -> Result:
             "reset",
             "This withdraws every version, imported ones too, so that the base model "
             "answers, and leaves out all ratings so far. Nothing is deleted.",
-            command="reset yes",
+            command="rollback all yes",
             label="Yes, begin anew",
         )
     return await _quarantine(call, 0.0, "", everything=True)

@@ -44,7 +44,7 @@ class CommandRunner:
     """Executes command events against the services of a running goodbot."""
 
     def __init__(self, services: Services) -> None:
-        self._run = {command.name: _does(command) for command in of("chat")}
+        self._run = {command.name: _does(command) for command in of("chat", old=True)}
         self._services = services
         self._waiting: set[asyncio.Task[None]] = set()
 
@@ -136,7 +136,7 @@ class CommandRunner:
         call = Call(event=event, args=tuple(event.args.split()), services=self._services, direct=direct)
         if command.grant is not Grant.ADMINISTER:
             await self._require(event, command.grant, own=command.own)
-            return await self._run[command.name](call)
+            return _renamed(await self._run[command.name](call), command)
         detail: dict[str, Any] = {}
         try:
             if not self._services.authorization.may(event.user, Grant.ADMINISTER):
@@ -152,7 +152,7 @@ class CommandRunner:
         finally:
             silent = replace(call, event=replace(event, args="")) if command.quotes else call
             await audit(silent, command.name, detail)
-        return result
+        return _renamed(result, command)
 
     async def _no_owner(self, event: CommandEvent, command: Command) -> Reason | None:
         """What somebody who is no owner is told; a stranger nothing."""
@@ -185,6 +185,13 @@ class CommandRunner:
         if event.channel.kind is ChannelKind.PRIVATE:
             raise DeniedError(await store.write(lambda db: strangers.who_talks(db, event.user)))
         raise DeniedError
+
+
+def _renamed(result: Result, command: Command) -> Result:
+    """With a line of its own where an old word was typed."""
+    if not command.instead:
+        return result
+    return replace(result, text=f"{result.text}\n`{command.name}` is called `{command.instead}` now.")
 
 
 def _does(command: Command) -> Callable[[Call], Awaitable[Result]]:

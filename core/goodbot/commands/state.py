@@ -28,6 +28,8 @@ class Public:
     store: str
     training: Mapping[str, Any] | None
     waits: str
+    ratings: int
+    needed: int
     condition: Condition
     """What decides on the next training."""
 
@@ -35,9 +37,15 @@ class Public:
         """A line a subject."""
         return self._lines(self.condition.for_everybody())
 
+    def counter(self, next_: str) -> str:
+        """How many ratings there are, and what the next training waits for: `next_` is a clause."""
+        if self.condition.name == "ratings":
+            return next_
+        return f"{self.ratings} of {self.needed} ratings: {next_}"
+
     def _lines(self, next_: str) -> list[str]:
         lines = [self.starting] if self.starting else []
-        who = "off: the base model" if self.off else version_name(self.version)
+        who = "paused: the base model" if self.off else version_name(self.version)
         lines.append(f"{self.model}, {who} answers")
         if self.store != "ok":
             lines.append(f"nothing can be stored, so ratings are not taken: {self.store}")
@@ -48,7 +56,7 @@ class Public:
             if self.waits:
                 lines.append("its memory is the model's: questions wait until it is done")
         else:
-            lines.append(next_)
+            lines.append(self.counter(next_))
         if self.tainted:
             lines.append(f"v{self.version} answers until it is replaced: {self.tainted_by}")
         return lines
@@ -66,8 +74,6 @@ class Status(Public):
     put_right: str
     canary: str
     unserved: str
-    ratings: int
-    needed: int
     waiting_for_consent: int
     off_policy: int
     judged: Mapping[str, Any] | None
@@ -77,6 +83,9 @@ class Status(Public):
     tenancy: Plan | None
     connectors: Mapping[str, str]
     clock: Sequence[str]
+    address: str
+    """Where the pages and the API are; empty: nowhere."""
+    moved: str
     disk: str
     turned_away: int
     descriptors: str
@@ -99,6 +108,7 @@ class Status(Public):
         """All of it."""
         said = (
             self.descriptors,
+            self.moved,
             self.disk,
             self.server_trouble,
             self.proof.why,
@@ -155,6 +165,6 @@ def left_out(found: Sequence[Mapping[str, Any]]) -> list[str]:
     """What trainings have set aside, a line a reason."""
     return [
         f"{one['answers']} answer{'' if one['answers'] == 1 else 's'} left out of training since run "
-        f"{one['run']}: {one['reason']}; `release` lets them train again"
+        f"{one['run']}: {one['reason']}; `train retry` uses them again"
         for one in found
     ]

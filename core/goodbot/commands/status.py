@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""status, history, plugins, help."""
+"""status, history, plugins."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from goodbot.access import pairing
-from goodbot.api.commands import Grant, of
-from goodbot.api.events import ChannelKind, RatingKind
+from goodbot.api.events import RatingKind
 from goodbot.api.sentences import clause, words
 from goodbot.commands.base import Call, Result
 from goodbot.commands.compare import later
@@ -79,6 +78,8 @@ async def _now(s: Services, compared: report.Report) -> Status:
         connectors={**dict.fromkeys(sorted(s.connectors.running), "running"), **s.connectors.problems},
         clock=s.connectors.time.found(),
         store=s.store.trouble or "ok",
+        address=s.http.address if s.http.listening else "",
+        moved=s.http.moved,
         disk=clause(words(s.quotas.no_reserve()), small=True),
         turned_away=s.http.turned_away,
         descriptors=s.http.descriptors.trouble,
@@ -186,30 +187,3 @@ async def plugins(call: Call) -> Result:
         for info in infos
     ]
     return Result(text="\n".join(lines), data={"plugins": [asdict(info) for info in infos]})
-
-
-_GROUPS = {
-    Grant.RATE: "React 👍 or 👎 to an answer of mine, or type:",
-    Grant.TALK: "For everybody:",
-    Grant.ADMINISTER: "For owners:",
-}
-
-
-async def help_(call: Call) -> Result:
-    """What this person may do here, by who may do it; in a shared channel it is short."""
-    level = call.services.authorization.level(call.user)
-    shared = call.event.channel.kind is ChannelKind.SHARED
-    lines: list[str] = []
-    for grant, heading in _GROUPS.items():
-        if grant > max(level, Grant.TALK):
-            continue
-        if shared and grant is Grant.ADMINISTER:
-            lines.append("Owners: `/rl enable` and `/rl disable` here; `/rl help` in private lists the rest.")
-            continue
-        lines.append(heading)
-        lines += [
-            f"/rl {command.name} {command.usage}".rstrip() + f" – {command.summary}"
-            for command in of("chat")
-            if command.grant is grant
-        ]
-    return Result(text="\n".join(lines))

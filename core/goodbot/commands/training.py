@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""train, pause, resume, cancel, release, off, and to another base model."""
+"""train (stop, retry), pause, resume, and to another base model."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from goodbot.api.events import ChannelKind
 from goodbot.api.sentences import sentence, waits
 from goodbot.base.errors import TrainingError, UsageError
 from goodbot.base.suggest import version_name
+from goodbot.commands import confirm
 from goodbot.commands.base import Call, Result
 from goodbot.commands.dry_run import FLAG, dry_run
 from goodbot.conversation.notifications import LiveMessage
@@ -28,19 +29,37 @@ if TYPE_CHECKING:
 
 _STOPPED = "the training was stopped; `status` says whether it goes on"
 _NOTHING = "Nothing has changed."
+_FEW = "few"
 
 
 async def train(call: Call) -> Result:
+    """Train now, or one of its actions; on few ratings a person is asked first."""
+    if action := _ACTIONS.get(" ".join(call.args)):
+        return await action(call)
+    if unknown := set(call.args) - {FLAG, _FEW, "wait", "yes"}:
+        said = min(unknown)[:40]
+        raise UsageError(f"`train` knows no {said!r}: say `train`, `train stop` or `train retry`")
     if FLAG in call.args:  # it takes a while: other commands do not wait for it
         return Result(text="", later=partial(dry_run, call))
     s = call.services
     standing = await s.scheduler.standing()
     waiting = None if s.scheduler.training else await s.trainer.underway()
     ratings = waiting.items if waiting else standing.available
+    few = "" if waiting else _few(call, ratings)
+    if _FEW in call.args:
+        return Result(text=few, data={"asked": bool(few)})
     if ratings < 2 and s.scheduler.training:
         raise UsageError("a training is under way: what is rated now is for the next one")
     if ratings < 2:
         raise UsageError(f"{ratings} ratings are not enough to train on: rate some answers first")
+    # Who waits for the verdict is a program, of which nobody is asked back.
+    if few and "wait" not in call.args and not confirm.agreed(call, "train", sure="yes" in call.args):
+        return confirm.ask(call, "train", few, command="train yes", label="Train anyway")
+    return await _start(call, ratings, f"goes on{waiting.progress.where}" if waiting else "")
+
+
+async def _start(call: Call, ratings: int, goes_on: str) -> Result:
+    s = call.services
     pressure = await s.scheduler.pressure()
     off, paused = await _is_set(call, "off"), await _is_set(call, "paused")
     switched = waits("off") if off else waits("paused") if paused else None
@@ -52,11 +71,21 @@ async def train(call: Call) -> Result:
         later = partial(_verdict, call, run, ratings, against)
     elif not call.direct and (message := await _message(call, f"Learning from {ratings} ratings{although}")):
         later = partial(_watched, call, run, message)
-    what = f"goes on{waiting.progress.where}" if waiting else f"starts on {ratings} ratings"
     return Result(
-        text=f"Training {what}{although}; `status` shows how far it is.",
+        text=f"Training {goes_on or f'starts on {ratings} ratings'}{although}; `status` shows how far it is.",
         data={"ratings": ratings, "pressure": pressure.for_owners() if pressure else None},
         later=later,
+    )
+
+
+def _few(call: Call, ratings: int) -> str:
+    """What somebody is asked who has few ratings; empty where there is nothing to ask."""
+    needed = call.services.config.training.min_ratings
+    if ratings < 2 or ratings >= needed or call.services.scheduler.training:
+        return ""
+    return (
+        f"{ratings} ratings are few: with {needed - ratings} more I learn better what you like. "
+        "This training would use them up. Train now anyway?"
     )
 
 
@@ -164,6 +193,10 @@ async def _switched(services: Services, reference: str, bare: bool) -> Result:
 
 async def pause(call: Call) -> Result:
     """Ends the child within a second; what it has done since its last checkpoint is done again."""
+    if call.args == ("all",):
+        return await off(call)
+    if call.args:
+        raise UsageError("say `pause`, or `pause all`: then the base model answers, too")
     await _switch(call, paused="1")
     await call.services.scheduler.suspend()
     waiting = await call.services.trainer.underway()
@@ -171,7 +204,7 @@ async def pause(call: Call) -> Result:
     return await _state(
         call,
         f"Training is paused{where}; ratings are still taken. `resume` lets it go on"
-        + (", `cancel` drops it." if waiting else "."),
+        + (", `train stop` drops it." if waiting else "."),
     )
 
 
@@ -204,7 +237,7 @@ async def off(call: Call) -> Result:
     await call.services.scheduler.suspend()
     await call.services.registry.refresh()
     return await _state(
-        call, "Off: the base model answers and nothing is trained. `resume` brings it all back."
+        call, "Paused: the base model answers and nothing is trained. `resume` brings it all back."
     )
 
 
@@ -237,3 +270,6 @@ async def _switch(call: Call, **switches: str) -> None:
             await settings.set_switch(db, name, value)
 
     await call.services.store.write(operation)
+
+
+_ACTIONS = {"stop": cancel, "retry": release}

@@ -51,7 +51,7 @@ async def _why(call: Call) -> Result:
         for rows in (line[-1:], line[:-1])
     ]
     lines = [
-        f"goodbot is off: the base model answers. v{active} comes back with `resume`."
+        f"goodbot is paused: the base model answers. v{active} comes back with `resume`."
         if off
         else f"v{active} answers: {' → '.join(['base', *[f'v{row.version}' for row in line]])}."
     ]

@@ -29,7 +29,7 @@ class Host:
 
     def __init__(self, spec: ConnectorSpec, services: Services, environ: Mapping[str, str]) -> None:
         """`environ` is where its secrets are."""
-        self.address, self.model, self.clock = services.http.address, services.own_model, services.clock
+        self.model, self.clock = services.own_model, services.clock
         self.secrets = Secrets(spec.secrets, environ)
         self.stopping, self.state_dir = asyncio.Event(), services.config.home / "connectors" / spec.name
         self._name, self._title = spec.name, spec.title or spec.name
@@ -41,6 +41,10 @@ class Host:
         self._shows_inbox = Capability.INBOX in spec.capabilities
         self._tasks: set[asyncio.Task[None]] = set()
         self.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    @property
+    def address(self) -> str:
+        return self._services.http.address
 
     async def submit(self, events: Sequence[Event], *, cursor: str | None = None) -> tuple[Receipt, ...]:
         for event in events:

@@ -67,6 +67,8 @@ class ConnectorManager:
 
         Raises ConfigError when the port for their routes cannot be had.
         """
+        if any(Capability.ROUTES in connector.spec.capabilities for connector in self._running.values()):
+            await self._http.open()  # first: they may write down where they are
         routes = {name: connector.routes() for name, connector in self._running.items()}
         await self._http.mount(routes, self._answering.__contains__)
         for name in self._running:

@@ -118,7 +118,11 @@ async def test_a_channel_where_it_is_not_is_told(discord: FakeDiscord) -> None:
 
 async def test_commands_are_looked_at_and_taken_away(discord: FakeDiscord) -> None:
     setup = setup_of(discord)
+    first = by_part(await setup.examine())["discord commands"]
+    assert (first.state, "once goodbot has started" in first.text) == (CheckState.OK, True), "no false alarm"
+    discord.application.commands.overwrite(commands.commands()[:1])
     assert by_part(await setup.examine())["discord commands"].state is CheckState.WARN
+    discord.application.commands.overwrite([])
     assert await setup.remove(dry_run=False) == ()
     discord.application.commands.overwrite(commands.commands())
     assert by_part(await setup.examine())["discord commands"].state is CheckState.OK

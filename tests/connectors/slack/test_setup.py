@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from urllib.parse import unquote
 
 import pytest
 from goodbot.api.setup import Check, CheckState
@@ -144,4 +146,9 @@ def test_the_manifest_comes_with_its_reasons() -> None:
     made = setup.manifest()
     assert made.text == manifest.to_yaml(manifest.manifest(SlackSettings()))
     assert {one.name: one.why for one in made.permissions} == manifest.WHY
-    assert made.link in SlackSetup.guide
+    page, _, given = made.link.partition("&manifest_json=")
+    assert page == manifest.NEW_APP
+    assert json.loads(unquote(given)) == manifest.manifest(SlackSettings()), "nothing is left to paste"
+    assert len(made.link) < 8000, "what browsers and servers take"
+    http = SlackSetup(Secrets(SPEC.secrets, {}), SlackSettings(mode="http")).manifest()
+    assert (http.link, http.filled) == (manifest.NEW_APP, False), "its addresses are to be filled in first"

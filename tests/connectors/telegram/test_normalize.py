@@ -7,7 +7,8 @@ import json
 from typing import Any
 
 import pytest
-from goodbot.api.events import MessageEvent
+from goodbot.api.commands import find
+from goodbot.api.events import CommandEvent, MessageEvent
 from goodbot_connectors.telegram import attachments, callback, emoji
 from goodbot_connectors.telegram.config import TelegramSettings
 from goodbot_connectors.telegram.intake import migration, next_offset, query_ids
@@ -210,6 +211,41 @@ def test_what_is_not_meant_for_us_leaves_no_text(text: str, entities: list[Any],
     if NORMALIZER.events({"update_id": 1, "message": message}):
         word = text.casefold()
         assert "@the_good_bot" in word or word.startswith(("/rl", "/start"))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "meant"),
+    [
+        ("/start ABCD-2345", "private", "ABCD-2345"),
+        ("/start abcd2345", "private", "abcd2345"),
+        ("/start", "private", None),
+        ("/start x-9", "private", None),
+        ("/start ABCD-2345", "supergroup", None),
+    ],
+)
+def test_the_link_that_pairs_sends_its_code_as_if_it_was_typed(
+    text: str, kind: str, meant: str | None
+) -> None:
+    update = {
+        "update_id": 1,
+        "message": {
+            "message_id": 1,
+            "date": 1,
+            "text": text,
+            "entities": [{"type": "bot_command", "offset": 0, "length": 6}],
+            "chat": {"id": 5, "type": kind},
+            "from": {"id": 5, "is_bot": False},
+        },
+    }
+    [event] = NORMALIZER.events(update)
+    if meant is None:
+        assert isinstance(event, CommandEvent)
+        found = find(event.name)
+        assert found is not None
+        assert found.name == "help"
+    else:
+        assert isinstance(event, MessageEvent)
+        assert event.text == meant
 
 
 @given(st.text(max_size=200))

@@ -40,6 +40,16 @@ def setup_of(settings: TelegramSettings, environ: dict[str, str]) -> TelegramSet
     return TelegramSetup(Secrets(SPEC.secrets, environ), settings)
 
 
+def test_the_pairing_link_opens_the_bot_with_the_code() -> None:
+    require("telegram")
+    from goodbot_connectors.telegram.setup import TelegramSetup
+
+    link = TelegramSetup.pairing_link(ME, "ABCD-2345")
+    assert link == "https://t.me/the_good_bot?start=ABCD-2345"
+    assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", link.partition("?start=")[2]), "what Telegram takes there"
+    assert TelegramSetup.pairing_link(replace(ME, link=""), "ABCD-2345") == ""
+
+
 @pytest.fixture
 def setup(peer: TelegramPeer) -> TelegramSetup:
     return setup_of(peer.settings, peer.environ)

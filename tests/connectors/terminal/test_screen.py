@@ -108,7 +108,7 @@ def test_the_status_in_one_line() -> None:
     assert status_line({**status, "version": 3, "training": training}).endswith(
         "· v3 · learning ▇▇▇····· 12/32"
     )
-    assert "off" in status_line({**status, "version": 3, "off": True})
+    assert "paused" in status_line({**status, "version": 3, "off": True})
     assert "v3" not in status_line({**status, "version": 3, "off": True})
     assert status_line({**status, "training": {"phase": None}}).endswith("learning ········")
 

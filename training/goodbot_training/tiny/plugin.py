@@ -36,7 +36,7 @@ def register_commands(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument("--backend", default="auto", help="mlx or torch; auto takes what is installed")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run="goodbot_training.tiny.demo:main")
+    parser.set_defaults(run="goodbot_training.tiny.demo:main", group="start", first=True)
 
 
 def _questions(text: str) -> int:

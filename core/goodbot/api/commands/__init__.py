@@ -8,22 +8,27 @@ programs all follow from it. It is light: nothing that a command needs is import
 from __future__ import annotations
 
 from goodbot.api.commands.chat import CHAT
-from goodbot.api.commands.entry import Arg, Command, Grant, Menu, Where
+from goodbot.api.commands.entry import GROUPS, Arg, Command, Grant, Group, Menu, Where
+from goodbot.api.commands.learning import LEARNING, OLD
 from goodbot.api.commands.people import PEOPLE
 from goodbot.api.commands.program import KEEPING, SETTING_UP
 from goodbot.base.text import clean
 
 ABOUT = "Rate my answers, see what I have learnt"
 """What `/rl` as a whole is for."""
-TABLE: tuple[Command, ...] = (*SETTING_UP, *CHAT, *PEOPLE, *KEEPING)
-"""All commands, in the order in which they are shown."""
+_ALL = (*SETTING_UP, *CHAT, *LEARNING, *PEOPLE, *KEEPING)
+TABLE: tuple[Command, ...] = tuple(sorted(_ALL, key=lambda command: [*GROUPS].index(command.group)))
+"""All commands, in the order in which they are shown: by group."""
 
 __all__ = [
     "ABOUT",
+    "GROUPS",
+    "OLD",
     "TABLE",
     "Arg",
     "Command",
     "Grant",
+    "Group",
     "Menu",
     "Where",
     "command_in",
@@ -35,9 +40,9 @@ __all__ = [
 ]
 
 
-def of(where: Where) -> list[Command]:
-    """The commands that can be typed there."""
-    return [command for command in TABLE if where in command.where]
+def of(where: Where, *, old: bool = False) -> list[Command]:
+    """The commands that are shown there; with `old` those as well that are typed there out of habit."""
+    return [command for command in (*TABLE, *(OLD if old else ())) if where in command.where]
 
 
 def menu(kind: Menu, *, up_to: Grant = Grant.ADMINISTER) -> list[Command]:
@@ -56,7 +61,7 @@ def find(word: str) -> Command | None:
     folded = unicodedata.normalize("NFKC", word)
     folded = "".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Cc", "Mn"))
     folded = folded.casefold().strip("/ \U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
-    for command in of("chat"):
+    for command in of("chat", old=True):
         if folded == command.name or folded in command.aliases:
             strict = command.plain or command.grant is Grant.ADMINISTER
             if strict and not (word.isascii() and word.isprintable()):

@@ -10,6 +10,18 @@ Where = Literal["chat", "terminal", "api"]
 """`/rl NAME` in a chat, `goodbot NAME` in a terminal, `POST /v1/commands` of a program."""
 Menu = Literal["long", "private", "shared"]
 """A menu with room for two dozen commands; a short one of a private chat; one of a shared chat."""
+Group = Literal["start", "talk", "watch", "fix", "people", "data"]
+"""What a command is for: wherever commands are listed, they are listed by it."""
+
+GROUPS: dict[Group, str] = {
+    "start": "Start",
+    "talk": "Talk and rate",
+    "watch": "Watch",
+    "fix": "Fix",
+    "people": "People",
+    "data": "Data",
+}
+"""The groups in their order, with their headings."""
 
 ALL: tuple[Where, ...] = ("chat", "terminal", "api")
 CHAT_ONLY: tuple[Where, ...] = ("chat",)
@@ -92,6 +104,9 @@ class Command(NamedTuple):
     """A terminal's `--json` prints what it answers as one JSON object."""
     menus: tuple[Menu, ...] = ()
     """Where it is offered before anything is typed."""
+    group: Group = "talk"
+    first: tuple[Where, ...] = ()
+    """Where a newcomer is shown it before all others."""
     rates: bool = False
     """It says what somebody thinks of an answer."""
     needs_server: bool = False
@@ -104,6 +119,8 @@ class Command(NamedTuple):
     """What is typed behind it may be anybody's words: the audit trail leaves them out."""
     own: bool = False
     """It is about what is stored of the person, who may use it for as long as anything is."""
+    instead: str = ""
+    """It is an old word, shown nowhere: what is typed in its place. It works, and says so."""
 
     def words(self, where: Where) -> list[Arg]:
         """Its arguments in a chat or in a terminal, in the order in which they are said."""
@@ -115,6 +132,11 @@ class Command(NamedTuple):
         if self.actions:
             return f"[{'|'.join(one.name for one in self.actions if 'chat' in one.where)} …]"
         return " ".join(one.usage for one in self.words("chat"))
+
+    @property
+    def needed(self) -> str:
+        """What has to be typed behind its name in a chat."""
+        return " ".join(one.usage for one in self.words("chat") if one.required and not self.actions)
 
     @property
     def label(self) -> str:

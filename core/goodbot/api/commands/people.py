@@ -12,6 +12,7 @@ PEOPLE: tuple[Command, ...] = (
         "people:pair",
         (Arg("connector", "which, if there are several", "CONNECTOR", required=False),),
         personal=True,
+        group="people",
     ),
     Command(
         "people",
@@ -19,6 +20,8 @@ PEOPLE: tuple[Command, ...] = (
         "people:list_or_change",
         (words("owner, rater or talker, and CONNECTOR:ID", "grant ROLE PERSON | revoke|link|unlink PERSON"),),
         personal=True,
+        group="people",
+        first=CHAT_ONLY,
     ),
     Command(
         "channels",
@@ -26,9 +29,15 @@ PEOPLE: tuple[Command, ...] = (
         "channels:list_or_switch",
         (words("which one is named as in `list`", "list | enable|disable CONNECTOR:ID"),),
         personal=True,
+        group="people",
     ),
     Command(
-        "enable", "answer in this channel or group", "channels:enable", where=CHAT_ONLY, menus=("shared",)
+        "enable",
+        "answer in this channel or group",
+        "channels:enable",
+        where=CHAT_ONLY,
+        menus=("shared",),
+        group="people",
     ),
     Command(
         "disable",
@@ -36,10 +45,11 @@ PEOPLE: tuple[Command, ...] = (
         "channels:disable",
         where=CHAT_ONLY,
         menus=("shared",),
+        group="people",
     ),
     Command(
         "share",
-        "whether your private chats may train what others talk to",
+        "may I learn from your private chats?",
         "privacy:share",
         (Arg("choice", "on: they may; off: they may not", choices=("on", "off")),),
         Grant.TALK,
@@ -47,10 +57,11 @@ PEOPLE: tuple[Command, ...] = (
         menus=LONG,
         personal=True,
         own=True,
+        group="people",
     ),
     Command(
         "forget",
-        "delete all words and ratings of one person, and what was learnt from them",
+        "delete a person's words, and what they taught me",
         "privacy:forget",
         (
             Arg("person", "`me`; an owner may name another", "me", where=CHAT_ONLY),
@@ -62,6 +73,7 @@ PEOPLE: tuple[Command, ...] = (
         plain=True,
         personal=True,
         own=True,
+        group="data",
     ),
     Command(
         "link",
@@ -71,6 +83,7 @@ PEOPLE: tuple[Command, ...] = (
         Grant.TALK,
         menus=LONG,
         personal=True,
+        group="people",
     ),
     Command(
         "unlink",
@@ -79,6 +92,7 @@ PEOPLE: tuple[Command, ...] = (
         grant=Grant.TALK,
         personal=True,
         own=True,
+        group="people",
     ),
     Command(
         "web",
@@ -94,5 +108,5 @@ PEOPLE: tuple[Command, ...] = (
         plain=True,
         personal=True,
     ),
-    Command("plugins", "what is plugged in", "status:plugins", where=ALL, personal=True),
+    Command("plugins", "what is plugged in", "status:plugins", where=ALL, personal=True, group="start"),
 )

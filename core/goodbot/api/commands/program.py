@@ -3,12 +3,22 @@
 
 from __future__ import annotations
 
-from goodbot.api.commands.entry import TERMINAL, Arg, Command, option
+from goodbot.api.commands.entry import TERMINAL, Arg, Command, Group, option
 
 
-def _own(name: str, summary: str, *arguments: Arg, module: str = "", json: bool = True) -> Command:
-    program = f"{module or name}:main"
-    return Command(name, summary, arguments=arguments, where=TERMINAL, program=program, json=json)
+def _own(
+    name: str, summary: str, *arguments: Arg, group: Group = "start", module: str = "", json: bool = True
+) -> Command:
+    return Command(
+        name,
+        summary,
+        arguments=arguments,
+        where=TERMINAL,
+        program=f"{module or name}:main",
+        json=json,
+        group=group,
+        first=TERMINAL if name in ("init", "run", "doctor") else (),
+    )
 
 
 _YES = option("--yes", "do not ask")
@@ -75,6 +85,7 @@ SETTING_UP = (
         option("--security", "who may talk, rate, administer"),
         option("--demo-model", ""),
         module="doctor.command",
+        group="fix",
     ),
 )
 KEEPING = (
@@ -90,6 +101,7 @@ KEEPING = (
         "a verified copy without tokens, sessions and base models",
         Arg("path", "the file to write", required=False, path=True),
         module="backup.command",
+        group="data",
     ),
     _own(
         "restore",
@@ -103,6 +115,7 @@ KEEPING = (
             many=True,
             choices=("owners", "rights", "addresses", "programs"),
         ),
+        group="data",
     ),
     _own(
         "upgrade",
@@ -110,6 +123,7 @@ KEEPING = (
         option("--check", "look, change nothing"),
         option("--back", "make the data fit the release before this one"),
         option("--yes", "go back without asking"),
+        group="fix",
     ),
     _own(
         "completion", "completion for your shell", Arg("shell", choices=("bash", "zsh", "fish")), json=False
@@ -121,6 +135,7 @@ KEEPING = (
         option("--dry-run", "only list it"),
         _YES,
         module="uninstall.command",
+        group="data",
     ),
     _own(
         "plugin",

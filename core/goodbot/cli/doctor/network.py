@@ -39,6 +39,8 @@ async def ports(examined: Examined) -> Sequence[Check]:
     http, port = config.http, http_port(examined)
     if not port:
         return [ok("ports", "goodbot listens on none")]
+    if moved := (examined.daemon or {}).get("moved"):
+        return [warn("ports", str(moved), f"set [http] port, or stop what holds {port}")]
     place = f"{http.host}:{port}"
     checks: list[Check] = []
     if http.url and http.url == os.environ.get(PUBLISHED):
@@ -51,18 +53,29 @@ async def ports(examined: Examined) -> Sequence[Check]:
             return [fail("ports", f"{text}, so goodbot does not start there", fix, exit_code=2)]
         checks.append(warn("ports", text, fix))
     line = await _ask(http.host, port)
-    if examined.daemon is None:
-        if line is None:
-            return [*checks, ok("ports", f"{place} is free")]
-        if holder(config.home)[0] and " 200 " in f"{line} ":
-            return [*checks, ok("ports", f"{place} answers /healthz; goodbot is starting")]
-        text = f"another program listens on {place}"
-        return [*checks, fail("ports", text, "set [http] port to a free one", exit_code=2)]
+    found = _before_start(examined, place, line) if examined.daemon is None else _running(place, line)
+    return [*checks, found]
+
+
+def _before_start(examined: Examined, place: str, line: str | None) -> Check:
+    """Whether goodbot can have the port; `line` is what answers there, None: nothing."""
     if line is None:
-        return [*checks, fail("ports", f"nothing listens on {place}", "look at goodbot's log")]
+        return ok("ports", f"{place} is free")
+    if holder(examined.config.home)[0] and " 200 " in f"{line} ":
+        return ok("ports", f"{place} answers /healthz; goodbot is starting")
+    text = f"another program listens on {place}"
+    if not examined.config.http.port:
+        text = f"{text}: goodbot takes the next free port"
+        return warn("ports", text, "set [http] port to a free one, if others are to find it there")
+    return fail("ports", text, "set [http] port to a free one", exit_code=2)
+
+
+def _running(place: str, line: str | None) -> Check:
+    if line is None:
+        return fail("ports", f"nothing listens on {place}", "look at goodbot's log")
     if " 200 " not in f"{line} ":
-        return [*checks, warn("ports", f"{place} answers {line!r} to /healthz")]
-    return [*checks, ok("ports", f"{place} answers /healthz")]
+        return warn("ports", f"{place} answers {line!r} to /healthz")
+    return ok("ports", f"{place} answers /healthz")
 
 
 async def _ask(host: str, port: int) -> str | None:

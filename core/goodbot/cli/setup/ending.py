@@ -17,7 +17,8 @@ from goodbot.base.printing import say
 from goodbot.base.suggest import TERMINAL
 from goodbot.cli import service
 from goodbot.cli.doctor.checks import short
-from goodbot.cli.setup.asked import known_owner, needs_token
+from goodbot.cli.setup import qr
+from goodbot.cli.setup.asked import known_owner, needs_token, setup_of
 from goodbot.cli.setup.dialogue import Dialogue
 from goodbot.cli.setup.draft import Draft, StateFound
 from goodbot.cli.setup.program import install
@@ -54,6 +55,7 @@ def finish(dialogue: Dialogue, place: StateFound, draft: Draft) -> dict[str, Any
         "schedule": draft.schedule,
         "owners": [owner] if owner not in ("", OWNER) else list(draft.owners),
         "pairing_code": code,
+        "pairing_link": _pairing_link(place, draft, code),
         "start": draft.start,
         "changed": list(changed),
         "missing": list(draft.missing.values()),
@@ -112,7 +114,16 @@ def _say_code(dialogue: Dialogue, place: StateFound, draft: Draft, code: str) ->
         link = f" ({draft.identity.link})" if draft.identity.link else ""
     send = "Restart goodbot, then send" if place.daemon else "Send"
     dialogue.say(f"\n{send} {code} to {bot}{link}.")
+    if opens := _pairing_link(place, draft, code):
+        dialogue.say("Or open this, or point a phone's camera at it, and press Start:\n")
+        say("\n".join([opens, *(qr.lines(opens) if dialogue.asks else ())]), file=dialogue.out)
+        dialogue.say()
     dialogue.say("The code is good for an hour; whoever sends it owns the bot.\n")
+
+
+def _pairing_link(place: StateFound, draft: Draft, code: str) -> str:
+    setup = setup_of(place, draft)
+    return setup.pairing_link(draft.identity, code) if setup and draft.identity and code else ""
 
 
 def _install(dialogue: Dialogue, place: StateFound, draft: Draft, result: dict[str, Any]) -> None:

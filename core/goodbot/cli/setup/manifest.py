@@ -24,9 +24,17 @@ def show_manifest(
     manifest = setup.manifest() if dialogue.asks else None
     if manifest is None or manifest.of_account is not of_account:
         return
+    discard_manifest(draft)  # of an earlier walk through this step
+    if manifest.filled:
+        file = short(_write(place.config.home, draft, manifest))
+        dialogue.say(f"This link has all that {setup.title} asks for filled in:\n")
+        say(f"{manifest.link}\n", file=dialogue.out)
+        dialogue.say(
+            f"The same is in {file}. `goodbot manifest {draft.platform}` says what each permission is for.\n"
+        )
+        return
     for line in explained(setup, manifest):
         dialogue.say(line)
-    discard_manifest(draft)  # of an earlier walk through this step
     if manifest.file:
         file = _write(place.config.home, draft, manifest)
         if manifest.packed:

@@ -262,7 +262,7 @@ def without(sent: quarantined.AsideCount) -> str:
     whose = f"that {sent.sender} sent" if sent.captured else f"to {sent.sender}"
     return (
         f"Run {sent.run} went without {what} {whose}: {sent.reason}. All others train. "
-        f"`release` lets them in again; `/rl people revoke {sent.sender}` takes the grant away."
+        f"`/rl train retry` uses them again; `/rl people revoke {sent.sender}` takes the grant away."
     )
 
 

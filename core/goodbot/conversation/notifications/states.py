@@ -38,7 +38,7 @@ def of_version(row: AdapterRow, now: Now) -> str:
     if row.tainted:
         return f"is not to be used: {row.tainted}{gone}"
     if row.version == now.active:
-        return "answers after `resume`: goodbot is off" if now.off else "answers"
+        return "answers after `resume`: goodbot is paused" if now.off else "answers"
     if gone:
         return f"does not answer{gone}"
     if row.model != now.model:
@@ -49,9 +49,9 @@ def of_version(row: AdapterRow, now: Now) -> str:
 
 
 def answering(version: int, *, off: bool) -> str:
-    """`v3 answers now`; while goodbot is off, when it will."""
+    """`v3 answers now`; while goodbot is paused, when it will."""
     name = version_name(version)
-    return f"{name} answers {'after `resume`: goodbot is off' if off and version else 'now'}"
+    return f"{name} answers {'after `resume`: goodbot is paused' if off and version else 'now'}"
 
 
 def of_run(run: Run, rows: Sequence[AdapterRow], now: Now, changed: str = "") -> str:

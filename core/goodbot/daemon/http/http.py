@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_OTHERS = 9
+"""Ports behind the usual one that are tried where that is taken."""
 Parts = Callable[[], Awaitable[Mapping[str, str]]]
 """The state of each part by name; empty while goodbot is starting."""
 
@@ -34,7 +36,7 @@ async def starting() -> Mapping[str, str]:
 class Http:
     """One a process: it outlives the App, which may be replaced by another.
 
-    `start` listens where a port is configured, `mount` also where a connector has routes.
+    `start` listens where a port is configured, `open` and `mount` also where a connector has routes.
     """
 
     def __init__(self, config: HttpConfig, parts: Parts = starting, home: Path | None = None) -> None:
@@ -51,7 +53,21 @@ class Http:
         if self._config.url:
             return self._config.url
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._config.host, self._config.host)  # noqa: S104
-        return f"http://{f'[{host}]' if ':' in host else host}:{self._config.port or PORT}"
+        return f"http://{f'[{host}]' if ':' in host else host}:{self._port}"
+
+    @property
+    def _port(self) -> int:
+        return self._server.port if self._server else self._config.port or PORT
+
+    @property
+    def moved(self) -> str:
+        """That the usual port was taken, as a clause; empty: it was not."""
+        if self._server is None or self._config.port or self._server.port == PORT:
+            return ""
+        return (
+            f"port {PORT} is taken by another program: the pages are at {self.address}; `[http] port = "
+            f"{self._server.port}` in the config keeps them there"
+        )
 
     @property
     def listening(self) -> bool:
@@ -72,18 +88,25 @@ class Http:
         if self._config.port:
             await self._listen()
 
+    async def open(self) -> None:
+        """Listen, for a connector that has routes: from now on `address` is where they are.
+
+        Raises ConfigError when the port cannot be had, or when tokens and texts would cross a network and
+        nobody has said that they may.
+        """
+        self._require_meant()
+        await self._listen()
+
     async def mount(
         self, routes: Mapping[str, Sequence[AbstractRouteDef]], running: Callable[[str], bool]
     ) -> None:
         """Answer what these connectors answer, while `running(name)`; each else gets a 503.
 
-        Raises ConfigError when the port cannot be had, or two of them want the same path, or when
-        tokens and texts would cross a network and nobody has said that they may.
+        Raises ConfigError as `open` does, and when two of them want the same path.
         """
         routes = {name: own for name, own in routes.items() if own}
         if routes:
-            self._require_meant()
-            await self._listen()
+            await self.open()
         if self._server is not None:
             from goodbot.daemon.http.routes import application
 
@@ -106,8 +129,11 @@ class Http:
             from goodbot.daemon.http.server import HttpServer
 
             server = HttpServer(self._config, self._parts)
-            await server.start(self._config.port or PORT)
+            # Whoever has named a port has told others of it; the usual one is nobody's word.
+            await server.start(self._config.port or PORT, others=0 if self._config.port else _OTHERS)
             self._server = server
+            if self.moved:
+                logger.warning("[http] %s", self.moved)
 
     def _require_meant(self) -> None:
         """Whoever opens this to a network has said at which address, so how: TLS, a VPN, a container."""

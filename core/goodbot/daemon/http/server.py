@@ -8,6 +8,8 @@ makes way for the next. `connections` says what one connection may cost.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import logging
 import os
 import socket
@@ -50,8 +52,11 @@ class HttpServer:
         self._path: Path | None = None
         self._under_way: set[asyncio.Task[Any]] = set()
 
-    async def start(self, port: int, listening: socket.socket | None = None) -> None:
-        """Listen, or take over what is `listening` already. Raises ConfigError when it cannot be had."""
+    async def start(self, port: int, listening: socket.socket | None = None, *, others: int = 0) -> None:
+        """Listen, or take over what is `listening`; where `port` is taken, at one of the `others` behind it.
+
+        Raises ConfigError when none can be had.
+        """
         host = self._config.host
         self._server = ProtocolFactory(
             self._answer,
@@ -63,7 +68,7 @@ class HttpServer:
             max_field_size=LONGEST_LINE,
         )
         try:
-            sockets = [listening] if listening is not None else await _bound(host, port)
+            sockets = [listening] if listening is not None else await _free(host, port, others)
             self._listen(connections.CONNECTIONS, sockets)
         except OSError as error:
             await self.stop()
@@ -204,6 +209,18 @@ class HttpServer:
         if server is None:
             return web.BaseRequest(message, payload, protocol, writer, task, loop)
         return server.request_factory(message, payload, protocol, writer, task)
+
+
+async def _free(host: str, port: int, others: int) -> list[socket.socket]:
+    """Sockets at that port, or at the first free one of the next ones. Raises OSError of the first."""
+    try:
+        return await _bound(host, port)
+    except OSError as error:
+        for other in range(port + 1, port + 1 + others):
+            if error.errno == errno.EADDRINUSE:
+                with contextlib.suppress(OSError):
+                    return await _bound(host, other)
+        raise
 
 
 async def _bound(host: str, port: int) -> list[socket.socket]:

@@ -71,12 +71,12 @@ class Catalogue:
         return lineage.head(await self.rows(), await self.active())
 
     async def wanted(self) -> int:
-        """The version that should answer now: the pointer, or the base while goodbot is `off`."""
+        """The version that should answer now: the pointer, or the base while `pause all` holds."""
         off = await self._store.read(lambda db: settings.switch(db, "off"))
         return BASE if off else await self.active()
 
     async def wanted_canary(self) -> int:
-        """The version that a share of the conversations should meet; 0: none, or goodbot is `off`."""
+        """The version that a share of the conversations should meet; 0: none, or `pause all` holds."""
 
         async def query(db: aiosqlite.Connection) -> int:
             found = await canaries.running(db, self.scope, self.model)

@@ -202,7 +202,7 @@ class AdapterRegistry(Catalogue):
             yield frozenset({*+self._beside, self.canary})
 
     async def refresh(self) -> None:
-        """After `off` or `resume`: serve what is wanted now. Nothing to do while no server runs."""
+        """After `pause all` or `resume`: serve what is wanted now. Nothing to do while no server runs."""
         async with self._swap:
             if self._server.healthy():
                 await self._switch_over()

@@ -2,7 +2,7 @@
 """Asks the owners which of old and new answers better, and does what they say.
 
 Everything is decided by the store, so that a restart goes on where the last process ended, and what
-happens meanwhile wins: a rollback, a reset or a newer round ends the question, `pause` and `off`
+happens meanwhile wins: a rollback or a newer round ends the question, `pause` and `pause all`
 leave everything as it is until `resume`.
 """
 

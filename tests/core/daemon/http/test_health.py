@@ -17,6 +17,7 @@ import pytest
 from goodbot.base.errors import ConfigError
 from goodbot.cli.service.supervision import Supervision
 from goodbot.config import HttpConfig
+from goodbot.daemon.http.http import Http
 
 from tests.core.builders import Bot, open_bot, until
 from tests.core.daemon.http.asking import raw
@@ -232,6 +233,31 @@ async def test_a_port_that_is_taken_is_said_in_a_sentence() -> None:
         with pytest.raises(ConfigError, match=rf"cannot listen on 127\.0\.0\.1 port {port} .*another port"):
             await supervision.start()
         await supervision.stop()
+
+
+async def test_the_usual_port_is_taken_so_the_next_free_one_is_used_and_said(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as first, socket.socket() as second:
+        first.bind(("127.0.0.1", 0))
+        first.listen()
+        port = first.getsockname()[1]
+        monkeypatch.setattr("goodbot.daemon.http.http.PORT", port)
+        with contextlib.suppress(OSError):  # somebody may have that one anyway
+            second.bind(("127.0.0.1", port + 1))
+            second.listen()
+        http = Http(HttpConfig())
+        await http.open()
+        try:
+            moved = int(http.address.rpartition(":")[2])
+            assert port + 1 < moved <= port + 9
+            assert (await ask(moved, "/healthz"))[0] == 200
+            assert f"port {port} is taken" in http.moved
+            assert f"`[http] port = {moved}`" in http.moved
+            assert http.moved in caplog.text
+        finally:
+            await http.stop()
+        assert http.moved == ""
 
 
 async def test_nothing_listens_unless_a_port_is_set() -> None:

@@ -276,7 +276,7 @@ async def test_train_while_it_is_off_says_so_and_when_the_version_answers(tmp_pa
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         await bot.command("off")
-        assert "although goodbot is off;" in await bot.command("train")
+        assert "although goodbot is paused;" in await bot.command("train")
         await until(lambda: not bot.app.scheduler.training)
         assert (await bot.app.registry.active(), await bot.app.registry.wanted()) == (1, 0)
         await bot.rated(8)

@@ -62,8 +62,8 @@ async def test_manual_waits_for_the_command(tmp_path: Path) -> None:
 
 async def test_paused_and_off_wait_for_resume(tmp_path: Path) -> None:
     async with open_bot(tmp_path, schedule="auto") as bot:
-        for command, sentence in (("pause", "paused"), ("off", "is off")):
-            await bot.command(command)
+        for command, sentence in (("pause", "paused"), ("pause all", "goodbot is paused")):
+            await bot.command(*command.split())
             await bot.rated(8)
             assert sentence in (await bot.status())["next"]
             before = await runs_so_far(bot)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""help: what this person may type here, first what fits a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from goodbot.api.commands import GROUPS, Command, Grant, of
+from goodbot.api.events import ChannelKind
+from goodbot.base.errors import UsageError
+from goodbot.base.suggest import instead
+from goodbot.commands.base import Call, Result
+
+ALL = "all"
+LINES = 12
+"""Of the short help, about as many as a phone shows at once."""
+_RATE = "React 👍 or 👎 to an answer of mine, or type:"
+_TALK = "You can type:"
+_HERE = "Owners: `/rl enable` and `/rl disable` here; `/rl help` in private lists the rest."
+
+
+async def help_(call: Call) -> Result:
+    """The commands that a newcomer needs; `all`, or the name of a group, explains more of them."""
+    level = call.services.authorization.level(call.user)
+    shared = call.event.channel.kind is ChannelKind.SHARED
+    most = Grant.RATE if shared else Grant.ADMINISTER
+    known = [one for one in of("chat") if one.grant <= min(max(level, Grant.TALK), most)]
+    here = [_HERE] if shared and level is Grant.ADMINISTER else []
+    topic = " ".join(call.args).casefold()
+    there = [group for group in GROUPS if any(one.group == group for one in known)]
+    if not topic:
+        return Result(text="\n".join([*_short(known, there), *here]))
+    if topic != ALL and topic not in there:
+        raise UsageError(f"`help` knows no {topic[:40]!r}; {instead(topic, [ALL, *there])}")
+    chosen = [group for group in there if topic in (ALL, group)]
+    parts = [[GROUPS[group], *(_line(one) for one in known if one.group == group)] for group in chosen]
+    return Result(text="\n\n".join("\n".join(part) for part in (*parts, here) if part))
+
+
+def _short(known: Sequence[Command], groups: Sequence[str]) -> list[str]:
+    """All of it where that is short, else the first ones, and where the others are."""
+    heading = _RATE if any(one.rates for one in known) else _TALK
+    first = known if len(known) < LINES else [one for one in known if "chat" in one.first]
+    lines = [f"/rl {one.name} {one.needed}".rstrip() + f" – {one.summary}" for one in first]
+    more = [f"More: `/rl help all`, or `/rl help` and one of {', '.join(groups)}."] if first != known else []
+    return [heading, *lines, *more]
+
+
+def _line(command: Command) -> str:
+    return f"/rl {command.name} {command.usage}".rstrip() + f" – {command.summary}"
