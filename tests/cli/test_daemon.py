@@ -256,11 +256,19 @@ def test_sigterm_while_it_starts(bot: Bot, delay: float) -> None:
     assert "Traceback" not in said
 
 
-def test_ctrl_c_in_train_leaves_the_training_to_the_daemon(bot: Bot) -> None:
+def test_few_ratings_are_asked_about_and_ctrl_c_in_train_leaves_the_training_to_the_daemon(bot: Bot) -> None:
     need_backend()
     bot.start()
     assert bot.call("chat", input="".join(f"What is {n}+1?\n{1 + n % 2}\n" for n in range(4)))
     with Person(bot.home, "train") as ada:
+        ada.sees("4 ratings are few: with 36 more", "Train now anyway? [y/N]")
+        ada.type("n\n")
+        ada.sees("Nothing was trained.")
+        assert ada.ends() == 1
+    assert bot.json("status")["ratings"] == 4
+    with Person(bot.home, "train") as ada:
+        ada.sees("Train now anyway?")
+        ada.type("y\n")
         ada.until(lambda screen: "····" in screen or "████" in screen)
         ada.type("\x03")
         ada.sees("the training goes on in the daemon")

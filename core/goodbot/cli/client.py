@@ -28,14 +28,13 @@ def main(arguments: argparse.Namespace) -> int:
     """Run the command and print its answer."""
     command: str = arguments.command
     args = typed(arguments)
-    if getattr(arguments, "since", None):
-        args += ["since", arguments.since]
     if question := _question(arguments, args):
         if not agrees(question, yes=arguments.yes):
             say("Nothing was deleted." if command == "forget" else "Nothing was changed.")
             return 1
         args.append("yes")
     trains = command == "train" and not args
+    args += _options(arguments)
     dry = trains and arguments.dry_run
     waits = trains and not (arguments.no_wait or dry)
     if trains and not dry and not _wants_it(arguments):
@@ -67,6 +66,12 @@ def _alone(arguments: argparse.Namespace, args: list[str], progress: Progress) -
     from goodbot.cli.offline import execute
 
     return execute(arguments, args, progress)
+
+
+def _options(arguments: argparse.Namespace) -> list[str]:
+    """Those that the daemon is told of."""
+    since, details = getattr(arguments, "since", None), getattr(arguments, "details", False)
+    return [*(["since", since] if since else []), *(["--details"] if details else [])]
 
 
 def _question(arguments: argparse.Namespace, args: Sequence[str]) -> str:

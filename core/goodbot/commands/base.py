@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from goodbot.commands.services import Services
 
 
+DETAILS = "--details"
+"""Figures and terms for who wants to know how it works."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Call:
     """One use of a command."""

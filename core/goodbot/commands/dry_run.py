@@ -8,9 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from goodbot.api.events import ChannelKind
+from goodbot.api.sentences import duration
 from goodbot.base.errors import UsageError
 from goodbot.base.suggest import version_name
-from goodbot.commands.base import Call, Result
+from goodbot.commands.base import DETAILS, Call, Result
 from goodbot.learning.training.memory_sharing import Sharing, told
 from goodbot.store import quarantined
 
@@ -39,7 +40,36 @@ async def dry_run(call: Call) -> Result:
         "pressure": pressure.for_owners() if pressure else None,
     }
     busy = pressure.for_owners() if pressure and pressure.name != readiness.condition.name else ""
-    return Result(text="\n".join(sentences(data, busy)), data=data)
+    said = sentences(data, busy) if DETAILS in call.args else summary(data, busy)
+    return Result(text="\n".join(said), data=data)
+
+
+def summary(data: Mapping[str, Any], busy: str = "") -> list[str]:
+    """What a person wants to know of it: `sentences` has all the figures."""
+    if not data["trains"]:
+        return sentences(data, busy)
+    lines = [
+        _what({**data, "settings": {}}),
+        f"It learns from {_ratings_of(data['train'])}; {data['held_out']} more are kept to check it, and are "
+        "used next time.",
+    ]
+    if unused := _unused(data):
+        lines.append(f"Not used: {'; '.join(unused)}.")
+    if estimate := data["estimate"]:
+        memory = told(estimate["peak"] or estimate["memory"]["needed"])
+        lines.append(f"It takes {duration(estimate['total']['wall'])}, and about {memory} of memory.")
+    else:
+        lines.append(data["unknown"])
+    return [
+        *lines,
+        _meanwhile(data["tenancy"]),
+        _now(data, busy),
+        f"`train {FLAG} {DETAILS}` has all figures.",
+    ]
+
+
+def _ratings_of(count: int) -> str:
+    return f"{count} rating{'' if count == 1 else 's'}"
 
 
 def sentences(data: Mapping[str, Any], busy: str = "") -> list[str]:
@@ -94,7 +124,7 @@ def _unused(data: Mapping[str, Any]) -> list[str]:
         limit = data["settings"].get("max_sequence_tokens")
         found.append(f"{too_long} of these too long (over {limit} tokens)")
     if data["ties"]:
-        found.append(f"{data['ties']} without a side (as much good as bad was said)")
+        found.append(f"{data['ties']} on which opinions are split")
     if data["unheard"]:
         found.append(f"{data['unheard']} whose raters want the opposite of the others")
     if data["waiting_for_consent"]:
@@ -133,15 +163,18 @@ def _cost(estimate: Mapping[str, Any]) -> list[str]:
 
 def _tenancy(plan: Mapping[str, Any]) -> str:
     """Both peaks, and how they go together."""
-    peaks = plan["peaks"]
+    peaks, meanwhile = plan["peaks"], _meanwhile(plan)
     known = {"the model that answers": peaks["serving"], "a training": peaks["training"]}
     parts = [f"{who} about {told(size)}" for who, size in known.items() if size]
-    meanwhile = {
+    return f"Peaks: {', '.join(parts) or 'not known'}. {plan['why']} {meanwhile}"
+
+
+def _meanwhile(plan: Mapping[str, Any]) -> str:
+    return {
         Sharing.TURNS: "Questions wait meanwhile, and who asks is told.",
         Sharing.TOGETHER: "It answers meanwhile.",
         Sharing.ELSEWHERE: "It answers meanwhile.",
     }[plan["sharing"]]
-    return f"Peaks: {', '.join(parts) or 'not known'}. {plan['why']} {meanwhile}"
 
 
 def _now(data: Mapping[str, Any], busy: str) -> str:

@@ -32,8 +32,11 @@ async def help_(call: Call) -> Result:
         return Result(text="\n".join([*_short(known, there), *here]))
     if topic != ALL and topic not in there:
         raise UsageError(f"`help` knows no {topic[:40]!r}; {instead(topic, [ALL, *there])}")
-    chosen = [group for group in there if topic in (ALL, group)]
-    parts = [[GROUPS[group], *(_line(one) for one in known if one.group == group)] for group in chosen]
+    parts = [
+        [heading, *(_line(one) for one in known if one.group == group)]
+        for group, heading in GROUPS.items()
+        if group in there and topic in (ALL, group)
+    ]
     return Result(text="\n\n".join("\n".join(part) for part in (*parts, here) if part))
 
 

@@ -14,11 +14,12 @@ from goodbot.api.server import BASE
 from goodbot.base.errors import AdapterError, UsageError
 from goodbot.base.intervals import wilson
 from goodbot.base.spawn import child_environment
-from goodbot.commands.base import Call, Result
+from goodbot.commands.base import DETAILS, Call, Result
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.owners import counted, kept
 from goodbot.learning.adapters import lineage
 from goodbot.learning.adapters.examining import Distance, examine
+from goodbot.learning.evaluation.report import ENOUGH
 from goodbot.store import acceptance, news, runs, settings
 from goodbot.store.adapters import AdapterRow
 from goodbot.store.training_pool import Pool
@@ -40,6 +41,8 @@ class Liked:
 
     @property
     def text(self) -> str:
+        if self.rated < ENOUGH:
+            return f"liked {self.good} of {self.rated} rated answer{'' if self.rated == 1 else 's'}"
         return f"liked {self.share:.0%} ({self.low:.0%} to {self.high:.0%}) of {self.rated} rated answers"
 
 
@@ -99,6 +102,7 @@ def _state(row: AdapterRow) -> list[str]:
 
 async def show(call: Call, words: Sequence[str]) -> Result:
     """All of one version."""
+    words, details = _without_details(words)
     s = call.services
     registry = s.registry
     row = await registry.row(_one(words, await registry.active()))
@@ -123,7 +127,7 @@ async def show(call: Call, words: Sequence[str]) -> Result:
     if row.version == active and not row.tainted:
         lines.append(states.answering(row.version, off=off))
     lines += _state(row)
-    lines += [f"{name}: {value:g}" for name, value in _numbers(row.metrics)]
+    lines += [f"{name}: {value:g}" for name, value in _numbers(row.metrics)] if details else []
     where = registry.root / row.directory
     if row.erased_at is None:
         lines.append(f"files: {where}" + ("" if known else " (they cannot be used: see `doctor`)"))
@@ -143,6 +147,7 @@ async def show(call: Call, words: Sequence[str]) -> Result:
 
 async def diff(call: Call, words: Sequence[str]) -> Result:
     """Told later: a child reads the files, and other commands do not wait for that."""
+    words, details = _without_details(words)
     if len(words) != 2:
         raise UsageError("say which two: `adapters diff 6 7`, or `adapters diff base 7`")
     first, second = (version_of(word) for word in words)
@@ -150,10 +155,10 @@ async def diff(call: Call, words: Sequence[str]) -> Result:
         first, second = second, first
     if first == second:
         raise UsageError("say two different versions: `adapters diff 6 7`")
-    return Result(text="", later=partial(_diff, call, first, second))
+    return Result(text="", later=partial(_diff, call, first, second, details=details))
 
 
-async def _diff(call: Call, first: int, second: int) -> Result:
+async def _diff(call: Call, first: int, second: int, *, details: bool) -> Result:
     s = call.services
     registry = s.registry
     rows = await registry.rows()
@@ -167,8 +172,8 @@ async def _diff(call: Call, first: int, second: int) -> Result:
     lines = [
         f"{names[0]} → {names[1]}: {_steps(between)}",
         *([f"learnt in between: {counted(made_of)}"] if any(row.run for row in between) else []),
-        *_metrics(rows, first, second),
-        *_sizes(found, names),
+        *(_metrics(rows, first, second) if details else ()),
+        *_sizes(found, names, details=details),
     ]
     data = {
         "before": first,
@@ -199,8 +204,10 @@ def _metrics(rows: Sequence[AdapterRow], first: int, second: int) -> list[str]:
     ]
 
 
-def _sizes(found: Distance, names: Sequence[str]) -> list[str]:
+def _sizes(found: Distance, names: Sequence[str], *, details: bool) -> list[str]:
     share = f", {found.change / found.before:.0%} of the size of {names[0]}" if found.before else ""
+    if not details:
+        return [f"change of the weights: {found.change:.4g}{share}; `--details` says where"]
     wide = max(len(group.name) for group in found.groups)
     lines = [f"change of the weights: {found.change:.4g}{share}; of which:"]
     for group in found.groups:
@@ -208,6 +215,11 @@ def _sizes(found: Distance, names: Sequence[str]) -> list[str]:
         own = f", {group.change / group.before:.0%} of its own" if group.before else ""
         lines.append(f"  {group.name:{wide}}  {part:4.0%}{own}")
     return lines
+
+
+def _without_details(words: Sequence[str]) -> tuple[list[str], bool]:
+    """The other words, and whether all figures are asked for."""
+    return [word for word in words if word != DETAILS], DETAILS in words
 
 
 def version_of(word: str) -> int:

@@ -91,7 +91,9 @@ class Status(Public):
     descriptors: str
     set_aside: Sequence[Mapping[str, Any]]
     reward: str
+    preset: str
     learning: str | None
+    """What the preset comes to for this model, in figures; None: the backend does not say."""
     sampling: Mapping[str, Any]
     thinking: str
     alarms: Sequence[Mapping[str, Any]]
@@ -104,8 +106,8 @@ class Status(Public):
     uptime: float
     started_at: float
 
-    def for_owners(self) -> list[str]:
-        """All of it."""
+    def for_owners(self, *, details: bool = False) -> list[str]:
+        """All of it; with `details` also the figures of the training."""
         said = (
             self.descriptors,
             self.moved,
@@ -121,12 +123,17 @@ class Status(Public):
         if self.turned_away:
             lines.append(f"{self.turned_away} calls by HTTP found no room: too many came at once")
         if self.waiting_for_consent:
-            ratings = f"{self.waiting_for_consent} ratings of private chats"
-            lines.append(f"{ratings} wait for `/rl share on` of their people")
-        if self.off_policy:
-            lines.append(
-                f"{self.off_policy} of the ratings are of answers of other models: they train off-policy"
+            one = self.waiting_for_consent == 1
+            ratings = (
+                "1 rating of a private chat waits"
+                if one
+                else f"{self.waiting_for_consent} ratings of private chats wait"
             )
+            lines.append(
+                f"{ratings} until {'that person says' if one else 'those people say'} `/rl share on`"
+            )
+        if self.off_policy:
+            lines.append(f"{self.off_policy} of the ratings are of answers that other models wrote")
         lines += self._judged()
         last = self.last_run or {"metrics": {}, "state": "running"}
         if too_long := last["metrics"].get("too_long"):
@@ -136,7 +143,7 @@ class Status(Public):
         if self.tenancy and self.tenancy.sharing != Sharing.TOGETHER:
             lines.append(f"memory: {self.tenancy.why}")
         if self.learning:
-            lines.append(f"learns: {self.learning}")
+            lines.append(f"learns: {self.learning if details else self.preset}")
         if self.reward != "binary":
             lines.append(f"rewards: {self.reward}")
         if last["state"] != "running":

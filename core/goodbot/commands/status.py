@@ -11,7 +11,7 @@ from typing import Any
 from goodbot.access import pairing
 from goodbot.api.events import RatingKind
 from goodbot.api.sentences import clause, words
-from goodbot.commands.base import Call, Result
+from goodbot.commands.base import DETAILS, Call, Result
 from goodbot.commands.compare import later
 from goodbot.commands.services import Services
 from goodbot.commands.state import Status
@@ -33,7 +33,8 @@ async def status(call: Call) -> Result:
     question = await s.ab_test.current()
     compared = await report.of(s.store, s.ab_test.pool, question, await later(s, question))
     found = await _now(s, compared)
-    lines = [*found.for_owners(), *compared.lines()] if call.confidential else found.for_everybody()
+    owns, details = call.confidential, DETAILS in call.args
+    lines = [*found.for_owners(details=details), *compared.lines()] if owns else found.for_everybody()
     return Result(text="\n".join(lines), data=asdict(found))
 
 
@@ -78,13 +79,11 @@ async def _now(s: Services, compared: report.Report) -> Status:
         connectors={**dict.fromkeys(sorted(s.connectors.running), "running"), **s.connectors.problems},
         clock=s.connectors.time.found(),
         store=s.store.trouble or "ok",
-        address=s.http.address if s.http.listening else "",
-        moved=s.http.moved,
+        **_http(s),
         disk=clause(words(s.quotas.no_reserve()), small=True),
-        turned_away=s.http.turned_away,
-        descriptors=s.http.descriptors.trouble,
         set_aside=[asdict(one) for one in set_aside],
         reward=s.config.training.reward,
+        preset=str(s.config.training.settings.get("preset", "balanced")),
         learning=s.learning or None,
         sampling={**s.sampling.data(), "text": str(s.sampling)},
         thinking=s.thinks,
@@ -99,6 +98,16 @@ async def _now(s: Services, compared: report.Report) -> Status:
         uptime=s.clock.now() - s.started_at,
         started_at=s.started_at,
     )
+
+
+def _http(s: Services) -> dict[str, Any]:
+    """Where it is reached by HTTP, and what is wrong there."""
+    return {
+        "address": s.http.address if s.http.listening else "",
+        "moved": s.http.moved,
+        "turned_away": s.http.turned_away,
+        "descriptors": s.http.descriptors.trouble,
+    }
 
 
 async def _judged(s: Services) -> dict[str, Any] | None:

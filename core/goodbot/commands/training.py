@@ -16,7 +16,7 @@ from goodbot.api.sentences import sentence, waits
 from goodbot.base.errors import TrainingError, UsageError
 from goodbot.base.suggest import version_name
 from goodbot.commands import confirm
-from goodbot.commands.base import Call, Result
+from goodbot.commands.base import DETAILS, Call, Result
 from goodbot.commands.dry_run import FLAG, dry_run
 from goodbot.conversation.notifications import LiveMessage
 from goodbot.conversation.notifications.owners import news_key
@@ -36,7 +36,7 @@ async def train(call: Call) -> Result:
     """Train now, or one of its actions; on few ratings a person is asked first."""
     if action := _ACTIONS.get(" ".join(call.args)):
         return await action(call)
-    if unknown := set(call.args) - {FLAG, _FEW, "wait", "yes"}:
+    if unknown := set(call.args) - {FLAG, DETAILS, _FEW, "wait", "yes"}:
         said = min(unknown)[:40]
         raise UsageError(f"`train` knows no {said!r}: say `train`, `train stop` or `train retry`")
     if FLAG in call.args:  # it takes a while: other commands do not wait for it

@@ -45,7 +45,7 @@ async def test_the_list_tells_where_each_comes_from_and_how_it_was_rated(tmp_pat
         result = await typed(bot, "adapters", "list")
         assert (await typed(bot, "adapters")).text == result.text
         lines = result.text.splitlines()
-        assert lines[0].startswith(f"  base  {bot.app.model.name}  liked 50% (")
+        assert lines[0].startswith(f"  base  {bot.app.model.name}  liked 4 of 8 rated answers")
         assert [line.split()[:3] for line in lines if " from " in line] == [
             ["v1", "from", "base"],
             ["│", "v2", "from"],

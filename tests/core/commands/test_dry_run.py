@@ -18,10 +18,15 @@ from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rows, until
 from tests.core.learning.idle.test_scheduling import BATTERY, Machine, held_at
 
 
-async def ask(bot: Bot, channel: ChannelRef = CHANNEL) -> Result:
+async def ask(bot: Bot, channel: ChannelRef = CHANNEL, more: str = "--details") -> Result:
     """What the owner is told, as the control socket hands it on."""
     event = CommandEvent(
-        event_id="ask", order=OrderKey(1), user=OWNER, channel=channel, name="train", args="--dry-run wait"
+        event_id="ask",
+        order=OrderKey(1),
+        user=OWNER,
+        channel=channel,
+        name="train",
+        args=f"--dry-run {more} wait",
     )
     result = await bot.app.commands.execute(event, direct=True)
     assert result.later is not None, "other commands do not wait for it"
@@ -52,8 +57,7 @@ async def test_it_tells_what_would_be_trained_and_what_it_would_cost(tmp_path: P
             f"Would train {bot.app.model.name}, from the base model with the objective tapered.",
             "Rated answers: 6 to learn from, 2 held out, which the gate asks about and a later run "
             "learns from.",
-            "Not used: 1 of these too long (over 4096 tokens); 1 without a side (as much good as bad "
-            "was said).",
+            "Not used: 1 of these too long (over 4096 tokens); 1 on which opinions are split.",
             "Steps: 4 at a rate of 3.0e-03 or less, each answer about 2.0 times; 80 tokens in all, 12 in "
             "the longest answer.",
             "Time: about 4.8 s of processor time (4.0 s to 9.0 s, by how soon the gate is sure), 9.6 s "
@@ -67,6 +71,23 @@ async def test_it_tells_what_would_be_trained_and_what_it_would_cost(tmp_path: P
         assert result.data["trains"]
         assert (result.data["train"], result.data["held_out"], result.data["ties"]) == (6, 2, 1)
         assert result.data["estimate"]["total"] == {"cpu": 4.8, "wall": 9.6}
+
+
+async def test_without_details_it_says_what_a_person_wants_to_know(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        result = await ask(bot, more="")
+        assert result.text.splitlines() == [
+            f"Would train {bot.app.model.name}, from the base model.",
+            "It learns from 6 ratings; 2 more are kept to check it, and are used next time.",
+            "Not used: 1 of these too long (over 4096 tokens).",
+            "It takes about 10 seconds, and about 700 MB of memory.",
+            "It answers meanwhile.",
+            "Now: it does not start by itself: training starts on command: `train`. `train` starts it "
+            "all the same.",
+            "`train --dry-run --details` has all figures.",
+        ]
+        assert result.data["estimate"]["steps"] == 4, "the data has them in any case"
 
 
 async def test_it_tells_how_far_a_round_goes_in_which_somebody_is_outvoted(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from goodbot.api.commands.entry import ALL, CHAT_ONLY, EVERY, LONG, Arg, Command, Grant, words
+from goodbot.api.commands.entry import ALL, CHAT_ONLY, DETAILS, EVERY, LONG, Arg, Command, Grant, words
 
 _ANSWER = Arg("answer", "its id in `history`; without it the last answer here", "ANSWER", required=False)
 _TEXT = Arg("text", "in your words", "TEXT", many=True)
@@ -53,6 +53,7 @@ _ASKING = (
         "status",
         "what answers, and how far the next training is",
         "status:status",
+        (DETAILS,),
         grant=Grant.TALK,
         aliases=("stat", "info"),
         where=ALL,

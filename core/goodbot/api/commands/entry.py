@@ -79,6 +79,9 @@ def option(name: str, help: str, metavar: str = "", *, many: bool = False, path:
     return Arg(name, help, metavar, required=False, many=many, path=path, where=TERMINAL)
 
 
+DETAILS = Arg("--details", "figures and terms, for who wants to know how it works", required=False)
+
+
 def words(help: str, metavar: str) -> Arg:
     """All that is typed, which may be nothing."""
     return Arg("words", help, metavar, required=False, many=True)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from goodbot.api.commands.entry import ALL, CHAT_ONLY, LONG, TERMINAL, Arg, Command, option, words
+from goodbot.api.commands.entry import ALL, CHAT_ONLY, DETAILS, LONG, TERMINAL, Arg, Command, option, words
 
 _VERSION = Arg("version", "a number from `adapters`", "VERSION", required=False)
 _YES = option("--yes", "do not ask")
@@ -24,6 +24,7 @@ LEARNING: tuple[Command, ...] = (
                 choices=("stop", "retry"),
             ),
             Arg("--dry-run", "say what it would do and cost; changes nothing", required=False),
+            DETAILS,
             option("--no-wait", "return at once; `status` shows how far it is"),
             option("--yes", "train on few ratings without asking"),
         ),
@@ -62,11 +63,15 @@ LEARNING: tuple[Command, ...] = (
         group="watch",
         actions=(
             Command("list", "the tree of versions, how each was rated, which one answers"),
-            Command("show", "all of one version", arguments=(_VERSION,)),
+            Command("show", "all of one version", arguments=(_VERSION, DETAILS)),
             Command(
                 "diff",
                 "what ratings came between two, and how far apart they are",
-                arguments=(_VERSION._replace(required=True), _VERSION._replace(name="other", required=True)),
+                arguments=(
+                    _VERSION._replace(required=True),
+                    _VERSION._replace(name="other", required=True),
+                    DETAILS,
+                ),
             ),
             Command(
                 "pin",

@@ -15,6 +15,8 @@ from goodbot.store.acceptance import Acceptance
 from goodbot.store.comparisons import Comparison, Sum
 from goodbot.store.training_pool import Pool
 
+ENOUGH = 10
+"""Rated answers below which an interval is as wide as not knowing."""
 _NEWEST = 1000
 """Rated answers that are looked at: an open terminal asks for `status` all the time."""
 
@@ -65,11 +67,12 @@ async def of(store: Store, pool: Pool, waiting: Comparison | None, later: str) -
 
 
 def accepted(one: Acceptance) -> str:
-    """`v7: 32 of 41 rated answers good (63 to 88 %)`, with its 95 % interval."""
+    """`v7: 32 of 41 rated answers good (63 to 88 %)`, with its 95 % interval where that says anything."""
     low, high = wilson(one.good, one.rated)
     answers = "answer" if one.rated == 1 else "answers"
     liked = f"{one.good} of {one.rated} rated {answers} good"
-    return f"{version_name(one.version)}: {liked} ({low:.0%} to {high:.0%})"
+    between = f" ({low:.0%} to {high:.0%})" if one.rated >= ENOUGH else ""
+    return f"{version_name(one.version)}: {liked}{between}"
 
 
 def chosen(found: Sequence[Sum]) -> list[str]:

@@ -402,7 +402,9 @@ async def test_a_look_asks_about_an_interrupted_run_only_where_one_waits(tmp_pat
         assert (await bot.app.scheduler.readiness()).interrupted is False
         assert asked == []
         bot.fake.set(train="steps", hold=2)
-        await bot.command("train")
+        assert "3 ratings are few: with 5 more" in await bot.command("train")
+        assert not bot.app.scheduler.training, "it asks first"
+        await bot.command("train", "yes")
         await until(lambda: (bot.app.trainer.progress or {}).get("step") == 2)
         await bot.command("pause")
         asked.clear()
