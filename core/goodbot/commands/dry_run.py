@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any
 
 from goodbot.api.events import ChannelKind
-from goodbot.api.sentences import duration
 from goodbot.base.errors import UsageError
 from goodbot.base.suggest import version_name
 from goodbot.commands.base import DETAILS, Call, Result
@@ -57,7 +56,7 @@ def summary(data: Mapping[str, Any], busy: str = "") -> list[str]:
         lines.append(f"Not used: {'; '.join(unused)}.")
     if estimate := data["estimate"]:
         memory = told(estimate["peak"] or estimate["memory"]["needed"])
-        lines.append(f"It takes {duration(estimate['total']['wall'])}, and about {memory} of memory.")
+        lines.append(f"It takes about {_seconds(estimate['total']['wall'])}, and about {memory} of memory.")
     else:
         lines.append(data["unknown"])
     return [

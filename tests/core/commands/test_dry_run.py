@@ -81,7 +81,7 @@ async def test_without_details_it_says_what_a_person_wants_to_know(tmp_path: Pat
             f"Would train {bot.app.model.name}, from the base model.",
             "It learns from 6 ratings; 2 more are kept to check it, and are used next time.",
             "Not used: 1 of these too long (over 4096 tokens).",
-            "It takes about 10 seconds, and about 700 MB of memory.",
+            "It takes about 9.6 s, and about 700 MB of memory.",
             "It answers meanwhile.",
             "Now: it does not start by itself: training starts on command: `train`. `train` starts it "
             "all the same.",
