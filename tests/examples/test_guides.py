@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The short guides: their commands are run in empty homes, and every command that any page names is one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from goodbot.api import commands
+from goodbot.cli import parser
+from goodbot.config import parse
+
+from tests.examples.support import ROOT, python, require_backend
+
+SHORT = ("laptop", "move", "phone", "wsl", "costs", "privacy", "faq", "reinforceclaw")
+PAGES = sorted({*ROOT.glob("docs/*.md"), ROOT / "README.md"})
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def typed(name: str) -> list[list[str]]:
+    """The words behind `goodbot` in the page's console blocks."""
+    blocks = "".join(re.findall(r"```console\n(.*?)```", page(name), flags=re.S))
+    return [line.split() for line in re.findall(r"^\$ goodbot (.+)$", blocks, flags=re.M)]
+
+
+def say(home: Path, words: list[str]) -> str:
+    """One command of a person whose home is `home`."""
+    here = {"HOME": str(home), "GOODBOT_HOME": ""}
+    words = [word.replace("~", str(home.parent)) for word in words]
+    done = python("-m", "goodbot", *words, cwd=home, environ=here)
+    # What `doctor` finds wrong with the machine is not this test's.
+    assert done.returncode in ((0, 1) if words == ["doctor"] else (0,)), f"{words}: {done.stderr}"
+    return done.stdout + done.stderr
+
+
+def newcomer(home: Path) -> Path:
+    home.mkdir()
+    say(home, ["init", "--yes", "--platform", "terminal", "--model", "demo"])
+    return home
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_guide_is_short(name: str) -> None:
+    assert len(page(name).splitlines()) <= 80
+
+
+@pytest.mark.parametrize("name", ["laptop", "wsl", "privacy", "faq"])
+def test_the_commands_of_a_guide_work(name: str, tmp_path: Path) -> None:
+    require_backend()
+    home = newcomer(tmp_path / "ada")
+    commands = typed(name)
+    assert commands
+    for words in commands:
+        told = say(home, words)
+        for line in ("cage", "memory", "backend", "service") if words == ["doctor"] else ():
+            assert re.search(rf"^\w+ +{line} ", told, flags=re.M), "the page speaks of this line"
+    assert (name == "privacy") == any((home / ".goodbot/exports").glob("*"))
+
+
+def test_a_bot_moves(tmp_path: Path) -> None:
+    """Its owner goes from one home to another by the page's commands; the file is carried between."""
+    require_backend()
+    backup, restore, *looks = typed("move")
+    old = newcomer(tmp_path / "old")
+    config = old / ".goodbot/config.toml"
+    config.write_text(config.read_text() + "\n# it came along\n")
+    say(old, ["status"])  # it has been used: there is a database
+    say(old, backup)
+    (new := tmp_path / "new").mkdir()
+    assert restore[0] == "restore"
+    say(new, [*restore, "--yes"])
+    assert "# it came along" in (new / ".goodbot/config.toml").read_text()
+    assert "0 of 40" in say(new, looks[0])
+    for words in looks[1:]:
+        say(new, words)
+
+
+def test_the_settings_of_the_phone_are_settings(tmp_path: Path) -> None:
+    [block] = re.findall(r"```toml\n(.*?)```", page("phone"), flags=re.S)
+    assert parse(block, home=tmp_path).http.url == "https://bot.example.org"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_every_command_that_a_page_names_is_one(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    _, program = parser._parser()
+    of_plugins = {"api", "chat", "demo", "help"}
+    named = re.findall(r"(?:`|^\$ )goodbot ([a-z_]+)", text, flags=re.M)
+    assert [word for word in named if word not in {*program.choices, *of_plugins}] == []
+    chat = re.findall(r"`/rl ([a-z]+)", text)
+    assert [word for word in chat if commands.find(word) is None] == []
+
+
+def test_the_pages_name_many() -> None:
+    """Else the scan has lost its subject."""
+    everything = "".join(path.read_text(encoding="utf-8") for path in PAGES)
+    assert len(re.findall(r"`goodbot [a-z]", everything)) > 150
