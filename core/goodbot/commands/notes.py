@@ -17,7 +17,7 @@ from goodbot.commands.audit import audit
 from goodbot.commands.base import Call, Result
 from goodbot.commands.services import Services
 from goodbot.conversation import note_rules
-from goodbot.store import channels
+from goodbot.store import channels, distilled
 from goodbot.store import notes as lines
 from goodbot.store.notes import EVERYBODY, Note
 
@@ -74,7 +74,7 @@ async def own_notes(services: Services, user: UserRef, words: Sequence[str]) -> 
 async def _shown(call: Call) -> list[Note]:
     found = await call.services.store.read(lambda db: _seen(db, call))
     in_use = {note.id for note in note_rules.effective(found)}
-    return [note for note in note_rules.agreed(found) if note.id in in_use or not note.used]
+    return [note for note in note_rules.agreed(found) if note.id in in_use or not note.in_use]
 
 
 async def _list(call: Call) -> Result:
@@ -90,7 +90,8 @@ def _line(note: Note) -> str:
     count = len(note.ratings)
     origin = "in your words" if note.edited else f"from {count} rating{'' if count == 1 else 's'}"
     whom = "" if note.scope == "person" else f", {_FOR[note.scope]}"
-    return f"{note.id}  {'' if note.used else '(off) '}“{note.text}”  {origin}{whom}"
+    state = "(off) " if not note.used else "(learnt) " if note.retired else ""
+    return f"{note.id}  {state}“{note.text}”  {origin}{whom}"
 
 
 async def _seen(db: aiosqlite.Connection, call: Call) -> list[Note]:
@@ -138,6 +139,8 @@ async def _change(call: Call, action: str, number: str) -> Result:
             await lines.delete(db, [note.id])
         else:
             await lines.switch(db, note.id, action == "on")
+            if action == "on":
+                await distilled.keep(db, note.id)
         return note
 
     note = await call.services.store.write(operation)
@@ -164,6 +167,7 @@ async def _edit(call: Call, number: str) -> Result:
         if note.scope != "person":
             raise UsageError(f"others share line {note.id}: switch it off, or delete it")
         await lines.edit(db, note, text)
+        await distilled.keep(db, note.id)  # what was learnt is the line that it was
         return note
 
     note = await call.services.store.write(operation)
@@ -181,6 +185,7 @@ async def _move(call: Call, number: str, where: str) -> Result:
         if not note.rule:
             raise UsageError("only a line that a button has made holds for others: this one is in your words")
         await lines.move(db, note, scope, key)
+        await distilled.keep(db, note.id)  # it was tried on one person's questions
         return note
 
     note = await call.services.store.write(operation)

@@ -12,7 +12,7 @@ from goodbot.base.errors import UsageError
 from goodbot.base.suggest import version_name
 from goodbot.commands import confirm
 from goodbot.commands.base import Call, Result
-from goodbot.store import adapters, judgements, ledger, rollback_window, words
+from goodbot.store import adapters, distilled, judgements, ledger, rollback_window, words
 
 _TAINT = "ratings that it was trained on are in quarantine"
 _RESET = "`rollback all` has withdrawn all there were"
@@ -69,7 +69,8 @@ async def _quarantine(call: Call, start: float, since: str, *, everything: bool 
             if await ledger.refold(db, turn, rater):
                 tainted.update(await adapters.taint(db, s.registry.scope, turn, _TAINT))
         # What was said may lie in it, and the rating outside; what was judged is no rating.
-        for turn in [*await words.taught(db), *await judgements.taught(db)]:
+        said = [*await words.taught(db), *await judgements.taught(db), *await distilled.rated(db)]
+        for turn in dict.fromkeys(said):
             tainted.update(await adapters.taint(db, s.registry.scope, turn, _TAINT))
         if everything:
             tainted.update(await adapters.mark(db, s.registry.scope, (), _RESET, everything=True))

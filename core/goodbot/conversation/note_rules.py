@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from goodbot.api.marks import Pattern
+from goodbot.api.noted import FRAME
 from goodbot.api.sentences import Reason, because
 from goodbot.base.text import clean
 from goodbot.store.notes import Note, Scope
@@ -26,7 +27,7 @@ _LONGEST = 120
 """Bytes of a line."""
 _DEARER = 1.3
 """What a byte of Greek, Cyrillic, Hebrew or Arabic costs, where one of English words costs 1."""
-_FRAME = "What readers have asked of your answers: {}"
+_FRAME = f"{FRAME}{{}}"
 _LIKE = "Answer more like this: {}"
 _FIRST: tuple[Scope, ...] = ("person", "channel", "everybody")
 """Whose lines come first."""
@@ -124,7 +125,7 @@ def effective(notes: Sequence[Note]) -> list[Note]:
         opposite = RULES[note.rule].opposite if note.rule in RULES else ""
         said = any(one.text == note.text or (opposite and one.rule == opposite) for one in found)
         full = sum(one.scope == note.scope for one in found) >= MOST
-        if note.used and not said and not full:
+        if note.in_use and not said and not full:
             found.append(note)
     return found
 
@@ -137,8 +138,12 @@ def agreed(notes: Sequence[Note]) -> list[Note]:
 
 
 def surplus(notes: Sequence[Note]) -> list[int]:
-    """Which of the lines of one scope give way, so that there are not too many: the oldest first."""
-    return [note.id for note in sorted(notes, key=_rank)[MOST:]]
+    """Which of the lines of one scope give way, so that there are not too many: the oldest first.
+
+    Those that are learnt leave their places to others, and there are not too many of them either.
+    """
+    ranked = sorted(notes, key=_rank)
+    return [one.id for so in (False, True) for one in [n for n in ranked if n.retired is so][MOST:]]
 
 
 def _rank(note: Note) -> tuple[int, bool, int, int]:

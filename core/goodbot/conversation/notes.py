@@ -7,6 +7,7 @@ needed for it, and none is spared by it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +21,9 @@ from goodbot.api.turns import Turn
 from goodbot.base.clock import Clock
 from goodbot.conversation import note_rules
 from goodbot.conversation.note_rules import Line
+from goodbot.inference.prompts import Room
 from goodbot.learning.core import Core
+from goodbot.learning.training.settings import shape
 from goodbot.store import channels, notes, people, turns
 from goodbot.store.notes import EVERYBODY, Note, Scope
 from goodbot.store.training_pool import Pool
@@ -41,6 +44,8 @@ class Notes:
     """In which chats; `never` also for a model that cannot follow a system message."""
     marks: marks.Pattern = marks.ANY
     """The model's own."""
+    tokens_a_byte: float = 1.0
+    """Of English words, at most, with the model's vocabulary."""
 
     @classmethod
     def of(cls, core: Core) -> Notes:
@@ -52,6 +57,7 @@ class Notes:
             clock=core.clock,
             where=core.config.serving.notes if follows else "never",
             marks=marks.of(model),
+            tokens_a_byte=Room.of(shape(model), core.config.serving).density,
         )
 
     async def kept(self, db: aiosqlite.Connection, channel: ChannelRef) -> bool:
@@ -135,14 +141,19 @@ class Notes:
             of.insert(0, ("channel", notes.channel_key(channel)))
         return await notes.standing(db, self.pool, of)
 
-    async def system_line(
-        self, db: aiosqlite.Connection, channel: ChannelRef, talker: UserRef, tokens_a_byte: float
-    ) -> str:
-        """What the system says before an answer to somebody there; empty: nothing."""
+    async def chosen(self, db: aiosqlite.Connection, channel: ChannelRef, talker: UserRef) -> list[Note]:
+        """The lines that an answer to somebody there follows, the most important first."""
         if not await self.kept(db, channel):
-            return ""
+            return []
         theirs = await self.of_person(db, person(talker))
         if channel.kind is not ChannelKind.PRIVATE:
             theirs = [note for note in theirs if note.may_show]
-        chosen = note_rules.effective([*theirs, *await self.shared(db, channel)])
-        return note_rules.system_line([note.text for note in chosen], tokens_a_byte)
+        return note_rules.effective([*theirs, *await self.shared(db, channel)])
+
+    def told(self, texts: Sequence[str]) -> str:
+        """What the system says of these lines, the most important first; empty: nothing."""
+        return note_rules.system_line(texts, self.tokens_a_byte)
+
+    async def system_line(self, db: aiosqlite.Connection, channel: ChannelRef, talker: UserRef) -> str:
+        """What the system says before an answer to somebody there; empty: nothing."""
+        return self.told([note.text for note in await self.chosen(db, channel, talker)])

@@ -127,8 +127,7 @@ class Answers:
                 await self._decline(event, because("unsent"))
 
     async def _noted(self, channel: ChannelRef, talker: UserRef) -> str:
-        density = self._room.density
-        return await self._store.read(lambda db: self._notes.system_line(db, channel, talker, density))
+        return await self._store.read(lambda db: self._notes.system_line(db, channel, talker))
 
     async def _asked_again(self, event: PressEvent, earlier: Turn) -> Asked:
         """Raises TooLongError."""

@@ -122,7 +122,7 @@ def learning(core: Core, machine: Callable[[bool], Readings] | None = None) -> L
     core.plugins.attach(core.tracking)
     registry = core.versions(AdapterRegistry, share=config.serving.canary)
     memory = MemorySharing(core)
-    trainer = Trainer(core, registry, memory, ask=config.serving.ask)
+    trainer = Trainer(core, registry, memory, ask=config.serving.ask, lines=Notes.of(core))
     gauge = Gauge(limits=Limits.of(config.training), clock=clock, read=machine)
     scheduler = Scheduler(core, registry, trainer, gauge)
     return LearningParts(

@@ -20,6 +20,7 @@ from goodbot.api.actions import Hint
 from goodbot.api.completions import without_form
 from goodbot.api.events import Message
 from goodbot.api.model_shape import Architecture
+from goodbot.api.noted import joined
 from goodbot.api.sentences import Reason, because, clause, words
 from goodbot.api.turns import Turn
 from goodbot.base.errors import GoodbotError
@@ -89,7 +90,7 @@ def compose(
     question fits.
     """
     density = max([room.density, *(_density(exchange) for exchange in earlier)])
-    if notes and sum(map(_most, (text, whole := _joined(system, notes)))) <= room.prompt:
+    if notes and sum(map(_most, (text, whole := joined(system, notes)))) <= room.prompt:
         system = whole
     asked = [text, system] if system else [text]
     if sum(_likely(one, density) for one in asked) > room.prompt:
@@ -124,7 +125,7 @@ def again(earlier: Turn, hint: Hint, room: Room, system: str, *, notes: str = ""
     """
     talker = f"{earlier.talker.connector}:{earlier.talker.id}"
     before = "".join(str(one["content"]) for one in earlier.messages if one["role"] == "system")
-    now = _joined(system, notes)
+    now = joined(system, notes)
     if now != system and _asked(earlier) + _most(hint.told) + _longer(now, before) > room.prompt:
         now = system
     while _asked(earlier) + _most(hint.told) + _longer(now, before) > room.prompt:
@@ -149,10 +150,6 @@ def _asked(earlier: Turn) -> int:
     sizes = (_most(str(message["content"])) for message in earlier.messages)
     asked = len(earlier.prompt_tokens) - earlier.thought_tokens or sum(sizes)
     return asked + (len(earlier.tokens) + _MESSAGE if earlier.tokens else _most(earlier.response))
-
-
-def _joined(system: str, notes: str) -> str:
-    return f"{system}\n\n{notes}" if system and notes else system or notes
 
 
 def _longer(now: str, before: str) -> int:

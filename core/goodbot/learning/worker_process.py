@@ -34,7 +34,7 @@ _SILENT_SECONDS = 3600.0
 """A child that says nothing for so long hangs. Loading, scoring and the gate's samples are silent."""
 _LAST_LINES = 200
 """Of its stderr: the traceback of an error deep in a framework."""
-_PASSED_ON = {"progress", "plan", "checkpoint", "quarantine", "learnt", "gate"}
+_PASSED_ON = {"progress", "plan", "checkpoint", "quarantine", "learnt", "gate", "notes"}
 
 
 async def train(

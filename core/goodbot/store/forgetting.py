@@ -15,7 +15,18 @@ from dataclasses import dataclass
 import aiosqlite
 
 from goodbot.api.turns import Turn
-from goodbot.store import adapters, codec, judgements, people, retries, settings, shifts, teaching, turns
+from goodbot.store import (
+    adapters,
+    codec,
+    distilled,
+    judgements,
+    people,
+    retries,
+    settings,
+    shifts,
+    teaching,
+    turns,
+)
 from goodbot.store.query import fetch, value
 
 ERASE = "erase"
@@ -214,6 +225,7 @@ async def _learnt_from(
         " (SELECT 1 FROM json_each(i.labels) WHERE key IN (SELECT value FROM json_each(?)))",
         (codec.dump_json(sorted(touched)), codec.dump_json(persons)),
     )
+    rows += [(run, "train", state) for run, state in await distilled.learnt_from(db, persons, touched)]
     running = {run for run, _, state in rows if state == "running"}
     for run in running:
         await db.execute(

@@ -25,14 +25,16 @@ EVERYBODY = ("everybody", "")
 
 _NEWEST = 100
 """Ratings of a line that are looked at: in a busy channel it costs an answer no more."""
+STILL_BAD = (
+    "JOIN labels l ON (l.turn, l.rater) ="  # noqa: S608
+    " (e.turn, coalesce((SELECT identity FROM links WHERE person = e.rater), e.rater))"
+    f" WHERE l.value < 0 AND (e.kind = 'rate' OR {rollback_window.STANDS})"
+)
+"""SQL: of the ledger `e`, what stands, of an answer that is still a bad one to whoever said it."""
 _RATINGS = (
     "SELECT json_group_array(seq) FROM (SELECT max(b.event) AS seq"  # noqa: S608
     f" FROM (SELECT event FROM note_ratings WHERE note = n.id ORDER BY event DESC LIMIT {_NEWEST}) b"
-    " JOIN events e ON e.seq = b.event"
-    " JOIN labels l ON (l.turn, l.rater) ="
-    " (e.turn, coalesce((SELECT identity FROM links WHERE person = e.rater), e.rater))"
-    f" WHERE l.value < 0 AND (e.kind = 'rate' OR {rollback_window.STANDS})"
-    " GROUP BY l.turn, l.rater)"
+    f" JOIN events e ON e.seq = b.event {STILL_BAD} GROUP BY l.turn, l.rater)"
 )
 """SQL: the ratings of a note `n` that stand: the answer is still a bad one to whoever said it."""
 _MAY_SHOW = (
@@ -42,6 +44,22 @@ _MAY_SHOW = (
 )
 """SQL: a person's line may be met by others: words typed at an answer that they have read, or those of a
 chip, by the rules by which private chats train."""
+WITH_RATINGS = (
+    f"SELECT n.id, n.scope, n.key, n.rule, n.text, n.used, n.edited, n.created_at, ({_RATINGS}) AS ratings"
+)
+"""SQL: all that a note `n` is."""
+# A version that started from the base knows nothing of those before it. What was asked for after a run had
+# claimed its ratings is asked for again.
+RETIRED_BY = (
+    "(WITH RECURSIVE line (version) AS ("
+    "SELECT version FROM pointers WHERE (scope, model) = (:scope, :model)"
+    " UNION SELECT a.parent FROM adapters a JOIN line ON a.version = line.version"
+    " WHERE coalesce(json_extract(a.metrics, '$.gate.start_over'), 0) = 0)"
+    " SELECT max(r.id) FROM run_notes d JOIN runs r ON r.id = d.run JOIN adapters a ON a.run = r.id"
+    " WHERE d.note = n.id AND d.state = 'retired' AND a.version IN (SELECT version FROM line)"
+    " AND r.last_event_seq >= (SELECT max(value) FROM json_each(n.ratings)))"
+)
+"""SQL: of a note `n` with its ratings, the newest run whose version answers without it; NULL: none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,6 +83,13 @@ class Note:
     answer and person."""
     may_show: bool
     """Whether it may be used where others read the answer."""
+    retired: bool = False
+    """The version in use answers as it asks without it; see `goodbot.store.distilled`."""
+
+    @property
+    def in_use(self) -> bool:
+        """Whether prompts may have it."""
+        return self.used and not self.retired
 
     @property
     def said_last(self) -> int:
@@ -81,9 +106,7 @@ async def standing(db: aiosqlite.Connection, pool: Pool, owners: Sequence[tuple[
     """The lines that count, switched off or not, of these scopes with their keys; oldest first."""
     rows = await fetch(
         db,
-        f"SELECT n.*, {_MAY_SHOW} FROM ("  # noqa: S608
-        "SELECT n.id, n.scope, n.key, n.rule, n.text, n.used, n.edited, n.created_at,"
-        f" ({_RATINGS}) AS ratings"
+        f"SELECT n.*, {_MAY_SHOW}, {RETIRED_BY} IS NOT NULL FROM ({WITH_RATINGS}"  # noqa: S608
         " FROM json_each(:of) o JOIN notes n ON (n.scope, n.key) ="
         " (json_extract(o.value, '$[0]'), json_extract(o.value, '$[1]'))"
         ") n WHERE n.ratings <> '[]' ORDER BY n.id",
@@ -101,6 +124,7 @@ async def standing(db: aiosqlite.Connection, pool: Pool, owners: Sequence[tuple[
             created_at=row[7],
             ratings=tuple(sorted(json.loads(row[8]))),
             may_show=bool(row[9]),
+            retired=bool(row[10]),
         )
         for row in rows
     ]

@@ -79,7 +79,7 @@ async def items(db: aiosqlite.Connection, run: int) -> tuple[runs.RunItem, ...]:
     """What a run has claimed, in the order in which it did."""
     rows = await fetch(
         db,
-        "SELECT turn, split, reward, labels, weight, replayed, words FROM run_items WHERE run = ?"
+        "SELECT turn, split, reward, labels, weight, replayed, words, notes FROM run_items WHERE run = ?"
         " ORDER BY position",
         (run,),
     )
@@ -92,6 +92,7 @@ async def items(db: aiosqlite.Connection, run: int) -> tuple[runs.RunItem, ...]:
             weight=r[4],
             replayed=bool(r[5]),
             words=words.load(r[6]),
+            notes=tuple(json.loads(r[7])),
         )
         for r in rows
     )

@@ -15,7 +15,7 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.labels import Opinion
-from goodbot.store import codec, ledger, quarantined, shifts, words
+from goodbot.store import codec, distilled, ledger, quarantined, shifts, words
 from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch, first, value
 from goodbot.store.training_pool import Pool
@@ -38,6 +38,8 @@ class RunItem:
     """An earlier run of this base model has learnt from it; this one does not use it up."""
     words: tuple[Word, ...] = ()
     """What was said beside the labels, where the run's objective takes it."""
+    notes: tuple[int, ...] = ()
+    """The notes that are taught on it, the most important first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,6 +93,7 @@ async def claim_again(db: aiosqlite.Connection, run: int, parent: int, items: Se
     """
     await db.execute("UPDATE turns SET spent = NULL WHERE spent = ?", (run,))
     await db.execute("DELETE FROM run_items WHERE run = ?", (run,))
+    await distilled.let_go(db, run)
     await db.execute("UPDATE runs SET parent = ?, replay = 0 WHERE id = ?", (parent, run))
     await _disown(db, run, "a rating that it was trained on has changed")
     await _claim(db, run, items)
@@ -131,6 +134,11 @@ async def changed_items(db: aiosqlite.Connection, run: int) -> list[str]:
     return [turn for turn, labels, said in rows if await lost(db, turn, labels, said)]
 
 
+async def changed(db: aiosqlite.Connection, run: int) -> bool:
+    """Whether something that a run has learnt from, or a note of its by, does not stand any more."""
+    return bool(await changed_items(db, run)) or await distilled.lost(db, run)
+
+
 async def lost(db: aiosqlite.Connection, turn: str, labels: str, said: str) -> bool:
     """Whether something of what an item of `run_items` holds of a turn, as JSON, does not stand any more."""
     return await ledger.lost(db, turn, json.loads(labels)) or await words.lost(db, turn, words.load(said))
@@ -160,7 +168,7 @@ async def objection(db: aiosqlite.Connection, run: int) -> str:
         return "the run was ended before it was done"
     if tainted:
         return f"the adapter that it continued is not to be used: {tainted}"
-    if await changed_items(db, run):
+    if await changed(db, run):
         return "a rating that it trained on has changed meanwhile; the rest will train again"
     return ""
 

@@ -82,6 +82,8 @@ class RatedSample:
     """Whether a person has written the response: what it should have been. Its reward is no rating."""
     judged: bool = False
     """Whether a judge, and no person, has said what the response is worth."""
+    note: str = ""
+    """What a prompt says of the notes that are taught on it; see `goodbot_training.round.notes`."""
 
     @property
     def by_people(self) -> bool:
@@ -112,7 +114,7 @@ class RatedSample:
         version = item.get("version")
         if version is not None and not is_whole(version):
             raise data_error(f"{where}: version must be a whole number or null.")
-        texts = {name: item.get(name, "") for name in ("response", "thought")}
+        texts = {name: item.get(name, "") for name in ("response", "thought", "note")}
         if not all(isinstance(text, str) for text in texts.values()):
             raise data_error(f"{where}: {', '.join(texts)} must be text.")
         temperature = as_number(item.get("temperature", 1.0), f"{where}: temperature")
@@ -138,6 +140,7 @@ class RatedSample:
             (abs(parsed.reward) > 1, "reward must lie between -1 and 1"),
             (parsed.weight < 0, "weight must not be negative"),
             (len(parsed.hindsight) > RATERS, f"hindsight must have at most {RATERS} texts"),
+            (len(parsed.note) > LONGEST, f"note must have at most {LONGEST} characters"),
             (parsed.temperature < 0, "temperature must not be negative"),
             (
                 parsed.captured and len(parsed.tokens) != len(parsed.logprobs),

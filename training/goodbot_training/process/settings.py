@@ -87,6 +87,11 @@ class TrainingSettings:
     hindsight_skip: Annotated[int, Range(least=0)] = 2
     """Tokens at the beginning of an answer that words say nothing of: there a model says how it takes the
     words, and not what was wrong."""
+    note_weight: _FromZero = 1.0
+    """Of `hindsight` and `hybrid`: how much the notes are taught that prompts have, times
+    `hindsight_weight`; 0: not at all, and none retires."""
+    note_answers: Annotated[int, Range(least=0)] = 48
+    """Answers by which a note is tried, four times so many in all; 0: none retires."""
     token_low: _Positive = 0.5
     token_high: float = 2.0
     trajectory_low: Annotated[float | None, Range(least=0)] = None

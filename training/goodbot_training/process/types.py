@@ -27,6 +27,7 @@ from goodbot_training.process.rated import (
     turn_of,
 )
 from goodbot_training.process.settings import TrainingSettings, as_number, as_whole, data_error
+from goodbot_training.process.trials import Trial
 
 __all__ = [
     "COLDEST",
@@ -99,6 +100,8 @@ class Job:
     """Turns of which nothing can be made, and why: the round goes without them."""
     judged: tuple[HeldOutSums, ...] = ()
     """Of earlier rounds on this base, passed or not: the gate's claims rest on all of them."""
+    trials: tuple[Trial, ...] = ()
+    """The notes that the candidate is tried without."""
     checkpoints: Path | None = None
     """A directory to go on from, and to write into; None: nothing is kept."""
     attempt: int = 0
@@ -150,6 +153,7 @@ class Job:
             anchors=tuple(_conversations(job.get("anchors"), "anchors")),
             unrated=tuple(_conversations(job.get("unrated"), "unrated")),
             judged=tuple(HeldOutSums.parse(entry) for entry in as_list(job.get("judged"), "judged")),
+            trials=tuple(Trial.parse(entry) for entry in as_list(job.get("notes"), "notes")),
             checkpoints=None if checkpoints is None else _path(checkpoints, "checkpoints"),
             attempt=as_whole(job.get("attempt", 0), "attempt"),
         )

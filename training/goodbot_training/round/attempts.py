@@ -49,7 +49,8 @@ def learn(
         train = [row for row in material.train if row.weight and turn_of(row.id) not in progress.left_out]
         if not train:
             raise _nothing_left(progress)
-        lesson = _lesson(job, backend, objective, train, progress.halvings, recompute=recompute)
+        notes = [row for row in material.notes if row.id not in progress.left_out]
+        lesson = _lesson(job, backend, objective, train, notes, progress.halvings, recompute=recompute)
         if not progress.steps:
             checkpoints.keep(progress, None)
             emit({"event": "checkpoint", "step": 0, "steps": lesson.steps})
@@ -90,11 +91,12 @@ def _lesson(
     backend: TrainingBackend,
     objective: Objective,
     train: Sequence[Rollout],
+    notes: Sequence[Rollout],
     halvings: int,
     *,
     recompute: bool,
 ) -> Lesson:
-    lesson = make_lesson(job, backend, objective, train, recompute=recompute)
+    lesson = make_lesson(job, backend, objective, train, notes, recompute=recompute)
     rate = lesson.optimizer.learning_rate / 2**halvings
     return replace(lesson, optimizer=replace(lesson.optimizer, learning_rate=rate))
 

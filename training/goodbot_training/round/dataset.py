@@ -13,6 +13,7 @@ from goodbot.api.backend import TrainingBackend
 from goodbot_training.process.types import HELD_OUT, TRAIN, Job, turn_of
 from goodbot_training.round.checkpoints import Checkpoints, Scores
 from goodbot_training.round.hindsight import teach
+from goodbot_training.round.notes import distil
 from goodbot_training.round.rollouts import Rollout, Tell, build_rollouts, score
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class Dataset:
     held_out: Sequence[Rollout]
     parent_logprobs: Sequence[Floats]
     """Of the held-out ones, under the adapter that the round starts from."""
+    notes: Sequence[Rollout]
+    """Answers that follow the notes, for prompts without them."""
     too_long: int
     unusable: Mapping[str, str]
     """Turns that are in neither, and why."""
@@ -45,7 +48,7 @@ def gather(
     """Score the job's turns, unless a checkpoint knows their scores. Raises TrainingError.
 
     What cannot be scored is left out; `tell` is `build_rollouts`'s; with `hindsight` what people said of
-    them is scored, too. Afterwards the backend holds the job's parent adapter.
+    them is scored, too, and notes are taught. Afterwards the backend holds the job's parent adapter.
     """
     known = checkpoints.scores()
     rollouts, too_long = build_rollouts(job, backend, known, tell)
@@ -72,6 +75,7 @@ def gather(
         train=[r for r in rollouts if r.split == TRAIN and turn_of(r.id) not in unusable],
         held_out=[rollout for rollout, _ in judged],
         parent_logprobs=[row for _, row in judged],
+        notes=distil(job, backend, rollouts) if hindsight else (),
         too_long=too_long,
         unusable=unusable
         | {r.id: _UNSCORED for r, row in zip(held_out, parent, strict=True) if not _finite(row)},

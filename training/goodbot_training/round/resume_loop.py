@@ -58,11 +58,12 @@ def make_lesson(
     backend: TrainingBackend,
     objective: Objective,
     rollouts: Sequence[Rollout],
+    notes: Sequence[Rollout] = (),
     *,
     recompute: bool,
     decay_steps: int | None = None,
 ) -> Lesson:
-    """What the job's round trains on these rollouts, by its settings as they are.
+    """What the job's round trains on these rollouts, by its settings as they are; `notes` nobody has rated.
 
     The learning rate falls to 0 over `decay_steps`; None: over the lesson's own.
     """
@@ -76,8 +77,9 @@ def make_lesson(
     left = kept(rewards, weights, said) if objective.instead else [1.0] * len(rated)
     advantages = [a * share for a, share in zip(advantages, left, strict=True)]
     news = [weight * share for weight, share in zip(weights, left, strict=True)]
+    said += [settings.hindsight_weight * row.said for row in notes]
     if decay_steps is None:
-        decay_steps = planned_steps(len(rollouts), settings)
+        decay_steps = planned_steps(len(rollouts) + len(notes), settings)
     optimizer = OptimizerSettings(
         learning_rate=settings.bolder
         * settings.rate_for(backend.parameters)
@@ -92,8 +94,8 @@ def make_lesson(
         recompute=recompute,
     )
     return Lesson(
-        rollouts=restart.written_by_the_base(job, rollouts),
-        advantages=[*advantages, *shown],
+        rollouts=[*restart.written_by_the_base(job, rollouts), *notes],
+        advantages=[*advantages, *shown, *(0.0 for _ in notes)],
         baseline=baseline,
         settings=settings,
         optimizer=optimizer,

@@ -56,6 +56,8 @@ class Rollout:
     off_policy: bool
     demonstration: bool = False
     """Whether it is what a person wrote in the answer's place: it is learnt, and is no rating."""
+    rated: bool = True
+    """False: nobody has rated it, and it is taught by `hindsight` alone; see `round.notes`."""
     hindsight: Floats | None = None
     """`(R,)`: what people's words say for or against each token, in nats times the weight of the words; None
     without words."""

@@ -26,7 +26,7 @@ from goodbot_training.memory.fit import Memory
 from goodbot_training.objectives import make_objective
 from goodbot_training.process import fingerprint
 from goodbot_training.process.types import Job
-from goodbot_training.round import attempts, contested, telling
+from goodbot_training.round import attempts, contested, retiring, telling
 from goodbot_training.round.checkpoints import Checkpoints, RoundState
 from goodbot_training.round.dataset import Dataset, gather
 from goodbot_training.round.hindsight import passes
@@ -124,6 +124,7 @@ def _published(
                 heat = _temperature(material)
                 if found := learnt.measure(job, before, backend, candidate, temperature=heat):
                     emit(found.event())
+            retiring.try_without(job, backend, candidate, emit)
             backend.load_adapter(candidate)  # the gate has sampled by whichever version
             fingerprint.write(backend, candidate)
         for path in sorted(candidate.iterdir()):  # to where the daemon looks for them
@@ -198,18 +199,18 @@ def _weaken(candidate: Path, job: Job, backend: TrainingBackend, share: float) -
 def _metrics(job: Job, lesson: Lesson, progress: RoundState, material: Dataset) -> dict[str, float]:
     """What is told of a round at its end."""
     taken = [stats for stats in progress.steps if not stats.skipped]
+    rated = [rollout for rollout in lesson.rollouts if rollout.rated]
     means = ("loss", "grad_norm", "token_acceptance", "trajectory_acceptance")
     return {
-        "rollouts": len(lesson.rollouts),
+        "rollouts": len(rated),
         "held_out": len(material.held_out),
         "too_long": material.too_long,
         "left_out": len({*progress.left_out, *job.refused}),
-        "off_policy": sum(rollout.off_policy for rollout in lesson.rollouts),
-        "hindsight": sum(rollout.hindsight is not None for rollout in lesson.rollouts),
-        "demonstrations": sum(rollout.demonstration for rollout in lesson.rollouts),
-        "reward": fmean(
-            [rollout.reward for rollout in lesson.rollouts if not rollout.demonstration] or [0.0]
-        ),
+        "off_policy": sum(rollout.off_policy for rollout in rated),
+        "hindsight": sum(rollout.hindsight is not None for rollout in rated),
+        "demonstrations": sum(rollout.demonstration for rollout in rated),
+        "notes": len(lesson.rollouts) - len(rated),
+        "reward": fmean([rollout.reward for rollout in rated if not rollout.demonstration] or [0.0]),
         "learning_rate": lesson.optimizer.learning_rate,
         "steps": len(taken),
         "skipped": len(progress.steps) - len(taken),

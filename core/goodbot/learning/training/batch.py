@@ -15,7 +15,8 @@ from goodbot.base.errors import TrainingError
 from goodbot.config import JudgeConfig, TrainingConfig
 from goodbot.learning.core import Core
 from goodbot.learning.rating_quality import contradictions
-from goodbot.learning.training import claims
+from goodbot.learning.training import claims, distilling
+from goodbot.learning.training.distilling import Lines
 from goodbot.store import judgements, runs, training_pool, words
 from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate, Pool
@@ -71,11 +72,19 @@ async def take(
 
 
 async def claim(
-    db: aiosqlite.Connection, core: Core, *, parent: int, why: str, at_least: int, replay: bool
+    db: aiosqlite.Connection,
+    core: Core,
+    lines: Lines | None = None,
+    *,
+    parent: int,
+    why: str,
+    at_least: int,
+    replay: bool,
 ) -> tuple[int, tuple[RunItem, ...]]:
     """Open a run from `parent` on what can be taken, `at_least` so many answers: its number, and those.
 
-    Part of the caller's transaction. Raises TrainingError where there is too little.
+    It teaches notes of `lines`. Part of the caller's transaction. Raises TrainingError where there is too
+    little.
     """
     available, items = await take(
         db,
@@ -106,7 +115,16 @@ async def claim(
         items=items,
         now=core.clock.now(),
     )
-    return run, items
+    return run, await with_notes(db, core, lines, run, items)
+
+
+async def with_notes(
+    db: aiosqlite.Connection, core: Core, lines: Lines | None, run: int, items: tuple[RunItem, ...]
+) -> tuple[RunItem, ...]:
+    """What a run has claimed, with the notes that it teaches."""
+    if lines is None or not (takes_words(core) and core.settings.get("note_weight")):
+        return items
+    return await distilling.claim(db, core, lines, run, items)
 
 
 def takes_words(core: Core) -> bool:

@@ -17,6 +17,8 @@ from goodbot.api.turns import Turn
 from goodbot.base.errors import AdapterError, TrainingError
 from goodbot.learning.adapters import AdapterRegistry
 from goodbot.learning.core import Core
+from goodbot.learning.training import distilling
+from goodbot.learning.training.distilling import Lines
 from goodbot.store import asked, judgements, runs, turns, words
 
 logger = logging.getLogger(__name__)
@@ -29,6 +31,7 @@ _UNRATED = 32
 async def make_job(
     core: Core,
     registry: AdapterRegistry,
+    lines: Lines | None = None,
     *,
     run: int,
     parent: int,
@@ -37,6 +40,8 @@ async def make_job(
     background: bool = False,
 ) -> dict[str, Any]:
     """The job of a run, the same each time. `folder` gets `output` and `checkpoints`, both 0700.
+
+    It teaches notes of `lines`.
 
     The core's `anchors` are what the gate asks; without any, it asks what the items ask, and those of the
     rounds before: what is lost may be what nobody asked this time. What nobody has rated shows what was
@@ -47,6 +52,8 @@ async def make_job(
     output, checkpoints = folder / "output", folder / "checkpoints"
     await asyncio.to_thread(_ready, (registry.root, folder, output, checkpoints))
     rows, behaviour = await _rows(core, registry, items)
+    noted = await store.read(lambda db: distilling.told(db, lines, items))
+    rows = [{**row, "note": noted.get(row["id"], "")} for row in rows]
     anchors = [list(messages) for messages in core.anchors]
     if not anchors:
         now = [row["messages"] for row in rows if "demonstration" not in row][:_ANCHORS]
@@ -66,6 +73,7 @@ async def make_job(
         "items": rows,
         "anchors": anchors,
         "unrated": await store.read(lambda db: asked.unrated(db, pool, _UNRATED)),
+        "notes": await store.read(lambda db: distilling.tried(db, core, lines, run, items)),
         "background": background,
         "judged": await store.read(lambda db: runs.judged(db, pool, run)),
     }

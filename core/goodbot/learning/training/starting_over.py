@@ -11,7 +11,8 @@ import aiosqlite
 from goodbot.learning.adapters import AdapterRegistry, retention
 from goodbot.learning.core import Core
 from goodbot.learning.training import batch
-from goodbot.store import adapters, judgements, progress, runs
+from goodbot.learning.training.distilling import Lines
+from goodbot.store import adapters, distilled, judgements, progress, runs
 from goodbot.store.runs import RunItem
 
 logger = logging.getLogger(__name__)
@@ -27,6 +28,7 @@ change their minds, one of these comes to its end, and all of them take less tha
 async def start_over(
     core: Core,
     registry: AdapterRegistry,
+    lines: Lines | None,
     run: int,
     parent: int,
     items: Sequence[runs.RunItem],
@@ -48,7 +50,8 @@ async def start_over(
 
     async def operation(db: aiosqlite.Connection) -> tuple[runs.RunItem, ...]:
         changed = await runs.changed_items(db, run)
-        if not await runs.running(db, run) or not (changed or await adapters.tainted(db, parent)):
+        lost = changed or await distilled.lost(db, run) or await adapters.tainted(db, parent)
+        if not await runs.running(db, run) or not lost:
             return ()
         stand = {item.turn: item.replayed for item in items if item.turn not in changed}
         await runs.claim_again(db, run, clean, ())
@@ -68,7 +71,7 @@ async def start_over(
             return ()
         await runs.claim_again(db, run, clean, left)
         await progress.starts_over(db, run)
-        return left
+        return await batch.with_notes(db, core, lines, run, left)
 
     left = await core.store.write(operation)
     if left:

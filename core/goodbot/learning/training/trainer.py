@@ -24,13 +24,14 @@ from goodbot.api.sentences import clause
 from goodbot.base.errors import GoodbotError, TrainingError, boundary, unexpected
 from goodbot.learning.adapters import AdapterRegistry
 from goodbot.learning.core import Core
-from goodbot.learning.training import batch, dry_run
+from goodbot.learning.training import batch, dry_run, events
 from goodbot.learning.training.attempts import Tries
+from goodbot.learning.training.distilling import Lines
 from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing
 from goodbot.learning.training.publish import GoingLive, RunOutcome
 from goodbot.learning.training.starting_over import SHARES, start_over
-from goodbot.store import codec, progress, quarantined, runs, shifts
+from goodbot.store import codec, progress, quarantined, runs
 
 logger = logging.getLogger(__name__)
 
@@ -41,11 +42,18 @@ class Trainer:
     """Runs one training at a time; `progress` is what the child said last."""
 
     def __init__(
-        self, core: Core, registry: AdapterRegistry, memory: MemorySharing, *, ask: str = "never"
+        self,
+        core: Core,
+        registry: AdapterRegistry,
+        memory: MemorySharing,
+        *,
+        ask: str = "never",
+        lines: Lines | None = None,
     ) -> None:
-        """`ask` as in `[serving]`: when owners are asked which version is better."""
+        """`ask` as in `[serving]`: when owners are asked which version is better. `lines` are taught."""
         self._core, self._registry, self._memory = core, registry, memory
         self._store, self._plugins, self._clock, self._pool = core.store, core.plugins, core.clock, core.pool
+        self._lines = lines
         self._staging = core.config.home / "staging"
         self._tries = Tries(store=core.store, backend=core.backend)
         self._going_live = GoingLive(core, registry, ask=ask)
@@ -84,7 +92,7 @@ class Trainer:
                 # First: weights that have learnt from what is let go must not be gone on with after a crash.
                 await asyncio.to_thread(shutil.rmtree, self._folder(run), ignore_errors=True)
                 parent, left = await start_over(
-                    self._core, self._registry, run, parent, items, share=share, replay=replay
+                    *(self._core, self._registry, self._lines, run, parent, items), share=share, replay=replay
                 )
                 self._left += len(items) - len(left)
                 if not (items := left):
@@ -207,7 +215,8 @@ class Trainer:
         async def operation(db: aiosqlite.Connection) -> tuple[int, tuple[runs.RunItem, ...]]:
             if self._unwritten is not None:
                 await self._write(db, verdict=self._unwritten)
-            return await batch.claim(db, self._core, parent=parent, why=why, at_least=at_least, replay=replay)
+            of = (db, self._core, self._lines)
+            return await batch.claim(*of, parent=parent, why=why, at_least=at_least, replay=replay)
 
         claimed = await self._store.write(operation)
         self._unwritten = None
@@ -224,8 +233,7 @@ class Trainer:
         self, run: int, active: int, parent: int, items: Sequence[runs.RunItem], background: bool
     ) -> RunOutcome:
         job = await make_job(
-            self._core,
-            self._registry,
+            *(self._core, self._registry, self._lines),
             run=run,
             parent=parent,
             items=items,
@@ -287,14 +295,5 @@ class Trainer:
         elif event["event"] == "progress":
             self._moves(event)
             await self._plugins.on_training_progress(run, event)
-        elif event["event"] == "checkpoint":
-            step, steps = int(event["step"]), int(event["steps"])
-            with boundary(logger, "the progress of run %d was not stored", run):
-                await self._store.write(lambda db: progress.gets_on(db, run, step, steps))
-        elif event["event"] == "learnt":
-            with boundary(logger, "what run %d has learnt was not stored", run):
-                await self._store.write(lambda db: shifts.keep(db, run, event))
-        elif event["event"] == "quarantine":
-            found = {str(turn["id"]): str(turn["reason"]) for turn in event["turns"]}
-            await self._store.write(lambda db: quarantined.add(db, run, "nan", found, self._clock.now()))
-            logger.warning("run %d goes without %s", run, ", ".join(found), extra={"run": run})
+        else:
+            await events.keep(self._store, run, event, self._clock.now())

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which notes a round teaches, on which answers, and on which questions each is tried without.
+
+A note steers prompts of whoever it speaks for, and so does what is learnt of it: it is taught on answers to
+them that they have rated, with the weight that those have anyway.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import aiosqlite
+
+from goodbot.access.authorization import person
+from goodbot.api.events import ChannelRef, UserRef
+from goodbot.api.manners import formed
+from goodbot.api.noted import with_line
+from goodbot.api.turns import Turn
+from goodbot.learning.core import Core
+from goodbot.store import distilled, people, turns
+from goodbot.store.notes import Note
+from goodbot.store.runs import RunItem
+
+TRIED = 4
+"""Notes of one round that are tried, those first that were taught on the most answers."""
+_PROMPTS = 32
+"""Questions that one is tried on, at most."""
+_LOOKED_AT = 200
+
+
+class Lines(Protocol):
+    """The notes that answers follow, as `goodbot.conversation.notes` keeps them."""
+
+    async def chosen(self, db: aiosqlite.Connection, channel: ChannelRef, talker: UserRef) -> list[Note]:
+        """Those that an answer to somebody there follows, the most important first."""
+        ...
+
+    def told(self, texts: Sequence[str]) -> str:
+        """What a prompt says of these; empty: nothing."""
+        ...
+
+
+async def claim(
+    db: aiosqlite.Connection, core: Core, lines: Lines, run: int, items: Sequence[RunItem]
+) -> tuple[RunItem, ...]:
+    """The items of a run that has just claimed them, with the notes that it teaches."""
+    trained = {item.turn: item for item in items if item.split == "train" and item.weight}
+    followed = _Followed(db, lines)
+    of: dict[str, list[Note]] = {}
+    for turn in (await turns.some(db, list(trained))).values():
+        if not _own(core, turn):
+            continue
+        rated = await people.identity(db, person(turn.talker)) in trained[turn.id].labels
+        chosen = await followed.of(turn)
+        of[turn.id] = [note for note in chosen if rated or note.scope != "person"]
+    taught = await distilled.claim(db, core.pool, run, of)
+    return tuple(replace(item, notes=taught.get(item.turn, ())) for item in items)
+
+
+async def told(db: aiosqlite.Connection, lines: Lines | None, items: Sequence[RunItem]) -> dict[str, str]:
+    """Turn → what a prompt says of the notes that are taught on it, those that are there still."""
+    if lines is None:
+        return {}
+    texts = await distilled.texts(db, (id_ for item in items for id_ in item.notes))
+    said = {item.turn: lines.told([texts[id_] for id_ in item.notes if id_ in texts]) for item in items}
+    return {turn: line for turn, line in said.items() if line}
+
+
+async def tried(
+    db: aiosqlite.Connection, core: Core, lines: Lines | None, run: int, items: Sequence[RunItem]
+) -> list[dict[str, Any]]:
+    """What a job says of each note that is tried: its number, and questions with and without it."""
+    if lines is None:
+        return []
+    most = [id_ for id_, _ in Counter(id_ for item in items for id_ in item.notes).most_common(TRIED)]
+    taught = await turns.some(db, [item.turn for item in items if item.notes])
+    asked = [item.turn for item in items if item.split == "held_out"]
+    persons = {person(turn.talker) for turn in taught.values()}
+    for more in (await distilled.asked_by(db, core.pool, run, persons, _LOOKED_AT)).values():
+        asked += more
+    followed = _Followed(db, lines)
+    found: dict[int, list[dict[str, Any]]] = {id_: [] for id_ in most}
+    stored = await turns.some(db, asked)
+    for turn in (stored[id_] for id_ in dict.fromkeys(asked) if id_ in stored):
+        if not _own(core, turn):
+            continue
+        chosen = await followed.of(turn)
+        for note in chosen:
+            if len(found.get(note.id, [0] * _PROMPTS)) < _PROMPTS:
+                found[note.id].append(_trial(lines, turn, chosen, note))
+    return [{"id": id_, "prompts": prompts} for id_, prompts in found.items() if prompts]
+
+
+def _trial(lines: Lines, turn: Turn, chosen: Sequence[Note], note: Note) -> dict[str, Any]:
+    def said(notes: Iterable[Note]) -> str:
+        return lines.told([one.text for one in notes])
+
+    return {
+        "messages": with_line(formed(turn.messages), ""),
+        "with": said(chosen),
+        "without": said(one for one in chosen if one is not note),
+    }
+
+
+def _own(core: Core, turn: Turn) -> bool:
+    """Whether it is an answer of this model to somebody who asked here."""
+    return turn.origin == "goodbot" and turn.model == core.pool.model and not turn.answered_by
+
+
+class _Followed:
+    """The notes that answers follow, looked up once for each person and place."""
+
+    def __init__(self, db: aiosqlite.Connection, lines: Lines) -> None:
+        self._db, self._lines = db, lines
+        self._known: dict[tuple[str, str, str], list[Note]] = {}
+
+    async def of(self, turn: Turn) -> list[Note]:
+        channel = turn.channel
+        key = (person(turn.talker), channel.account, channel.id)
+        if key not in self._known:
+            self._known[key] = await self._lines.chosen(self._db, channel, turn.talker)
+        return self._known[key]

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notes that runs taught: on what each rested then, and which are not needed any more.
+
+A version can have learnt what a note asks for. Then the note is *retired*: it is out of use while that
+version is in the line of descent of the one that answers, and back by itself after a rollback, a reset, a
+withdrawal, a start from the base, and once somebody asks for the same again. So nothing follows any of these
+by hand. A run remembers which ratings its notes rested on: one that is taken back ends what was learnt by it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import aiosqlite
+
+from goodbot.store import codec, notes
+from goodbot.store.consent import CONSENT
+from goodbot.store.notes import RETIRED_BY, Note
+from goodbot.store.query import fetch, value
+from goodbot.store.training_pool import Pool
+
+_LOST = (
+    "SELECT DISTINCT n.run FROM run_notes n JOIN runs r ON r.id = n.run, json_each(n.ratings) b"  # noqa: S608
+    f" WHERE {{which}} AND NOT EXISTS (SELECT 1 FROM events e {notes.STILL_BAD} AND e.seq = b.value)"
+)
+# By the words and the weight that a rating has in training: what is outvoted, set aside or held out, and what
+# was said in private without consent, teaches by no note either.
+_TRAINED = (
+    "SELECT DISTINCT e.seq FROM events e JOIN turns t ON t.id = e.turn"  # noqa: S608
+    " JOIN run_items i ON i.turn = e.turn JOIN runs r ON r.id = i.run"
+    " WHERE e.seq IN (SELECT value FROM json_each(:events)) AND (r.scope, r.model) = (:scope, :model)"
+    " AND r.state IN ('running', 'activated') AND i.split = 'train' AND i.weight > 0"
+    " AND EXISTS (SELECT 1 FROM json_each(i.labels) c WHERE c.key ="
+    f" coalesce((SELECT identity FROM links WHERE person = e.rater), e.rater)) AND {CONSENT}"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Retired:
+    """A note that the version in use does not need. `person` is empty where it holds for others, too."""
+
+    run: int
+    note: int
+    text: str
+    person: str
+
+
+async def claim(
+    db: aiosqlite.Connection, pool: Pool, run: int, of: Mapping[str, Sequence[Note]]
+) -> dict[str, tuple[int, ...]]:
+    """A run that has claimed its items teaches these notes on these turns; which of them, by turn.
+
+    Without those that rest on no rating that trains.
+    """
+    found = {note.id: note for noted in of.values() for note in noted}
+    events = {event for note in found.values() for event in note.ratings}
+    rows = await fetch(db, _TRAINED, {**pool.values(), "events": codec.dump_json(sorted(events))})
+    trained = {row[0] for row in rows}
+    rests = {id_: [one for one in note.ratings if one in trained] for id_, note in found.items()}
+    taught = {turn: tuple(note.id for note in noted if rests[note.id]) for turn, noted in of.items()}
+    used = {id_ for ids in taught.values() for id_ in ids}
+    await db.executemany(
+        "INSERT INTO run_notes (run, note, ratings) VALUES (?, ?, ?)",
+        [(run, id_, codec.dump_json(rests[id_])) for id_ in sorted(used)],
+    )
+    await db.executemany(
+        "UPDATE run_items SET notes = ? WHERE (run, turn) = (?, ?)",
+        [(codec.dump_json(ids), run, turn) for turn, ids in taught.items() if ids],
+    )
+    return {turn: ids for turn, ids in taught.items() if ids}
+
+
+async def let_go(db: aiosqlite.Connection, run: int) -> None:
+    """A run that starts over teaches none of what it was to teach."""
+    await db.execute("DELETE FROM run_notes WHERE run = ?", (run,))
+
+
+async def texts(db: aiosqlite.Connection, ids: Iterable[int]) -> dict[int, str]:
+    """Of the notes that are there still."""
+    rows = await fetch(
+        db,
+        "SELECT id, text FROM notes WHERE id IN (SELECT value FROM json_each(?))",
+        (codec.dump_json(sorted(set(ids))),),
+    )
+    return dict(rows)
+
+
+async def lost(db: aiosqlite.Connection, run: int) -> bool:
+    """Whether a rating that one of its notes rested on does not stand any more."""
+    return bool(await fetch(db, _LOST.format(which="n.run = ?"), (run,)))
+
+
+async def stale(db: aiosqlite.Connection, turn: str) -> set[int]:
+    """The runs that went live of which a note rested on a rating of that turn that does not stand."""
+    which = "r.state = 'activated' AND b.value IN (SELECT seq FROM events WHERE turn = ?)"
+    return {row[0] for row in await fetch(db, _LOST.format(which=which), (turn,))}
+
+
+async def rated(db: aiosqlite.Connection) -> list[str]:
+    """The turns of all ratings on which such notes rested."""
+    rows = await fetch(
+        db, "SELECT DISTINCT e.turn FROM run_notes n, json_each(n.ratings) b JOIN events e ON e.seq = b.value"
+    )
+    return [row[0] for row in rows]
+
+
+async def learnt_from(
+    db: aiosqlite.Connection, persons: Collection[str], turns: Collection[str]
+) -> list[tuple[int, str]]:
+    """The runs of which a note rested on a rating by these persons or of these turns, with their states."""
+    rows = await fetch(
+        db,
+        "SELECT DISTINCT n.run, r.state FROM run_notes n JOIN runs r ON r.id = n.run, json_each(n.ratings) b"
+        " JOIN events e ON e.seq = b.value WHERE e.rater IN (SELECT value FROM json_each(?))"
+        " OR e.turn IN (SELECT value FROM json_each(?))",
+        (codec.dump_json(sorted(persons)), codec.dump_json(sorted(turns))),
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+async def retire(db: aiosqlite.Connection, run: int, ids: Iterable[int]) -> None:
+    """The version that a run makes does not need these; not those whose person wants them all the same."""
+    await db.executemany(
+        "UPDATE run_notes SET state = 'retired' WHERE (run, note, state) = (?, ?, 'taught')",
+        [(run, id_) for id_ in ids],
+    )
+
+
+async def keep(db: aiosqlite.Connection, note: int) -> None:
+    """Its person wants a note in the prompt, whatever versions so far have learnt of it."""
+    await db.execute("UPDATE run_notes SET state = 'kept' WHERE note = ?", (note,))
+
+
+async def retired(db: aiosqlite.Connection, pool: Pool) -> list[Retired]:
+    """The notes that the version in use does not need, each with the newest run that says so."""
+    rows = await fetch(
+        db,
+        f"SELECT n.id, n.text, iif(n.scope = 'person', n.key, ''), {RETIRED_BY} FROM ({notes.WITH_RATINGS}"  # noqa: S608
+        " FROM run_notes d JOIN notes n ON n.id = d.note WHERE d.state = 'retired' GROUP BY n.id) n"
+        " WHERE n.used ORDER BY n.id",
+        pool.values(),
+    )
+    return [Retired(run=run, note=id_, text=text, person=person) for id_, text, person, run in rows if run]
+
+
+async def asked_by(
+    db: aiosqlite.Connection, pool: Pool, run: int, persons: Collection[str], limit: int
+) -> dict[str, list[str]]:
+    """Person → the last turns that answer them and that `run` does not train on, newest first.
+
+    By this model, of chats that may train.
+    """
+    rows = await fetch(
+        db,
+        "SELECT t.connector || ':' || t.talker, t.id FROM turns t"  # noqa: S608
+        " WHERE t.connector || ':' || t.talker IN (SELECT value FROM json_each(:persons))"
+        " AND (t.scope, t.model, t.origin) = (:scope, :model, 'goodbot') AND t.answered_by = ''"
+        " AND t.trainable AND t.id NOT IN"
+        " (SELECT turn FROM run_items WHERE run = :run AND split = 'train' AND weight > 0)"
+        f" AND {CONSENT} ORDER BY t.seq DESC LIMIT :limit",
+        {**pool.values(), "run": run, "persons": codec.dump_json(sorted(persons)), "limit": limit},
+    )
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for person, turn in rows:
+        found[person].append(turn)
+    return found
+
+
+async def counts(db: aiosqlite.Connection, run: int) -> int:
+    """How many notes a run taught."""
+    return await value(db, "SELECT count(*) FROM run_notes WHERE run = ?", (run,), default=0)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notes that a round is to try its candidate without, as a job names them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from goodbot.api.events import Message
+from goodbot.api.noted import with_line
+
+from goodbot_training.process.rated import as_list, as_mapping, parse_messages
+from goodbot_training.process.settings import as_whole, data_error
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """A conversation that nobody has answered in this round, as prompts have it."""
+
+    noted: Sequence[Message]
+    """With all notes that its answer follows."""
+    without: Sequence[Message]
+    """Without the one that is tried."""
+
+    @classmethod
+    def parse(cls, raw: object) -> Question:
+        """Of `messages` without any note, and what is said of the notes `with` and `without` that one."""
+        one = as_mapping(raw, "notes: a prompt")
+        messages = parse_messages(one.get("messages"), "notes: messages")
+        noted, without = one.get("with"), one.get("without")
+        if not isinstance(noted, str) or not isinstance(without, str):
+            raise data_error("notes: with and without must be text.")
+        return cls(noted=with_line(messages, noted), without=with_line(messages, without))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trial:
+    """One note by its number, and what the candidate is asked with and without it."""
+
+    id: int
+    questions: tuple[Question, ...]
+
+    @classmethod
+    def parse(cls, raw: object) -> Trial:
+        """One entry of the job's `notes`. Raises TrainingError(kind="data")."""
+        entry = as_mapping(raw, "An entry of notes")
+        prompts = as_list(entry.get("prompts"), "notes: prompts")
+        questions = tuple(Question.parse(one) for one in prompts)
+        return cls(id=as_whole(entry.get("id"), "notes: id"), questions=questions)
