@@ -66,6 +66,7 @@ class FakeSettings:
 
     note: str = ""
     objective: str = "tapered"
+    note_weight: float = 1.0
     tokens_per_forward: int = 8192
     max_sequence_tokens: int = 4096
 

@@ -84,6 +84,8 @@ def train() -> int:
     elif mode in ("nan", "oom", "memory"):
         emit(event="failed", kind=mode, reason=f"The loss was {mode}.")
         return 0
+    if modes.get("retire"):
+        emit(event="notes", notes=[{"id": one["id"], "retired": True} for one in job["notes"]])
     refused = mode == "refuse"
     if shifts := modes.get("learnt"):
         asked = [{"id": item["id"], "before": item["response"], "after": "New."} for item in job["items"]]

@@ -8,8 +8,8 @@ would give. Each is a rollout of its own beside the rated ones, with no reward, 
 
     d_t = note_weight · clip(log π_old(a_t | x, notes, a_<t) - log π_old(a_t | x, a_<t), -C, C)
 
-of `objectives.hindsight`, times the weight of the answer that was rated: what would be said without the notes as well is not taught. Nothing of it is in
-checkpoints: a seed makes the same answers again.
+of `objectives.hindsight`, times the weight of the answer that was rated: what would be said without the notes
+as well is not taught. Nothing of it is in checkpoints: a seed makes the same answers again.
 """
 
 from __future__ import annotations

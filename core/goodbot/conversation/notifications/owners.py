@@ -24,6 +24,7 @@ from goodbot.store import (
     adapters,
     canaries,
     comparisons,
+    distilled,
     news,
     quarantined,
     runs,
@@ -99,6 +100,7 @@ class OwnerNews:
         await self._look_at_serving()
         await self._look_at_ratings()
         await self._look_at_consent()
+        await self._look_at_notes()
 
     async def _look_at_runs(self) -> None:
         last = await self._store.read(lambda db: runs.last_runs(db, self._registry.scope, _RUNS))
@@ -174,6 +176,12 @@ class OwnerNews:
         heard = [await self._store.read(lambda db, k=key: news.told(db, k)) for key in keys]
         self._all_know = all(heard)
 
+    async def _look_at_notes(self) -> None:
+        """Tell whose notes they are, owners of what others share, which are not needed any more."""
+        for one in await self._store.read(lambda db: distilled.retired(db, self._pool)):
+            for person in (one.person,) if one.person else self._owners():
+                await self._tell(f"retired {one.run} {one.note} {person}", person, retired(one.text))
+
     async def _tell(self, key: str, owner: str, text: str) -> None:
         await self._courier.tell(Notice(key=key, person=owner, text=text))
 
@@ -248,6 +256,14 @@ def in_vain(run: runs.Run, active: int, readiness: Readiness) -> str:
     return (
         f"{version_name(active, begins=True)} goes on answering: {what}. {sentence(run.reason)}\n"
         f"Next: {clause(next_)}."
+    )
+
+
+def retired(note: str) -> str:
+    """The version that answers has learnt a note."""
+    return (
+        f"I no longer need this note: “{note}”. I have learnt it. `/rl notes` shows it, and "
+        "`/rl rollback` brings it back."
     )
 
 

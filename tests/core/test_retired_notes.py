@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notes that a round has taught are out of use while its version answers, and only so long."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.daemon.loopback import Answer
+from goodbot.learning.training.job_spec import make_job
+from goodbot.store import progress
+from goodbot_training.process.types import Job
+
+from tests.core.builders import Bot, check_store, rows
+from tests.core.test_news import told
+from tests.core.test_notes import SHORT, chip, noting, system
+
+TEAM = "#team"
+HYBRID: dict[str, Any] = {"settings": {"objective": "hybrid"}}
+
+
+@asynccontextmanager
+async def taught(home: Path, *, retire: bool = True, **more: Any) -> AsyncGenerator[Bot]:
+    """A goodbot whose rounds teach notes; `retire`: each that is tried is found to be learnt."""
+    given: dict[str, Any] = {**HYBRID, "held_out": 0, **more}
+    async with noting(home, **given) as bot:
+        bot.fake.set(retire=retire)
+        yield bot
+
+
+async def course(bot: Bot, user: str = "owner", **fields: Any) -> Answer:
+    """Somebody asks for shorter answers, and rates enough for a round; returns the answer with the chip."""
+    await bot.say("Never rated?", user=user, **fields)
+    for n in range(7):
+        await bot.react(await bot.say(f"Question {n}?", user=user, **fields), "👍", user=user)
+    answer, _ = await chip(bot, "long", user, **fields)
+    return answer
+
+
+async def sure(bot: Bot, command: str, text: str = "") -> None:
+    """A command that asks back, and yes."""
+    await bot.command(command, text)
+    await bot.command(command, f"{text} yes".strip())
+
+
+async def retired(bot: Bot) -> list[tuple[int, str]]:
+    return await rows(bot.store, "SELECT run, state FROM run_notes ORDER BY run, note")
+
+
+async def job_of(bot: Bot, home: Path, run: int = 1) -> Job:
+    """What the child of a run got, or gets again."""
+    core = bot.app
+    items = await bot.store.read(lambda db: progress.items(db, run))
+    raw = await make_job(core, core.registry, core.notes, run=run, parent=0, items=items, folder=home / "job")
+    return Job.parse({**json.loads(json.dumps(raw)), "settings": {}})
+
+
+async def test_a_learnt_note_leaves_the_prompts_and_a_rollback_brings_it_back(tmp_path: Path) -> None:
+    async with taught(tmp_path) as bot:
+        await course(bot)
+        assert SHORT in await system(bot)
+        await bot.train()
+        assert await system(bot) == ""
+        assert f"(learnt) “{SHORT}”" in await bot.command("notes")
+        await sure(bot, "rollback", "base")
+        assert SHORT in await system(bot), "it is data: nothing has switched it on"
+        assert "(learnt)" not in await bot.command("notes")
+        await sure(bot, "rollback", "1")
+        assert await system(bot) == ""
+        await sure(bot, "reset")
+        assert await bot.app.registry.active() == 0
+        assert SHORT not in await system(bot), "a reset leaves its rating out"
+        await bot.command("rollback", "since never")
+        assert SHORT in await system(bot)
+        await check_store(bot.store)
+
+
+async def test_one_that_is_not_learnt_stays(tmp_path: Path) -> None:
+    async with taught(tmp_path, retire=False) as bot:
+        await course(bot)
+        await bot.train()
+        assert await retired(bot) == [(1, "taught")]
+        assert SHORT in await system(bot)
+
+
+async def test_a_refused_version_retires_nothing(tmp_path: Path) -> None:
+    async with taught(tmp_path) as bot:
+        await course(bot)
+        bot.fake.set(train="refuse")
+        await bot.train()
+        assert await retired(bot) == [(1, "retired")]
+        assert SHORT in await system(bot)
+
+
+async def test_a_start_from_the_base_brings_it_back(tmp_path: Path) -> None:
+    async with taught(tmp_path) as bot:
+        await course(bot)
+        await bot.train()
+        bot.fake.set(retire=False, gate={"score": 1.0, "start_over": 1.0})
+        await bot.rated(8)
+        await bot.train()
+        assert await bot.app.registry.active() == 2
+        assert SHORT in await system(bot), "v2 continues nothing of v1"
+
+
+async def test_who_asks_again_gets_it_again(tmp_path: Path) -> None:
+    async with taught(tmp_path) as bot:
+        await course(bot)
+        await bot.train()
+        assert await system(bot) == ""
+        again, _ = await chip(bot, "long")
+        assert SHORT in await system(bot)
+        await bot.unreact(again, "👎")
+        assert await system(bot) == "", "what was asked again is taken back"
+
+
+@pytest.mark.parametrize("change", ["on", "edit", "move"])
+async def test_what_its_person_changes_is_a_new_line(tmp_path: Path, change: str) -> None:
+    async with taught(tmp_path) as bot:
+        await course(bot)
+        await bot.train()
+        [(number,)] = await rows(bot.store, "SELECT id FROM notes")
+        said = {"on": f"on {number}", "edit": f"edit {number} no lists", "move": f"move {number} everybody"}
+        await bot.command("notes", said[change])
+        assert ("no lists" if change == "edit" else SHORT) in await system(bot)
+
+
+async def test_one_that_is_changed_while_it_is_taught_does_not_retire(tmp_path: Path) -> None:
+    async with taught(tmp_path) as bot:
+        await course(bot)
+        await bot.start_training()
+        [(number,)] = await rows(bot.store, "SELECT id FROM notes")
+        await bot.command("notes", f"edit {number} no lists")
+        await bot.finish_training()
+        assert (await bot.last_run()).state == "activated"
+        assert await retired(bot) == [(1, "kept")]
+        assert "no lists" in await system(bot)
+
+
+async def test_an_undo_of_its_rating_replaces_the_version(tmp_path: Path) -> None:
+    """Of a rating that an earlier run has learnt, too: the note rests on it still."""
+    async with taught(tmp_path, retire=False) as bot:
+        answer = await course(bot)
+        await bot.train()
+        await bot.rated(8)
+        await bot.train()
+        [(_, first), (_, second)] = await rows(bot.store, "SELECT run, ratings FROM run_notes ORDER BY run")
+        assert first == second
+        # Of the items nothing is left by which they would be found.
+        await bot.store.write(lambda db: db.execute("UPDATE run_items SET labels = '{}', words = '[]'"))
+        await bot.unreact(answer, "👎")
+        tainted = await rows(bot.store, "SELECT version, tainted <> '' FROM adapters ORDER BY version")
+        assert tainted == [(1, 1), (2, 1)]
+        assert await system(bot) == ""
+
+
+async def test_what_does_not_train_teaches_by_no_note_either(tmp_path: Path) -> None:
+    """Said in private by somebody who does not share, of answers that others have rated in a channel."""
+    async with taught(tmp_path, where="everywhere") as bot:
+        await bot.command("enable", channel=TEAM)
+        await chip(bot, "long", "ada")
+        for n in range(8):
+            answer = await bot.say(f"Question {n}?", user="ada", channel=TEAM)
+            await bot.react(answer, "👍", user="ada")
+        await bot.train()
+        assert (await bot.last_run()).state == "activated"
+        assert await retired(bot) == []
+        await bot.command("share", "on", user="ada")
+        for n in range(8):
+            answer = await bot.say(f"And {n}?", user="ada", channel=TEAM)
+            await bot.react(answer, "👍", user="ada")
+        await bot.train()
+        assert await retired(bot) == [(2, "retired")]
+
+
+async def test_a_note_is_taught_on_answers_to_whom_it_speaks_for(tmp_path: Path) -> None:
+    async with taught(tmp_path, retire=False, held_out=0) as bot:
+        await course(bot)
+        for n in range(8):
+            await bot.react(await bot.say(f"Why {n}?", user="ada"), "👍", user="ada")
+        await bot.command("share", "on", user="ada")
+        await bot.train()
+        talker = dict(await rows(bot.store, "SELECT id, talker FROM turns"))
+        job = await job_of(bot, tmp_path)
+        assert {talker[item.id] for item in job.items if item.note} == {"owner"}
+        assert {talker[item.id] for item in job.items} == {"owner", "ada"}
+        assert all(SHORT in item.note for item in job.items if item.note)
+
+
+async def test_the_job_says_what_to_try_it_on(tmp_path: Path) -> None:
+    """On questions that are held out or were never rated, with the other notes and without it."""
+    async with taught(tmp_path, retire=False) as bot:
+        await chip(bot, "wrong")
+        await bot.say("Never rated?")
+        await bot.say("Somebody else's?", user="ada")
+        await course(bot)
+        await bot.train()
+        job = await job_of(bot, tmp_path)
+        trained = {str(item.messages[-1]["content"]) for item in job.items if item.split == "train"}
+        assert len(job.trials) == 2
+        for trial in job.trials:
+            asked = {str(question.noted[-1]["content"]) for question in trial.questions}
+            assert "Never rated?" in asked
+            assert not asked & (trained | {"Somebody else's?"})
+            for question in trial.questions:
+                with_, without = (
+                    "".join(str(m["content"]) for m in messages if m["role"] == "system")
+                    for messages in (question.noted, question.without)
+                )
+                assert SHORT in with_
+                assert len(without) < len(with_)
+                assert (SHORT in without) != ("Check every fact" in without)
+
+
+async def test_it_is_said_once_in_private_to_whose_note_it_is(tmp_path: Path) -> None:
+    async with taught(tmp_path) as bot:
+        await course(bot, "ada")
+        await bot.command("share", "on", user="ada")
+        await bot.train()
+        await bot.app.news.look()
+        await bot.app.news.look()
+        said = [(who, text) for who, text in told(bot) if "no longer need" in text]
+        assert [who for who, _ in said] == ["ada"]
+        assert SHORT in said[0][1]
+
+
+async def test_who_is_forgotten_takes_what_was_learnt_along(tmp_path: Path) -> None:
+    async with taught(tmp_path, held_out=0) as bot:
+        await bot.command("share", "on", user="ada")
+        await course(bot, "ada")
+        await bot.train()
+        await bot.rated(8)
+        await bot.train()
+        erased = "SELECT version FROM adapters WHERE tainted <> ''"
+        assert await rows(bot.store, erased) == []
+        # Of her turns nothing is in these: it is her note alone that the version knows of her.
+        await bot.store.write(
+            lambda db: db.execute(
+                "DELETE FROM run_items WHERE turn IN (SELECT id FROM turns WHERE talker = 'ada')"
+            )
+        )
+        await bot.command("forget", "loopback:ada")
+        await bot.command("forget", "loopback:ada yes")
+        assert await rows(bot.store, "SELECT 1 FROM turns WHERE talker = 'ada'") == []
+        assert (1,) in await rows(bot.store, erased)
+
+
+async def test_the_default_objective_teaches_none(tmp_path: Path) -> None:
+    async with taught(tmp_path, settings={}) as bot:
+        await course(bot)
+        await bot.train()
+        assert await retired(bot) == []
+        assert SHORT in await system(bot)
