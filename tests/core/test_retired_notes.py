@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from goodbot.daemon.loopback import Answer
 from goodbot.learning.training.job_spec import make_job
-from goodbot.store import progress
+from goodbot.store import progress, training_pool
 from goodbot_training.process.types import Job
 
 from tests.core.builders import Bot, check_store, rows
@@ -173,8 +173,21 @@ async def test_what_does_not_train_teaches_by_no_note_either(tmp_path: Path) -> 
         for n in range(8):
             answer = await bot.say(f"And {n}?", user="ada", channel=TEAM)
             await bot.react(answer, "👍", user="ada")
+        bot.fake.set(retire=False)
         await bot.train()
-        assert await retired(bot) == [(2, "retired")]
+        assert await retired(bot) == [(2, "taught")]
+        for n in range(8):
+            answer = await bot.say(f"Then {n}?", user="ada", channel=TEAM)
+            await bot.react(answer, "👍", user="ada")
+        await bot.train()
+        assert await retired(bot) == [(2, "taught"), (3, "taught")]
+
+        async def withdrawn() -> bool:
+            return await bot.store.read(lambda db: training_pool.withdrawn(db, bot.app.pool, 3))
+
+        assert not await withdrawn()
+        await bot.command("share", "off", user="ada")
+        assert await withdrawn(), "an interrupted run would not go on"
 
 
 async def test_a_note_is_taught_on_answers_to_whom_it_speaks_for(tmp_path: Path) -> None:

@@ -166,3 +166,5 @@ class OwnNote:
     """How many ratings it rests on."""
     shared: bool
     """It holds for others, too."""
+    learnt: bool = False
+    """The version in use has learnt it: no prompt has it."""

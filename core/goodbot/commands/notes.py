@@ -66,6 +66,7 @@ async def own_notes(services: Services, user: UserRef, words: Sequence[str]) -> 
             edited=note.edited,
             ratings=len(note.ratings),
             shared=note.scope != "person",
+            learnt=note.retired,
         )
         for note in await _shown(replace(call, args=()))
     ]

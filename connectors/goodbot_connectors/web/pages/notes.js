@@ -30,13 +30,13 @@ function edit(note, item) {
 
 function rests(note) {
   const count = `${note.ratings} rating${note.ratings === 1 ? "" : "s"}`;
-  return [note.used ? "" : "off", note.edited ? "in your words" : `from ${count}`, note.shared ? "for others, too" : ""]
+  return [note.used ? note.learnt ? "learnt" : "" : "off", note.edited ? "in your words" : `from ${count}`, note.shared ? "for others, too" : ""]
     .filter(Boolean).join(", ");
 }
 
 function line(note) {
   const item = el("li", { class: "card" });
-  const turn = note.used ? ["Switch off", "off", "Off."] : ["Switch on", "on", "On."];
+  const turn = note.used && !note.learnt ? ["Switch off", "off", "Off."] : ["Switch on", "on", "On."];
   item.append(el("p", { class: "words" }, note.text), el("p", { class: "meta" }, rests(note)), el("div", { class: "row" },
     note.shared ? null : button("Edit", { class: "chip small", onclick: () => edit(note, item) }),
     button(turn[0], { class: "chip small", onclick: () => change(turn[2], note, turn[1]) }),
