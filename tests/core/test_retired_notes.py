@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from goodbot.daemon.loopback import Answer
 from goodbot.learning.training.job_spec import make_job
-from goodbot.store import progress, training_pool
+from goodbot.store import progress, runs
 from goodbot_training.process.types import Job
 
 from tests.core.builders import Bot, check_store, rows
@@ -183,7 +183,7 @@ async def test_what_does_not_train_teaches_by_no_note_either(tmp_path: Path) -> 
         assert await retired(bot) == [(2, "taught"), (3, "taught")]
 
         async def withdrawn() -> bool:
-            return await bot.store.read(lambda db: training_pool.withdrawn(db, bot.app.pool, 3))
+            return await bot.store.read(lambda db: runs.withdrawn(db, bot.app.pool, 3))
 
         assert not await withdrawn()
         await bot.command("share", "off", user="ada")

@@ -227,10 +227,8 @@ async def _learnt_from(
     )
     rows += [(run, "train", state) for run, state in await distilled.learnt_from(db, persons, touched)]
     running = {run for run, _, state in rows if state == "running"}
-    for run in running:
-        await db.execute(
-            "UPDATE runs SET state = 'released', reason = ? WHERE id = ?", (adapters.FORGOTTEN, run)
-        )
+    released = "UPDATE runs SET state = 'released', reason = ? WHERE id = ?"
+    await db.executemany(released, [(adapters.FORGOTTEN, run) for run in running])
     # One that was ended may have recorded its adapter already: nobody else would disown it.
     return running | {run for run, split, _ in rows if split == "train"}, bool(running)
 
@@ -257,11 +255,12 @@ async def _delete_ratings(db: aiosqlite.Connection, persons: Sequence[str]) -> i
         rated += [turn for (turn,) in rows]
         await db.execute("DELETE FROM events WHERE rater = ?", (who,))
     await teaching.count(db, *rated)
-    query = (
+    claimed = await fetch(
+        db,
         "SELECT run, turn, labels FROM run_items WHERE EXISTS (SELECT 1 FROM json_each(labels)"
-        " WHERE key IN (SELECT value FROM json_each(?)))"
+        " WHERE key IN (SELECT value FROM json_each(?)))",
+        (codec.dump_json(persons),),
     )
-    claimed = await fetch(db, query, (codec.dump_json(persons),))
     for run, turn, labels in claimed:
         left = {rater: v for rater, v in json.loads(labels).items() if rater not in persons}
         await db.execute(

@@ -277,15 +277,14 @@ async def judged(db: aiosqlite.Connection, pool: Pool, run: int) -> list[dict[st
 
 
 async def withdrawn(db: aiosqlite.Connection, pool: Pool, run: int) -> bool:
-    """Whether the consent for one of a run's answers is gone."""
-    return bool(
-        await value(
-            db,
-            "SELECT EXISTS (SELECT 1 FROM run_items i JOIN turns t ON t.id = i.turn"  # noqa: S608
-            f" WHERE i.run = :run AND NOT (t.trainable AND {CONSENT}))",
-            {**pool.values(), "run": run},
-        )
+    """Whether the consent for one of a run's answers is gone, or for one that its notes rest on."""
+    gone = (
+        "SELECT EXISTS (SELECT 1 FROM run_items i JOIN turns t ON t.id = i.turn"  # noqa: S608
+        f" WHERE i.run = :run AND NOT (t.trainable AND {CONSENT}))"
+        " OR EXISTS (SELECT 1 FROM run_notes n, json_each(n.ratings) b JOIN events e ON e.seq = b.value"
+        f" JOIN turns t ON t.id = e.turn WHERE n.run = :run AND NOT {CONSENT})"
     )
+    return bool(await value(db, gone, {**pool.values(), "run": run}))
 
 
 async def _disown(db: aiosqlite.Connection, run: int, reason: str) -> None:
