@@ -180,7 +180,7 @@ class OwnerNews:
         """Tell whose notes they are, owners of what others share, which are not needed any more."""
         for one in await self._store.read(lambda db: distilled.retired(db, self._pool)):
             for person in (one.person,) if one.person else self._owners():
-                await self._tell(f"retired {one.run} {one.note} {person}", person, retired(one.text))
+                await self._tell(f"retired {one.run} {one.note} {person}", person, states.retired(one.text))
 
     async def _tell(self, key: str, owner: str, text: str) -> None:
         await self._courier.tell(Notice(key=key, person=owner, text=text))
@@ -256,14 +256,6 @@ def in_vain(run: runs.Run, active: int, readiness: Readiness) -> str:
     return (
         f"{version_name(active, begins=True)} goes on answering: {what}. {sentence(run.reason)}\n"
         f"Next: {clause(next_)}."
-    )
-
-
-def retired(note: str) -> str:
-    """The version that answers has learnt a note."""
-    return (
-        f"I no longer need this note: “{note}”. I have learnt it. `/rl notes` shows it, and "
-        "`/rl rollback` brings it back."
     )
 
 

@@ -78,3 +78,11 @@ def why_the_base(rows: Sequence[AdapterRow], last: Run | None, now: Now) -> tupl
     waiting = next((row for row in reversed(usable) if row.waits), None)
     newest = waiting or (usable or own)[-1]
     return f"The base model answers. v{newest.version} {of_version(newest, now)}.", waiting
+
+
+def retired(note: str) -> str:
+    """The version that answers has learnt a note."""
+    return (
+        f"I no longer need this note: “{note}”. I have learnt it. `/rl notes` shows it, and "
+        "`/rl rollback` brings it back."
+    )
