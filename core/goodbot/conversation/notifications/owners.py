@@ -14,7 +14,7 @@ from goodbot.api.sentences import clause, sentence
 from goodbot.base.clock import Clock, woken
 from goodbot.base.errors import boundary
 from goodbot.base.suggest import version_name
-from goodbot.conversation.notifications import changed, serving
+from goodbot.conversation.notifications import changed, serving, states
 from goodbot.conversation.notifications.alarms import advised
 from goodbot.learning.adapters import AdapterRegistry, lineage
 from goodbot.learning.rating_quality import contradictions
