@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from goodbot.daemon.loopback import Answer
+from goodbot.learning.training import dry_run
 from goodbot.learning.training.job_spec import make_job
 from goodbot.store import progress, runs
 from goodbot_training.process.types import Job
@@ -158,6 +159,47 @@ async def test_an_undo_of_its_rating_replaces_the_version(tmp_path: Path) -> Non
         assert await system(bot) == ""
 
 
+async def test_an_undo_while_it_is_taught_leaves_no_trace(tmp_path: Path) -> None:
+    """The run goes on as one without that rating: the same answers, weights and texts, and no line tried."""
+
+    async def jobs(home: Path, *, undone: bool) -> list[dict[str, Any]]:
+        async with taught(home, retire=False) as bot:
+            await bot.say("Never rated?")
+            for n in range(9):
+                await bot.react(await bot.say(f"Question {n}?"), "👍")
+            if undone:
+                last, _ = await chip(bot, "long")
+                await bot.start_training()
+                assert len(await retired(bot)) == 1
+                await bot.unreact(last, "👎")
+                await bot.finish_training()
+            else:
+                await bot.train()
+            assert (await bot.last_run()).state == "activated"
+            assert await retired(bot) == []
+            core = bot.app
+            items = await bot.store.read(lambda db: progress.items(db, 1))
+            raw = await make_job(core, core.registry, core.notes, run=1, parent=0, items=items, folder=home)
+            assert raw["notes"] == []
+            return [{**item, "id": ""} for item in raw["items"]]
+
+    assert await jobs(tmp_path / "1", undone=True) == await jobs(tmp_path / "2", undone=False)
+
+
+async def test_a_plan_and_why_know_of_it(tmp_path: Path) -> None:
+    async with taught(tmp_path, retire=False) as bot:
+        await course(bot)
+        core = bot.app
+        items, _ = await bot.store.read(lambda db: dry_run._items(db, core, core.notes, None, 0))
+        await bot.train()
+        claimed = await bot.store.read(lambda db: progress.items(db, 1))
+        assert [(one.turn, one.notes, one.note_weight) for one in items] == [
+            (one.turn, one.notes, one.note_weight) for one in claimed
+        ]
+        assert sum(one.note_weight for one in claimed) == 8
+        assert "1 with what was wrong, 8 with a note." in await bot.command("why")
+
+
 async def test_what_does_not_train_teaches_by_no_note_either(tmp_path: Path) -> None:
     """Said in private by somebody who does not share, of answers that others have rated in a channel."""
     async with taught(tmp_path, where="everywhere") as bot:
@@ -201,7 +243,7 @@ async def test_a_note_is_taught_on_answers_to_whom_it_speaks_for(tmp_path: Path)
         job = await job_of(bot, tmp_path)
         assert {talker[item.id] for item in job.items if item.note} == {"owner"}
         assert {talker[item.id] for item in job.items} == {"owner", "ada"}
-        assert all(SHORT in item.note for item in job.items if item.note)
+        assert all(SHORT in item.note.text for item in job.items if item.note)
 
 
 async def test_the_job_says_what_to_try_it_on(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from goodbot.api.backend import LoraSettings
 from goodbot.api.noted import FRAME, with_line
 from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError
+from goodbot_training.process.rated import Said
 from goodbot_training.process.types import Job
 from goodbot_training.round import retiring
 from goodbot_training.round.notes import distil
@@ -78,12 +79,41 @@ def test_the_teacher_answers_with_the_notes_and_the_student_has_none(
             (own,), (with_,) = (one.logprobs([t], temperature=heat, adapter=True) for t in turns)
             (base,) = one.logprobs([row.turn], temperature=heat, adapter=False)
             assert row.hindsight is not None
-            np.testing.assert_allclose(row.hindsight, with_ - own, rtol=0, atol=1e-4)
+            said = row.temperature * (with_ - own)
+            np.testing.assert_allclose(row.hindsight, said, rtol=0, atol=1e-4)
             np.testing.assert_allclose(row.sampling_logprobs, own, rtol=0, atol=1e-4)
             np.testing.assert_allclose(row.reference_logprobs, base, rtol=0, atol=1e-4)
             assert np.abs(row.hindsight).max() > 1e-2, "the note says something"
             assert (row.rated, row.reward, row.weight) == (False, 0.0, item.weight)
             assert row.turn == same.turn, "an interrupted round goes on with the same answers"
+
+
+def test_an_answer_that_notes_teach_weighs_what_its_notes_do_and_no_more_than_a_rating(
+    random_model: Path, tmp_path: Path
+) -> None:
+    """At twice the temperature log-probs lie half as far apart, which says no less."""
+    raw = noted(random_model, tmp_path, of=(0,), hindsight_clip=50.0)
+    job = Job.parse(raw)
+    one = backend("torch")()
+    one.load(random_model, lora=LoraSettings(rank=4, alpha=16.0), seed=job.seed)
+
+    def taught(**changes: Any) -> Any:
+        item = replace(job.items[0], **changes)
+        changed = replace(job, items=(item, *job.items[1:]), settings=settings)
+        rollouts, _ = build_rollouts(changed, one)
+        [row] = distil(changed, one, rollouts)
+        return row
+
+    settings = job.settings
+    whole = taught()
+    np.testing.assert_allclose(taught(note=Said(text=NOTE, weight=0.25)).hindsight, whole.hindsight / 4)
+    hot = taught(temperature=2.0)
+    teacher = one.tokenize(with_line(job.items[0].messages, NOTE), "").prompt
+    turns = [hot.turn, TokenizedTurn(prompt=teacher, response=hot.turn.response)]
+    own, with_ = (one.logprobs([turn], temperature=[2.0], adapter=True)[0] for turn in turns)
+    np.testing.assert_allclose(hot.hindsight, 2 * (with_ - own), rtol=0, atol=1e-4)
+    settings = replace(job.settings, hindsight_weight=10 / whole.said)
+    assert settings.hindsight_weight * taught().said == pytest.approx(1.0, rel=1e-5)
 
 
 def test_a_round_without_notes_is_the_round_that_it_was(random_model: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from unittest.mock import Mock
 
 import pytest
 from goodbot.api import estimate, model_shape
+from goodbot.api.noted import FRAME
 from goodbot.base.errors import TrainingError
 from goodbot.base.machine.device import Device
 from goodbot_training.memory import planning
@@ -98,6 +99,9 @@ def test_answers_that_the_gate_samples_cost_their_products_and_the_templates_mar
         seconds = formula._portion(job, shape, fast, 1.0, marks)
         assert seconds == pytest.approx(64 * 2 * (prompt + 16))
     assert formula._tokens(job.items[0], marks)[0] == 31
+
+
+LINE = f'{FRAME}"Answer briefly, in fewer words."'
 
 
 def spawn(mode: str, job: dict[str, Any], factory: str) -> tuple[list[dict[str, Any]], float]:
@@ -229,3 +233,53 @@ def test_a_plan_and_the_progress_count_what_is_read_for_words(
     assert (shown.train, shown.too_long) == (silent.train, 0), "no rated answer"
     weight = TrainingSettings().bolder * TrainingSettings().rate_for(1)
     assert 0 < shown.learning_rate <= weight
+
+
+def test_a_plan_counts_the_answers_that_notes_teach(
+    random_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are sampled, read, trained on, and have a place in the memory; notes that are tried cost more."""
+    slow = Device(backend="torch", device="cpu", memory=1 << 34, flops=1e7, bandwidth=1e9, step=1e-3)
+    monkeypatch.setattr(formula, "place", Mock(return_value=slow))
+
+    def estimate(note: str, *, tried: int = 0, **changes: Any) -> Any:
+        job = make_job(random_model, tmp_path)
+        job["settings"] |= {"objective": "hybrid", "max_passes": 8, "gate_max_tokens": 200} | changes
+        for item in job["items"]:
+            item["note"] = note
+        prompts = [{"messages": [{"role": "user", "content": "Why?"}], "with": note, "without": ""}] * 3
+        job["notes"] = [{"id": n, "prompts": prompts} for n in range(tried)]
+        return planning.run_plan(Job.parse(job), Unloaded(), lambda _: None)  # type: ignore[arg-type]
+
+    plain, noted, tried = estimate(""), estimate(LINE), estimate(LINE, tried=2)
+    assert noted.train == plain.train == 6, "they are no ratings"
+    assert noted.steps == 2 * plain.steps
+    assert noted.parts["rollouts"].wall > plain.parts["rollouts"].wall
+    assert noted.parts["train"].wall > 2 * plain.parts["train"].wall, "200 tokens each"
+    assert noted.memory.needed > plain.memory.needed
+    assert noted.parts["gate"].wall == plain.parts["gate"].wall < tried.parts["gate"].wall
+    for off in ({"note_weight": 0.0}, {"hindsight_weight": 0.0}, {"objective": "tapered"}):
+        assert estimate(LINE, **off).parts["train"].wall == plain.parts["train"].wall
+
+
+@pytest.mark.parametrize("backend", FACTORIES)
+def test_a_plan_of_a_round_with_notes_is_as_near_as_any(
+    backend: str, random_model: Path, tmp_path: Path
+) -> None:
+    require("torch" if backend == "torch" else "mlx_lm")
+    one, two = tmp_path / "plan", tmp_path / "round"
+    one.mkdir()
+    two.mkdir()
+    job = make_job(random_model, one)
+    job["settings"] |= {"steps": 32, "gate_anchors": 64, "objective": "hybrid"}
+    for item in job["items"]:
+        item["note"] = LINE
+    [done], _ = spawn("plan", job, FACTORIES[backend])
+    events, took = spawn("train", {**job, "output": str(two)}, FACTORIES[backend])
+    assert events[-1]["metrics"]["notes"] == 6
+    planned = [event for event in events if event.get("phase") == "train"]
+    assert planned[-1]["steps"] == done["estimate"]["steps"]
+    assert took / 2 < done["estimate"]["total"]["cpu"] < took * 2
+    read = [event for event in events if event.get("phase") == "rollouts"]
+    assert read[-1]["steps"] == 8 + 2 * 6, "each is sampled and read"
+    assert len(read) > 3

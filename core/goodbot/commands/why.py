@@ -28,7 +28,7 @@ _PROMPTS = 3
 _SECONDS = 60.0
 """For all answers together."""
 _TOKENS = 80
-_WORDS = {"chip": "what was wrong", "comment": "a reason", "better": "a better answer"}
+_WORDS = {"chip": "what was wrong", "comment": "a reason", "better": "a better answer", "note": "a note"}
 """What `RunMaterial.words` counts, as people call it."""
 
 

@@ -256,3 +256,17 @@ async def to_erase(db: aiosqlite.Connection, scope: str) -> list[AdapterRow]:
     )
     wanted = {row[0] for row in rows}
     return [row for row in await all_of(db, scope) if row.version in wanted]
+
+
+async def move_other_pointers(db: aiosqlite.Connection, scope: str, model: str) -> None:
+    """Pointers that nobody looks after at the moment must not name what is to be erased."""
+    rows = {row.version: row for row in await all_of(db, scope)}
+    found = await fetch(db, "SELECT model, version FROM pointers WHERE scope = ?", (scope,))
+    for other, version in found:
+        clean = version
+        while clean in rows and rows[clean].tainted:
+            clean = rows[clean].parent
+        if other != model and clean != version:
+            await db.execute(
+                "UPDATE pointers SET version = ? WHERE (scope, model) = (?, ?)", (clean, scope, other)
+            )

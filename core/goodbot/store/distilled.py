@@ -21,6 +21,7 @@ from goodbot.store.notes import RETIRED_BY, Note
 from goodbot.store.query import fetch, value
 from goodbot.store.training_pool import Pool
 
+_WHOSE = "coalesce((SELECT identity FROM links WHERE person = e.rater), e.rater)"
 _LOST = (
     "SELECT DISTINCT n.run FROM run_notes n JOIN runs r ON r.id = n.run, json_each(n.ratings) b"  # noqa: S608
     f" WHERE {{which}} AND NOT EXISTS (SELECT 1 FROM events e {notes.STILL_BAD} AND e.seq = b.value)"
@@ -28,12 +29,11 @@ _LOST = (
 # By the words and the weight that a rating has in training: what is outvoted, set aside or held out, and what
 # was said in private without consent, teaches by no note either.
 _TRAINED = (
-    "SELECT DISTINCT e.seq FROM events e JOIN turns t ON t.id = e.turn"  # noqa: S608
+    f"SELECT DISTINCT e.seq, {_WHOSE} FROM events e JOIN turns t ON t.id = e.turn"  # noqa: S608
     " JOIN run_items i ON i.turn = e.turn JOIN runs r ON r.id = i.run"
     " WHERE e.seq IN (SELECT value FROM json_each(:events)) AND (r.scope, r.model) = (:scope, :model)"
     " AND r.state IN ('running', 'activated') AND i.split = 'train' AND i.weight > 0"
-    " AND EXISTS (SELECT 1 FROM json_each(i.labels) c WHERE c.key ="
-    f" coalesce((SELECT identity FROM links WHERE person = e.rater), e.rater)) AND {CONSENT}"
+    f" AND EXISTS (SELECT 1 FROM json_each(i.labels) c WHERE c.key = {_WHOSE}) AND {CONSENT}"
 )
 
 
@@ -47,29 +47,24 @@ class Retired:
     person: str
 
 
-async def claim(
-    db: aiosqlite.Connection, pool: Pool, run: int, of: Mapping[str, Sequence[Note]]
-) -> dict[str, tuple[int, ...]]:
-    """A run that has claimed its items teaches these notes on these turns; which of them, by turn.
+async def rests(db: aiosqlite.Connection, pool: Pool, notes: Iterable[Note]) -> dict[int, dict[int, str]]:
+    """Note → the ratings that it rests on and that train, each with whose it is; no note without any.
 
-    Without those that rest on no rating that trains.
+    The run that is to teach them has claimed its items.
     """
-    found = {note.id: note for noted in of.values() for note in noted}
-    events = {event for note in found.values() for event in note.ratings}
-    rows = await fetch(db, _TRAINED, {**pool.values(), "events": codec.dump_json(sorted(events))})
-    trained = {row[0] for row in rows}
-    rests = {id_: [one for one in note.ratings if one in trained] for id_, note in found.items()}
-    taught = {turn: tuple(note.id for note in noted if rests[note.id]) for turn, noted in of.items()}
-    used = {id_ for ids in taught.values() for id_ in ids}
+    found = {note.id: note.ratings for note in notes}
+    events = codec.dump_json(sorted({event for ratings in found.values() for event in ratings}))
+    trained = dict(await fetch(db, _TRAINED, {**pool.values(), "events": events}))
+    rests = {id_: {one: trained[one] for one in ratings if one in trained} for id_, ratings in found.items()}
+    return {id_: ratings for id_, ratings in rests.items() if ratings}
+
+
+async def claim(db: aiosqlite.Connection, run: int, rests: Mapping[int, Collection[int]]) -> None:
+    """A run teaches these notes, which rest on these ratings."""
     await db.executemany(
         "INSERT INTO run_notes (run, note, ratings) VALUES (?, ?, ?)",
-        [(run, id_, codec.dump_json(rests[id_])) for id_ in sorted(used)],
+        [(run, id_, codec.dump_json(sorted(ratings))) for id_, ratings in rests.items()],
     )
-    await db.executemany(
-        "UPDATE run_items SET notes = ? WHERE (run, turn) = (?, ?)",
-        [(codec.dump_json(ids), run, turn) for turn, ids in taught.items() if ids],
-    )
-    return {turn: ids for turn, ids in taught.items() if ids}
 
 
 async def let_go(db: aiosqlite.Connection, run: int) -> None:
@@ -168,6 +163,12 @@ async def asked_by(
     return found
 
 
-async def counts(db: aiosqlite.Connection, run: int) -> int:
-    """How many notes a run taught."""
-    return await value(db, "SELECT count(*) FROM run_notes WHERE run = ?", (run,), default=0)
+async def answers(db: aiosqlite.Connection, runs: Sequence[int]) -> int:
+    """On how many answers these runs have taught notes."""
+    return await value(
+        db,
+        "SELECT count(DISTINCT turn) FROM run_items WHERE run IN (SELECT value FROM json_each(?))"
+        " AND note_weight > 0",
+        (codec.dump_json(list(runs)),),
+        default=0,
+    )

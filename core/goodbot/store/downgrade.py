@@ -44,6 +44,7 @@ _GIVEN_UP: dict[int, dict[str, str]] = {
     7: {"notes": "lines of what people want of answers (`/rl notes`): no answer follows them any more"},
     10: {"judgements WHERE value <> 0": "what judges made of answers that nobody rated: they train no more"},
     11: {"shifts": "what each training has changed in answers"},
+    13: {"run_notes WHERE state = 'retired'": "notes that a version has learnt: prompts have them again"},
 }
 """By schema: tables that the release before has no place for, and what is lost with their rows."""
 

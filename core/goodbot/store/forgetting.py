@@ -72,7 +72,7 @@ async def forget(
     touched = {*mine, *quoting, *await judgements.credited_by(db, persons), *(t.id for t in scrubbed)}
     stale, ended = await _learnt_from(db, persons, touched)
     versions = await adapters.mark(db, scope, stale, adapters.FORGOTTEN, again=True)
-    await _move_other_pointers(db, scope, model)
+    await adapters.move_other_pointers(db, scope, model)
     ratings = await _delete_ratings(db, persons)
     await db.executemany("DELETE FROM turns WHERE id = ?", [(id_,) for id_ in {*mine, *quoting}])
     for turn in scrubbed:
@@ -227,24 +227,12 @@ async def _learnt_from(
     )
     rows += [(run, "train", state) for run, state in await distilled.learnt_from(db, persons, touched)]
     running = {run for run, _, state in rows if state == "running"}
-    released = "UPDATE runs SET state = 'released', reason = ? WHERE id = ?"
-    await db.executemany(released, [(adapters.FORGOTTEN, run) for run in running])
+    for run in running:
+        await db.execute(
+            "UPDATE runs SET state = 'released', reason = ? WHERE id = ?", (adapters.FORGOTTEN, run)
+        )
     # One that was ended may have recorded its adapter already: nobody else would disown it.
     return running | {run for run, split, _ in rows if split == "train"}, bool(running)
-
-
-async def _move_other_pointers(db: aiosqlite.Connection, scope: str, model: str) -> None:
-    """Pointers that nobody looks after at the moment must not name what is to be erased."""
-    rows = {row.version: row for row in await adapters.all_of(db, scope)}
-    found = await fetch(db, "SELECT model, version FROM pointers WHERE scope = ?", (scope,))
-    for other, version in found:
-        clean = version
-        while clean in rows and rows[clean].tainted:
-            clean = rows[clean].parent
-        if other != model and clean != version:
-            await db.execute(
-                "UPDATE pointers SET version = ? WHERE (scope, model) = (?, ?)", (clean, scope, other)
-            )
 
 
 async def _delete_ratings(db: aiosqlite.Connection, persons: Sequence[str]) -> int:
@@ -255,12 +243,11 @@ async def _delete_ratings(db: aiosqlite.Connection, persons: Sequence[str]) -> i
         rated += [turn for (turn,) in rows]
         await db.execute("DELETE FROM events WHERE rater = ?", (who,))
     await teaching.count(db, *rated)
-    claimed = await fetch(
-        db,
+    query = (
         "SELECT run, turn, labels FROM run_items WHERE EXISTS (SELECT 1 FROM json_each(labels)"
-        " WHERE key IN (SELECT value FROM json_each(?)))",
-        (codec.dump_json(persons),),
+        " WHERE key IN (SELECT value FROM json_each(?)))"
     )
+    claimed = await fetch(db, query, (codec.dump_json(persons),))
     for run, turn, labels in claimed:
         left = {rater: v for rater, v in json.loads(labels).items() if rater not in persons}
         await db.execute(

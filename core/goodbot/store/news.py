@@ -11,7 +11,7 @@ import aiosqlite
 
 from goodbot.api.events import ChannelKind, ChannelRef, Message, UserRef
 from goodbot.api.judge import JUDGE
-from goodbot.store import settings, words
+from goodbot.store import distilled, settings, words
 from goodbot.store.consent import CONSENT, OWNERS, PERSON
 from goodbot.store.people import IDENTITY
 from goodbot.store.prompts import ASKABLE
@@ -87,7 +87,7 @@ class RunMaterial:
     judged: int = 0
     """Learnt beside those: answers that only a judge rated."""
     words: Mapping[str, int] = field(default_factory=dict[str, int])
-    """By the kinds of `words.Word`: of so many answers such words were learnt."""
+    """By the kinds of `words.Word`, and `note`: of so many answers such words were learnt."""
 
 
 async def level(db: aiosqlite.Connection, pool: Pool, person: str, limit: int, turn: str = "") -> Level:
@@ -199,6 +199,7 @@ async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> RunMaterial
     )
     (found,) = rows
     trained, held_out, good, bad, people, since, until, off_policy, judged = found
+    noted = await distilled.answers(db, runs)
     return RunMaterial(
         trained=trained,
         held_out=held_out,
@@ -209,7 +210,7 @@ async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> RunMaterial
         until=until,
         off_policy=off_policy,
         judged=judged,
-        words=await words.counts(db, runs),
+        words=await words.counts(db, runs) | ({"note": noted} if noted else {}),
     )
 
 

@@ -8,7 +8,7 @@ goodbot was stopped or killed. At most one of a scope is.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -75,12 +75,23 @@ async def underway(db: aiosqlite.Connection, scope: str) -> Underway | None:
     )
 
 
+async def weigh(db: aiosqlite.Connection, run: int, items: Sequence[runs.RunItem]) -> None:
+    """A run that has just claimed its items teaches with these weights, and these notes."""
+    await db.executemany(
+        "UPDATE run_items SET (weight, words, notes, note_weight) = (?, ?, ?, ?) WHERE (run, turn) = (?, ?)",
+        [
+            (one.weight, words.dump(one.words), codec.dump_json(one.notes), one.note_weight, run, one.turn)
+            for one in items
+        ],
+    )
+
+
 async def items(db: aiosqlite.Connection, run: int) -> tuple[runs.RunItem, ...]:
     """What a run has claimed, in the order in which it did."""
     rows = await fetch(
         db,
-        "SELECT turn, split, reward, labels, weight, replayed, words, notes FROM run_items WHERE run = ?"
-        " ORDER BY position",
+        "SELECT turn, split, reward, labels, weight, replayed, words, notes, note_weight"
+        " FROM run_items WHERE run = ? ORDER BY position",
         (run,),
     )
     return tuple(
@@ -93,6 +104,7 @@ async def items(db: aiosqlite.Connection, run: int) -> tuple[runs.RunItem, ...]:
             replayed=bool(r[5]),
             words=words.load(r[6]),
             notes=tuple(json.loads(r[7])),
+            note_weight=r[8],
         )
         for r in rows
     )

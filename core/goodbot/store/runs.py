@@ -39,7 +39,9 @@ class RunItem:
     words: tuple[Word, ...] = ()
     """What was said beside the labels, where the run's objective takes it."""
     notes: tuple[int, ...] = ()
-    """The notes that are taught on it, the most important first."""
+    """The notes that are taught on its question, the most important first."""
+    note_weight: float = 0.0
+    """What the answer that they teach weighs."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

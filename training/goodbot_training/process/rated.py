@@ -30,29 +30,31 @@ def turn_of(id_: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Said:
-    """What one rater said of a response, and what that weighs: a part of the item's weight."""
+    """What is taught beside a rating, and what that weighs: a part of the item's weight."""
 
     text: str
     weight: float
 
     @classmethod
-    def parse(cls, raw: object, where: str) -> Said:
-        """One entry of an item's `hindsight`. Raises TrainingError(kind="data")."""
-        said = as_mapping(raw, f"{where}: an entry of hindsight")
-        text, weight = said.get("text"), as_number(said.get("weight"), f"{where}: hindsight: weight")
+    def parse(cls, raw: object, where: str, item: Mapping[str, Any]) -> Said:
+        """An entry of an item's field, as `where` names it; a text alone weighs as the item.
+
+        Raises TrainingError(kind="data").
+        """
+        given = {"text": raw, "weight": item.get("weight", 1.0)} if isinstance(raw, str) else raw
+        said = as_mapping(given, f"{where}: an entry")
+        text, weight = said.get("text"), as_number(said.get("weight"), f"{where}: weight")
         if not isinstance(text, str) or len(text) > LONGEST:
-            raise data_error(f"{where}: hindsight: text must be text of at most {LONGEST} characters.")
+            raise data_error(f"{where}: text must be text of at most {LONGEST} characters.")
         if weight < 0:
-            raise data_error(f"{where}: hindsight: weight must not be negative.")
+            raise data_error(f"{where}: weight must not be negative.")
         return cls(text=text, weight=weight)
 
 
-def _said(item: Mapping[str, Any]) -> Sequence[object]:
-    """The entries of `hindsight`; a text alone weighs as its item."""
-    given = item.get("hindsight")
-    if isinstance(given, str):
-        return [{"text": given, "weight": item.get("weight", 1.0)}] if given else []
-    return as_list(given, "hindsight")
+def _said(item: Mapping[str, Any], where: str) -> tuple[Said, ...]:
+    given = item.get("hindsight") or []
+    entries = [given] if isinstance(given, str) else as_list(given, "hindsight")
+    return tuple(Said.parse(one, f"{where}: hindsight", item) for one in entries)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,7 +84,7 @@ class RatedSample:
     """Whether a person has written the response: what it should have been. Its reward is no rating."""
     judged: bool = False
     """Whether a judge, and no person, has said what the response is worth."""
-    note: str = ""
+    note: Said | None = None
     """What a prompt says of the notes that are taught on it; see `goodbot_training.round.notes`."""
 
     @property
@@ -114,7 +116,7 @@ class RatedSample:
         version = item.get("version")
         if version is not None and not is_whole(version):
             raise data_error(f"{where}: version must be a whole number or null.")
-        texts = {name: item.get(name, "") for name in ("response", "thought", "note")}
+        texts = {name: item.get(name, "") for name in ("response", "thought")}
         if not all(isinstance(text, str) for text in texts.values()):
             raise data_error(f"{where}: {', '.join(texts)} must be text.")
         temperature = as_number(item.get("temperature", 1.0), f"{where}: temperature")
@@ -132,7 +134,8 @@ class RatedSample:
             reward=as_number(item.get("reward"), f"{where}: reward"),
             weight=as_number(item.get("weight", 1.0), f"{where}: weight"),
             split=split,
-            hindsight=tuple(Said.parse(one, where) for one in _said(item)),
+            hindsight=_said(item, where),
+            note=Said.parse(item["note"], f"{where}: note", item) if item.get("note") else None,
             demonstration=item.get("demonstration") is True,
             judged=item.get("judged") is True,
         )
@@ -140,7 +143,6 @@ class RatedSample:
             (abs(parsed.reward) > 1, "reward must lie between -1 and 1"),
             (parsed.weight < 0, "weight must not be negative"),
             (len(parsed.hindsight) > RATERS, f"hindsight must have at most {RATERS} texts"),
-            (len(parsed.note) > LONGEST, f"note must have at most {LONGEST} characters"),
             (parsed.temperature < 0, "temperature must not be negative"),
             (
                 parsed.captured and len(parsed.tokens) != len(parsed.logprobs),

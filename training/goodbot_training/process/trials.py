@@ -14,7 +14,7 @@ from goodbot_training.process.settings import as_whole, data_error
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
+class NotePrompt:
     """A conversation that nobody has answered in this round, as prompts have it."""
 
     noted: Sequence[Message]
@@ -23,7 +23,7 @@ class Question:
     """Without the one that is tried."""
 
     @classmethod
-    def parse(cls, raw: object) -> Question:
+    def parse(cls, raw: object) -> NotePrompt:
         """Of `messages` without any note, and what is said of the notes `with` and `without` that one."""
         one = as_mapping(raw, "notes: a prompt")
         messages = parse_messages(one.get("messages"), "notes: messages")
@@ -34,16 +34,16 @@ class Question:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Trial:
+class NoteTrial:
     """One note by its number, and what the candidate is asked with and without it."""
 
     id: int
-    questions: tuple[Question, ...]
+    questions: tuple[NotePrompt, ...]
 
     @classmethod
-    def parse(cls, raw: object) -> Trial:
+    def parse(cls, raw: object) -> NoteTrial:
         """One entry of the job's `notes`. Raises TrainingError(kind="data")."""
         entry = as_mapping(raw, "An entry of notes")
         prompts = as_list(entry.get("prompts"), "notes: prompts")
-        questions = tuple(Question.parse(one) for one in prompts)
+        questions = tuple(NotePrompt.parse(one) for one in prompts)
         return cls(id=as_whole(entry.get("id"), "notes: id"), questions=questions)

@@ -27,7 +27,7 @@ from goodbot_training.process.rated import (
     turn_of,
 )
 from goodbot_training.process.settings import TrainingSettings, as_number, as_whole, data_error
-from goodbot_training.process.trials import Trial
+from goodbot_training.process.trials import NoteTrial
 
 __all__ = [
     "COLDEST",
@@ -100,7 +100,7 @@ class Job:
     """Turns of which nothing can be made, and why: the round goes without them."""
     judged: tuple[HeldOutSums, ...] = ()
     """Of earlier rounds on this base, passed or not: the gate's claims rest on all of them."""
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[NoteTrial, ...] = ()
     """The notes that the candidate is tried without."""
     checkpoints: Path | None = None
     """A directory to go on from, and to write into; None: nothing is kept."""
@@ -153,7 +153,7 @@ class Job:
             anchors=tuple(_conversations(job.get("anchors"), "anchors")),
             unrated=tuple(_conversations(job.get("unrated"), "unrated")),
             judged=tuple(HeldOutSums.parse(entry) for entry in as_list(job.get("judged"), "judged")),
-            trials=tuple(Trial.parse(entry) for entry in as_list(job.get("notes"), "notes")),
+            trials=tuple(NoteTrial.parse(entry) for entry in as_list(job.get("notes"), "notes")),
             checkpoints=None if checkpoints is None else _path(checkpoints, "checkpoints"),
             attempt=as_whole(job.get("attempt", 0), "attempt"),
         )

@@ -47,7 +47,7 @@ def gather(
 ) -> Dataset:
     """Score the job's turns, unless a checkpoint knows their scores. Raises TrainingError.
 
-    What cannot be scored is left out; `tell` is `build_rollouts`'s; with `hindsight` what people said of
+    What cannot be scored is left out; `tell` hears of all that is read; with `hindsight` what people said of
     them is scored, too, and notes are taught. Afterwards the backend holds the job's parent adapter.
     """
     known = checkpoints.scores()
@@ -75,7 +75,7 @@ def gather(
         train=[r for r in rollouts if r.split == TRAIN and turn_of(r.id) not in unusable],
         held_out=[rollout for rollout, _ in judged],
         parent_logprobs=[row for _, row in judged],
-        notes=distil(job, backend, rollouts) if hindsight else (),
+        notes=distil(job, backend, rollouts, tell) if hindsight else (),
         too_long=too_long,
         unusable=unusable
         | {r.id: _UNSCORED for r, row in zip(held_out, parent, strict=True) if not _finite(row)},

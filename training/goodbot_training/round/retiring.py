@@ -27,7 +27,7 @@ from statistics import fmean
 from goodbot.api.backend import TrainingBackend
 from goodbot.api.sampler import Sampled, Sampler, SampleRequest, TokenizedTurn
 
-from goodbot_training.process.trials import Question, Trial
+from goodbot_training.process.trials import NotePrompt, NoteTrial
 from goodbot_training.process.types import Job
 from goodbot_training.round import telling
 from goodbot_training.round.rollouts import Tell, prompt_tokens, score
@@ -39,7 +39,8 @@ LEAST = 0.2
 _QUESTIONS = 3
 """Fewer say nothing of others."""
 _DEVIATIONS = 1.28
-_ARMS = 4
+ARMS = 4
+"""The base and the candidate, each with the note and without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def try_without(job: Job, backend: TrainingBackend, candidate: Path, emit: telli
         return
     sampler = backend.sampler()
     sampler.load_adapter(1, candidate)
-    tell = telling.counter(emit, "notes", _ARMS * count * len(trials))
+    tell = telling.counter(emit, "notes", ARMS * count * len(trials))
     told: list[dict[str, float | int | bool]] = []
     for trial in trials:
         rates = _rates(job, backend, sampler, trial, tell)
@@ -101,18 +102,18 @@ def try_without(job: Job, backend: TrainingBackend, candidate: Path, emit: telli
     emit({"event": "notes", "notes": told})
 
 
-def _readable(job: Job, backend: TrainingBackend, trial: Trial) -> Trial | None:
+def _readable(job: Job, backend: TrainingBackend, trial: NoteTrial) -> NoteTrial | None:
     """With the questions that can be asked; None where these are too few."""
     most = job.settings.max_sequence_tokens - job.settings.gate_max_tokens
 
-    def fits(question: Question) -> bool:
+    def fits(question: NotePrompt) -> bool:
         return all(0 < prompt_tokens(backend, one) < most for one in (question.noted, question.without))
 
     questions = tuple(question for question in trial.questions if fits(question))
-    return Trial(id=trial.id, questions=questions) if len(questions) >= _QUESTIONS else None
+    return NoteTrial(id=trial.id, questions=questions) if len(questions) >= _QUESTIONS else None
 
 
-def _rates(job: Job, backend: TrainingBackend, sampler: Sampler, trial: Trial, tell: Tell) -> Rates:
+def _rates(job: Job, backend: TrainingBackend, sampler: Sampler, trial: NoteTrial, tell: Tell) -> Rates:
     count = job.settings.note_answers
     asked = [trial.questions[n % len(trial.questions)] for n in range(count)]
 
@@ -129,7 +130,7 @@ def _rates(job: Job, backend: TrainingBackend, sampler: Sampler, trial: Trial, t
 
 
 def _answers(
-    job: Job, sampler: Sampler, version: int, asked: Sequence[Question], *, noted: bool
+    job: Job, sampler: Sampler, version: int, asked: Sequence[NotePrompt], *, noted: bool
 ) -> list[Sampled]:
     sampler.activate(version)
     return sampler.sample_many(
@@ -148,7 +149,7 @@ def _answers(
 
 
 def _ratios(
-    job: Job, backend: TrainingBackend, asked: Sequence[Question], answers: Sequence[Sampled]
+    job: Job, backend: TrainingBackend, asked: Sequence[NotePrompt], answers: Sequence[Sampled]
 ) -> list[float]:
     """LR of each answer, in nats."""
     read: list[list[float]] = []

@@ -26,7 +26,7 @@ from goodbot_training.memory.fit import Memory
 from goodbot_training.objectives import make_objective
 from goodbot_training.process import fingerprint
 from goodbot_training.process.types import Job
-from goodbot_training.round import attempts, contested, retiring, telling
+from goodbot_training.round import attempts, contested, notes, retiring, telling
 from goodbot_training.round.checkpoints import Checkpoints, RoundState
 from goodbot_training.round.dataset import Dataset, gather
 from goodbot_training.round.hindsight import passes
@@ -57,11 +57,14 @@ def run_round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict
     job, lengths = sift(job, backend)
     if job.refused:
         emit(telling.quarantine(job.refused))
-    plan = memory.plan(list(lengths.values()), job)
+    noted = notes.lengths(job, lengths) if objective.hindsight else []
+    plan = memory.plan([*lengths.values(), *noted], job)
     emit({"event": "plan", **asdict(plan)})
     job = replace(job, settings=replace(job.settings, tokens_per_forward=plan.tokens_per_forward))
     # Without a guess at the rest: an adapter's own log-probs may follow, and nobody has timed them.
-    read = len(job.items) + sum(passes(job, item) for item in job.items if objective.hindsight)
+    read = len(job.items) + sum(
+        passes(job, item) + notes.passes(job, item) for item in job.items if objective.hindsight
+    )
     count = telling.counter(emit, "rollouts", read, timed=False)
     material = gather(job, backend, checkpoints, count, hindsight=objective.hindsight)
     telling.progress(emit, "rollouts", read, read)

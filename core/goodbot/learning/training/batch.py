@@ -16,7 +16,7 @@ from goodbot.config import JudgeConfig, TrainingConfig
 from goodbot.learning.core import Core
 from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import claims, distilling
-from goodbot.learning.training.distilling import Lines
+from goodbot.learning.training.distilling import NoteLines
 from goodbot.store import judgements, runs, training_pool, words
 from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate, Pool
@@ -74,7 +74,7 @@ async def take(
 async def claim(
     db: aiosqlite.Connection,
     core: Core,
-    lines: Lines | None = None,
+    lines: NoteLines | None = None,
     *,
     parent: int,
     why: str,
@@ -119,12 +119,15 @@ async def claim(
 
 
 async def with_notes(
-    db: aiosqlite.Connection, core: Core, lines: Lines | None, run: int, items: tuple[RunItem, ...]
+    db: aiosqlite.Connection, core: Core, lines: NoteLines | None, run: int, items: tuple[RunItem, ...]
 ) -> tuple[RunItem, ...]:
     """What a run has claimed, with the notes that it teaches."""
-    if lines is None or not (takes_words(core) and core.settings.get("note_weight")):
-        return items
-    return await distilling.claim(db, core, lines, run, items)
+    return await distilling.claim(db, core, lines, run, items) if lines and takes_notes(core) else items
+
+
+def takes_notes(core: Core) -> bool:
+    """Whether the objective in use teaches notes, and that weighs anything."""
+    return takes_words(core) and bool(core.settings.get("note_weight"))
 
 
 def takes_words(core: Core) -> bool:

@@ -8,12 +8,13 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 
 from goodbot.api.labels import Opinion
 from goodbot.api.rewards import Moments, RewardPolicy, TurnRating
 from goodbot.learning.rating_quality import near_duplicates, weight_caps
 from goodbot.learning.rating_quality.consensus import RaterOpinion, outvoted
-from goodbot.store import words
+from goodbot.store import judgements, words
 from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate
 from goodbot.store.words import Word
@@ -87,24 +88,72 @@ def _shared(
 
     A better answer trains beside the rating that it came with, so it is as much of its author's.
     """
-    found = [words.heard(said.get(one.turn, ()), one.labels, one.weight) for one in items]
+    heard = [words.heard(said.get(one.turn, ()), one.labels, one.weight) for one in items]
+    found = [replace(one, words=own) for one, own in zip(items, heard, strict=True)]
+    return _capped(found, {}, share, usual)
+
+
+def noted(
+    items: Sequence[RunItem],
+    notes: Mapping[str, Sequence[int]],
+    whose: Mapping[int, Collection[str]],
+    *,
+    rater_share: float = 1.0,
+    round_size: float = math.inf,
+) -> tuple[RunItem, ...]:
+    """A run's items with the notes that are taught on their questions, by turn, each of these raters.
+
+    An answer that notes teach weighs as one rater's part of the rating beside it. It is as much of those who
+    asked for it, in equal parts, and nobody teaches more than their share with it, either: see `claim`.
+    Nothing is taught on what is held out, weighs nothing, or was judged by nobody but judges.
+    """
+    open_ = {one.turn: one for one in items if _trains(one)}
+    owners = {
+        turn: sorted({rater for id_ in ids for rater in whose[id_]})
+        for turn, ids in notes.items()
+        if turn in open_ and ids
+    }
+    taught = [
+        replace(one, notes=tuple(notes[turn]), note_weight=one.weight / len(one.labels))
+        if turn in owners
+        else one
+        for turn, one in open_.items()
+    ]
+    weighed = {one.turn: one for one in _capped(taught, owners, rater_share, round_size)} if owners else {}
+    return tuple(weighed.get(one.turn, one) for one in items)
+
+
+def _trains(item: RunItem) -> bool:
+    return item.split == "train" and bool(item.weight) and not judgements.is_judged(item.labels)
+
+
+def _capped(
+    items: Sequence[RunItem], owners: Mapping[str, Sequence[str]], share: float, usual: float
+) -> list[RunItem]:
+    """The items at weights under which no rater has more than their share; `owners` of notes, by turn."""
     raters, weights = [one.labels.keys() for one in items], [one.weight for one in items]
-    better = [
+    beside = [
         (word.rater, word.weight * abs(one.reward))
-        for one, own in zip(items, found, strict=True)
-        for word in own
+        for one in items
+        for word in one.words
         if word.kind == "better"
     ]
-    factors = weight_caps.rater_factors(raters, share, weights, usual, better)
+    for one in items:
+        own = owners.get(one.turn, ())
+        beside += [(rater, one.note_weight / len(own)) for rater in own]
+    factors = weight_caps.rater_factors(raters, share, weights, usual, beside)
+    if not factors:
+        return list(items)
+    left = weight_caps.share_weights(raters, share, weights, usual, beside)
     return [
         replace(
             one,
             weight=weight,
-            words=tuple(replace(word, weight=word.weight * factors.get(word.rater, 1.0)) for word in own),
+            words=tuple(replace(word, weight=word.weight * factors[word.rater]) for word in one.words),
+            note_weight=one.note_weight
+            * fmean(factors[rater] for rater in owners.get(one.turn) or one.labels),
         )
-        for one, weight, own in zip(
-            items, weight_caps.share_weights(raters, share, weights, usual, better), found, strict=True
-        )
+        for one, weight in zip(items, left, strict=True)
     ]
 
 

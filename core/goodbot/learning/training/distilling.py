@@ -2,14 +2,13 @@
 """Which notes a round teaches, on which answers, and on which questions each is tried without.
 
 A note steers prompts of whoever it speaks for, and so does what is learnt of it: it is taught on answers to
-them that they have rated, with the weight that those have anyway.
+them that they have rated, at most with the weight of their ratings, and inside their share of the round.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import aiosqlite
@@ -20,7 +19,8 @@ from goodbot.api.manners import formed
 from goodbot.api.noted import with_line
 from goodbot.api.turns import Turn
 from goodbot.learning.core import Core
-from goodbot.store import distilled, people, turns
+from goodbot.learning.training import claims
+from goodbot.store import distilled, people, progress, turns
 from goodbot.store.notes import Note
 from goodbot.store.runs import RunItem
 
@@ -31,7 +31,7 @@ _PROMPTS = 32
 _LOOKED_AT = 200
 
 
-class Lines(Protocol):
+class NoteLines(Protocol):
     """The notes that answers follow, as `goodbot.conversation.notes` keeps them."""
 
     async def chosen(self, db: aiosqlite.Connection, channel: ChannelRef, talker: UserRef) -> list[Note]:
@@ -44,9 +44,43 @@ class Lines(Protocol):
 
 
 async def claim(
-    db: aiosqlite.Connection, core: Core, lines: Lines, run: int, items: Sequence[RunItem]
+    db: aiosqlite.Connection, core: Core, lines: NoteLines, run: int, items: Sequence[RunItem]
 ) -> tuple[RunItem, ...]:
-    """The items of a run that has just claimed them, with the notes that it teaches."""
+    """The items of a run that has just claimed them, with the notes that it teaches, and their weights."""
+    of = await _followed(db, core, lines, items)
+    rests = await distilled.rests(db, core.pool, (note for notes in of.values() for note in notes))
+    found = _noted(core, items, of, {id_: set(ratings.values()) for id_, ratings in rests.items()})
+    used = {id_ for item in found for id_ in item.notes}
+    await distilled.claim(db, run, {id_: rests[id_].keys() for id_ in sorted(used)})
+    await progress.weigh(db, run, found)
+    return found
+
+
+async def expected(
+    db: aiosqlite.Connection, core: Core, lines: NoteLines, items: Sequence[RunItem]
+) -> tuple[RunItem, ...]:
+    """The items with the notes that a run on them would teach, at most."""
+    of = await _followed(db, core, lines, items)
+    return _noted(core, items, of, {note.id: {""} for notes in of.values() for note in notes})
+
+
+def _noted(
+    core: Core,
+    items: Sequence[RunItem],
+    of: Mapping[str, Sequence[Note]],
+    whose: Mapping[int, Collection[str]],
+) -> tuple[RunItem, ...]:
+    """With those of the notes that are anybody's."""
+    taught = {turn: [note.id for note in notes if note.id in whose] for turn, notes in of.items()}
+    training = core.config.training
+    usual = training.min_ratings - training.held_out
+    return claims.noted(items, taught, whose, rater_share=training.rater_share, round_size=usual)
+
+
+async def _followed(
+    db: aiosqlite.Connection, core: Core, lines: NoteLines, items: Sequence[RunItem]
+) -> dict[str, list[Note]]:
+    """Turn → the notes that its answer follows, of those items that train; of a person's where they rated."""
     trained = {item.turn: item for item in items if item.split == "train" and item.weight}
     followed = _Followed(db, lines)
     of: dict[str, list[Note]] = {}
@@ -56,21 +90,22 @@ async def claim(
         rated = await people.identity(db, person(turn.talker)) in trained[turn.id].labels
         chosen = await followed.of(turn)
         of[turn.id] = [note for note in chosen if rated or note.scope != "person"]
-    taught = await distilled.claim(db, core.pool, run, of)
-    return tuple(replace(item, notes=taught.get(item.turn, ())) for item in items)
+    return of
 
 
-async def told(db: aiosqlite.Connection, lines: Lines | None, items: Sequence[RunItem]) -> dict[str, str]:
-    """Turn → what a prompt says of the notes that are taught on it, those that are there still."""
+async def told(
+    db: aiosqlite.Connection, lines: NoteLines | None, items: Sequence[RunItem]
+) -> dict[str, dict[str, Any]]:
+    """Turn → what a prompt says of its notes that are there still, and what that weighs."""
     if lines is None:
         return {}
     texts = await distilled.texts(db, (id_ for item in items for id_ in item.notes))
-    said = {item.turn: lines.told([texts[id_] for id_ in item.notes if id_ in texts]) for item in items}
-    return {turn: line for turn, line in said.items() if line}
+    said = [(item, lines.told([texts[id_] for id_ in item.notes if id_ in texts])) for item in items]
+    return {item.turn: {"text": line, "weight": item.note_weight} for item, line in said if line}
 
 
 async def tried(
-    db: aiosqlite.Connection, core: Core, lines: Lines | None, run: int, items: Sequence[RunItem]
+    db: aiosqlite.Connection, core: Core, lines: NoteLines | None, run: int, items: Sequence[RunItem]
 ) -> list[dict[str, Any]]:
     """What a job says of each note that is tried: its number, and questions with and without it."""
     if lines is None:
@@ -94,7 +129,7 @@ async def tried(
     return [{"id": id_, "prompts": prompts} for id_, prompts in found.items() if prompts]
 
 
-def _trial(lines: Lines, turn: Turn, chosen: Sequence[Note], note: Note) -> dict[str, Any]:
+def _trial(lines: NoteLines, turn: Turn, chosen: Sequence[Note], note: Note) -> dict[str, Any]:
     def said(notes: Iterable[Note]) -> str:
         return lines.told([one.text for one in notes])
 
@@ -113,7 +148,7 @@ def _own(core: Core, turn: Turn) -> bool:
 class _Followed:
     """The notes that answers follow, looked up once for each person and place."""
 
-    def __init__(self, db: aiosqlite.Connection, lines: Lines) -> None:
+    def __init__(self, db: aiosqlite.Connection, lines: NoteLines) -> None:
         self._db, self._lines = db, lines
         self._known: dict[tuple[str, str, str], list[Note]] = {}
 

@@ -21,7 +21,8 @@ from goodbot.base.errors import GoodbotError
 from goodbot.learning import worker_process
 from goodbot.learning.adapters import AdapterRegistry
 from goodbot.learning.core import Core
-from goodbot.learning.training import batch
+from goodbot.learning.training import batch, distilling
+from goodbot.learning.training.distilling import NoteLines
 from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing, Plan
 from goodbot.learning.training.settings import shape
@@ -69,15 +70,16 @@ async def look(
     core: Core,
     registry: AdapterRegistry,
     memory: MemorySharing,
+    lines: NoteLines | None = None,
     *,
     parent: int,
     waiting: Underway | None,
     busy: bool,
 ) -> Prospect:
-    """What a run from `parent`, or the one that is `waiting`, would do. `busy`: one trains now, and
-    nothing is computed beside it. Raises StoreError, AdapterError."""
+    """What a run from `parent`, or the one that is `waiting`, would do: it teaches notes of `lines`. `busy`:
+    one trains now, and nothing is computed beside it. Raises StoreError, AdapterError."""
     store, pool = core.store, core.pool
-    items, ties = await store.read(lambda db: _items(db, core, waiting, parent))
+    items, ties = await store.read(lambda db: _items(db, core, lines, waiting, parent))
     heard = [item for item in items if item.weight]
     others = await store.read(lambda db: training_pool.off_policy(db, pool, [item.turn for item in heard]))
     train = sum(item.split == "train" for item in heard)
@@ -86,7 +88,7 @@ async def look(
         unknown = "Not estimated: a training is under way."
     elif train:
         try:
-            estimate = await _estimate(core, registry, parent, items)
+            estimate = await _estimate(core, registry, lines, parent, items)
         except GoodbotError as error:
             unknown = f"Not estimated: {error}"
     return Prospect(
@@ -107,7 +109,7 @@ async def look(
 
 
 async def _items(
-    db: aiosqlite.Connection, core: Core, waiting: Underway | None, parent: int
+    db: aiosqlite.Connection, core: Core, lines: NoteLines | None, waiting: Underway | None, parent: int
 ) -> tuple[Sequence[runs.RunItem], int]:
     """What it would learn from, and how many more get no reward."""
     if waiting is not None:
@@ -123,6 +125,8 @@ async def _items(
         judge=core.config.judge,
     )
     rated = sum(not (item.replayed or judgements.is_judged(item.labels)) for item in items)
+    if lines and batch.takes_notes(core):
+        items = await distilling.expected(db, core, lines, items)
     return items, available - rated
 
 
@@ -138,12 +142,12 @@ def _sizes(model: Architecture | None, rank: int) -> dict[str, int]:
 
 
 async def _estimate(
-    core: Core, registry: AdapterRegistry, parent: int, items: Sequence[runs.RunItem]
+    core: Core, registry: AdapterRegistry, lines: NoteLines | None, parent: int, items: Sequence[runs.RunItem]
 ) -> Mapping[str, Any]:
     folder = core.config.home / "staging" / "dry-run"
     await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     try:
-        made = await make_job(core, registry, run=_NEXT, parent=parent, items=items, folder=folder)
+        made = await make_job(core, registry, lines, run=_NEXT, parent=parent, items=items, folder=folder)
         done = await worker_process.train(core.backend, {**made, "run": 0}, _ignore, mode="plan")
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)

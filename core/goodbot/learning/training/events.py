@@ -28,4 +28,5 @@ async def keep(store: Store, run: int, event: Mapping[str, Any], now: float) -> 
         logger.warning("run %d goes without %s", run, ", ".join(found), extra={"run": run})
     elif event["event"] == "notes":
         retired = [int(one["id"]) for one in event["notes"] if one["retired"]]
-        await store.write(lambda db: distilled.retire(db, run, retired))
+        with boundary(logger, "which notes run %d has learnt was not stored", run):
+            await store.write(lambda db: distilled.retire(db, run, retired))

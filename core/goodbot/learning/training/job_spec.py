@@ -18,7 +18,7 @@ from goodbot.base.errors import AdapterError, TrainingError
 from goodbot.learning.adapters import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training import distilling
-from goodbot.learning.training.distilling import Lines
+from goodbot.learning.training.distilling import NoteLines
 from goodbot.store import asked, judgements, runs, turns, words
 
 logger = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ _UNRATED = 32
 async def make_job(
     core: Core,
     registry: AdapterRegistry,
-    lines: Lines | None = None,
+    lines: NoteLines | None = None,
     *,
     run: int,
     parent: int,
@@ -53,7 +53,7 @@ async def make_job(
     await asyncio.to_thread(_ready, (registry.root, folder, output, checkpoints))
     rows, behaviour = await _rows(core, registry, items)
     noted = await store.read(lambda db: distilling.told(db, lines, items))
-    rows = [{**row, "note": noted.get(row["id"], "")} for row in rows]
+    rows = [{**row, "note": noted[row["id"]]} if row["id"] in noted else row for row in rows]
     anchors = [list(messages) for messages in core.anchors]
     if not anchors:
         now = [row["messages"] for row in rows if "demonstration" not in row][:_ANCHORS]

@@ -11,7 +11,7 @@ import aiosqlite
 from goodbot.learning.adapters import AdapterRegistry, retention
 from goodbot.learning.core import Core
 from goodbot.learning.training import batch
-from goodbot.learning.training.distilling import Lines
+from goodbot.learning.training.distilling import NoteLines
 from goodbot.store import adapters, distilled, judgements, progress, runs
 from goodbot.store.runs import RunItem
 
@@ -28,7 +28,7 @@ change their minds, one of these comes to its end, and all of them take less tha
 async def start_over(
     core: Core,
     registry: AdapterRegistry,
-    lines: Lines | None,
+    lines: NoteLines | None,
     run: int,
     parent: int,
     items: Sequence[runs.RunItem],

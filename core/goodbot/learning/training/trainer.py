@@ -26,7 +26,7 @@ from goodbot.learning.adapters import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training import batch, dry_run, events
 from goodbot.learning.training.attempts import Tries
-from goodbot.learning.training.distilling import Lines
+from goodbot.learning.training.distilling import NoteLines
 from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing
 from goodbot.learning.training.publish import GoingLive, RunOutcome
@@ -48,7 +48,7 @@ class Trainer:
         memory: MemorySharing,
         *,
         ask: str = "never",
-        lines: Lines | None = None,
+        lines: NoteLines | None = None,
     ) -> None:
         """`ask` as in `[serving]`: when owners are asked which version is better. `lines` are taught."""
         self._core, self._registry, self._memory = core, registry, memory
@@ -119,9 +119,8 @@ class Trainer:
         parent = await self._registry.usable_ancestor(await self._registry.head())
         async with self._looking:
             waiting = None if busy else await self.underway()
-            return await dry_run.look(
-                self._core, self._registry, self._memory, parent=parent, waiting=waiting, busy=busy
-            )
+            of = (self._core, self._registry, self._memory, self._lines)
+            return await dry_run.look(*of, parent=parent, waiting=waiting, busy=busy)
 
     async def underway(self) -> progress.Underway | None:
         """The run without a verdict: the one that trains now, or one that was interrupted."""

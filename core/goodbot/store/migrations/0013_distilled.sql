@@ -13,3 +13,5 @@ CREATE INDEX run_notes_by_note ON run_notes (note);
 
 -- Which of them are taught on an answer, the most important first: a JSON list of numbers.
 ALTER TABLE run_items ADD COLUMN notes TEXT NOT NULL DEFAULT '[]';
+-- What the answer that they teach weighs.
+ALTER TABLE run_items ADD COLUMN note_weight REAL NOT NULL DEFAULT 0;

@@ -12,7 +12,7 @@ import pytest
 from goodbot.api.labels import Opinion
 from goodbot.api.rewards import Moments, RewardPolicy
 from goodbot.api.turns import Turn
-from goodbot.learning.training.claims import MEMORY, age_weight, claim
+from goodbot.learning.training.claims import MEMORY, age_weight, claim, noted
 from goodbot.store import people, training_pool
 from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate
@@ -228,3 +228,36 @@ async def test_owners_are_those_of_the_config_and_of_grants_in_the_browser_too(t
         pool = replace(bot.app.trainer._pool, owners=("slack:U1",))
         found = await bot.store.read(lambda db: training_pool.owners(db, pool))
     assert found == {"slack:U1", "web:slack:U1", "slack:U2", "web:slack:U2"}
+
+
+def test_nobody_teaches_more_than_their_share_with_notes() -> None:
+    """Three have rated as many answers each; whose note is taught on theirs still has a third."""
+    items = [
+        RunItem(turn=f"{who}{n}", split="train", reward=1.0, labels={who: 1.0})
+        for who in "abc"
+        for n in range(6)
+    ]
+    theirs = {f"a{n}": [7] for n in range(6)}
+    of = {item.turn: item for item in noted(items, theirs, {7: {"a"}}, rater_share=0.25)}
+    taught = [of[f"a{n}"] for n in range(6)]
+    assert [(one.weight, one.note_weight, one.notes) for one in taught] == [(0.5, 0.5, (7,))] * 6
+    assert {one.weight for turn, one in of.items() if turn not in theirs} == {1.0}
+    all_ = noted(items, {item.turn: [7] for item in items}, {7: {"a", "b", "c"}}, rater_share=0.25)
+    assert {(one.weight, one.note_weight) for one in all_} == {(1.0, 1.0)}, "all have asked for it"
+    one_ = noted(items, {item.turn: [7] for item in items}, {7: {"a"}}, rater_share=0.25)
+    parts = sum(one.note_weight for one in one_) + sum(one.weight for one in one_[:6])
+    rest = sum(one.weight for one in one_[6:])
+    assert parts == pytest.approx((parts + rest) / 3), "what is taught on others' answers is as much theirs"
+    assert noted(items[:6], theirs, {7: {"a"}})[0].weight == 1.0, "alone nobody is held back"
+
+
+def test_a_note_weighs_one_raters_part_and_is_taught_where_people_have_rated() -> None:
+    both = RunItem(turn="both", split="train", reward=1.0, labels={"a": 1.0, "b": 1.0}, weight=0.5)
+    held = RunItem(turn="held", split="held_out", reward=1.0, labels={"a": 1.0})
+    judged = RunItem(turn="judged", split="train", reward=1.0, labels={"judge:rule": 1.0}, weight=0.2)
+    none = RunItem(turn="none", split="train", reward=1.0, labels={"a": 1.0}, weight=0.0)
+    items = [both, held, judged, none]
+    found = noted(items, {item.turn: [7] for item in items}, {7: {"a"}})
+    assert (found[0].note_weight, found[0].notes) == (0.25, (7,))
+    assert found[1:] == (held, judged, none)
+    assert noted(items, {}, {}) == tuple(items)

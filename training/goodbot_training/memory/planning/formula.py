@@ -33,7 +33,7 @@ from goodbot_training.memory.planning.gate import portions
 from goodbot_training.objectives import Objective, make_objective
 from goodbot_training.process.presets import adapted
 from goodbot_training.process.types import HELD_OUT, Job, RatedSample, data_error
-from goodbot_training.round import hindsight, restart
+from goodbot_training.round import hindsight, notes, restart
 from goodbot_training.round.advantages import to_learn
 from goodbot_training.round.batches import planned_steps
 from goodbot_training.round.contested import settled
@@ -73,7 +73,6 @@ def _met(shape: Architecture, lora: int) -> float:
 
 def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundEstimate:
     """The estimate by the formula. Raises TrainingError where nothing is left or does not fit."""
-    touched = adapted(shape)
     job, share = settled(job)
     settings = job.settings
     marks = _marks(job)
@@ -83,36 +82,34 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundE
     if not train:
         raise data_error("There is no rated turn to train on.")
     lengths = [prompt + response for _, prompt, response in kept]
-    plan = memory.plan(lengths, job)
-    here = place(backend)
-    steps = planned_steps(len(train), settings)
-    passes = steps * settings.batch_size / len(train)
-    forward = 2 * shape.active / here.flops  # seconds a token
     objective = make_objective(settings)
+    answered = _answered(job, train) if objective.hindsight else []
+    plan = memory.plan([*lengths, *map(sum, answered)], job)
+    here = place(backend)
+    learnt = [(prompt, response) for _, prompt, response in train] + answered
+    steps = planned_steps(len(learnt), settings)
+    passes = steps * settings.batch_size / len(learnt)
+    forward = 2 * shape.active / here.flops  # seconds a token
     policies = sum(
         (1 + (item.split == HELD_OUT) + (not item.captured and item.version in job.behaviour)) * size
         + (hindsight.passes(job, item) * size + _said(item) if objective.hindsight else 0)
         for (item, _, _), size in zip(kept, lengths, strict=True)
     )
-    one_pass = sum(
-        training_flops(
-            prompt + response, response, shape, shape.lora(settings.rank), recompute=plan.recompute
-        )
-        for _, prompt, response in train
-    )
-    trained = sum(prompt + response for _, prompt, response in train)
+    lora = shape.lora(settings.rank)
+    one_pass = sum(training_flops(sum(row), row[1], shape, lora, recompute=plan.recompute) for row in learnt)
+    trained = sum(map(sum, learnt))
     judged = sum(prompt + response for item, prompt, response in kept if item.split == HELD_OUT)
+    portion = _portion(job, shape, here, forward, marks)
     parts = {
         "load": _IMPORTS + memory.fixed / _DISK,
-        "rollouts": policies * forward,
+        "rollouts": policies * forward + len(answered) / PORTION * portion,
         "train": passes * (one_pass / here.flops + trained * _moving(shape, here)),
     }
-    portion = _portion(job, shape, here, forward, marks)
-    least, usual, most = (number * portion for number in portions(settings))
+    least, usual, most = (number * portion for number in portions(settings, tried=len(job.trials)))
     before = sum(parts.values()) + judged * forward
     parts["gate"] = judged * forward + usual
     cost = partial(_cost, threads=_threads(here))
-    rate = settings.bolder * settings.rate_for(touched)
+    rate = settings.bolder * settings.rate_for(adapted(shape))
     return RoundEstimate(
         how="counted",
         train=sum(not item.demonstration for item, _, _ in train),
@@ -131,6 +128,12 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundE
         least=cost(before + least),
         most=cost(before + most),
     )
+
+
+def _answered(job: Job, train: Sequence[tuple[RatedSample, int, int]]) -> list[tuple[int, int]]:
+    """Of the answers that notes teach: tokens of the prompt and of the response, at most."""
+    most = job.settings.gate_max_tokens
+    return [(prompt, most) for item, prompt, _ in train if notes.taught(job, item)]
 
 
 def _to_learn(job: Job, objective: Objective, items: Sequence[RatedSample]) -> float:

@@ -3,7 +3,8 @@
 
 It stops as soon as more answers would not change its mind, which nobody knows beforehand: with a
 portion of each, where the candidate is beyond help; usually with half of the candidate's and one
-portion of the base's; at the latest with all. What passes is then laid beside the version before it.
+portion of the base's; at the latest with all. What passes is then laid beside the version before it, and
+is tried without the notes that it was taught.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from goodbot_training.gate.measure import PORTION, make_requests
 from goodbot_training.gate.retention import foreign, foreign_below
 from goodbot_training.memory.planning.cost import Cost, LinearCost, Stopwatch, total
 from goodbot_training.process.types import Job, TrainingSettings
+from goodbot_training.round.retiring import ARMS
 
 _SECONDS = 1.0
 """CPU seconds of sampling in the miniature: after so many no other group is asked."""
@@ -38,17 +40,18 @@ class SamplingCost:
     """See `portions`."""
 
 
-def portions(settings: TrainingSettings, *, rare: bool = False) -> tuple[float, float, float]:
+def portions(settings: TrainingSettings, *, rare: bool = False, tried: int = 0) -> tuple[float, float, float]:
     """How many portions of the candidate, of the base and of the version before: least, usual, most.
 
     `rare`: the base's own answers hold what it would seldom say, so that chance has a part in the
-    count, and the base is asked as often as the candidate.
+    count, and the base is asked as often as the candidate. `tried`: so many notes are.
     """
     all_ = settings.gate_anchors / PORTION
     half = min(all_, ceil(all_ / 2))
     one = min(all_, 1.0)
     compared = 2 * one  # what has passed, beside the version before it: `goodbot_training.learnt`
-    return 2 * one, half + (half if rare else one) + compared, 2 * all_ + compared
+    passed = compared + ARMS * settings.note_answers * tried / PORTION
+    return 2 * one, half + (half if rare else one) + passed, 2 * all_ + passed
 
 
 def sample_some(job: Job, backend: TrainingBackend, watch: Stopwatch) -> SamplingCost:

@@ -15,6 +15,7 @@ from goodbot_training.memory.planning.cost import Cost, RoundEstimate, Stopwatch
 from goodbot_training.memory.planning.gate import portions, sample_some
 from goodbot_training.objectives import make_objective
 from goodbot_training.process.types import HELD_OUT, Job, RatedSample, data_error
+from goodbot_training.round import notes
 from goodbot_training.round.batches import planned_steps
 from goodbot_training.round.checkpoints import Checkpoints
 from goodbot_training.round.contested import settled
@@ -45,24 +46,29 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> RoundEstimat
     count = sum(map(_teaches, kept))
     if not count:
         raise data_error("There is no rated turn to train on.")
-    plan = memory.plan(list(lengths.values()), job)
+    objective = make_objective(job.settings)
+    noted = notes.lengths(job, lengths) if objective.hindsight else []
+    plan = memory.plan([*lengths.values(), *noted], job)
     settings = replace(job.settings, tokens_per_forward=plan.tokens_per_forward)
     small = replace(job, settings=settings, items=_some(kept))
     read = watch.lap()
 
-    objective = make_objective(settings)
-    material = gather(small, backend, Checkpoints(None, job), hindsight=objective.hindsight)
+    bare = replace(small, items=tuple(replace(item, note=None) for item in small.items))
+    material = gather(bare, backend, Checkpoints(None, job), hindsight=objective.hindsight)
     scored = watch.lap()
     taught = [rollout for rollout in material.train if rollout.weight]
     if not taught:
         raise data_error("There is no rated turn to train on.")
     rollouts = read + scored * (sum(lengths.values()) / _tokens(material))
     per_token = scored * (1 / _scored(small, material))
+    answered = notes.distil(small, backend, taught) if noted else []
+    rollouts += watch.lap() * (len(noted) / max(1, len(answered)))
 
-    steps = planned_steps(count, settings)
-    lesson = make_lesson(small, backend, objective, taught, recompute=plan.recompute, decay_steps=steps)
+    steps = planned_steps(count + len(noted), settings)
+    lesson = make_lesson(
+        small, backend, objective, taught, answered, recompute=plan.recompute, decay_steps=steps
+    )
     train = _train(small, lesson, backend, steps, watch)
-
     backend.save_adapter(job.output)
     judged = sum(lengths[item.id] for item in kept if item.split == HELD_OUT)
     answers = _answers(small, backend, watch, per_token) if train.changes else [Cost()] * 3
@@ -78,19 +84,19 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> RoundEstimat
         learning_rate=lesson.optimizer.learning_rate,
         share=share,
         steps=steps,
-        passes=steps * settings.batch_size / count,
+        passes=steps * settings.batch_size / (count + len(noted)),
         memory=plan,
         peak=peak_memory(),
-        parts={
-            "load": loaded,
-            "rollouts": rollouts,
-            "train": train.cost,
-            "gate": usual + (loaded + rollouts + train.cost) * -1,
-        },
+        parts=_parts(loaded, rollouts, train.cost, usual),
         total=usual,
         least=least,
         most=most,
     )
+
+
+def _parts(load_: Cost, rollouts: Cost, train: Cost, whole: Cost) -> dict[str, Cost]:
+    gate = whole + (load_ + rollouts + train) * -1
+    return {"load": load_, "rollouts": rollouts, "train": train, "gate": gate}
 
 
 def _answers(job: Job, backend: TrainingBackend, watch: Stopwatch, per_token: Cost) -> list[Cost]:
@@ -99,7 +105,7 @@ def _answers(job: Job, backend: TrainingBackend, watch: Stopwatch, per_token: Co
         return [Cost()] * 3
     sample = sample_some(job, backend, watch)
     portion = sample.portion + per_token * sample.tokens
-    return [portion * number for number in portions(job.settings, rare=sample.rare)]
+    return [portion * number for number in portions(job.settings, rare=sample.rare, tried=len(job.trials))]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
