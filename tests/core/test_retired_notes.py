@@ -130,6 +130,17 @@ async def test_what_its_person_changes_is_a_new_line(tmp_path: Path, change: str
         assert ("no lists" if change == "edit" else SHORT) in await system(bot)
 
 
+@pytest.mark.parametrize("action", ["off", "delete"])
+async def test_who_lets_go_of_a_learnt_note_hears_what_ends_it(tmp_path: Path, action: str) -> None:
+    async with taught(tmp_path) as bot:
+        answer = await course(bot)
+        await bot.train()
+        [(number,)] = await rows(bot.store, "SELECT id FROM notes")
+        assert "Take back the ratings" in await bot.command("notes", f"{action} {number}")
+        await bot.unreact(answer, "👎")
+        assert await rows(bot.store, "SELECT tainted <> '' FROM adapters") == [(1,)]
+
+
 async def test_one_that_is_changed_while_it_is_taught_does_not_retire(tmp_path: Path) -> None:
     async with taught(tmp_path) as bot:
         await course(bot)
@@ -281,6 +292,10 @@ async def test_it_is_said_once_in_private_to_whose_note_it_is(tmp_path: Path) ->
         said = [(who, text) for who, text in told(bot) if "no longer need" in text]
         assert [who for who, _ in said] == ["ada"]
         assert SHORT in said[0][1]
+        [(number,)] = await rows(bot.store, "SELECT id FROM notes")
+        assert f"`/rl notes on {number}`" in said[0][1]
+        await bot.command("notes", f"on {number}", user="ada")
+        assert SHORT in await system(bot, "ada"), "she may do that herself"
 
 
 async def test_who_is_forgotten_takes_what_was_learnt_along(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_line_is_put_into_a_prompt_in_the_place_of_the_one_before() -> None:
 def test_the_teacher_answers_with_the_notes_and_the_student_has_none(
     name: str, random_model: Path, tmp_path: Path
 ) -> None:
-    raw = noted(random_model, tmp_path, of=(0, 2, 6))
+    raw = noted(random_model, tmp_path, of=(0, 2, 6), hindsight_weight=0.1)
     one = backend(name)()
     job = Job.parse(raw)
     one.load(random_model, lora=LoraSettings(rank=4, alpha=16.0), seed=job.seed)
@@ -92,7 +92,7 @@ def test_an_answer_that_notes_teach_weighs_what_its_notes_do_and_no_more_than_a_
     random_model: Path, tmp_path: Path
 ) -> None:
     """At twice the temperature log-probs lie half as far apart, which says no less."""
-    raw = noted(random_model, tmp_path, of=(0,), hindsight_clip=50.0)
+    raw = noted(random_model, tmp_path, of=(0,), hindsight_weight=0.1)
     job = Job.parse(raw)
     one = backend("torch")()
     one.load(random_model, lora=LoraSettings(rank=4, alpha=16.0), seed=job.seed)

@@ -244,7 +244,7 @@ def test_a_plan_counts_the_answers_that_notes_teach(
 
     def estimate(note: str, *, tried: int = 0, **changes: Any) -> Any:
         job = make_job(random_model, tmp_path)
-        job["settings"] |= {"objective": "hybrid", "max_passes": 8, "gate_max_tokens": 200} | changes
+        job["settings"] |= {"objective": "hybrid", "steps": 96, "gate_max_tokens": 200} | changes
         for item in job["items"]:
             item["note"] = note
         prompts = [{"messages": [{"role": "user", "content": "Why?"}], "with": note, "without": ""}] * 3

@@ -25,6 +25,9 @@ _USAGE = (
     "say `notes`, `notes on N`, `notes off N`, `notes delete N`, `notes edit N TEXT` or "
     "`notes move N me|everybody`; `notes` shows the numbers"
 )
+_LEARNT = (
+    "My answers go on like that: I have learnt it. Take back the ratings it came from, and I unlearn it."
+)
 _NONE = "I keep nothing in mind. Say what was wrong with an answer: by a button under it, or `/rl reason`."
 _NO_OWNER = "only an owner decides what holds for others"
 _OFF = "My answers here follow no notes: they are off, or my model cannot follow them."
@@ -152,7 +155,10 @@ async def _change(call: Call, action: str, number: str) -> Result:
         "off": "I do not follow this any more",
         "delete": "This is gone; your ratings still count",
     }[action]
-    return Result(text=f"{done}: “{note.text}”", data={"id": note.id})
+    text = f"{done}: “{note.text}”"
+    if note.retired and action != "on":
+        text += f". {_LEARNT}"
+    return Result(text=text, data={"id": note.id})
 
 
 async def _edit(call: Call, number: str) -> Result:

@@ -180,7 +180,9 @@ class OwnerNews:
         """Tell whose notes they are, owners of what others share, which are not needed any more."""
         for one in await self._store.read(lambda db: distilled.retired(db, self._pool)):
             for person in (one.person,) if one.person else self._owners():
-                await self._tell(f"retired {one.run} {one.note} {person}", person, states.retired(one.text))
+                await self._tell(
+                    f"retired {one.run} {one.note} {person}", person, states.retired(one.note, one.text)
+                )
 
     async def _tell(self, key: str, owner: str, text: str) -> None:
         await self._courier.tell(Notice(key=key, person=owner, text=text))

@@ -80,9 +80,9 @@ def why_the_base(rows: Sequence[AdapterRow], last: Run | None, now: Now) -> tupl
     return f"The base model answers. v{newest.version} {of_version(newest, now)}.", waiting
 
 
-def retired(note: str) -> str:
+def retired(number: int, note: str) -> str:
     """The version that answers has learnt a note."""
     return (
-        f"I no longer need this note: “{note}”. I have learnt it. `/rl notes` shows it, and "
-        "`/rl rollback` brings it back."
+        f"I no longer need this note: “{note}”. I have learnt what it says, and answer so without it. "
+        f"`/rl notes on {number}` brings it back."
     )
