@@ -52,8 +52,8 @@ class Said:
 
 
 def _said(item: Mapping[str, Any], where: str) -> tuple[Said, ...]:
-    given = item.get("hindsight") or []
-    entries = [given] if isinstance(given, str) else as_list(given, "hindsight")
+    given = item.get("hindsight")
+    entries = [given] if isinstance(given, str) and given else as_list(given or None, "hindsight")
     return tuple(Said.parse(one, f"{where}: hindsight", item) for one in entries)
 
 
