@@ -36,13 +36,9 @@ class Said:
     weight: float
 
     @classmethod
-    def parse(cls, raw: object, where: str, item: Mapping[str, Any]) -> Said:
-        """An entry of an item's field, as `where` names it; a text alone weighs as the item.
-
-        Raises TrainingError(kind="data").
-        """
-        given = {"text": raw, "weight": item.get("weight", 1.0)} if isinstance(raw, str) else raw
-        said = as_mapping(given, f"{where}: an entry")
+    def parse(cls, raw: object, where: str) -> Said:
+        """An entry of an item's field, as `where` names it. Raises TrainingError(kind="data")."""
+        said = as_mapping(raw, f"{where}: an entry")
         text, weight = said.get("text"), as_number(said.get("weight"), f"{where}: weight")
         if not isinstance(text, str) or len(text) > LONGEST:
             raise data_error(f"{where}: text must be text of at most {LONGEST} characters.")
@@ -51,10 +47,14 @@ class Said:
         return cls(text=text, weight=weight)
 
 
-def _said(item: Mapping[str, Any], where: str) -> tuple[Said, ...]:
-    given = item.get("hindsight")
-    entries = [given] if isinstance(given, str) and given else as_list(given or None, "hindsight")
-    return tuple(Said.parse(one, f"{where}: hindsight", item) for one in entries)
+def _said(item: Mapping[str, Any], field: str, where: str) -> tuple[Said, ...]:
+    """The entries of a field; a text alone weighs as the item."""
+    given: Any = item.get(field)
+    alone: Any = [given] if given else []
+    if isinstance(given, str):
+        alone = [{"text": given, "weight": item.get("weight", 1.0)}] if given else []
+    entries = as_list(alone if isinstance(given, str | dict) else given, field)
+    return tuple(Said.parse(one, f"{where}: {field}") for one in entries)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,8 +134,8 @@ class RatedSample:
             reward=as_number(item.get("reward"), f"{where}: reward"),
             weight=as_number(item.get("weight", 1.0), f"{where}: weight"),
             split=split,
-            hindsight=_said(item, where),
-            note=Said.parse(item["note"], f"{where}: note", item) if item.get("note") else None,
+            hindsight=_said(item, "hindsight", where),
+            note=next(iter(_said(item, "note", where)), None),
             demonstration=item.get("demonstration") is True,
             judged=item.get("judged") is True,
         )
