@@ -67,9 +67,13 @@ class TrainingSettings:
     warmup: Annotated[int, Range(least=0)] = 0
     """Optimizer steps of linear warm-up; over the whole round the rate falls in a line to nothing."""
     weight_decay: _FromZero = 0.0
+    """Of AdamW."""
     max_grad_norm: _Positive = 1.0
+    """A step's gradient is made shorter where it is longer than this."""
     rank: _Count = 8
+    """Of LoRA."""
     alpha: _Positive = 16.0
+    """Of LoRA: what is learnt counts `alpha / rank` times."""
     batch_size: _Count = 8
     """Rollouts an optimizer step."""
     steps: _Count = 96
@@ -93,11 +97,16 @@ class TrainingSettings:
     note_answers: Annotated[int, Range(least=0)] = 48
     """Answers by which a note is tried, four times so many in all; 0: none retires."""
     token_low: _Positive = 0.5
+    """A token fits while it is at least this part as likely as when it was written; the objective says what
+    becomes of one that does not."""
     token_high: float = 2.0
+    """The same, at most so many times as likely."""
     trajectory_low: Annotated[float | None, Range(least=0)] = None
     """None: the objective's own band (`goodbot_training.objectives.mispo.VARIANTS`)."""
     trajectory_high: float | None = None
+    """The upper end of that band."""
     ema_decay: Annotated[float, Range(least=0, below=1)] = 0.99
+    """Of the running mean of rewards: nearer to 1 it follows the ratings more slowly."""
     max_sequence_tokens: _Count = 4096
     """Turns longer than this (prompt and response) are left out, and counted."""
     base_bits: int | None = None
@@ -105,6 +114,7 @@ class TrainingSettings:
     tokens_per_forward: _Count = 8192
     """Padded tokens of one forward pass: a larger batch is cut up and its gradients added."""
     slice_steps: _Count = 8
+    """See `slice_seconds`."""
     slice_seconds: _FromZero = 30.0
     """A checkpoint after so many steps or so many seconds of training, whichever comes first."""
     gate_anchors: Annotated[int, Range(least=0)] = 256
@@ -120,6 +130,7 @@ class TrainingSettings:
     """Whether a round starts from the base again when the newest version's answers are rated worse than
     the base's own were; see `goodbot_training.round.restart`."""
     gate_max_tokens: _Count = 64
+    """Tokens of each of those answers, at most."""
     gate_max_foreign: _Share = 0.075
     """The part of the answers that may hold something the base would seldom say: about the part of what
     it knows of the round's own questions that a candidate may lose, counted from the base over all
