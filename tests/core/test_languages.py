@@ -6,8 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from goodbot.api.events import UserRef
+from goodbot.api.events import ChannelKind, UserRef
+from goodbot.api.sentences import because, words
 from goodbot.config import ServingConfig
+from goodbot.conversation import sanitize
 from goodbot.store import codec
 
 from tests.core.builders import OWNER, open_bot, rate
@@ -54,6 +56,20 @@ async def test_a_group_is_told_in_the_bots_language(tmp_path: Path) -> None:
         assert notice.startswith("Mencióname o respóndeme.")
 
 
+def test_what_is_asked_before_others_is_answered_in_the_bots_language() -> None:
+    asked = message("m1", user=read_by(OWNER, "ja"))
+    room = replace(asked, channel=replace(asked.channel, id=ROOM, kind=ChannelKind.SHARED))
+    private = replace(asked, channel=replace(asked.channel, kind=ChannelKind.PRIVATE))
+    assert sanitize.read_by(room, "es").user.language == "es"
+    assert sanitize.read_by(private, "es").user.language == "ja"
+    press = rate("r1", 5, 1.0, message_id="", user=asked.user, channel=room.channel)
+    assert sanitize.read_by(press, "es").user.language == "ja", "its answer is for them alone"
+
+
 async def test_what_waits_in_the_inbox_knows_who_reads_it(tmp_path: Path) -> None:
     event = replace(message("m1"), user=read_by(OWNER, "pt"))
     assert codec.load_event(codec.dump_event(event)).user.language == "pt"
+
+
+def test_what_an_earlier_goodbot_kept_is_told_still() -> None:
+    assert "`/rl people grant talker 1003`" in words(because("stranger", id="1003"), language="fr")

@@ -130,9 +130,12 @@ async def test_what_its_person_changes_is_a_new_line(tmp_path: Path, change: str
         assert ("no lists" if change == "edit" else SHORT) in await system(bot)
 
 
+@pytest.mark.parametrize("retire", [True, False])
 @pytest.mark.parametrize("action", ["off", "delete"])
-async def test_who_lets_go_of_a_learnt_note_hears_what_ends_it(tmp_path: Path, action: str) -> None:
-    async with taught(tmp_path) as bot:
+async def test_who_lets_go_of_a_learnt_note_hears_what_ends_it(
+    tmp_path: Path, action: str, retire: bool
+) -> None:
+    async with taught(tmp_path, retire=retire) as bot:
         answer = await course(bot)
         await bot.train()
         [(number,)] = await rows(bot.store, "SELECT id FROM notes")

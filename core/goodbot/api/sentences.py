@@ -66,7 +66,11 @@ def _takes(language: str, seconds: float) -> str:
     return say("takes_minutes", language, count=round(seconds / 60))
 
 
-_MADE: dict[str, Callable[..., str]] = {"until": _until, "soon": _soon}
+def _stranger(language: str, *, id: str) -> str:
+    return say("private", language, person=id)
+
+
+_MADE: dict[str, Callable[..., str]] = {"until": _until, "soon": _soon, "stranger": _stranger}
 """Codes whose sentence needs more than the facts that are kept with them."""
 
 _COUNTS = ("until", "at_least", "can_start", "rests")

@@ -137,17 +137,18 @@ async def _switch(call: Call, used: bool) -> Result:
 
 
 async def _change(call: Call, action: str, number: str) -> Result:
-    async def operation(db: aiosqlite.Connection) -> Note:
+    async def operation(db: aiosqlite.Connection) -> tuple[Note, bool]:
         note = await _named(db, call, number)
+        taught = await distilled.taught(db, note.id)
         if action == "delete":
             await lines.delete(db, [note.id])
         else:
             await lines.switch(db, note.id, action == "on")
             if action == "on":
                 await distilled.keep(db, note.id)
-        return note
+        return note, taught
 
-    note = await call.services.store.write(operation)
+    note, taught = await call.services.store.write(operation)
     if note.scope != "person":
         await audit(call, "notes", {"done": True})
     done = {
@@ -156,7 +157,7 @@ async def _change(call: Call, action: str, number: str) -> Result:
         "delete": "This is gone; your ratings still count",
     }[action]
     text = f"{done}: “{note.text}”"
-    if note.retired and action != "on":
+    if taught and action != "on":
         text += f". {_LEARNT}"
     return Result(text=text, data={"id": note.id})
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from goodbot.access.authorization import person
 from goodbot.api import actions
-from goodbot.api.events import ChannelRef, Event, MessageEvent, Outcome, PressEvent, UserRef
+from goodbot.api.events import ChannelKind, ChannelRef, Event, MessageEvent, Outcome, PressEvent, UserRef
 from goodbot.api.plain import question
 from goodbot.api.sentences import Reason, because
 from goodbot.api.turns import Turn, ids, turn_id
@@ -104,7 +104,8 @@ class Answers:
         if not shown:  # two pressed at once, or it was forgotten while this one waited
             return await self._decline(event, because("replaced"))
         stream = self._connectors.running[earlier.channel.connector].replace(shown, earlier.channel)
-        stream.language = event.user.language
+        shared = earlier.channel.kind is ChannelKind.SHARED
+        stream.language = self._config.language if shared else event.user.language
 
         async def back(reason: Reason) -> None:
             await self._generator.send(event, stream, await self._generator.reply(earlier, stream.language))

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from goodbot.api import actions
 from goodbot.api.events import (
     CaptureEvent,
+    ChannelKind,
     CommandEvent,
     Event,
     MessageEvent,
@@ -63,8 +64,12 @@ def again(event: Event, known: Receipt) -> Receipt:
 
 
 def read_by(event: E, language: str) -> E:
-    """The event of somebody who reads one of our languages: their platform's word, else `language`."""
-    read = language_of(event.user.language, language)
+    """The event of somebody who reads one of our languages: their platform's word, else `language`.
+
+    What is asked before others is answered before them, and so in `language`.
+    """
+    heard = isinstance(event, MessageEvent) and event.channel.kind is ChannelKind.SHARED
+    read = language_of("" if heard else event.user.language, language)
     return event if read == event.user.language else replace(event, user=replace(event.user, language=read))
 
 

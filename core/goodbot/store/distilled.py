@@ -47,6 +47,12 @@ class Retired:
     person: str
 
 
+async def taught(db: aiosqlite.Connection, note: int) -> bool:
+    """Whether a version that went live has learnt this note, needed or not."""
+    state = "SELECT 1 FROM run_notes n JOIN runs r ON r.id = n.run WHERE n.note = ? AND r.state = 'activated'"
+    return bool(await value(db, f"SELECT EXISTS ({state})", (note,)))
+
+
 async def rests(db: aiosqlite.Connection, pool: Pool, notes: Iterable[Note]) -> dict[int, dict[int, str]]:
     """Note → the ratings that it rests on and that train, each with whose it is; no note without any.
 

@@ -87,9 +87,11 @@ def _asked(job: Job) -> tuple[Sequence[Sequence[Message]], bool]:
     Its own held-out questions come first: of those it may show answers.
     """
     taught = {_key(item.messages) for item in job.items if item.split == TRAIN and item.weight}
-    anchors = list(job.anchors) or [item.messages for item in job.items]
-    fresh = {key: one for one in (*anchors, *job.unrated) if (key := _key(one)) not in taught}
-    return (list(fresh.values()), False) if len(fresh) >= LEAST_QUESTIONS else (anchors, True)
+    own = [item.messages for item in job.items]
+    fresh = {key: one for one in (*own, *job.unrated, *job.anchors) if (key := _key(one)) not in taught}
+    return (
+        (list(fresh.values()), False) if len(fresh) >= LEAST_QUESTIONS else (list(job.anchors) or own, True)
+    )
 
 
 def _examples(

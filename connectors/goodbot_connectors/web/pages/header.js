@@ -71,10 +71,10 @@ function leave(heading, ...words) {
 const TOLD_MS = 2 * 60 * 1000; // then a training may have taken them
 
 export function remember(counted) {
-  if (counted) sessionStorage.setItem("progress", JSON.stringify({ ...counted, at: Date.now() }));
+  if (counted) sessionStorage.setItem("counted", JSON.stringify({ ...counted, at: Date.now() }));
 }
 
 export function progress() {
-  const told = JSON.parse(sessionStorage.getItem("progress") || "{}");
+  const told = JSON.parse(sessionStorage.getItem("counted") || "{}");
   return Date.now() - told.at < TOLD_MS && told;
 }

@@ -129,8 +129,9 @@ class Http:
             from goodbot.daemon.http.server import HttpServer
 
             server = HttpServer(self._config, self._parts)
-            # Whoever has named a port has told others of it; the usual one is nobody's word.
-            await server.start(self._config.port or PORT, others=0 if self._config.port else _OTHERS)
+            # Whoever has named a port has told others of it; a proxy behind a `url` goes to the usual one.
+            told = self._config.port or self._config.url
+            await server.start(self._config.port or PORT, others=0 if told else _OTHERS)
             self._server = server
             if self.moved:
                 logger.warning("[http] %s", self.moved)

@@ -124,6 +124,17 @@ async def test_a_port_that_is_taken_is_said_before_anything_starts(
         pass
 
 
+async def test_a_proxy_finds_the_usual_port_or_nothing(
+    tmp_path: Path, unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What holds the port would get what people say behind the proxy."""
+    monkeypatch.setattr("goodbot.daemon.http.http.PORT", unused_tcp_port)
+    taken = pytest.raises(ConfigError, match=f"port {unused_tcp_port}")
+    with socket.create_server(("127.0.0.1", unused_tcp_port)), taken:
+        async with served(tmp_path, 0, http={"url": "https://bot.example.org"}):
+            pass
+
+
 @pytest.mark.parametrize(
     ("host", "status"),
     [
