@@ -162,6 +162,12 @@ def test_what_is_off_is_said_in_one_sentence(
         ('[training]\nbackend = "cuda"\n', 2, "toml:2: no training backend is named 'cuda'"),
         ('\n[training]\nreward = "best"\n', 2, "toml:3: no reward policy is named 'best'"),
         ('[plugins]\nenable = ["nothing"]\n', 2, "toml:2: [plugins] enable names 'nothing', which"),
+        (
+            '[training.settings]\nobjective = "taperd"\n',
+            2,
+            "toml:2: no objective is named 'taperd'; did you mean 'tapered'?",
+        ),
+        ("[tracking.wandbb]\n", 2, "toml:1: no tracker is named 'wandbb'; did you mean 'wandb'?"),
     ],
 )
 def test_a_config_that_is_off(
@@ -171,6 +177,31 @@ def test_a_config_that_is_off(
     (home / "config.toml").write_text(toml)
     demo = () if "[model]" in toml else ("--demo-model",)
     assert sentence in fails(capsys, code, "run", *demo)
+
+
+@pytest.mark.parametrize(
+    ("toml", "sentence"),
+    [
+        ("[training\n", "is not valid TOML"),
+        ("[training]\nmin_rating = 4\n", "did you mean 'min_ratings'?"),
+        ('[plugins]\nenable = ["nothing"]\n', "enable names 'nothing', which is not installed"),
+        ('[training]\nreward = "best"\n', "no reward policy is named 'best'"),
+    ],
+)
+def test_plugins_are_shown_beside_a_config_that_is_off(
+    toml: str, sentence: str, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    prepare_home(home)
+    (home / "config.toml").write_text(toml)
+    assert main(["plugins"]) == 2
+    said = capsys.readouterr().out
+    assert "telegram" in said
+    assert "loaded" in said
+    assert sentence in said.splitlines()[-1]
+    assert main(["plugins", "--json"]) == 2
+    data = json.loads(capsys.readouterr().out)
+    assert sentence in data["config_error"]
+    assert {info["state"] for info in data["plugins"]} == {"loaded"}
 
 
 def test_a_config_that_cannot_be_decoded(capsys: pytest.CaptureFixture[str], home: Path) -> None:

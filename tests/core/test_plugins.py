@@ -35,10 +35,11 @@ from goodbot.api.server import AdapterFormat, ServerSpec
 from goodbot.api.turns import Turn
 from goodbot.base.errors import ConfigError, MissingExtraError
 from goodbot.base.installed import missing_modules
-from goodbot.config import Config, ServingConfig
+from goodbot.config import Config, ServingConfig, parse
 from goodbot.daemon.connectors import configured_grants
 from goodbot.inference.servers.choice import choose
 from goodbot.learning.tracking.observer import Tracking
+from goodbot.learning.training.settings import with_objective
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +137,19 @@ class TestLoading:
         states = installed.load()
         assert states == {"bad": ("failed", "RuntimeError: no such moon"), "good": ("loaded", "")}
         assert "plugin bad was not loaded" in caplog.text
+
+    def test_a_name_that_a_switched_off_plugin_has_is_said(self, installed: Installed) -> None:
+        installed.add("gentle", "", owner="someone")
+        installed.load()
+        with pytest.raises(
+            ConfigError, match=r"'gentle' is installed and off: .* enable = ..gentle.."
+        ) as told:
+            reward_policy(installed.host, "gentle")
+        config = parse('[training.settings]\nobjective = "gentle"\n', home=Path("/h"))
+        backend = replace(BACKEND, objectives=("tapered",))
+        with pytest.raises(ConfigError) as objective:
+            with_objective(config, installed.host.objectives(), backend)
+        assert str(objective.value).partition("; ")[2] == str(told.value).partition("; ")[2]
 
     def test_one_that_fails_without_a_word_is_told_by_its_kind(self, installed: Installed) -> None:
         installed.add("bad", "raise MemoryError")

@@ -72,7 +72,8 @@ def test_what_the_owner_sets_wins_even_where_it_is_the_default() -> None:
     found = settings(read(MIXTURE), preset="careful", kl=D.kl, rank=4)
     assert (found.kl, found.rank, found.alpha) == (D.kl, 4, D.alpha)
     assert found.learning_rate_scale == D.learning_rate_scale / 4, "the others are the preset's"
-    assert "(yours: kl, rank)" in resolve({"kl": 1.0, "rank": 4}, None).why
+    assert "(yours: kl 1.0, rank 4)" in resolve({"kl": 1.0, "rank": 4}, None).why
+    assert "(yours: objective gentle)" in resolve({"objective": "gentle"}, None).why  # a plugin's
 
 
 def test_the_size_comes_in_by_the_weights_that_a_token_meets() -> None:

@@ -54,6 +54,8 @@ class BackendSpec:
     """Bytes that installing `extra` fetches here, roughly. None: not known, or nothing fits this machine."""
     worker: str = "goodbot_training.process.worker"
     """The module that `python -m` runs as the child."""
+    objectives: tuple[str, ...] = ()
+    """The names of its own ways to learn; `[training.settings] objective` names one, or a plugin's."""
     presets: Callable[[Mapping[str, Any], Architecture | None], Resolved] | None = None
     """What `[training.settings]` leaves out, by the model's shape (None: it cannot be read). Pure."""
 

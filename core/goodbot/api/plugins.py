@@ -20,6 +20,7 @@ from goodbot.api.events import RatingEvent, Receipt
 from goodbot.api.judge import JUDGE, JudgeSpec
 from goodbot.api.model import ModelSpec
 from goodbot.api.objective import ObjectiveSpec
+from goodbot.api.registry import config_error, registered
 from goodbot.api.rewards import RewardPolicy
 from goodbot.api.server import ServerSpec
 from goodbot.api.tracker import TrackerSpec
@@ -117,7 +118,7 @@ class PluginHost:
         """Every plugin that was found, loaded or not."""
         return tuple(self._infos)
 
-    def connectors(self) -> dict[str, ConnectorSpec]:
+    def connectors(self) -> Offered[ConnectorSpec]:
         """Connectors by name. Raises ConfigError for two of one name or another API version."""
         specs = self._collect("register_connector", ConnectorSpec)
         for spec in specs.values():
@@ -167,7 +168,7 @@ class PluginHost:
         """Let plugins add their commands to the program."""
         self._manager.hook.register_commands(subparsers=subparsers)
 
-    def _collect(self, hook: str, kind: type[_Spec]) -> dict[str, _Spec]:
+    def _collect(self, hook: str, kind: type[_Spec]) -> Offered[_Spec]:
         specs = Offered[_Spec](info.name for info in self._infos if info.state == "off")
         for result in getattr(self._manager.hook, hook)():
             several = isinstance(result, (list, tuple))
@@ -258,11 +259,6 @@ def _rank(point: importlib.metadata.EntryPoint) -> tuple[str, bool]:
     return point.name, point.dist is None or point.dist.name != "goodbot"
 
 
-def config_error(where: Where | None, key: str, message: str) -> ConfigError:
-    """The error with the file and the line, where they are known."""
-    return where.error(key, message) if where else ConfigError(message)
-
-
 def choose_backend(
     backends: Mapping[str, BackendSpec], wanted: str, where: Where | None = None
 ) -> BackendSpec:
@@ -271,10 +267,11 @@ def choose_backend(
     `where` is the section that names it. Raises ConfigError for an unknown name and
     MissingExtraError when it is not installed.
     """
-    if wanted not in ("auto", *backends):
-        known = instead(wanted, backends)
-        raise config_error(where, "backend", f"no training backend is named {wanted!r}; {known}")
-    spec = automatic_backend(backends) if wanted == "auto" else backends[wanted]
+    spec = (
+        automatic_backend(backends)
+        if wanted == "auto"
+        else registered(backends, wanted, "training backend", where, "backend")
+    )
     if missing_modules(spec.requires):
         what = "answering and training" if wanted == "auto" else f"the {wanted} backend"
         raise MissingExtraError(what, spec.extra)
@@ -292,8 +289,4 @@ def automatic_backend(backends: Mapping[str, BackendSpec]) -> BackendSpec:
 
 def reward_policy(plugins: PluginHost, wanted: str, where: Where | None = None) -> RewardPolicy:
     """The configured reward policy. Raises ConfigError for an unknown name."""
-    policies = plugins.reward_policies()
-    if wanted not in policies:
-        known = instead(wanted, policies)
-        raise config_error(where, "reward", f"no reward policy is named {wanted!r}; {known}")
-    return policies[wanted]
+    return registered(plugins.reward_policies(), wanted, "reward policy", where, "reward")

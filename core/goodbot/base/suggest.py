@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 _V = TypeVar("_V")
@@ -21,14 +21,26 @@ class Offered(dict[str, _V]):
         super().__init__()
         self.off = tuple(off)
 
+    def only(self, fits: Callable[[_V], bool]) -> Offered[_V]:
+        """Those that fit; what is off might."""
+        found = Offered[_V](self.off)
+        found.update((name, one) for name, one in self.items() if fits(one))
+        return found
 
-def instead(wanted: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """The end of a sentence about an unknown name; `cutoff` as `difflib.get_close_matches` has it."""
-    names = sorted(known)
+
+def instead(wanted: str, known: Iterable[str], also: Iterable[str] = (), *, cutoff: float = 0.6) -> str:
+    """The end of a sentence about a name that is neither in `known` nor in `also`.
+
+    `cutoff` as `difflib.get_close_matches` has it.
+    """
+    off = known.off if isinstance(known, Offered) else ()
+    if wanted in off:
+        return f'the plugin {wanted!r} is installed and off: `[plugins] enable = ["{wanted}"]` switches it on'
+    names = sorted({*known, *also})
     near = difflib.get_close_matches(wanted, names, n=1, cutoff=cutoff)
     hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names) or 'none'}"
-    if isinstance(known, Offered) and known.off:
-        listed = ", ".join(f'"{name}"' for name in known.off)
+    if off:
+        listed = ", ".join(f'"{name}"' for name in off)
         hint += f" (a plugin that is installed and off may have it: `[plugins] enable = [{listed}]`)"
     return hint
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from goodbot.api.control import Progress, call
 from goodbot.api.progress import progress_line
-from goodbot.base.errors import BusyError, GoodbotError
+from goodbot.base.errors import BusyError, ConfigError, GoodbotError
 from goodbot.base.printing import print_answer, say
 from goodbot.cli.asking import agrees, somebody
 from goodbot.cli.words import typed
@@ -54,6 +54,8 @@ def main(arguments: argparse.Namespace) -> int:
     print_answer(answer, as_json=arguments.json)
     if dry and not answer["data"]["trains"]:
         return 2
+    if "config_error" in answer["data"]:
+        return ConfigError.exit_code
     failed = waits and answer["data"].get("state", "activated") != "activated"
     return 1 if failed else 0
 

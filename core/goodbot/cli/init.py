@@ -95,7 +95,7 @@ def _begin(draft: Draft, place: StateFound, arguments: argparse.Namespace) -> No
     """What the config answers where only a platform is to be set up. Raises UsageError."""
     if not draft.platform:
         return
-    can = [name for name, spec in place.plugins.connectors().items() if spec.setup]
+    can = place.plugins.connectors().only(lambda spec: bool(spec.setup))
     if draft.platform not in can:
         raise UsageError(f"no platform {draft.platform[:40]!r} can be set up; {instead(draft.platform, can)}")
     now = place.config

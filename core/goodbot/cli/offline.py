@@ -6,14 +6,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from goodbot import config
 from goodbot.api.commands import find
 from goodbot.api.control import Progress
-from goodbot.api.plugins import PluginHost
-from goodbot.base.errors import ConfigError
+from goodbot.api.plugins import PluginHost, PluginInfo
+from goodbot.base.errors import ConfigError, MissingExtraError
+from goodbot.commands.status import plugged_in
 from goodbot.daemon.app import App, open_plugins
 from goodbot.daemon.control import execute as execute_locally
 from goodbot.learning.idle import read_machine
@@ -25,6 +27,8 @@ _NO_MODEL = "goodbot is not running; no model is configured: `goodbot init` sets
 
 def execute(arguments: argparse.Namespace, args: list[str], progress: Progress) -> dict[str, Any]:
     """The same answer as the daemon's. Raises GoodbotError."""
+    if arguments.command == "plugins":
+        return _plugins(arguments, progress)
     if arguments.command != "status":
         return asyncio.run(_execute(arguments, args, progress))
     settings = config.load(arguments.home, arguments.config)
@@ -86,6 +90,31 @@ def _at_rest(answer: dict[str, Any]) -> dict[str, Any]:
     ]
     data = {**answer["data"], "server": "stopped", "pid": None, "uptime": None, "started_at": None}
     return {**answer, "text": "\n".join(lines), "data": data}
+
+
+def _plugins(arguments: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    """What is plugged in, also where the config is wrong: who asks may be looking for just that."""
+    try:
+        return asyncio.run(_execute(arguments, [], progress))
+    except (ConfigError, MissingExtraError) as error:
+        found = plugged_in(_found(arguments.home, arguments.config))
+        text = f"{found.text}\n\ngoodbot does not start like this: {error}"
+        return {"ok": True, "text": text, "data": {**found.data, "config_error": str(error)}}
+
+
+def _found(home: Path, path: Path | None) -> Sequence[PluginInfo]:
+    """The plugins as far as the config can be read."""
+    plugins = PluginHost()
+    with contextlib.suppress(ConfigError):  # its names are looked at last: what was found is known
+        plugins.load_entry_points(_readable(home, path).plugins.enable)
+    return plugins.infos()
+
+
+def _readable(home: Path, path: Path | None) -> config.Config:
+    try:
+        return config.load(home, path)
+    except ConfigError:
+        return config.Config(home=home)
 
 
 def open_anyway(home: Path, path: Path | None = None) -> tuple[config.Config | None, PluginHost]:

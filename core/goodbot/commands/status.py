@@ -10,6 +10,7 @@ from typing import Any
 
 from goodbot.access import pairing
 from goodbot.api.events import RatingKind
+from goodbot.api.plugins import PluginInfo
 from goodbot.api.sentences import clause, words
 from goodbot.commands.base import DETAILS, Call, Result
 from goodbot.commands.compare import later
@@ -190,7 +191,11 @@ def _thumb(value: float) -> str:
 
 
 async def plugins(call: Call) -> Result:
-    infos = call.services.plugins.infos()
+    return plugged_in(call.services.plugins.infos())
+
+
+def plugged_in(infos: Sequence[PluginInfo]) -> Result:
+    """Every plugin that was found, with what became of it."""
     lines = [
         f"{info.name:16} {info.state:8} {info.distribution} {info.version} {info.error}".rstrip()
         for info in infos

@@ -16,10 +16,10 @@ from typing import Any
 from goodbot.api.commands import Grant
 from goodbot.api.events import Message
 from goodbot.api.judge import KEY, Ask, Asks, Judge, Judgement, JudgeSpec, server
+from goodbot.api.registry import registered
 from goodbot.api.server import BASE, GenerateRequest
 from goodbot.api.turns import Turn
 from goodbot.base.errors import ServerError, boundary
-from goodbot.base.suggest import instead
 from goodbot.config import Config
 from goodbot.config.secrets import Secrets, SecretStore
 from goodbot.conversation.next_state import NextState, next_state
@@ -166,10 +166,7 @@ class Judging:
 
 def choose(config: Config, specs: dict[str, JudgeSpec]) -> JudgeSpec:
     """What `[judge] by` names. Raises ConfigError."""
-    wanted, where = config.judge.by, config.where("judge")
-    if wanted not in specs:
-        raise where.error("by", f"no judge is named {wanted!r}; {instead(wanted, specs)}")
-    return specs[wanted]
+    return registered(specs, config.judge.by, "judge", config.where("judge"), "by")
 
 
 def make(spec: JudgeSpec, config: Config, spare: SpareTime) -> Judge:

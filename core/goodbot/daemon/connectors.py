@@ -9,6 +9,7 @@ from importlib import import_module
 
 from goodbot.access.login import default_grants
 from goodbot.api.connector import Capability, ConnectorSpec
+from goodbot.api.registry import registered
 from goodbot.base.errors import (
     ConfigError,
     GoodbotError,
@@ -18,7 +19,6 @@ from goodbot.base.errors import (
     unexpected,
 )
 from goodbot.base.installed import missing_modules
-from goodbot.base.suggest import instead
 from goodbot.commands.services import Services
 from goodbot.config import Config, Grants
 from goodbot.config.secrets import SecretStore
@@ -128,12 +128,9 @@ def configured_grants(config: Config, specs: Mapping[str, ConnectorSpec]) -> dic
     """The grants of every configured connector. Raises ConfigError for one that is not installed."""
     grants: dict[str, Grants] = {}
     for name in config.connectors:
-        if name not in specs:
-            raise config.where("connectors").error(
-                name, f"no connector is named {name!r}; {instead(name, specs)}"
-            )
-        grants[name] = default_grants(name, config.connector(name, specs[name].settings)[0])
-        if grants[name].rater_groups and Capability.GROUPS not in specs[name].capabilities:
+        spec = registered(specs, name, "connector", config.where("connectors"), name)
+        grants[name] = default_grants(name, config.connector(name, spec.settings)[0])
+        if grants[name].rater_groups and Capability.GROUPS not in spec.capabilities:
             raise config.where(f"connectors.{name}").error(
                 "rater_groups", f"{name} has no groups that could be asked for: name the raters"
             )

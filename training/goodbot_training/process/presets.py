@@ -63,7 +63,8 @@ def resolve(own: Mapping[str, Any], shape: Architecture | None) -> Resolved:
     values = {
         name: _times(getattr(default, name), factor) for name, factor in factors.items() if name not in own
     }
-    settings = TrainingSettings.from_mapping({**own, **values})
+    numbers = {name: value for name, value in own.items() if name != "objective"}  # a plugin's may be named
+    settings = TrainingSettings.from_mapping({**numbers, **values})
     return Resolved(values=values, why=_why(settings, own, shape))
 
 
@@ -79,7 +80,7 @@ def _times(value: float, factor: float) -> float:
 
 
 def _why(settings: TrainingSettings, own: Mapping[str, Any], shape: Architecture | None) -> str:
-    """`balanced, 0.6B dense: rate 1.9e-04, KL 0.1, rank 8 (yours: kl)`."""
+    """`balanced, 0.6B dense: rate 1.9e-04, KL 0.1, rank 8 (yours: kl 0.1)`."""
     if shape is None:
         kind, rate = "a model of unknown shape", settings.learning_rate
     else:
@@ -89,7 +90,7 @@ def _why(settings: TrainingSettings, own: Mapping[str, Any], shape: Architecture
         rate = settings.rate_for(adapted(shape))
     told = [f"rate {rate:.1e}"] if rate else [f"rate by its size times {settings.learning_rate_scale:g}"]
     told += [f"KL {settings.kl:g}", f"rank {settings.rank}"]
-    named = sorted(set(own) - {"preset"})
+    named = [f"{name} {own[name]}" for name in sorted(set(own) - {"preset"})]
     yours = f" (yours: {', '.join(named)})" if named else ""
     return f"{settings.preset}, {kind}: {', '.join(told)}{yours}"
 

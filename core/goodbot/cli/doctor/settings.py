@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from goodbot.api.plugins import choose_backend, reward_policy
+from goodbot.api.registry import registered
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError
-from goodbot.base.suggest import instead
 from goodbot.cli.doctor.checks import failed, short
 from goodbot.inference.servers import choice
 from goodbot.learning.training import anchors
@@ -29,7 +29,7 @@ def _training(examined: Examined) -> Check | None:
     try:
         wanted = settings.training.backend
         spec = choose_backend(examined.plugins.backends(), wanted, where)
-        own = with_objective(settings, examined.plugins.objectives())
+        own = with_objective(settings, examined.plugins.objectives(), spec)
         own.training_settings(spec.settings)
     except MissingExtraError:
         return None  # the backend's line says it
@@ -63,11 +63,8 @@ def _connectors(examined: Examined) -> list[Callable[[Examined], Check | None]]:
 
     def look(name: str) -> Check | None:
         try:
-            if name not in specs:
-                raise settings.where("connectors").error(
-                    name, f"no connector is named {name!r}; {instead(name, specs)}"
-                )
-            settings.connector(name, specs[name].settings)
+            spec = registered(specs, name, "connector", settings.where("connectors"), name)
+            settings.connector(name, spec.settings)
         except ConfigError as error:
             return failed("config", error)
         return None

@@ -10,11 +10,11 @@ from pathlib import Path
 from goodbot.api import address
 from goodbot.api.backend import BackendSpec
 from goodbot.api.model import ResolvedModel
+from goodbot.api.registry import registered
 from goodbot.api.server import AdapterFormat, Server, ServerParts, ServerSpec
 from goodbot.base.clock import Clock
 from goodbot.base.errors import MissingExtraError
 from goodbot.base.installed import missing_modules
-from goodbot.base.suggest import instead
 from goodbot.config import Config
 from goodbot.config.secrets import Secrets, SecretStore
 
@@ -38,10 +38,7 @@ def choose(config: Config, specs: Mapping[str, ServerSpec]) -> ServerSpec:
             f"{by_hand} cannot be used while goodbot learns: {NO_ADAPTERS}. To have it answer, and "
             'collect ratings without learning from them: server = "openai" and its url',
         )
-    if wanted not in specs:
-        known = instead(wanted, specs)
-        raise where.error("server", f"no model server is named {wanted!r}; {known}")
-    spec = specs[wanted]
+    spec = registered(specs, wanted, "model server", where, "server")
     if missing_modules(spec.requires):
         raise MissingExtraError(f"the {wanted} server", spec.extra or wanted)
     if config.serving.url and not spec.url:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.api.hookspecs import hookimpl
+from goodbot.api.registry import registered
 from goodbot.api.tracker import Setting, TrackerSpec
 from goodbot.base import spawn
 from goodbot.base.errors import MissingExtraError
 from goodbot.base.installed import missing_modules
-from goodbot.base.suggest import instead
 from goodbot.config import Config
 from goodbot.config.toml import section
 
@@ -185,11 +185,7 @@ def numbers_of(progress: Mapping[str, Any]) -> dict[str, float]:
 def _configured(config: Config, specs: Mapping[str, TrackerSpec]) -> Sequence[_Configured]:
     found: list[_Configured] = []
     for name, table in config.tracking.items():
-        if name not in specs:
-            raise config.where("tracking").error(
-                name, f"no tracker is named {name!r}; {instead(name, specs)}"
-            )
-        spec = specs[name]
+        spec = registered(specs, name, "tracker", config.where("tracking"), name)
         settings = section(spec.settings, table, config.where(f"tracking.{name}"))
         if missing_modules(spec.requires):
             what = f"tracking with {name} is left out: it"

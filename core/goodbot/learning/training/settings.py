@@ -13,9 +13,9 @@ from goodbot.api.backend import BackendSpec
 from goodbot.api.model_shape import Architecture
 from goodbot.api.objective import ObjectiveSpec
 from goodbot.api.projections import Sizes
+from goodbot.api.registry import registered
 from goodbot.base.errors import ConfigError, MissingExtraError
 from goodbot.base.installed import missing_modules
-from goodbot.base.suggest import instead
 from goodbot.config import Config
 from goodbot.inference.models.directory import read_config
 
@@ -28,27 +28,25 @@ def training_settings(
     `objectives` are those of plugins. The line is empty for a backend without presets. Raises ConfigError,
     which names file and line, and MissingExtraError.
     """
-    config = with_objective(config, objectives)
-    own = config.training_settings(backend.settings)
+    own = with_objective(config, objectives, backend).training_settings(backend.settings)
     if backend.presets is None:
         return own, ""
     resolved = backend.presets(config.training.settings, shape(model))
     return dataclasses.replace(own, **resolved.values), resolved.why
 
 
-def with_objective(config: Config, objectives: Mapping[str, ObjectiveSpec]) -> Config:
+def with_objective(config: Config, objectives: Mapping[str, ObjectiveSpec], backend: BackendSpec) -> Config:
     """`config` with the factory of a plugin's objective where it names that.
 
-    The trainer's process imports no plugin but this one. Raises ConfigError for a factory that no plugin
-    has registered, and MissingExtraError.
+    The trainer's process imports no plugin but this one. Raises ConfigError for a name that neither a
+    plugin nor the backend has, and MissingExtraError.
     """
-    word = config.training.settings.get("objective", "")
-    spec = objectives.get(word) if isinstance(word, str) else None
-    if spec is None:
-        if ":" in str(word):
-            where = config.where("training.settings")
-            raise where.error("objective", f"no objective is named {word!r}; {instead(word, objectives)}")
+    word, own = config.training.settings.get("objective"), backend.objectives
+    if not isinstance(word, str):
+        return config  # it is said where the settings are read
+    if word not in objectives and (word in own or not (own or ":" in word)):
         return config
+    spec = registered(objectives, word, "objective", config.where("training.settings"), "objective", also=own)
     if missing_modules(spec.requires):
         raise MissingExtraError(f"the objective {word}", spec.extra)
     settings = {**config.training.settings, "objective": spec.factory}

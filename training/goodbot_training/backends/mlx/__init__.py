@@ -10,7 +10,7 @@ from goodbot import hookimpl
 from goodbot.api.backend import BackendSpec
 
 from goodbot_training.process.presets import resolve
-from goodbot_training.process.types import TrainingSettings
+from goodbot_training.process.settings import OBJECTIVES, TrainingSettings
 
 
 @hookimpl
@@ -22,6 +22,7 @@ def register_backend() -> BackendSpec:
         requires=("mlx", "mlx_lm", "transformers", "safetensors"),
         extra="mlx",
         settings=TrainingSettings,
+        objectives=OBJECTIVES,
         presets=resolve,
         # Made for Apple's GPUs. On a plain processor it multiplies matrices an order of magnitude
         # slower than torch, and is the choice only where torch is not installed.

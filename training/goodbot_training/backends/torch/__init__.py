@@ -11,7 +11,7 @@ from goodbot import hookimpl
 from goodbot.api.backend import BackendSpec
 
 from goodbot_training.process.presets import resolve
-from goodbot_training.process.types import TrainingSettings
+from goodbot_training.process.settings import OBJECTIVES, TrainingSettings
 
 # Where bitsandbytes is installed, peft imports it. Without a GPU it then advises to have kernels downloaded.
 logging.getLogger("bitsandbytes.backends.cpu").setLevel(logging.ERROR)
@@ -26,6 +26,7 @@ def register_backend() -> BackendSpec:
         requires=("torch", "transformers", "peft", "safetensors"),
         extra="torch",
         settings=TrainingSettings,
+        objectives=OBJECTIVES,
         presets=resolve,
         priority=10,
         # The wheels for Linux on x86-64 bring CUDA along.
