@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from goodbot.api.events import Outcome
-from goodbot.base.errors import GoodbotError
+from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.config import ServingConfig, TrainingConfig
 from goodbot.testing import Pilot
 
@@ -43,6 +43,18 @@ async def test_talking_rating_and_undoing(tmp_path: Path) -> None:
         assert pilot.replies == (answer,)
 
 
+async def test_a_key_that_is_given_leaves_the_others_as_they_are(tmp_path: Path) -> None:
+    serving = {"sampling": {"top_k": 5}}
+    async with Pilot.open(tmp_path, training={"min_ratings": 8, "held_out": 2}, serving=serving) as pilot:
+        config = pilot.app.config
+        assert (config.training.min_ratings, config.training.schedule) == (8, "manual")
+        assert (config.serving.ask, config.serving.history) == ("never", 0)
+        assert config.serving.sampling.top_k == 5
+    with pytest.raises(ConfigError, match="unknown key 'min_rating'; did you mean 'min_ratings'"):
+        async with Pilot.open(tmp_path, training={"min_rating": 8}):
+            pass
+
+
 async def test_strangers_talkers_and_channels(tmp_path: Path) -> None:
     async with Pilot.open(tmp_path) as pilot:
         told = await pilot.say("Hello!", user="mallory")
@@ -53,7 +65,10 @@ async def test_strangers_talkers_and_channels(tmp_path: Path) -> None:
         assert answer.turn
         assert (await pilot.react(answer, "👎", user="talker")).outcome is Outcome.DENIED
         assert (await pilot.react(answer, "👎", user="rater")).outcome is Outcome.ACCEPTED
-        assert (await pilot.say("Hello!", channel="#general")).turn == ""
+        off = await pilot.say("Hello!", channel="#general")
+        assert (off.turn, off.text) == ("", "I am off in this channel. Type `/rl enable` here, and I answer.")
+        for other in ("talker", "rater", "mallory"):  # they could not change it
+            assert (await pilot.say("Hello!", channel="#general", user=other)).text == ""
         assert "answer here" in await pilot.command("enable", channel="#general")
         assert (await pilot.say("What is 3 + 4?", channel="#general", user="mallory")).turn
         assert "for the owners" in await pilot.command("pause", user="talker")

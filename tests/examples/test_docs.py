@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from goodbot.api.connector import METHODS, Capability, Connector
 from goodbot.cli.plugin.command import render
 from goodbot.config import Config, ServingConfig
 from goodbot.daemon.app import App, open_plugins
@@ -37,15 +38,18 @@ def test_the_tables_are_toml(files: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "name", "file"),
-    [
-        ("connector", "box", "goodbot_box.py"),
-        ("reward", "cautious", "goodbot_cautious.py"),
-        ("server", "program", "goodbot_program.py"),
-        ("server", "program", "test_goodbot_program.py"),
-    ],
+    [("connector", "box", "goodbot_box.py"), ("reward", "cautious", "goodbot_cautious.py")],
 )
 def test_the_page_shows_what_the_program_writes(kind: str, name: str, file: str, files: Path) -> None:
     assert (files / file).read_text() == render(kind, name)[file]
+
+
+def test_the_table_of_capabilities_is_that_of_the_code() -> None:
+    rows = re.findall(r"^\| `([A-Z_]+)` \| ([^|]*)\| .+ \|$", PAGE, flags=re.M)
+    told = {name: tuple(re.findall(r"`(\w+)`", methods)) for name, methods in rows}
+    assert list(told) == [one.name for one in Capability]
+    assert told == {str(one.name): METHODS.get(one, ()) for one in Capability}
+    assert all(callable(getattr(Connector, method)) for methods in METHODS.values() for method in methods)
 
 
 async def test_the_connector_answers_in_its_folder(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:

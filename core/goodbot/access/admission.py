@@ -57,8 +57,10 @@ class Admission:
                 return event.receipt(Outcome.IGNORED, because("files"))
             refused = self.too_much(event, len(event.text.encode())) if accepted else None
             return event.receipt(Outcome.IGNORED, refused) if refused else receipt
-        private = event.channel.kind is ChannelKind.PRIVATE
-        return event.receipt(Outcome.DENIED, await strangers.who_talks(db, event.user) if private else None)
+        if event.channel.kind is ChannelKind.PRIVATE:
+            return event.receipt(Outcome.DENIED, await strangers.who_talks(db, event.user))
+        owns = self._authorization.may(event.user, Grant.ADMINISTER)  # others cannot change it
+        return event.receipt(Outcome.DENIED, because("off_here") if owns else None)
 
     async def _pair(self, db: aiosqlite.Connection, event: MessageEvent) -> Receipt | None:
         """Make the sender of the connector's one-time code an owner; None when it is none.

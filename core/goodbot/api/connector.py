@@ -8,7 +8,7 @@ class named by `ConnectorSpec.factory` is imported only when its config section 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -66,6 +66,18 @@ class Capability(Flag):
     """It shows the answers of every connector to those who may rate them; see `ConnectorHost.inbox`."""
     ROUTES = auto()
     """It answers over HTTP at goodbot's own address; see `Connector.routes`."""
+
+
+METHODS: Mapping[Capability, tuple[str, ...]] = {
+    Capability.BUTTONS: ("acknowledge",),
+    Capability.EPHEMERAL: ("acknowledge",),
+    Capability.EDITS: ("edit",),
+    Capability.STREAMING: ("stream",),
+    Capability.RECONCILE: ("reconcile",),
+    Capability.GROUPS: ("members",),
+    Capability.ROUTES: ("routes",),
+}
+"""What whoever declares a capability overrides of `Connector`; the others are a matter of events."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contracts and fakes for plugin authors. Imports pytest; the host never imports this.
 
-`ConnectorContract`, `BackendContract`, `ServingContract` and `ObjectiveContract` are suites to subclass,
+`ConnectorContract`, `BackendContract`, `ServingContract`, `SurveyContract`, `ObjectiveContract` and
+`TrackerContract` are suites to subclass,
 `Driver` is the ground of the far side that the first is given, `RecordingHost` is a core that only
 takes notes, `Pilot` is a whole goodbot that is driven by what people do.
 """
@@ -34,6 +35,8 @@ pytest.register_assert_rewrite(
     "goodbot.testing.serving_base",
 )
 
+pytest.register_assert_rewrite("goodbot.testing.survey", "goodbot.testing.tracker")
+
 if TYPE_CHECKING:
     from goodbot.config import ServingConfig, TrainingConfig
     from goodbot.daemon.loopback import Answer
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
     from goodbot.testing.platform import Driver, PlatformDriver, Post
     from goodbot.testing.serving import ServingContract
     from goodbot.testing.serving_base import server_parts
+    from goodbot.testing.survey import SurveyContract
+    from goodbot.testing.tracker import TrackerContract
 
 __all__ = [
     "Answer",
@@ -59,6 +64,8 @@ __all__ = [
     "RecordingHost",
     "ServingConfig",
     "ServingContract",
+    "SurveyContract",
+    "TrackerContract",
     "TrainingConfig",
     "VirtualClock",
     "server_parts",
@@ -76,6 +83,8 @@ _HOMES = {
     "RecordingHost": "goodbot.testing.host",
     "ServingConfig": "goodbot.config",
     "ServingContract": "goodbot.testing.serving",
+    "SurveyContract": "goodbot.testing.survey",
+    "TrackerContract": "goodbot.testing.tracker",
     "TrainingConfig": "goodbot.config",
     "VirtualClock": "goodbot.testing.clock",
     "server_parts": "goodbot.testing.serving_base",

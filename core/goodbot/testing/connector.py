@@ -31,7 +31,7 @@ from traceback import format_exception
 
 import pytest
 
-from goodbot.api.connector import API_VERSION, Capability, Connector, ConnectorSpec
+from goodbot.api.connector import API_VERSION, METHODS, Capability, Connector, ConnectorSpec
 from goodbot.api.events import MessageEvent
 from goodbot.base.errors import FatalConnectorError
 from goodbot.base.installed import missing_modules
@@ -68,6 +68,10 @@ class ConnectorContract(EventsContract, RatingsContract, FeedbackContract, Repli
         factory = getattr(importlib.import_module(module), name)
         assert issubclass(factory, Connector)
         assert factory.spec == spec
+        for capability in spec.capabilities:
+            for method in METHODS.get(capability, ()):
+                own = getattr(factory, method) is not getattr(Connector, method)
+                assert own, f"{capability.name} is declared, and `{method}` is not overridden"
         answers = factory.routes is not Connector.routes
         assert answers == (Capability.ROUTES in spec.capabilities), "is it to be reached, or not?"
 

@@ -4,8 +4,7 @@
 ::
 
     async def test_it_learns_from_reactions(tmp_path):
-        training = TrainingConfig(schedule="manual", min_ratings=8, held_out=2)
-        async with Pilot.open(tmp_path, training=training) as pilot:
+        async with Pilot.open(tmp_path, training={"min_ratings": 8, "held_out": 2}) as pilot:
             answer = await pilot.say("What is 2 + 2?")
             await pilot.react(answer, "👍")
             assert (await pilot.status())["ratings"] == 1
@@ -21,7 +20,7 @@ import contextlib
 import dataclasses
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from goodbot.api.events import Outcome, Receipt
 from goodbot.api.plugins import PluginHost
@@ -29,6 +28,7 @@ from goodbot.api.server import BASE
 from goodbot.base.clock import Clock
 from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.config import Config, Grants, ModelConfig, ServingConfig, TrainingConfig
+from goodbot.config.toml import section
 from goodbot.daemon import loopback
 from goodbot.daemon.app import App, open_plugins
 from goodbot.daemon.loopback import OWNER, Answer, Loopback
@@ -69,15 +69,18 @@ class Pilot:
 
         `model` is a model directory, by default the one that a plugin ships for demonstrations;
         `plugins` are registered beside what is installed; `sections` are those of
-        `goodbot.config.Config` (`training=TrainingConfig(...)`). Without a section `training` a training
-        starts on `train` only; without `serving` a conversation has no memory, and nobody is asked which
-        version is better. A section of yours takes the place of the whole: say `schedule="manual"`, and
-        `history=0, ask="never"`, if you want the same.
+        `goodbot.config.Config`, each as a mapping of the keys that you want otherwise
+        (`training={"min_ratings": 8}`). Of the others a training starts on `train` only, a conversation
+        has no memory, and nobody is asked which version is better; all else is as in a config file without
+        it. A whole section (`training=TrainingConfig(...)`) takes the place of all that.
 
-        Raises what `App.start` raises: MissingExtraError when no backend is installed.
+        Raises ConfigError for a key or a value that the config file may not have either, and what
+        `App.start` raises: MissingExtraError when no backend is installed.
         """
-        sections = {"training": _TRAINING, "serving": _SERVING, **sections}
-        config = Config(home=home, **sections)
+        config = Config(home=home, training=_TRAINING, serving=_SERVING)
+        config = dataclasses.replace(
+            config, **{name: _merged(config, name, given) for name, given in sections.items()}
+        )
         host = open_plugins(config)
         host.register(loopback, "loopback")
         for number, plugin in enumerate(plugins):
@@ -136,6 +139,16 @@ class Pilot:
         """What `goodbot status --json` prints."""
         result = await self.app.commands.execute(self.chat.typed("status"))
         return result.data
+
+
+def _merged(config: Config, name: str, given: Any) -> Any:
+    """A section with the keys that are given, read as a config file's; a whole one as it is."""
+    base = getattr(config, name, None)
+    table = cast("Mapping[str, Any]", given)
+    if dataclasses.is_dataclass(given) or not dataclasses.is_dataclass(base):
+        return given
+    read = section(type(base), table, config.where(name))
+    return dataclasses.replace(cast("Any", base), **{key: getattr(read, key) for key in table})
 
 
 def _shipped(plugins: PluginHost) -> Path:

@@ -19,7 +19,10 @@ KINDS: Mapping[str, tuple[str, str]] = {
         "A place where people talk to goodbot.",
         '[connectors.EXAMPLE]\nfolder = "EXAMPLE"\nowners = ["ann"]',
     ),
-    "server": ("A model server that answers.", '[serving]\nserver = "EXAMPLE"'),
+    "server": (
+        "A model server that answers.",
+        '[serving]\nserver = "EXAMPLE"\nurl = "http://127.0.0.1:8000"',
+    ),
     "reward": ("A rule for what a rating is worth.", '[training]\nreward = "EXAMPLE"'),
     "objective": ("A way to learn from ratings.", '[training.settings]\nobjective = "EXAMPLE"'),
     "tracker": ("A place for the numbers of each training.", "[tracking.EXAMPLE]"),
@@ -31,6 +34,8 @@ _FILES = {
     "goodbot_EXAMPLE.py": "KIND/plugin.py.txt",
     "test_goodbot_EXAMPLE.py": "KIND/test.py.txt",
 }
+_MORE = {"server": {"goodbot_EXAMPLE_driver.py": "KIND/driver.py.txt"}}
+"""A driver imports an HTTP library: goodbot imports it only where it is chosen."""
 _LONGEST = 40
 
 
@@ -64,10 +69,17 @@ def render(kind: str, name: str) -> dict[str, str]:
     if len(name) > _LONGEST:
         raise UsageError(f"a plugin's name has at most {_LONGEST} characters")
     summary, config = KINDS[kind]
-    words = {"SUMMARY": summary, "CONFIG": indent(config, "    "), "EXAMPLE": name}
+    more = _MORE.get(kind, {})
+    modules = ", ".join(f'"{file}"' for file in ("goodbot_EXAMPLE.py", *more))
+    words = {
+        "SUMMARY": summary,
+        "CONFIG": indent(config, "    "),
+        "MODULES": modules,  # before the name, which stands in it
+        "EXAMPLE": name,
+    }
     return {
         _filled(file, words): _filled(template(path.replace("KIND", kind)), words)
-        for file, path in _FILES.items()
+        for file, path in {**_FILES, **more}.items()
     }
 
 
