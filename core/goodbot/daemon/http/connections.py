@@ -13,12 +13,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
 
-from goodbot.daemon.http.health import JsonResponse
+from goodbot.daemon.http.protocols import Handler, ProtocolFactory
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +25,8 @@ CONNECTIONS = 512
 """At once, on the port."""
 AT_HOME = 128
 """At once, on the Unix socket: nobody else takes these."""
+HEALTH = 8
+"""Beyond those, while nobody can go: for who asks how we are, or has not said yet what they want."""
 CLOSING = 16
 """Beyond those: connections that were driven out and are not closed yet."""
 WAITING = 128
@@ -38,11 +39,8 @@ BODY_SECONDS = 10.0
 """From then on until its body is."""
 TAKING_SECONDS = 10.0
 """An answer of which nothing was taken for so long ends its connection."""
-IDLE_SECONDS = 30.0
-"""Between two requests of one connection."""
 _LOOK_SECONDS = 0.25
 _LAST_CALLS = 1.0
-_SAID = {400: "That is no HTTP request.", 504: "That took too long."}
 _SLOW_SECONDS = 1.0
 
 
@@ -69,14 +67,20 @@ class Crowd:
 
     def is_overfull(self) -> bool:
         """Whether some that were driven out have to be closed before anybody is taken."""
-        return len(self.open) >= self._most + CLOSING
+        return len(self.open) >= self._most + HEALTH + CLOSING
 
-    def makes_room(self) -> bool:
-        """Whether there is a place for one more; another one goes for it if need be."""
-        if len(self.open) < self._most:
+    def makes_room(self, asks: bool) -> bool:
+        """Whether there is a place for one more; another one goes for it if need be.
+
+        `asks`: it has said what it wants, and that is not how we are.
+        """
+        if len(self.open) < self._most or self._has_room(spare=False):
             return True
-        there = [one for one in self.open if not one.dropped]
-        if len(there) < self._most:
+        return not asks and self._has_room(spare=True)
+
+    def _has_room(self, *, spare: bool) -> bool:
+        there = self._there(spare=spare)
+        if len(there) < (HEALTH if spare else self._most):
             return True
         now = self._loop.time()
         ranked = {one: (rank, one.heard) for one in there if (rank := one.rank(now)) is not None}
@@ -84,11 +88,20 @@ class Crowd:
             min(ranked, key=ranked.__getitem__).drop()
         return bool(ranked)
 
+    def _there(self, *, spare: bool) -> list[Connection]:
+        return [one for one in self.open if one.spare is spare and not one.dropped]
+
+    def settles(self, one: Connection) -> bool:
+        """Whether somebody who asks for more than how we are has a place for that, or gets one now."""
+        one.spare = one.spare and not self._has_room(spare=False)
+        return not one.spare
+
     def enter(self, asks: bool) -> Connection:
         """Let one in. Its place is taken from now on, and also that among those who wait, where it `asks`."""
         if self._looking is None:
             self._looking = self._loop.call_later(_LOOK_SECONDS, self._look)
         newcomer = Connection(self, self._server())
+        newcomer.spare = len(self._there(spare=False)) >= self._most
         self.open.add(newcomer)
         if asks:
             self.waiting.add(newcomer)
@@ -138,6 +151,8 @@ class Connection(asyncio.Protocol):
         http.connection = self
         self._transport: asyncio.Transport | None = None
         self.dropped = False
+        self.spare = False
+        """Whether it has one of the places beyond the usual ones (`HEALTH`)."""
         self._answering = False
         """Whether a request of it is with us."""
         self._body: Any = None
@@ -237,45 +252,6 @@ class Connection(asyncio.Protocol):
         self.dropped = True
         if self._transport is not None:
             self._transport.abort()
-
-
-class ProtocolFactory(web.Server):
-    """Makes aiohttp's protocols."""
-
-    def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[Any]], **options: Any) -> None:
-        factory = options.pop("request_factory")
-        self._options: dict[str, Any] = {"keepalive_timeout": IDLE_SECONDS, **options}
-        super().__init__(handler, request_factory=factory, **self._options)
-
-    def __call__(self) -> Handler:
-        return Handler(self, loop=asyncio.get_running_loop(), **self._options)
-
-
-class Handler(web.RequestHandler):
-    """Answers what is no HTTP as briefly as the rest, and does not log what it was."""
-
-    connection: Connection
-
-    def handle_error(
-        self,
-        request: web.BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> web.StreamResponse:
-        if status == 500 and not (self.transport is None and isinstance(exc, ConnectionError)):
-            logger.error("a request failed", exc_info=exc)
-        if request.writer.output_size > 0:
-            raise ConnectionError("part of the answer has been sent already")
-        said = _SAID.get(status, "goodbot failed here; its log says why.")
-        type_ = "invalid_request" if status < 500 else "internal"
-        program = {"error": {"message": said, "type": type_}} if request.path.startswith("/v1/") else {}
-        return JsonResponse(status, {"status": "error", **program})
-
-    def log_exception(self, *args: Any, **kw: Any) -> None:
-        """A body that was given up is no fault of ours: aiohttp meets that once more after the answer."""
-        if not isinstance(kw.get("exc_info"), web.HTTPRequestTimeout):
-            super().log_exception(*args, **kw)
 
 
 def _give_up(payload: Any) -> None:

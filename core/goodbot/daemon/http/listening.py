@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import socket
 from collections.abc import Sequence
 
@@ -24,7 +25,26 @@ _LET_IN = 16
 """Those of them that may ask."""
 _REFUSED = 32
 """Sockets at most that are kept open for those who were told to come again, until they have read that."""
-_READ_SECONDS = 0.25
+_READ_SECONDS = 2.0
+"""Who still sends has so long to end, and to read that."""
+_AT_ONCE = 1 << 16
+_ITS_OWN = frozenset(
+    getattr(errno, name)
+    for name in (
+        "ECONNABORTED",
+        "EPROTO",
+        "EPERM",
+        "ENOPROTOOPT",
+        "EOPNOTSUPP",
+        "ENETDOWN",
+        "ENETUNREACH",
+        "EHOSTDOWN",
+        "EHOSTUNREACH",
+        "ENONET",
+    )
+    if hasattr(errno, name)
+)
+"""What Linux says of one connection that has failed before it was taken: it is no fault of ours."""
 _AGAIN_SECONDS = 1.0
 """Until the next attempt where no descriptor was left."""
 
@@ -38,14 +58,18 @@ class ListeningSockets:
         self._sockets = sockets
         self._coming: set[asyncio.Task[None]] = set()
         """Connections on their way to their protocol."""
-        self._refused: list[socket.socket] = []
+        self._refused: dict[socket.socket, asyncio.TimerHandle] = {}
+        """Who was told to come again, the oldest first, with what ends it."""
         self._busy = unready.unasked(unready.busy())
-        self._hanging_up: asyncio.TimerHandle | None = None
         self._again: dict[socket.socket, asyncio.TimerHandle] = {}
-        for one in sockets:
-            one.setblocking(False)
-            one.listen(_QUEUE)
-            self._listen(one)
+        try:
+            for one in sockets:
+                one.setblocking(False)
+                one.listen(_QUEUE)
+                self._listen(one)
+        except OSError:
+            self._let_go()
+            raise
 
     @property
     def port(self) -> int:
@@ -54,35 +78,44 @@ class ListeningSockets:
 
     async def close(self) -> None:
         """Take no more, and wait until those who were taken have their protocol."""
+        self._let_go()
+        for one in [*self._refused]:
+            self._hang_up(one)
+        if self._coming:
+            await asyncio.wait(self._coming)
+
+    def _let_go(self) -> None:
         for timer in self._again.values():
             timer.cancel()
         for one in self._sockets:
             self._loop.remove_reader(one)
             one.close()
-        self._hang_up()
-        if self._coming:
-            await asyncio.wait(self._coming)
 
     def _listen(self, listening: socket.socket) -> None:
         self._loop.add_reader(listening, self._take, listening)
 
     def _take(self, listening: socket.socket) -> None:
         free = self._crowd.free()
-        full, taken = False, 0
+        full: set[bool] = set()
+        """For whom there is no place: those who ask, those who do not."""
+        taken = 0
         for _ in range(_TAKEN):
             if taken >= _LET_IN or self._crowd.is_overfull():
                 return
             try:
                 one, _ = listening.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            except (BlockingIOError, InterruptedError):
                 return
             except OSError as error:
+                if error.errno in _ITS_OWN:
+                    continue
                 return self._wait(listening, error)
             one.setblocking(False)
             asks = _asks(one)
             busy = asks and free <= 0
-            full = full or (not busy and not self._crowd.makes_room())
-            if busy or full:
+            if not busy and asks not in full and not self._crowd.makes_room(asks):
+                full.add(asks)
+            if busy or asks in full:
                 self._refuse(one)
                 continue
             coming = self._loop.create_task(self._enters(one, self._crowd.enter(asks)))
@@ -99,22 +132,32 @@ class ListeningSockets:
             self._crowd.leave(connection)
 
     def _refuse(self, one: socket.socket) -> None:
+        """Say it, and take what still comes: else the kernel tells of an error, and not of what was said."""
         self._crowd.turned_away += 1
         with contextlib.suppress(OSError):
             one.send(self._busy)
             one.shutdown(socket.SHUT_WR)
-        self._refused.append(one)
-        if len(self._refused) > _REFUSED:
-            _close(self._refused.pop(0))
-        if self._hanging_up is None:
-            self._hanging_up = self._loop.call_later(_READ_SECONDS, self._hang_up)
+        if len(self._refused) >= _REFUSED:
+            self._hang_up(next(iter(self._refused)))
+        self._refused[one] = self._loop.call_later(_READ_SECONDS, self._hang_up, one)
+        self._loop.add_reader(one, self._pour_out, one)
 
-    def _hang_up(self) -> None:
-        if self._hanging_up is not None:
-            self._hanging_up.cancel()
-            self._hanging_up = None
-        while self._refused:
-            _close(self._refused.pop())
+    def _pour_out(self, one: socket.socket) -> None:
+        try:
+            if one.recv(_AT_ONCE):
+                return
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            pass
+        self._hang_up(one)
+
+    def _hang_up(self, one: socket.socket) -> None:
+        self._refused.pop(one).cancel()
+        self._loop.remove_reader(one)
+        with contextlib.suppress(OSError):
+            one.recv(_AT_ONCE)
+        one.close()
 
     def _wait(self, listening: socket.socket, error: OSError) -> None:
         """Without a descriptor each attempt fails: one a second, and it is told, as asyncio's servers do."""
@@ -132,10 +175,3 @@ def _asks(one: socket.socket) -> bool:
         begun = one.recv(HEAD_BYTES, socket.MSG_PEEK).lstrip(b"\r\n")
         return b"\r\n\r\n" in begun and not begun.startswith(health.BEGINNINGS)
     return False
-
-
-def _close(one: socket.socket) -> None:
-    """Read first what it has sent: else the kernel would tell it of an error, not of what we have said."""
-    with contextlib.suppress(OSError):
-        one.recv(1 << 16)
-    one.close()

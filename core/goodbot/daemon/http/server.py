@@ -22,10 +22,11 @@ from goodbot.base.errors import ConfigError
 from goodbot.config import HttpConfig
 from goodbot.config.sections import PUBLISHED
 from goodbot.daemon.http import connections, health, names, unready
-from goodbot.daemon.http.connections import HEAD_BYTES, Crowd, Handler, ProtocolFactory
+from goodbot.daemon.http.connections import HEAD_BYTES, Crowd
 from goodbot.daemon.http.health import JsonResponse
 from goodbot.daemon.http.http import Parts
 from goodbot.daemon.http.listening import ListeningSockets
+from goodbot.daemon.http.protocols import Handler, ProtocolFactory
 
 logger = logging.getLogger(__name__)
 
@@ -159,10 +160,10 @@ class HttpServer:
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         assert isinstance(request.protocol, Handler)  # noqa: S101  we have made it
         connection = request.protocol.connection
-        waiting = connection.crowd.waiting
-        may = connection in waiting or connection.crowd.free() > 0 or request.path in health.PATHS
-        if not may:
-            connection.crowd.turned_away += 1
+        crowd, waiting = connection.crowd, connection.crowd.waiting
+        may = connection in waiting or crowd.free() > 0
+        if request.path not in health.PATHS and not (may and crowd.settles(connection)):
+            crowd.turned_away += 1
             connection.ends()
             return unready.busy()
         waiting.add(connection)
@@ -227,10 +228,10 @@ async def _bound(host: str, port: int) -> list[socket.socket]:
     """Sockets at all addresses of that name. Raises OSError."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
-    try:
-        return [one.dup() for one in server.sockets]
-    finally:
-        server.close()
+    with contextlib.closing(server), contextlib.ExitStack() as made:
+        sockets = [made.enter_context(one.dup()) for one in server.sockets]
+        made.pop_all()
+        return sockets
 
 
 def _length_of_head(request: web.BaseRequest) -> int:

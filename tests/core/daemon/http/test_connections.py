@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import gc
 import socket
+import threading
 import warnings
 from collections.abc import AsyncIterator, Callable, Generator
 from pathlib import Path
@@ -14,8 +16,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from goodbot.config import HttpConfig
-from goodbot.daemon.http import connections
+from goodbot.daemon.http import connections, protocols
 from goodbot.daemon.http import listening as web_listening
+from goodbot.daemon.http import server as web_server
 from goodbot.daemon.http.http import starting
 from goodbot.daemon.http.routes import application
 from goodbot.daemon.http.server import HttpServer
@@ -201,7 +204,7 @@ async def test_a_head_that_grows_and_grows_is_not_kept(
 ) -> None:
     """T17: 128 headers of 8 KiB each would be two MiB of memory for everybody who begins to ask."""
     monkeypatch.setattr(connections, "HEAD_SECONDS", patience(60))
-    monkeypatch.setattr(connections, "IDLE_SECONDS", patience(60))
+    monkeypatch.setattr(protocols, "IDLE_SECONDS", patience(60))
     async with listening() as server:
         caller = await Caller.call(server)
         if asked_before:
@@ -417,7 +420,7 @@ async def test_s4_the_unix_socket_has_places_of_its_own(
         await server.listen_at(tmp_path / "http.sock")
         busy = [await Caller.call(server, PAGE.replace(b"page", b"never")) for _ in range(2)]
         await until(lambda: len(crowd(server).waiting) == 2)
-        late = await Caller.call(server)
+        late = await Caller.call(server, PAGE)
         assert (await late.hears())[0] == "503"
         program = Caller(*await asyncio.open_unix_connection(tmp_path / "http.sock"))
         assert await program.asks() == "200"
@@ -449,7 +452,7 @@ async def test_b4_the_limit_holds_in_a_burst(monkeypatch: pytest.MonkeyPatch) ->
             assert await last.asks() == "200"
             last.close()
         assert len(seen) == 401
-        most = 128 + connections.CLOSING
+        most = 128 + connections.HEALTH + connections.CLOSING
         assert max(seen) <= most, "those that were driven out are closed in the next turns"
 
 
@@ -517,6 +520,100 @@ async def test_b6_newcomers_are_told_in_the_next_turns_and_not_one_after_the_oth
         assert idle.open(), "they have taken nobody's place"
         for one in (busy, idle):
             one.close()
+
+
+async def test_health_has_places_of_its_own_where_everybody_is_being_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A supervisor was told 503 when all places were taken, and would have ended a goodbot that works."""
+    monkeypatch.setattr(connections, "CONNECTIONS", 2)
+    async with listening() as server:
+        busy = [await Caller.call(server, PAGE.replace(b"page", b"never")) for _ in range(2)]
+        await until(lambda: len(crowd(server).waiting) == 2)
+        assert (await get(server.port, "/page"))[0] == 503
+        silent = [await Caller.call(server) for _ in range(3 * connections.HEALTH)]
+        await until(lambda: len(crowd(server).open) == 2 + connections.HEALTH)
+        assert (await get(server.port, "/healthz"))[0] == 200
+        slow = await Caller.call(server)  # it asks once it has been taken
+        await until(lambda: len(crowd(server).open) == 2 + connections.HEALTH)
+        slow.say(PAGE.replace(b"page", b"healthz"))
+        assert (await slow.hears())[0] == "200"
+        late = await Caller.call(server)
+        await until(lambda: len(crowd(server).open) == 2 + connections.HEALTH)
+        assert await late.asks() == "503", "those places are for nothing else"
+        busy[0].close()
+        await until(lambda: len(crowd(server).waiting) == 1)
+        after = await Caller.call(server)
+        assert await after.asks() == "200"
+        for one in (*busy, *silent, slow, late, after):
+            one.close()
+
+
+async def test_who_is_refused_in_the_middle_of_an_upload_reads_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was still under way met a closed socket, and the kernel's reset took the answer away."""
+    monkeypatch.setattr(connections, "WAITING", 1)
+    monkeypatch.setattr(web_listening, "_READ_SECONDS", patience(20))
+    monkeypatch.setattr(web_server, "_LINGERING", patience(20))
+    async with listening() as server:
+        busy = await Caller.call(server, PAGE.replace(b"page", b"never"))
+        await until(lambda: len(crowd(server).waiting) == 1)
+
+        def uploads() -> bytes:
+            size = 8 << 20
+            with socket.create_connection(("127.0.0.1", server.port)) as one:
+                one.settimeout(patience(20))
+                one.sendall(b"POST /size HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % size)
+                pause.wait(patience(20))
+                one.sendall(bytes(size))
+                return one.recv(1 << 16)
+
+        pause = threading.Event()
+        told = asyncio.create_task(asyncio.to_thread(uploads))
+        await until(lambda: server.turned_away == 1)
+        pause.set()
+        assert (await told).split(b" ")[1] == b"503"
+        busy.close()
+
+
+async def test_a_connection_that_fails_before_it_is_taken_keeps_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Linux tells of its fault where the next one is taken: that was held for a lack of descriptors."""
+    async with listening() as server:
+        ground = server._listening[0]
+        [real] = ground._sockets
+        faults = [errno.EPROTO, errno.ECONNABORTED, errno.EHOSTUNREACH]
+
+        class Listening:
+            def accept(self) -> object:
+                if faults:
+                    raise OSError(faults.pop(), "it is gone")
+                return real.accept()
+
+        def no_pause(*_: object) -> None:
+            raise AssertionError("no connection is taken for a second")
+
+        monkeypatch.setattr(ground, "_wait", no_pause)
+        caller = socket.create_connection(("127.0.0.1", server.port))
+        with caller:
+            asyncio.get_running_loop().remove_reader(real)
+            ground._take(Listening())  # type: ignore[arg-type]
+            assert not faults
+            assert len(crowd(server).open) == 1
+
+
+async def test_what_cannot_be_listened_at_is_let_go_of_whole() -> None:
+    """The second socket fails, and the first was left, with nobody who would have closed it."""
+
+    class Deaf(socket.socket):
+        def listen(self, *_: object) -> None:
+            raise OSError(errno.EADDRINUSE, "taken")
+
+    async with listening() as server:
+        first, second = socket.create_server(("127.0.0.1", 0)), Deaf()
+        with pytest.raises(OSError, match="taken"):
+            web_listening.ListeningSockets(crowd(server), [first, second])
+        assert (first.fileno(), second.fileno()) == (-1, -1)
 
 
 async def test_who_has_asked_is_not_driven_out_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
