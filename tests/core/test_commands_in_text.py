@@ -13,6 +13,7 @@ from goodbot import command_in
         ("/rl good", ("good", "")),
         (" /RL  reason too long ", ("reason", "too long")),
         ("/rl\ngood", ("good", "")),
+        ("/rl\u00a0reason\u00a0too long", ("reason", "too long")),
         ("/rl", ("help", "")),
         ("/rl note\nmy pager \ud800", ("note", "my pager \N{REPLACEMENT CHARACTER}")),
         ("/good", ("good", "")),

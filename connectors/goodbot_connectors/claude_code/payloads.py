@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from goodbot.api.commands import parted
 from goodbot.base.text import clean
 
 from goodbot_connectors.kit.fields import Json, string
@@ -65,9 +66,8 @@ def hook(json: Json) -> Hook | None:
     if event == EXPANDED:
         name, _, first = string(json, "command_name").partition(":")
         if name == COMMAND:  # `/rl good ARGS`; the plugin's is `/rl:good ARGS`
-            typed = f"{first} {clean(string(json, 'command_args'))}".strip()
-            word, _, left = typed.partition(" ")
-            return Hook(**common, word=word, args=left.strip())
+            word, args = parted(f"{first} {string(json, 'command_args')}", "")
+            return Hook(**common, word=word, args=args)
     return None
 
 

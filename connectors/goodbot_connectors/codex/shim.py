@@ -37,7 +37,7 @@ def meant(prompt: str) -> str:
     plain = "".join(c for c in text[:16] if c not in _TONES) if len(text) <= 16 else text
     if plain in BARE:
         return "good" if plain in ("+1", BARE[2]) else "bad"
-    head, _, rest = text.partition(" ")
+    head, rest = (*text.split(None, 1), "", "")[:2]
     if head.lower() == "/rl":
         return rest.strip() or "help"
     if head.lower() == "rl" and rest.strip().lower() in WORDS:

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from goodbot.api.commands import ABOUT, Arg, Command, Grant, menu, parted
+from goodbot.api.commands import ABOUT, Arg, Command, Grant, menu, parted, typed_behind
 from goodbot.api.connector import ConnectorHost
 from goodbot.base.errors import ConnectorError, StoreError
 from goodbot.base.text import clean
@@ -102,7 +102,7 @@ def typed(data: Json) -> tuple[str, str]:
     words = [_word(one, given) for one in command.words("chat")] if command else []
     args = " ".join(word for word in words if word).strip()
     if command is _ANY:
-        return parted(args.removeprefix(f"/{SLASH} "))
+        return typed_behind(args, f"/{SLASH}") or parted(args)
     return parted(f"{name} {args}")
 
 

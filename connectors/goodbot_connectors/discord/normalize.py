@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from goodbot.api.actions import rating
-from goodbot.api.commands import parted
+from goodbot.api.commands import typed_behind
 from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
@@ -106,11 +106,10 @@ class Normalizer:
             "message_id": id_,
             "reply_to": reply_to,
         }
-        head, _, rest = words.ids.lstrip().partition(" ")
         slash = f"/{commands.SLASH}"
-        if (called and head.casefold() in (commands.SLASH, slash)) or (private and head == slash):
-            name, args = parted(rest)
-            yield CommandEvent(**common, name=name, args=args)
+        verbs = (slash, commands.SLASH) if called else (slash,) if private else ()
+        if typed := typed_behind(words.ids, *verbs):
+            yield CommandEvent(**common, name=typed[0], args=typed[1])
             return
         attached = tuple(_attachments(message, flags or 0))
         to_others = words.to_others and not (private or called or to_us)

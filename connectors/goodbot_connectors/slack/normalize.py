@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from goodbot.api.actions import rating
-from goodbot.api.commands import parted
+from goodbot.api.commands import parted, typed_behind
 from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
@@ -148,11 +148,8 @@ class Normalizer:
 
     def _command(self, raw: str, *, plain: bool, called: bool) -> tuple[str, str] | None:
         """Name and arguments of `@us rl NAME ARGS`, and of `/rl …` where that was only text."""
-        head, _, rest = mrkdwn.read(raw, self.me.user, ids=True).text.lstrip().partition(" ")
-        verb = head.casefold()
-        if not ((called and verb in ("rl", SLASH)) or (plain and verb == SLASH)):
-            return None
-        return parted(rest)
+        verbs = ("rl", SLASH) if called else (SLASH,) if plain else ()
+        return typed_behind(mrkdwn.read(raw, self.me.user, ids=True).text, *verbs)
 
     def _meant(self, name: str, args: str, channel_id: str, root: str = "") -> str:
         """Our last answer there, since Slack names none; to take back is about what they rated last."""

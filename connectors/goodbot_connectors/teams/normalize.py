@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from goodbot.api.actions import rating
-from goodbot.api.commands import parted
+from goodbot.api.commands import typed_behind
 from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
@@ -92,10 +92,9 @@ class Normalizer:
         private = channel.kind is ChannelKind.PRIVATE
         if not (private or mentioned or ours):
             return
-        verb, _, rest = text.partition(" ")
         # As people type it. A bare `rl` is one only where they called us by name.
-        if verb.casefold() in (_COMMANDS if mentioned else _COMMANDS[:1]):
-            name, args = parted(rest)
+        if typed := typed_behind(text, *(_COMMANDS if mentioned else _COMMANDS[:1])):
+            name, args = typed
             yield CommandEvent, {"name": name, "args": args, "reply_to": ours, "message_id": message}
             return
         attached = contents.attachments(activity)

@@ -51,6 +51,8 @@ async def test_what_was_said_before_is_part_of_the_prompt(tmp_path: Path) -> Non
         (" /rl 👎", -1.0),
         ("+1\n", 1.0),
         (" /rl +1", 1.0),
+        (" /rl\tgood", 1.0),
+        ("/rl\u00a0good", 1.0),
     ],
 )
 async def test_a_prompt_rates_the_last_answer(tmp_path: Path, typed: str, value: float) -> None:

@@ -120,6 +120,13 @@ def test_a_reply_to_another_place_s_message_answers_nothing_here() -> None:
     assert event.reply_to == ""
 
 
+@pytest.mark.parametrize("words", ["/rl\ngood", "/rl\tgood", "/rl\u00a0good", "/RL good"])
+def test_a_word_of_a_command_ends_at_any_white_space(words: str) -> None:
+    [event] = events(RECORDINGS["messages: command in a direct message"], content=words)
+    assert isinstance(event, CommandEvent)
+    assert (event.name, event.args) == ("good", "")
+
+
 def test_a_forwarded_message_is_noted_and_not_obeyed() -> None:
     case = RECORDINGS["messages: command in a direct message"]
     forward = {**case["payload"], "content": "", "message_reference": {"type": 1}}

@@ -221,14 +221,16 @@ def test_taking_back_is_about_what_this_person_rated_last(said: str, names: bool
         assert command.reply_to == ("1795290010.000100" if names else "")
 
 
-@pytest.mark.parametrize("words", ["note\nmy pager", "note  my pager"])
-def test_a_command_ends_where_its_line_does(words: str) -> None:
+@pytest.mark.parametrize(
+    "words", ["rl note\nmy pager", "rl note  my pager", "rl\nnote my pager", "/rl\u00a0note\tmy pager"]
+)
+def test_a_word_of_a_command_ends_at_any_white_space(words: str) -> None:
     event = {
         "type": "app_mention",
         "user": "U0ADA0001",
         "ts": "1795291600.000100",
         "channel": "C0LAB0001",
-        "text": f"<@{ME.user}> rl {words}",
+        "text": f"<@{ME.user}> {words}",
     }
     [typed] = NORMALIZER.events({"type": "event_callback", "team_id": ME.team, "event": event}, NOW_MS)
     assert isinstance(typed, CommandEvent)

@@ -163,7 +163,7 @@ async def test_news_reach_who_has_installed_it_and_never_wrote(
     assert ada.sees() == []
 
 
-@pytest.mark.parametrize("typed", ["/rl good", "/RL good", "rl good"])
+@pytest.mark.parametrize("typed", ["/rl good", "/RL good", "rl good", "rl\tgood", "/rl\u00a0good"])
 async def test_a_command_by_mention_names_the_message_that_it_quotes(
     teams: FakeTeams, peer: TeamsPeer, host: RecordingHost, connector: Connector, typed: str
 ) -> None:

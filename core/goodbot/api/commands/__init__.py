@@ -37,6 +37,7 @@ __all__ = [
     "of",
     "parted",
     "rates",
+    "typed_behind",
 ]
 
 
@@ -76,12 +77,21 @@ def command_in(text: str) -> tuple[str, str] | None:
     The name is as typed: see `find`. None for all else, also for a path like `/tmp/x`. `/rl` alone asks for
     help.
     """
+    if behind := typed_behind(text, "/rl"):
+        return behind
     first, rest = parted(text, "")
-    if first.casefold() == "/rl":
-        return parted(rest)
     word = first[1:].partition("@")[0]
     is_one = first[:1] == "/" and word.strip("/") and find(word)
     return (word, rest) if is_one else None
+
+
+def typed_behind(text: str, *verbs: str) -> tuple[str, str] | None:
+    """The name and the arguments behind one of these verbs, as in `/rl good`; else None.
+
+    Any white space ends a word: a new line, a tab, the space that does not break.
+    """
+    verb, rest = parted(text, "")
+    return parted(rest) if verb.casefold() in verbs else None
 
 
 def parted(words: str, nothing: str = "help") -> tuple[str, str]:
