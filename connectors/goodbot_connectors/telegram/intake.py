@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from goodbot.api.connector import ConnectorHost
@@ -14,6 +15,7 @@ from goodbot.api.events import Event
 from goodbot_connectors.telegram.fields import as_json, integer, string, sub
 from goodbot_connectors.telegram.normalize import Normalizer, TypingPrompt
 from goodbot_connectors.telegram.prompts import Prompts
+from goodbot_connectors.telegram.update_times import UpdateTimes
 
 _ALBUMS = 100
 
@@ -66,7 +68,7 @@ class Intake:
         """`expect` is told the callback query of each press, by event, before that is submitted."""
         self._host, self._normalizer, self._prompts = host, normalizer, prompts
         self._expect = expect
-        self._account, self._since_ms = cursor.account, cursor.since_ms
+        self._account, self._times = cursor.account, UpdateTimes(cursor.since_ms)
         self._albums: dict[str, int] = {}
         self._one_album = asyncio.Lock()
 
@@ -82,20 +84,26 @@ class Intake:
     async def _take(self, updates: Sequence[object], offset: int | None) -> Taken:
         albums = dict(self._albums)
         events: list[Event] = []
-        since_ms = self._since_ms
+        times, now = self._times.copy(), self._host.clock.now()
+        numbered: list[tuple[int, int]] = []
         for update in updates:
+            update_id = integer(as_json(update), "update_id") or 0
             if _is_more_of(update, albums):
                 continue
-            for event in self._normalizer.events(update, since_ms):
-                since_ms = max(since_ms, event.order.time_ms)
+            for event in self._normalizer.events(update, times.since(update_id, now)):
+                time_ms = times.fitted(update_id, event.order.time_ms)
+                event = replace(event, order=event.order._replace(time_ms=time_ms))
+                times.note(update_id, time_ms, now)
+                numbered.append((update_id, time_ms))
                 events.append(self._prompts.read(event, self._normalizer.quoted(update)))
         queries = query_ids(updates)
         known = {event.event_id for event in events}
         self._expect({name: query for name, query in queries.items() if name in known})
         if events:
-            cursor = Cursor(self._account, offset, since_ms)
+            cursor = Cursor(self._account, offset, times.latest_ms)
             await self._host.submit(events, cursor=str(cursor))
-            self._since_ms = max(self._since_ms, since_ms)
+            for update_id, time_ms in numbered:  # another call may have come between
+                self._times.note(update_id, time_ms, now)
         self._albums = dict(list({**self._albums, **albums}.items())[-_ALBUMS:])
         return Taken(
             events=tuple(events),

@@ -74,7 +74,7 @@ class Normalizer:
     def events(self, update: object, since_ms: int = 0) -> tuple[Event, ...]:
         """The events of one update, mostly one or none; a changed reaction gives two.
 
-        A press on a button carries no time. `since_ms`, the time of the last event before it,
+        A press on a button carries no time. `since_ms`, the time of the last event before it (`UpdateTimes`),
         stands in: update ids, which break ties, put it behind that event and before the next.
         """
         json = as_json(update)

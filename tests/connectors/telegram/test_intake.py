@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from pathlib import Path
 from typing import Any
 
 import pytest
 from goodbot.api.events import MessageEvent, OrderKey, RatingEvent, RatingKind
+from goodbot.api.labels import LedgerEvent, fold
 from goodbot.base.errors import StoreError
+from goodbot.testing import VirtualClock
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.telegram import SPEC, emoji
 from goodbot_connectors.telegram.config import TelegramSettings
@@ -62,6 +65,47 @@ async def test_a_press_comes_after_the_event_before_it(host: RecordingHost) -> N
     second = await intake_of(host)
     again = await second.take([press(11)])
     assert again.events == taken.events[1:2], "the same after a restart in between"
+
+
+@pytest.mark.parametrize("undone", [True, False], ids=["press, undo", "undo, press"])
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+async def test_a_press_and_an_undo_count_as_they_were_made_however_they_come(
+    host: RecordingHost, order: tuple[int, ...], undone: bool
+) -> None:
+    """Calls of a webhook come side by side, and again where one has failed: a press then was too late."""
+    typed = {"text": "/rl undo", "entities": [{"type": "bot_command", "offset": 0, "length": 3}]}
+    both = [press(11), message(12, 102, **typed)] if undone else [message(11, 102, **typed), press(12)]
+    updates = [message(10, 100, text="a"), *both, message(13, 110, text="b")]
+    intake = await intake_of(host)
+    found = [event for n in order for event in (await intake.take([updates[n]])).events]
+    assert [event.order.tiebreak for event in sorted(found, key=lambda one: one.order)] == [
+        f"{number:020d}:000" for number in (10, 11, 12, 13)
+    ]
+    said = [
+        LedgerEvent(
+            event_id=event.event_id,
+            order=event.order,
+            kind=RatingKind.RATE if isinstance(event, RatingEvent) else RatingKind.RETRACT,
+            value=1.0 if isinstance(event, RatingEvent) else None,
+        )
+        for event in found
+        if not isinstance(event, MessageEvent)
+    ]
+    label = fold(said)
+    assert (label.value if label else None) == (None if undone else 1.0)
+
+
+async def test_after_a_week_without_updates_numbers_say_nothing_of_those_before(host: RecordingHost) -> None:
+    """Telegram may then go on with any number."""
+    week = 8 * 86400
+    host.clock = clock = VirtualClock()
+    intake = await intake_of(host)
+    await intake.take([message(1000, 100, text="a")])
+    clock.advance(week)
+    [event] = (await intake.take([message(10, 100 + week, text="b")])).events
+    assert event.order.time_ms == 1000 * (100 + week)
+    [pressed] = (await intake.take([press(11)])).events
+    assert pressed.order > event.order
 
 
 async def test_without_a_poll_there_is_no_offset(host: RecordingHost) -> None:
