@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import sys
 import time
@@ -17,12 +18,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from goodbot.base import spawn
 from goodbot.base.machine import cgroups
 from goodbot.base.machine.nvidia import visible_device
 from goodbot.base.machine.tool import ask
+from goodbot.base.printing import say_json
 
 _BLAS = ("libopenblasp.so.0", "libopenblas.so.0")
 """Fedora gives the one with threads a name of its own; the other one has none there."""
+_SLOW = (2e10, 8e9)
+"""What `measured` says of a slow laptop."""
+_LONGEST_SECONDS = 60.0
 SHARE = 0.7
 """Of the memory that is there, how much serving and training may take together."""
 
@@ -44,10 +50,11 @@ class Device:
     """Seconds that one layer costs for one token, beside reading its weights."""
 
 
-def place(backend: str, *, memory: int | None = None, measure: bool = True) -> Device:
+def place(backend: str, *, memory: int | None = None, measure: bool = True, apart: bool = False) -> Device:
     """Where `backend` (`mlx`, `torch` or another) would compute on this machine.
 
-    `memory` in bytes replaces what is free; without `measure` the speeds mean nothing.
+    `memory` in bytes replaces what is free; without `measure` the speeds mean nothing. `apart`: they are
+    measured in a program of its own, for a process that lives long.
 
     On a processor the speeds are measured here, in a few milliseconds. Those of GPUs are set low,
     at what a small one of its kind does: an estimate that is too slow disappoints nobody.
@@ -65,11 +72,13 @@ def place(backend: str, *, memory: int | None = None, measure: bool = True) -> D
         return Device(
             backend=backend, device="cuda", memory=memory or gpu, flops=2e13, bandwidth=2e11, step=8e-4
         )
-    flops, bandwidth = measured() if measure else (1e10, 1e10)
+    flops, bandwidth, blas = (
+        (1e10, 1e10, False) if not measure else measured_apart() if apart else (*measured(), openblas())
+    )
     # The parts of both that the backends were seen to reach, with a model of 0.1 billion parameters.
     product, reading = (0.75, 0.4)
     if backend == "mlx":
-        product, reading = (0.4 if measure and openblas() else 0.03, 0.2)
+        product, reading = (0.4 if blas else 0.03, 0.2)
     return Device(
         backend=backend,
         device="cpu",
@@ -81,10 +90,21 @@ def place(backend: str, *, memory: int | None = None, measure: bool = True) -> D
 
 
 @cache
+def measured_apart() -> tuple[float, float, bool]:
+    """`measured` and `openblas`, by a program that ends: both leave threads and memory behind for good."""
+    with suppress(OSError, ValueError):
+        flops, bandwidth, blas = json.loads(
+            spawn.run(*spawn.python("-m", __name__), seconds=_LONGEST_SECONDS).stdout
+        )
+        return float(flops), float(bandwidth), bool(blas)
+    return (*_SLOW, False)
+
+
+@cache
 def measured() -> tuple[float, float]:
     """Floating point operations and bytes read a second, of this processor just now."""
     if find_spec("numpy") is None:
-        return 2e10, 8e9  # a slow laptop
+        return _SLOW
     np: Any = import_module("numpy")  # the backends bring it
 
     matrix = np.ones((768, 768), np.float32)
@@ -170,3 +190,7 @@ def openblas() -> bool:
             ctypes.CDLL(name, ctypes.RTLD_GLOBAL)
             return True
     return False
+
+
+if __name__ == "__main__":
+    say_json([*measured(), openblas()])

@@ -66,7 +66,9 @@ def apart(url: str, served: Path, backend: str) -> str:
 def seconds(model: Path, backend: str) -> float:
     """Of a usual training, by the estimate; 0: not known."""
     found = shape(model)
-    return estimate.estimate(found, place(backend), disk.stored(model)).round if found else 0.0
+    if found is None:
+        return 0.0
+    return estimate.estimate(found, place(backend, apart=True), disk.stored(model)).round
 
 
 def _training(found: Architecture, here: Device, model: Path, settings: Mapping[str, Any]) -> int:
