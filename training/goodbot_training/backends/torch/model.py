@@ -39,6 +39,7 @@ from goodbot_training.backends.torch.lora import LoraProjection, Prepared, simpl
 from goodbot_training.backends.torch.prepacked import give_up, prepacked
 from goodbot_training.backends.torch.sampler import TorchDecoder
 from goodbot_training.backends.torch.targets import NAME as _NAME
+from goodbot_training.memory.heap import give_back_large
 
 _TINY = 10_000_000
 
@@ -156,6 +157,8 @@ class TorchModel:
 
     def recompute(self, wanted: bool) -> None:
         """Whether a layer keeps its input only, and computes the rest again for the gradient."""
+        if wanted and self.device.type == "cpu":
+            give_back_large()
         for layer in self._causal.modules():
             if isinstance(layer, GradientCheckpointingLayer):
                 layer.__dict__.pop("forward", None)
