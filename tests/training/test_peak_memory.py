@@ -45,7 +45,7 @@ import numpy as np
 from goodbot.api import model_shape
 from goodbot.api.backend import LoraSettings, OptimizerSettings
 from goodbot.api.sampler import TokenizedTurn
-from goodbot_training.memory.fit import TAKEN, Memory, Taken
+from goodbot_training.memory.fit import FOOTPRINTS, Memory, Footprint
 from tests.training.oracle import batch, objective
 
 name, model, again = sys.argv[1], Path(sys.argv[2]), sys.argv[3] == "again"
@@ -82,7 +82,7 @@ else:
     train(6)
     peak = mx.get_peak_memory() - before
 shape = model_shape.read(json.loads((model / "config.json").read_bytes()))
-found = Memory(free=0, fixed=0, width=4, model=shape, taken=TAKEN.get(name, Taken()))
+found = Memory(free=0, fixed=0, width=4, model=shape, footprint=FOOTPRINTS.get(name, Footprint()))
 print(json.dumps([peak, found.needed(6 * 250, recompute=again)]))
 """
 

@@ -29,7 +29,7 @@ _SHARE = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Taken:
+class Footprint:
     """What a backend takes beside `estimate.activations`, which is torch's; a token's, times the width."""
 
     inner: float = 0.0
@@ -40,7 +40,7 @@ class Taken:
     """Times what one layer leaves behind, where they are."""
 
 
-TAKEN = {"mlx": Taken(inner=4.0, inputs=3.5, layer=1.7)}
+FOOTPRINTS = {"mlx": Footprint(inner=4.0, inputs=3.5, layer=1.7)}
 """By name. As measured on Qwen3's layers, 2 to 8 of them and twice as wide, up to a quarter above that."""
 
 
@@ -62,7 +62,7 @@ class Memory:
     fixed: int
     width: int
     model: model_shape.Architecture | None
-    taken: Taken = Taken()
+    footprint: Footprint = Footprint()
 
     @classmethod
     def of(cls, job: Job, backend: str) -> Memory:
@@ -90,7 +90,7 @@ class Memory:
             fixed=fixed,
             width=4 if here.device == "cpu" else 3,
             model=shape,
-            taken=TAKEN.get(backend, Taken()),
+            footprint=FOOTPRINTS.get(backend, Footprint()),
         )
         if fixed > _SHARE * free:
             raise memory.too_little(fixed)
@@ -107,11 +107,11 @@ class Memory:
         """Bytes of a round that puts so many tokens through at once."""
         if self.model is None:
             return 0
-        inner = self.taken.inner * self.model.layers * self.model.intermediate * self.width
+        inner = self.footprint.inner * self.model.layers * self.model.intermediate * self.width
         layers = estimate.activations(self.model, self.width) + inner
         if recompute:  # each layer's input, and one layer as a whole
             kept = self.model.layers * self.model.hidden * self.width
-            layers = self.taken.inputs * kept + self.taken.layer * layers / self.model.layers
+            layers = self.footprint.inputs * kept + self.footprint.layer * layers / self.model.layers
         return self.fixed + int(layers) * tokens + estimate.logits(self.model, tokens)
 
     def plan(self, lengths: Sequence[int], job: Job) -> MemoryPlan:
