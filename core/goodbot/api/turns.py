@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from goodbot.api.events import ChannelRef, Event, Message, UserRef
 from goodbot.base.sampling import UNFILTERED, Filters
 
+CHOICE = "choice"
+"""The kind of an answer that was only shown in a blind question, and chosen or not."""
 _ABOVE = 1e-3
 """A log-prob may lie so far above 0 by rounding."""
 
@@ -41,7 +43,7 @@ class Turn:
     """By how many nats `filters` made each token likelier; empty where they did not, or nobody tells."""
     scope: str = "default"
     kind: str = "main"
-    """`main`, or `side`: an answer that nobody reads, kept but never trained on or rated."""
+    """`main`, `side`: an answer that nobody reads, kept but never trained on or rated, or `CHOICE`."""
     origin: str = "goodbot"
     """`goodbot` for an answer of ours, `captured` for one that another program has given."""
     answered_by: str = ""

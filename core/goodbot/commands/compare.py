@@ -6,21 +6,25 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import aiosqlite
+
 from goodbot.access.authorization import person
 from goodbot.api.connector import Capability
-from goodbot.api.events import ChannelKind
+from goodbot.api.events import ChannelKind, RatingEvent, RatingKind
+from goodbot.api.turns import CHOICE
 from goodbot.base.errors import UsageError
 from goodbot.base.suggest import version_name
 from goodbot.commands.base import Call, Result
 from goodbot.learning.evaluation import blind, side_by_side
-from goodbot.store import comparisons, news, settings
+from goodbot.store import choices, comparisons, news, settings
 from goodbot.store.comparisons import Comparison, Pair
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
 
 _USAGE = (
-    "say `compare` for the open question, `compare a`, `b`, `same` or `skip` to answer it, or "
+    "say `compare` for the open question, `compare a`, `b`, `same` or `skip` to answer it, `compare undo` "
+    "to take your last choice back, or "
     "`compare v6 v7 PROMPT` for two versions side by side (numbers from `adapters`, or `base`)"
 )
 _NOTHING = (
@@ -41,6 +45,8 @@ async def compare(call: Call) -> Result:
             return await _question(call)
         case [word] if word in blind.WORDS:
             return await _chosen(call, word)
+        case ["undo"]:
+            return await _taken_back(call)
         case [number, word] if word in blind.WORDS and _is_number(number):
             return await _chosen(call, word, int(number))
         case _:
@@ -139,20 +145,66 @@ def _why_not(found: Comparison | None, pairs: list[Pair], later: str) -> str:
 
 
 async def _chosen(call: Call, word: str, number: int | None = None) -> Result:
-    ab_test, who = call.services.ab_test, person(call.user)
+    ab_test = call.services.ab_test
     found, pairs = await _pairs(call)
     pair = next((p for p in pairs if (p.id == number if number is not None else not p.choice)), None)
     given = number is not None  # a press, or who names the pair, has it before their eyes
     if found and pair and not (given or await _knows(call, found, pairs, pair)):
         return await _question(call, f"Look at it first, then say `compare {word}` again.")
-    if pair is None or not await ab_test.choose(pair, word, who):
+    if pair is None or not await _chose(call, pair, word):
         return await _question(call, "That question is closed.")
-    outcome = await ab_test.decide(told=who)
+    outcome = await ab_test.decide(told=person(call.user))
     if outcome is not None:
         return Result(text=f"Noted. {outcome}".strip(), data={"question": None, "outcome": outcome})
     _, pairs = await _pairs(call)
     rest = "" if any(not pair.choice for pair in pairs) or not await ab_test.rests() else f" {_REST}"
     return await _question(call, f"Noted.{rest}")
+
+
+async def _chose(call: Call, pair: Pair, word: str) -> bool:
+    """Keep a choice, and what it says of the two answers; False when it is too late."""
+    s, choice = call.services, blind.choice(pair, word)
+
+    async def operation(db: aiosqlite.Connection) -> bool:
+        now = s.clock.now()
+        if not await comparisons.choose(db, pair, choice, person(call.user), now):
+            return False
+        for turn, value in await choices.answers(db, pair, choice, now):
+            await s.ratings.chosen(db, _rating(call, turn, RatingKind.RATE, value))
+        return True
+
+    return await s.store.write(operation)
+
+
+async def _taken_back(call: Call) -> Result:
+    """The last choice of this person says nothing more."""
+    s = call.services
+    accounts = await s.ab_test.accounts(person(call.user))
+
+    async def operation(db: aiosqlite.Connection) -> int | None:
+        pair = await comparisons.take_back(db, accounts)
+        for turn in await choices.of(db, pair) if pair else ():
+            await s.ratings.chosen(db, _rating(call, turn, RatingKind.RETRACT))
+        return pair
+
+    if await s.store.write(operation) is None:
+        raise UsageError("you have chosen nothing that could be taken back")
+    s.scheduler.wake()  # a version may have learnt from it
+    return await _question(call, "Your last choice is taken back.")
+
+
+def _rating(call: Call, turn: str, kind: RatingKind, value: float | None = None) -> RatingEvent:
+    event = call.event
+    return RatingEvent(
+        event_id=f"{event.event_id} {turn}",
+        order=event.order,
+        user=event.user,
+        channel=event.channel,
+        kind=kind,
+        turn=turn,
+        source=CHOICE,
+        value=value,
+    )
 
 
 def _versions(first: str, second: str) -> tuple[int, int] | None:

@@ -14,6 +14,7 @@ from goodbot.api.events import Message
 from goodbot.api.learnt import AnsweredTwice, Learnt, account, shown
 from goodbot.api.sentences import sentence
 from goodbot.api.server import BASE, GenerateRequest
+from goodbot.api.turns import CHOICE
 from goodbot.base.errors import GoodbotError
 from goodbot.commands.base import Call, Result
 from goodbot.commands.state import left_out
@@ -129,9 +130,11 @@ def _facts(own: news.RunMaterial, cause: str, gate: str) -> list[str]:
     when = f"given on {since}" if since == until else f"given from {since} to {until}"
     asked = cause.startswith("asked for by")
     more = f"; {kept(own)}" if own.held_out else ""
+    chosen = own.words.get(CHOICE, 0)
     said = [f"{own.words[kind]} with {what}" for kind, what in _WORDS.items() if own.words.get(kind)]
     return [
         f"It learnt from {counted(own)}, {when}{more}.",
+        *([f"{chosen} of these stood in blind questions, and were chosen or not."] if chosen else []),
         *([f"It learnt more than the rating of some answers: {', '.join(said)}."] if said else []),
         f"Why then: {'an owner asked for it' if asked else cause}.",
         f"The gate: {gate}",

@@ -87,6 +87,14 @@ class Ratings:
             await ledger.set_receipt(db, event, receipt)
         return receipt
 
+    async def chosen(self, db: aiosqlite.Connection, event: RatingEvent) -> None:
+        """Fold what a blind choice, or taking one back, says of one of its answers; nobody is told of it."""
+        rater = person(event.user)
+        event = await placing.placed(db, event, event.turn, rater)
+        receipt = event.receipt(Outcome.ACCEPTED, turn=event.turn)
+        change = await ledger.insert(db, event, event.turn, rater, receipt, self._clock.now())
+        await self.taint(db, [change] if change else [])
+
     async def _again(self, db: aiosqlite.Connection, event: RatingEvent, turn: str) -> tuple[Button, ...]:
         """Another answer, for who has called the one that stands there bad and may talk there."""
         bad = event.kind is RatingKind.RATE and (event.value or 0.0) < 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import aiosqlite
 
+from goodbot.api.turns import CHOICE
 from goodbot.store.query import fetch
 from goodbot.store.training_pool import Pool
 
@@ -35,14 +36,14 @@ async def by_version(
     """The newest versions of which answers were rated, the newest first.
 
     An answer is good if more of its raters say so than say the opposite. Of the answers that were
-    given in that span (seconds since the epoch) the `newest` count.
+    given in that span (seconds since the epoch) the `newest` count. Blind choices are told apart.
     """
     rows = await fetch(
         db,
-        "SELECT version, sum(sign > 0), sum(sign <> 0) FROM ("
+        "SELECT version, sum(sign > 0), sum(sign <> 0) FROM ("  # noqa: S608
         " SELECT version, (SELECT sum((value > 0) - (value < 0)) FROM labels WHERE turn = t.id) AS sign"
         " FROM (SELECT id, version FROM turns WHERE (scope, model) = (:scope, :model) AND rated > 0"
-        "  AND answered_by = '' AND created_at >= :since AND created_at < :until"
+        f"  AND kind <> '{CHOICE}' AND answered_by = '' AND created_at >= :since AND created_at < :until"
         "  ORDER BY seq DESC LIMIT :newest) t)"
         " GROUP BY version HAVING sum(sign <> 0) > 0 ORDER BY version DESC LIMIT :limit",
         {**pool.values(), "since": since, "until": until, "newest": newest, "limit": limit},

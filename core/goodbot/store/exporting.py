@@ -13,6 +13,7 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.completions import without_form
+from goodbot.api.turns import CHOICE
 from goodbot.store import codec, comparisons, feedback, rollback_window, teaching, turns
 from goodbot.store.query import fetch
 
@@ -31,9 +32,9 @@ async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
         db,
         "SELECT id, (SELECT instead_of FROM retries WHERE turn = turns.id),"  # noqa: S608
         f" (SELECT {teaching.OPINIONS} FROM labels l WHERE l.turn = turns.id)"
-        " FROM turns WHERE rated > 0 OR EXISTS (SELECT 1 FROM events e"
+        f" FROM turns WHERE kind <> '{CHOICE}' AND (rated > 0 OR EXISTS (SELECT 1 FROM events e"
         f" WHERE e.turn = turns.id AND e.kind IN ('comment', 'better') AND {rollback_window.STANDS})"
-        f" OR id IN (SELECT turn FROM pairs WHERE {comparisons.CHOSEN})"
+        f" OR id IN (SELECT turn FROM pairs WHERE {comparisons.CHOSEN}))"
         " ORDER BY seq",
     )
     ids = [row[0] for row in rows]

@@ -87,7 +87,7 @@ class RunMaterial:
     judged: int = 0
     """Learnt beside those: answers that only a judge rated."""
     words: Mapping[str, int] = field(default_factory=dict[str, int])
-    """By the kinds of `words.Word`, and `note`: of so many answers such words were learnt."""
+    """By the kinds of `words.Word`, `note` and `choice`: of so many answers such words were learnt."""
 
 
 async def level(db: aiosqlite.Connection, pool: Pool, person: str, limit: int, turn: str = "") -> Level:

@@ -15,13 +15,14 @@ import aiosqlite
 
 from goodbot.api.events import ChannelKind, Waiting
 from goodbot.api.labels import is_stars
+from goodbot.api.turns import CHOICE
 from goodbot.store import codec, people
 from goodbot.store.prompts import QUESTION, STANDING
 from goodbot.store.query import Row, fetch, value
 
 _WHO = "t.connector || ':' || t.talker"
 _SEEN = (
-    "t.trainable AND t.response <> '' AND t.channel_kind <> 'encrypted' AND ("  # noqa: S608
+    f"t.trainable AND t.kind <> '{CHOICE}' AND t.response <> '' AND t.channel_kind <> 'encrypted' AND ("  # noqa: S608
     f"t.channel_kind = 'shared' OR {_WHO} IN (SELECT value FROM json_each(:accounts))"
     f" OR (:owner AND {_WHO} IN (SELECT person FROM shares)))"
 )

@@ -2,7 +2,8 @@
 """Which rated answers teach, as the reward policy in use has it: SQL's `teaches`, and `turns.rated`.
 
 `rated` is 0 for an answer without labels, 1 where its labels teach, 2 where the policy makes no reward
-of them (a tie, say). So what may be claimed is counted without asking the policy again.
+of them (a tie, say), and where a choice rated them, which teaches and is not counted. So what may be claimed
+is counted without asking the policy again.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import aiosqlite
 from goodbot.api.judge import JUDGE
 from goodbot.api.labels import Opinion
 from goodbot.api.rewards import RewardPolicy, TurnRating
+from goodbot.api.turns import CHOICE
 from goodbot.store import settings
 from goodbot.store.query import fetch
 
@@ -26,7 +28,8 @@ OPINION = "json(iif(l.stars IS NULL, l.value, json_array(l.value, l.stars)))"
 OPINIONS = f"json_group_object(l.rater, {OPINION})"
 """SQL: the `Opinion` of each rater in a group of `labels` `l`, as a JSON object."""
 _RATED = (
-    f"SELECT CASE WHEN count(*) = 0 THEN 0 WHEN teaches({OPINIONS}) THEN 1 ELSE 2 END"  # noqa: S608
+    "SELECT CASE WHEN count(*) = 0 THEN 0"  # noqa: S608
+    f" WHEN turns.kind <> '{CHOICE}' AND teaches({OPINIONS}) THEN 1 ELSE 2 END"
     " FROM labels l WHERE l.turn = turns.id"
 )
 _SPENT = (

@@ -12,7 +12,7 @@ import aiosqlite
 
 from goodbot.api.connector import OpenTurn
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, UserRef
-from goodbot.api.turns import Turn
+from goodbot.api.turns import CHOICE, Turn
 from goodbot.store import codec, rollback_window
 from goodbot.store.prompts import QUESTION, STANDING
 from goodbot.store.query import Row, fetch, first, records, value
@@ -149,6 +149,7 @@ async def last_in(db: aiosqlite.Connection, channel: ChannelRef, rated_by: str =
         query, values = (
             "SELECT id FROM turns JOIN labels ON labels.turn = id"
             " WHERE (connector, account, channel) = (?, ?, ?) AND ? IN ('', thread) AND rater = ?"
+            " AND kind = 'main'"
             " ORDER BY event_seq DESC LIMIT 1",
             (*place, rated_by),
         )
@@ -185,6 +186,7 @@ async def history(db: aiosqlite.Connection, limit: int, connector: str = "") -> 
         f"SELECT t.id, {QUESTION}, t.response, t.version,"  # noqa: S608
         " (SELECT avg(value) FROM labels WHERE turn = t.id), t.created_at, coalesce(r.instead_of, '')"
         " FROM turns t LEFT JOIN retries r ON r.turn = t.id WHERE ? IN ('', t.connector)"
+        f" AND t.kind <> '{CHOICE}'"
         " ORDER BY t.seq DESC LIMIT ?",
         (connector, limit),
     )

@@ -19,6 +19,7 @@ import aiosqlite
 
 from goodbot.api.hindsight import CHIPS, RATERS, hindsight
 from goodbot.api.labels import Opinion
+from goodbot.api.turns import CHOICE
 from goodbot.store import codec, rollback_window
 from goodbot.store.query import fetch, value
 
@@ -127,12 +128,14 @@ async def taught(db: aiosqlite.Connection) -> list[str]:
 
 
 async def counts(db: aiosqlite.Connection, runs: Sequence[int]) -> dict[str, int]:
-    """By the kinds of `Word`: of how many answers these runs have learnt such words."""
+    """By the kinds of `Word`: of how many answers these runs have learnt such words; and `choice`."""
     rows = await fetch(
         db,
-        "SELECT json_extract(w.value, '$[0]'), count(DISTINCT i.turn) FROM run_items i, json_each(i.words) w"
-        " WHERE i.run IN (SELECT value FROM json_each(?)) AND i.split = 'train' AND i.weight > 0"
-        " GROUP BY 1 ORDER BY 1",
+        "WITH items AS (SELECT turn, words FROM run_items WHERE run IN (SELECT value FROM json_each(?))"  # noqa: S608
+        " AND split = 'train' AND weight > 0)"
+        " SELECT json_extract(w.value, '$[0]'), count(DISTINCT i.turn) FROM items i, json_each(i.words) w"
+        f" GROUP BY 1 UNION ALL SELECT '{CHOICE}', count(DISTINCT i.turn) AS n FROM items i"
+        f" JOIN turns t ON t.id = i.turn WHERE t.kind = '{CHOICE}' HAVING n > 0 ORDER BY 1",
         (json.dumps(list(runs)),),
     )
     return dict(rows)

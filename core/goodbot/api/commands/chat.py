@@ -144,8 +144,8 @@ _ASKING = (
         "compare:compare",
         (
             words(
-                "nothing: the open question; v6 v7 (or base) and a prompt: both answers",
-                "a|b|same|skip | VERSION VERSION PROMPT",
+                "nothing: the open question; undo: your last choice; v6 v7 (or base) PROMPT: both answers",
+                "a|b|same|skip|undo | VERSION VERSION PROMPT",
             ),
         ),
         where=ALL,

@@ -40,7 +40,7 @@ LOST = "owners found the version that it continues worse than the one before"
 
 
 class AbTest:
-    """One goodbot's blind question; `choose` is what a press or a typed word comes to."""
+    """One goodbot's blind question."""
 
     def __init__(
         self,
@@ -198,12 +198,6 @@ class AbTest:
         """Ask no more: an owner has said which version answers."""
         if (found := await self.current()) is not None:
             await self._close(found, "superseded")
-
-    async def choose(self, pair: Pair, word: str, who: str) -> bool:
-        """Keep what a person says of a pair, one of `blind.WORDS`; False when it is too late."""
-        return await self._store.write(
-            lambda db: comparisons.choose(db, pair, blind.choice(pair, word), who, self._clock.now())
-        )
 
     # -- deciding
 

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a blind choice teaches: its two answers, one called good and the other bad by who has chosen.
+
+They are stored like answers that were given, with the version that wrote each and its log-probs, and rated in
+the ledger: so a share, an undo, a quarantine and forgetting hold for them as for every rating. Nobody was
+shown them as an answer: they stand in no history and no inbox, and do not bring a round nearer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import aiosqlite
+
+from goodbot.api.turns import CHOICE
+from goodbot.store import codec, turns
+from goodbot.store.query import fetch, value
+
+if TYPE_CHECKING:
+    from goodbot.store.comparisons import Pair
+
+WEIGHT = 0.5
+"""Of what a rating weighs, each of the two: together they are one choice."""
+
+
+async def answers(db: aiosqlite.Connection, pair: Pair, choice: str, now: float) -> list[tuple[str, float]]:
+    """Store both answers of a pair: their turns, each with what `choice` says of it.
+
+    Nothing where it speaks for neither, where the prompt may not train, or where other programs have it, too:
+    who must agree then is told by the answer that was given.
+    """
+    given = await turns.get(db, pair.turn)
+    trains = await value(db, "SELECT trainable FROM turns WHERE id = ?", (pair.turn,))
+    if choice not in ("old", "new") or given is None or not trains or given.origin == "captured":
+        return []
+    [row] = await fetch(
+        db,
+        "SELECT temperature, filters, prompt_tokens, old_answer, old_tokens, old_logprobs, old_lifts,"
+        " new_answer, new_tokens, new_logprobs, new_lifts FROM pairs WHERE id = ?",
+        (pair.id,),
+    )
+    temperature, filters, prompt, *said = row
+    versions = {"old": pair.comparison.old, "new": pair.comparison.new}
+    found = list(zip(versions.items(), (said[:4], said[4:]), strict=True))
+    for (which, version), (text, tokens, logprobs, lifts) in found:
+        turn = replace(
+            given,
+            id=_id(pair.id, which),
+            response=text,
+            version=version,
+            temperature=temperature,
+            filters=codec.load_filters(filters),
+            prompt_tokens=codec.unpack_ints(prompt),
+            tokens=codec.unpack_ints(tokens),
+            logprobs=codec.unpack_floats(logprobs),
+            lifts=codec.unpack_floats(lifts),
+            thought="",
+            thought_tokens=0,
+            kind=CHOICE,
+            created_at=now,
+        )
+        if await turns.get(db, turn.id) is None:  # it was chosen before, and taken back
+            await turns.insert(db, turn, trainable=True)
+    return [(_id(pair.id, which), 1.0 if which == choice else -1.0) for which in versions]
+
+
+async def of(db: aiosqlite.Connection, pair: int) -> list[str]:
+    """The turns of a pair's answers that are stored."""
+    ids = [_id(pair, which) for which in ("old", "new")]
+    return list(await turns.some(db, ids))
+
+
+def _id(pair: int, which: str) -> str:
+    return f"pair-{pair}-{which}"
