@@ -18,6 +18,7 @@ from goodbot.conversation.ingest import Dispatcher, FollowUps
 from goodbot.conversation.notes import Notes
 from goodbot.conversation.notifications import RoundCounter
 from goodbot.conversation.ratings import Ratings
+from goodbot.learning.training.round_size import RoundSize
 from goodbot.store import Store
 from goodbot.store.training_pool import Pool
 
@@ -33,7 +34,7 @@ def dispatcher(store: Store, grants: Mapping[str, Grants], pool: Pool, min_ratin
     return Dispatcher(
         store=store,
         plugins=plugins,
-        ratings=Ratings(progress=RoundCounter(pool, min_ratings), pool=pool, **parts),
+        ratings=Ratings(progress=RoundCounter(RoundSize(pool=pool, usual=min_ratings)), pool=pool, **parts),
         capturing=Capturing(
             plugins=plugins, pool=pool, authorization=authorization, clock=clock, admission=admission
         ),

@@ -235,7 +235,7 @@ async def _greet(app: App) -> str:
     greeting = (
         f"{app.model.name} answers on {', '.join(names)} ({app.backend.name}, "
         f"{f'v{active}' if active else 'base model'}); "
-        f"{words(progress(standing.available, app.config.training.min_ratings))}"
+        f"{words(progress(standing.available, await app.scheduler.needed()))}"
     )
     lines = [f"{greeting} Ctrl-C stops."]
     lines += [f"{name} is not running: {error}" for name, error in app.connectors.problems.items()]

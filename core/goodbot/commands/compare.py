@@ -182,7 +182,7 @@ async def _taken_back(call: Call) -> Result:
     accounts = await s.ab_test.accounts(person(call.user))
 
     async def operation(db: aiosqlite.Connection) -> int | None:
-        pair = await comparisons.take_back(db, accounts)
+        pair = await choices.take_back(db, accounts)
         for turn in await choices.of(db, pair) if pair else ():
             await s.ratings.chosen(db, _rating(call, turn, RatingKind.RETRACT))
         return pair

@@ -66,7 +66,7 @@ async def _now(s: Services, compared: report.Report) -> Status:
         canary=told_of(await s.canary.standing(), s.registry.share, rows, off=off),
         unserved=unserved(s.registry.model, rows),
         ratings=standing.available,
-        needed=s.config.training.min_ratings,
+        needed=await s.scheduler.needed(),
         condition=condition,
         next=condition.for_owners(),
         waiting_for_consent=standing.waiting_for_consent,

@@ -102,7 +102,9 @@ class TrainingConfig:
     """`auto` as soon as there are enough ratings, `HH:MM` once a day, `manual` on command."""
     min_ratings: int = 40
     held_out: int = 8
-    """Of `min_ratings`, how many the gate keeps; larger rounds keep the same share."""
+    """Of `min_ratings`, how many the gate keeps; other rounds keep the same share."""
+    start_small: bool = False
+    """Whether the first round waits for fewer, where notes are kept: 24 ratings, or 12 with words."""
     reward: str = "binary"
     idle_seconds: Annotated[float, Range(least=0, says="must be 0 or more")] = 5.0
     """With `auto`: start only when nobody has written for so long."""

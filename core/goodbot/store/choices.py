@@ -8,17 +8,15 @@ shown them as an answer: they stand in no history and no inbox, and do not bring
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import aiosqlite
 
 from goodbot.api.turns import CHOICE
-from goodbot.store import codec, turns
+from goodbot.store import codec, comparisons, turns
+from goodbot.store.comparisons import Pair
 from goodbot.store.query import fetch, value
-
-if TYPE_CHECKING:
-    from goodbot.store.comparisons import Pair
 
 WEIGHT = 0.5
 """Of what a rating weighs, each of the two: together they are one choice."""
@@ -69,6 +67,22 @@ async def of(db: aiosqlite.Connection, pair: int) -> list[str]:
     """The turns of a pair's answers that are stored."""
     ids = [_id(pair, which) for which in ("old", "new")]
     return list(await turns.some(db, ids))
+
+
+async def take_back(db: aiosqlite.Connection, accounts: Sequence[str]) -> int | None:
+    """Unsay the last choice of the person with these accounts: its pair, None where there is none.
+
+    While its comparison is open it is asked again; what came of a closed one stays.
+    """
+    return await value(
+        db,
+        "UPDATE pairs SET choice = iif("  # noqa: S608
+        "(SELECT closed_at FROM comparisons c WHERE c.id = comparison) IS NULL, NULL, 'skip')"
+        f" WHERE id = (SELECT id FROM pairs WHERE {comparisons.CHOSEN}"
+        " AND chosen_by IN (SELECT value FROM json_each(?)) ORDER BY chosen_at DESC, id DESC LIMIT 1)"
+        " RETURNING id",
+        (codec.dump_json(accounts),),
+    )
 
 
 def _id(pair: int, which: str) -> str:

@@ -14,7 +14,7 @@ from goodbot.api.turns import Turn
 from goodbot.base.sampling import Filters
 from goodbot.store import adapters, codec, runs, turns
 from goodbot.store.prompts import ASKABLE
-from goodbot.store.query import Row, fetch, records, value
+from goodbot.store.query import Row, fetch, records
 from goodbot.store.training_pool import Pool
 
 CHOICES = ("old", "new", "same", "skip")
@@ -261,22 +261,6 @@ async def choose(db: aiosqlite.Connection, pair: Pair, choice: str, who: str, no
         (choice, who, now, pair.id),
     )
     return rows.rowcount == 1
-
-
-async def take_back(db: aiosqlite.Connection, accounts: Sequence[str]) -> int | None:
-    """Unsay the last choice of the person with these accounts: its pair, None where there is none.
-
-    While its comparison is open it is asked again; what came of a closed one stays.
-    """
-    return await value(
-        db,
-        "UPDATE pairs SET choice = iif(comparison IN"  # noqa: S608
-        f" (SELECT id FROM comparisons WHERE {_OPEN}), NULL, 'skip')"
-        f" WHERE id = (SELECT id FROM pairs WHERE {CHOSEN}"
-        " AND chosen_by IN (SELECT value FROM json_each(?)) ORDER BY chosen_at DESC, id DESC LIMIT 1)"
-        " RETURNING id",
-        (codec.dump_json(accounts),),
-    )
 
 
 async def tally(db: aiosqlite.Connection, comparison: int) -> Tally:

@@ -18,6 +18,8 @@ from goodbot.store.prompts import ASKABLE
 from goodbot.store.query import fetch, first, value
 from goodbot.store.training_pool import COUNT, UNUSED, Pool
 
+COUNTED = 1000
+"""A rating counts what waits up to here: it costs the same however much does."""
 STREAK = 8
 """So many bad ratings in a row are worth a word."""
 
@@ -62,6 +64,8 @@ class Level:
     """so many are they."""
     rests: bool = False
     """Training is paused, or goodbot is off: nothing starts before `resume`."""
+    needed: int = 0
+    """For so many the round waits."""
 
     @property
     def counts(self) -> bool:
@@ -90,8 +94,11 @@ class RunMaterial:
     """By the kinds of `words.Word`, `note` and `choice`: of so many answers such words were learnt."""
 
 
-async def level(db: aiosqlite.Connection, pool: Pool, person: str, limit: int, turn: str = "") -> Level:
-    """Where it stands for `connector:id`, who has rated `turn`. One trip: every rating makes it."""
+async def level(db: aiosqlite.Connection, pool: Pool, person: str, needed: int, turn: str = "") -> Level:
+    """Where it stands for `connector:id`, who has rated `turn`. One trip: every rating makes it.
+
+    What is available is counted up to `needed`, and up to `COUNTED`.
+    """
     rows = await fetch(
         db,
         f"SELECT {IDENTITY}, ({COUNT}),"  # noqa: S608
@@ -99,7 +106,7 @@ async def level(db: aiosqlite.Connection, pool: Pool, person: str, limit: int, t
         f" (SELECT count(*) FROM ({_STREAK}) WHERE value < 0), coalesce(({_WAITS}), ''),"
         f" coalesce(({UNUSED}), ''), {_TEACHES}, (SELECT count(*) FROM labels WHERE turn = :turn),"
         " EXISTS (SELECT 1 FROM switches WHERE name IN ('paused', 'off') AND value <> '')",
-        {**pool.values(), "person": person, "limit": limit, "streak": STREAK, "turn": turn},
+        {**pool.values(), "person": person, "limit": min(needed, COUNTED), "streak": STREAK, "turn": turn},
     )
     [(rater, available, round_, bad, waits, unused, teaches, raters, rests)] = rows
     return Level(
@@ -112,6 +119,7 @@ async def level(db: aiosqlite.Connection, pool: Pool, person: str, limit: int, t
         teaches=bool(teaches),
         raters=raters,
         rests=bool(rests),
+        needed=needed,
     )
 
 

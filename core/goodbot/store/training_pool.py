@@ -62,12 +62,12 @@ _COUNTED = " AND (t.rated = 1 AND t.trainable) = 1 AND (t.answered_by <> '') IN 
 # that wait for consent, however many, are not read. (`+` keeps SQLite from comparing another way than
 # the index does.)
 _AVAILABLE = (
-    f"SELECT 1 FROM turns t WHERE {_OWN}{_COUNTED} AND t.channel_kind = 'shared'"  # noqa: S608
-    f" UNION ALL SELECT 1 FROM ({SHARING}) p CROSS JOIN turns t ON {PERSON} = +p.person"
+    f"SELECT {{0}} FROM turns t WHERE {_OWN}{_COUNTED} AND t.channel_kind = 'shared'"  # noqa: S608
+    f" UNION ALL SELECT {{0}} FROM ({SHARING}) p CROSS JOIN turns t ON {PERSON} = +p.person"
     f" WHERE {_OWN}{_COUNTED} AND t.channel_kind = 'private' AND {ALL_SHARE}"
-    f" UNION ALL SELECT 1 FROM turns t WHERE {_OWED}{_COUNTED} AND {CONSENT}"
+    f" UNION ALL SELECT {{0}} FROM turns t WHERE {_OWED}{_COUNTED} AND {CONSENT} LIMIT :limit"
 )
-COUNT = f"SELECT count(*) FROM ({_AVAILABLE} LIMIT :limit)"  # noqa: S608
+COUNT = f"SELECT count(*) FROM ({_AVAILABLE.format(1)})"  # noqa: S608
 """How many turns a run could claim now, counted up to `:limit`; the others are `Pool.values`."""
 
 
@@ -132,6 +132,12 @@ async def owners(db: aiosqlite.Connection, pool: Pool) -> set[str]:
 async def available(db: aiosqlite.Connection, pool: Pool, limit: int) -> int:
     """How many turns a run could claim now, counted up to `limit`: however many there are, it is quick."""
     return await value(db, COUNT, {**pool.values(), "limit": limit})
+
+
+async def some(db: aiosqlite.Connection, pool: Pool, limit: int) -> list[str]:
+    """Of the turns that a run could claim now `limit` at most."""
+    found = await fetch(db, _AVAILABLE.format("t.id"), {**pool.values(), "limit": limit})
+    return [turn for (turn,) in found]
 
 
 async def standing(db: aiosqlite.Connection, pool: Pool) -> PoolCount:

@@ -23,11 +23,14 @@ def ask_preset(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
 
 def ask_schedule(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     """As soon as there are enough ratings, at a time of day, or on command."""
-    ratings = place.config.training.min_ratings
+    training = place.config.training
+    ratings = f"{training.min_ratings} new ratings"
+    if training.start_small:
+        ratings += ", the first time fewer"
     now = draft.schedule or place.config.training.schedule
     daily = now if ":" in now else "HH:MM"
     if dialogue.asks and not dialogue.has("--schedule"):
-        dialogue.say(f"  1  By itself, as soon as there are {ratings} new ratings")
+        dialogue.say(f"  1  By itself, as soon as there are {ratings}")
         dialogue.say(f"  2  Once a day at a time that you name: type it, for example {_like(daily)}")
         dialogue.say("  3  Only when you say `goodbot train`")
 

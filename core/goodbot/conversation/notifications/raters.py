@@ -13,14 +13,12 @@ from goodbot.api.events import Button, RatingEvent, RatingKind
 from goodbot.api.labels import STARS, Opinion, is_stars
 from goodbot.api.notice import Notice
 from goodbot.api.sentences import Reason, because, words
+from goodbot.learning.training.round_size import RoundSize
 from goodbot.store import Store, ledger, news, settings
 from goodbot.store.ledger import LabelChange
-from goodbot.store.training_pool import Pool
 from goodbot.texts import say
 
 _OPEN = 1000
-_COUNTED = 1000
-"""A rating counts what waits up to here: it costs the same however much does."""
 _MILESTONE = "progress "
 _CONSENT = "consent "
 
@@ -41,12 +39,9 @@ class RoundCounter:
     nothing, so its rater gets a message.
     """
 
-    def __init__(self, pool: Pool, min_ratings: int, schedule: str = "auto") -> None:
-        self._pool = pool
-        self._needed = min_ratings
-        self._counted = min(min_ratings, _COUNTED)
+    def __init__(self, size: RoundSize, schedule: str = "auto") -> None:
+        self._size, self._pool = size, size.pool
         self._schedule = schedule
-        self._milestones = milestones(min_ratings)
         self._told: set[str] = set()
         """Keys that the store is known to hold: most ratings need not ask."""
         self._due: dict[str, list[Notice]] = {}
@@ -67,7 +62,7 @@ class RoundCounter:
         label; `undone`: a version has learnt what that was before, and is replaced. What it says is
         what the label came to, not what was asked.
         """
-        level = await news.level(db, self._pool, person, self._counted, turn)
+        level = await self._level(db, person, turn)
         counted = self._progress(level)
         if not _became(event, change):
             stands = (await ledger.labels(db, turn)).get(level.rater)
@@ -110,6 +105,9 @@ class RoundCounter:
             if len(self._due) > _OPEN:  # of transactions that were rolled back for good
                 del self._due[next(iter(self._due))]
 
+    async def _level(self, db: aiosqlite.Connection, person: str, turn: str = "") -> news.Level:
+        return await news.level(db, self._pool, person, await self._size.now(db), turn)
+
     def due(self, event: RatingEvent) -> list[Notice]:
         """After the commit: what the rater of this reaction is to be told."""
         return self._due.pop(event.event_id, [])
@@ -123,7 +121,7 @@ class RoundCounter:
             async def look(
                 db: aiosqlite.Connection, person: str = person, counts: bool = latest
             ) -> list[Notice]:
-                level = await news.level(db, self._pool, person, self._counted)
+                level = await self._level(db, person)
                 found = await self._news(db, level, counts=counts)
                 return self._notices(found, level, person, language)
 
@@ -135,7 +133,8 @@ class RoundCounter:
     ) -> dict[str, Reason | None]:
         """What is not told yet, by key; `counts`: it is this rater who brought the round here."""
         found: dict[str, Reason | None] = {}
-        reached = [m for m in self._milestones if m <= level.available < self._counted]
+        counted = min(level.needed, news.COUNTED)
+        reached = [m for m in milestones(level.needed) if m <= level.available < counted]
         if counts and reached:
             key = f"{_MILESTONE}{self._pool.scope} {self._pool.model} {level.round} {reached[-1]}"
             if await self._is_new(db, key):
@@ -162,8 +161,8 @@ class RoundCounter:
         ]
 
     def _progress(self, level: news.Level) -> Reason:
-        more = level.available == self._counted < self._needed
-        return progress(level.available, self._needed, at_least=more, rests=level.rests)
+        more = level.available == news.COUNTED < level.needed
+        return progress(level.available, level.needed, at_least=more, rests=level.rests)
 
     async def _is_new(self, db: aiosqlite.Connection, key: str) -> bool:
         if key not in self._told and await news.told(db, key):
@@ -174,10 +173,10 @@ class RoundCounter:
         """What there is to say beside the count."""
         if milestone == 1:
             return None if level.round else because("advice")
-        if milestone != self._milestones[-1] or level.rests:
+        if milestone != milestones(level.needed)[-1] or level.rests:
             return None
         seconds = await news.last_seconds(db, self._pool.scope)
-        more = self._needed - level.available
+        more = level.needed - level.available
         return because("soon", more=more, schedule=self._schedule, seconds=seconds)
 
 

@@ -23,6 +23,7 @@ from goodbot.learning.core import Core
 from goodbot.learning.idle import Gauge
 from goodbot.learning.training.publish import RunOutcome
 from goodbot.learning.training.readiness import Readiness
+from goodbot.learning.training.round_size import RoundSize
 from goodbot.learning.training.trainer import STOPPED, Trainer
 from goodbot.store import adapters, runs, settings, training_pool
 
@@ -52,6 +53,7 @@ class Scheduler:
         self._objection = choice.objection(core.spec)  # of the config: nothing that is trained could answer
         self._gauge, self._plugins, self._clock = gauge, core.plugins, core.clock
         self._config, self._pool = core.config.training, core.pool
+        self._size = RoundSize.of(core)
         self._retrain = adapters.retrain_switch(core.pool.model)
         self._wake = asyncio.Event()
         self._run: asyncio.Task[RunOutcome] | None = None
@@ -139,15 +141,20 @@ class Scheduler:
         """What a run could claim now."""
         return await self._store.read(lambda db: training_pool.standing(db, self._pool))
 
+    async def needed(self) -> int:
+        """How many ratings the next run waits for."""
+        return await self._store.read(self._size.now)
+
     async def readiness(self) -> Readiness:
         """Whether an automatic run is due now."""
         retrain = await self._store.read(lambda db: settings.switch(db, self._retrain))
-        enough = max(1, self._config.min_ratings // 2) if retrain else self._config.min_ratings
+        needed = await self.needed()
+        enough = max(1, self._config.min_ratings // 2) if retrain else needed
         waiting = None if self.training else await self._trainer.underway()
         at = {"step": waiting.progress.step, "steps": waiting.progress.steps} if waiting else {}
         condition = await self._forbidden(at)
         condition = condition or (await self._to_go_on(waiting.items, at) if waiting else None)
-        condition = condition or await self._to_begin(enough, retrain)
+        condition = condition or await self._to_begin(enough, needed, retrain)
         return Readiness(
             condition=condition,
             enough=enough,
@@ -172,10 +179,9 @@ class Scheduler:
             return waits("plugin_again", said=objection, **at)
         return met("goes_on", **at)
 
-    async def _to_begin(self, enough: int, retrain: str) -> Condition:
+    async def _to_begin(self, enough: int, needed: int, retrain: str) -> Condition:
         """The first thing that a new run waits for, or what it is for."""
         # Every rating asks for this: all are counted only once nothing else is in the way.
-        needed = self._config.min_ratings
         available = await self._store.read(lambda db: training_pool.available(db, self._pool, needed))
         if available < enough:
             return waits("ratings", available=available, needed=needed)
