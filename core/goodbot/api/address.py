@@ -65,7 +65,7 @@ def is_here(url: str) -> bool:
     return _is_here(_normal(urlsplit(url).hostname or ""))
 
 
-async def pinned(url: str) -> list[tuple[int, str]]:
+async def pinned(url: str, *, section: str = "serving") -> list[tuple[int, str]]:
     """Where a checked address leads, now: `(family, IP address)` of each way there. Raises ServerError.
 
     `localhost` leads to this machine whatever the resolver says, and no name to a link-local address, where
@@ -78,7 +78,7 @@ async def pinned(url: str) -> list[tuple[int, str]]:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError as error:
-        raise ServerError(f"no machine named {host} is known here: see [serving] url") from error
+        raise ServerError(f"no machine named {host} is known here: see [{section}] url") from error
     ways = [(int(family), str(address[0])) for family, _, _, _, address in found]
     good = [(family, ip) for family, ip in ways if _may_lead(host, _literal(ip.partition("%")[0]))]
     if not good:

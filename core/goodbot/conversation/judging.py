@@ -102,10 +102,15 @@ class Judging:
         now = clock.now()
         if not await p.store.write(lambda db: judgements.begin(db, id_, now=now, again=now + _AGAIN)):
             return
+        gave_way = p.spare.gave_way
         try:
             async with asyncio.timeout(_LONGEST):
                 said = await judge.judge(found.case(turn))
-        except TimeoutError:
+        except (ServerError, TimeoutError) as error:
+            if self._spec and self._spec.asks is Asks.OWN and p.spare.gave_way > gave_way:
+                await p.store.write(lambda db: judgements.not_tried(db, id_))  # somebody needed the model
+            if isinstance(error, ServerError):
+                raise
             raise ServerError("the judge does not come to an end") from None
         await self._settle(id_, said, found.at)
 
@@ -192,11 +197,11 @@ def asking(spec: JudgeSpec, config: Config, spare: SpareTime) -> Ask:
 
 
 def _own(spare: SpareTime) -> Ask:
-    async def ask(messages: Sequence[Message], seed: int, _: float) -> str:
+    async def ask(messages: Sequence[Message], seed: int, seconds: float) -> str:
         request = GenerateRequest(
             messages=messages, max_tokens=_TOKENS, temperature=_TEMPERATURE, seed=seed, version=BASE
         )
-        return (await spare.answer(request)).text
+        return (await spare.answer(request, seconds)).text
 
     return ask
 

@@ -58,7 +58,6 @@ from goodbot.learning.parts import LearningParts
 from goodbot.learning.tracking.observer import Tracking
 from goodbot.learning.training import anchors
 from goodbot.learning.training.memory_sharing import MemorySharing
-from goodbot.learning.training.round_size import RoundSize
 from goodbot.learning.training.scheduler import Scheduler
 from goodbot.learning.training.settings import shape, training_settings, vocabulary
 from goodbot.learning.training.trainer import Trainer
@@ -148,7 +147,7 @@ def answering(base: LearningParts) -> AnsweringParts:
     ratings = Ratings(
         authorization=authorization,
         admission=admission,
-        progress=RoundCounter(RoundSize.of(base), config.training.schedule),
+        progress=RoundCounter(base.scheduler.size, config.training.schedule),
         clock=clock,
         pool=base.pool,
         notes=notes,

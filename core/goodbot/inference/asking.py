@@ -8,6 +8,7 @@ from typing import Any
 
 from goodbot.api import marks
 from goodbot.api.events import Message
+from goodbot.api.judge import KEY
 from goodbot.base.errors import ServerError
 from goodbot.config.secrets import Secret
 from goodbot.inference.servers.upstream import Upstream
@@ -26,7 +27,7 @@ class AskedServer:
 
     async def ask(self, messages: Sequence[Message], seed: int, seconds: float) -> str:
         """What it answers, within `seconds`. Raises ServerError."""
-        upstream = Upstream("the judge", self._url, self._key)
+        upstream = Upstream("the judge", self._url, self._key, section="judge", key_name=KEY)
         body: dict[str, Any] = {
             "model": self._model,
             "messages": marks.broken(list(messages), marks.ANY),
@@ -40,7 +41,7 @@ class AskedServer:
         finally:
             await upstream.close()
         if not reply.ok:
-            raise ServerError(f"{upstream.place} answers with status {reply.status}")
+            raise upstream.refused(reply)
         try:
             said: Any = reply.body["choices"][0]["message"]["content"]
         except (LookupError, TypeError) as error:

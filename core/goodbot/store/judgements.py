@@ -7,7 +7,7 @@ under the name `judge:NAME` in the place of a rater. What a person says of the a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import aiosqlite
@@ -39,13 +39,15 @@ _FREE = (
     " AND NOT EXISTS (SELECT 1 FROM events e WHERE e.turn = t.id AND e.kind IN ('comment', 'better'))"
 )
 _TAKEN_BACK = "EXISTS (SELECT 1 FROM quarantines q WHERE {0}.at BETWEEN q.since AND q.made_at)"
-_STANDS = (
-    f"j.value <> 0 AND t.rated = 0 AND NOT {_TAKEN_BACK.format('j')}"  # noqa: S608
-    " AND (j.credit_of IS NULL OR j.value * coalesce((SELECT sum(sign(l.value)) FROM labels l"
-    " WHERE l.turn = j.credit_of), (SELECT o.value FROM judgements o"
+_CREDITED = (
+    "(j.credit_of IS NULL OR j.value * coalesce((SELECT sum(sign(l.value)) FROM labels l"  # noqa: S608
+    " WHERE l.turn = j.credit_of{0}), (SELECT o.value FROM judgements o"
     f" WHERE o.turn = j.credit_of AND o.credit_of IS NULL AND NOT {_TAKEN_BACK.format('o')}), 0) > 0)"
 )
+_STANDS = f"j.value <> 0 AND t.rated = 0 AND NOT {_TAKEN_BACK.format('j')} AND {_CREDITED.format('')}"
 """SQL: a judgement `j` of an answer `t` counts: nobody has rated it, what it is credited with is so still."""
+_SHOWN = f"(j.value = 0 AND NOT {_TAKEN_BACK.format('j')} OR {_STANDS})"
+"""SQL: it is told as what a judge has said: it counts, or is neither good nor bad."""
 _SAME = "(n.connector, n.account, n.channel, n.thread, n.talker)"
 _PLACE = "(t.connector, t.account, t.channel, t.thread, t.talker)"
 _NO_RETRY = "NOT EXISTS (SELECT 1 FROM retries r WHERE r.turn = n.id)"
@@ -124,6 +126,13 @@ async def begin(db: aiosqlite.Connection, turn: str, *, now: float, again: float
         (TRIES, again, turn),
     )
     return [state for (state,) in rows] == ["waiting"]
+
+
+async def not_tried(db: aiosqlite.Connection, turn: str) -> None:
+    """The try that has begun is none: whom the judge asks was busy."""
+    await db.execute(
+        "UPDATE judgements SET tries = tries - 1 WHERE turn = ? AND state = 'waiting' AND tries > 0", (turn,)
+    )
 
 
 async def settle(
@@ -209,15 +218,24 @@ async def labels(db: aiosqlite.Connection, turn: str) -> dict[str, Opinion]:
 
 
 async def candidates(
-    db: aiosqlite.Connection, pool: Pool, *, parent: int, of: Mapping[str, bool] | None = None
+    db: aiosqlite.Connection,
+    pool: Pool,
+    *,
+    parent: int,
+    of: Mapping[str, bool] | None = None,
+    unheard: Collection[str] = (),
 ) -> list[Candidate]:
-    """The judged answers that a run from `parent` may claim, the newest at last; with `of` no others."""
+    """The judged answers that a run from `parent` may claim, the newest at last; with `of` no others.
+
+    No step of an episode whose end was good or bad by nobody but raters who are `unheard`.
+    """
+    heard = _CREDITED.format(" AND l.rater NOT IN (SELECT value FROM json_each(:unheard))")
     rows = await fetch(
         db,
         f"SELECT t.id, json_object('{RATER}' || j.judge, j.value), 0, 0 FROM judgements j"  # noqa: S608
-        f" INDEXED BY judgements_told CROSS JOIN turns t ON t.id = j.turn WHERE {_STANDS} AND {_FREE}"
-        " ORDER BY j.at DESC LIMIT :most",
-        {**pool.values(), "most": _CLAIMED},
+        f" INDEXED BY judgements_told CROSS JOIN turns t ON t.id = j.turn WHERE {_STANDS} AND {heard}"
+        f" AND {_FREE} ORDER BY j.at DESC LIMIT :most",
+        {**pool.values(), "most": _CLAIMED, "unheard": codec.dump_json(sorted(unheard))},
     )
     wanted = [row for row in reversed(rows) if of is None or row[0] in of]
     return await training_pool.build(db, pool, parent, wanted)
@@ -234,25 +252,27 @@ async def taught(db: aiosqlite.Connection) -> list[str]:
 
 
 async def values(db: aiosqlite.Connection, turns: Sequence[str]) -> dict[str, float]:
-    """Of these turns, what judges make of those that nobody rated; 0 is neither."""
+    """Of these turns, what judges make of those that nobody rated, as far as it counts; 0 is neither."""
     rows = await fetch(
         db,
-        "SELECT j.turn, j.value FROM judgements j JOIN turns t ON t.id = j.turn"
-        " WHERE j.state = 'judged' AND t.rated = 0 AND t.id IN (SELECT value FROM json_each(?))",
+        "SELECT j.turn, j.value FROM judgements j JOIN turns t ON t.id = j.turn"  # noqa: S608
+        f" WHERE j.state = 'judged' AND t.rated = 0 AND {_SHOWN}"
+        " AND t.id IN (SELECT value FROM json_each(?))",
         (codec.dump_json(list(turns)),),
     )
     return dict(rows)
 
 
 async def counts(db: aiosqlite.Connection, pool: Pool) -> JudgedCounts:
-    """Of all that is stored and nobody rated."""
+    """Of all that is stored and nobody rated; of what is judged, what counts."""
     rows = await fetch(
         db,
-        "SELECT coalesce(sum(j.value > 0), 0), coalesce(sum(j.value < 0), 0),"
+        "SELECT coalesce(sum(j.value > 0), 0), coalesce(sum(j.value < 0), 0),"  # noqa: S608
         " coalesce(sum(j.state = 'judged' AND j.value = 0), 0), coalesce(sum(j.state = 'closed'), 0),"
         " coalesce(sum(j.state = 'waiting'), 0), coalesce(sum(j.state = 'failed'), 0)"
         " FROM judgements j JOIN turns t ON t.id = j.turn"
-        " WHERE t.rated = 0 AND (t.scope, t.model) = (:scope, :model)",
+        " WHERE t.rated = 0 AND (t.scope, t.model) = (:scope, :model)"
+        f" AND (j.state <> 'judged' OR {_SHOWN})",
         pool.values(),
     )
     [found] = records(JudgedCounts, rows)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from goodbot import hookimpl
 from goodbot.api.judge import Judge, JudgeCase, Judgement, JudgeSpec
 from goodbot.base.errors import ConfigError
+from goodbot.conversation import judging
 from goodbot.features.judges import votes
 from goodbot.features.judges.plugin import NoJudgeSettings
 from goodbot.store import judgements
@@ -384,3 +386,57 @@ async def test_our_own_model_judges_while_nothing_else_wants_it(tmp_path: Path) 
         assert (await judged(bot))[answer.turn] == ("judged", 0)
         [(said,)] = await rows(bot.store, "SELECT votes FROM judgements WHERE turn = ?", (answer.turn,))
         assert said == "[null,null]", "with one vote left nothing can become more than half"
+
+
+async def test_a_busy_machine_uses_up_no_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody talks all the time: that is no judge which does not answer."""
+    monkeypatch.setattr(judging, "_LONGEST", 0.2)
+    async with judged_bot(tmp_path, judge={"by": "model"}) as bot:
+        answer = await bot.say("Name a river.")
+        await bot.say("And a lake?")
+        talking = [True]
+        monkeypatch.setattr(bot.app.spare, "_busy", lambda: talking[0])
+        for _ in range(judgements.TRIES + 1):
+            await look(bot)
+            assert (await judged(bot))[answer.turn] == ("waiting", 0)
+            await past(bot, 200)
+        monkeypatch.setattr(judging, "_LONGEST", 900.0)
+        talking[0] = False
+        await look(bot)
+        assert (await judged(bot))[answer.turn] == ("judged", 0)
+
+
+async def test_a_vote_has_its_time_once_nobody_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for others longer than a vote may take, and is all the same no vote that came to nothing."""
+    settings = {"votes": 1, "seconds": patience(0.5)}
+    async with judged_bot(tmp_path, judge={"by": "model", "settings": settings}) as bot:
+        answer = await bot.say("Name a river.")
+        await bot.say("And a lake?")
+        over = time.monotonic() + 2 * settings["seconds"]
+        monkeypatch.setattr(bot.app.spare, "_busy", lambda: time.monotonic() < over)
+        await look(bot)
+        assert (await judged(bot))[answer.turn] == ("judged", 0)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [(401, "GOODBOT_JUDGE_KEY"), (302, "[judge] url"), (0, "[judge] url")]
+)
+async def test_an_error_of_the_server_names_the_judges_own_setting(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, status: int, words: str
+) -> None:
+    async with judge_server(status=status or 200) as server:
+        url = server.url
+        if status:
+            await judged_once(tmp_path, url)
+    if not status:  # nobody answers there any more
+        await judged_once(tmp_path, url)
+    assert words in caplog.text
+    assert "[serving]" not in caplog.text
+    assert "GOODBOT_SERVER_KEY" not in caplog.text
+
+
+async def judged_once(home: Path, url: str) -> None:
+    async with judged_bot(home, judge=asking(url)) as bot:
+        await bot.say("Name a river.")
+        await bot.say("And a lake?")
+        await look(bot)

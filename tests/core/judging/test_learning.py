@@ -7,9 +7,12 @@ import json
 import math
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from goodbot.learning.training import claims
+from goodbot.learning.rating_quality import contradictions
+from goodbot.learning.training import batch, claims
 from goodbot.learning.training.job_spec import make_job
 from goodbot.store import judgements
 from goodbot.store.runs import RunItem
@@ -179,6 +182,9 @@ async def test_a_quarantine_leaves_out_what_was_judged_in_it(tmp_path: Path) -> 
         assert told.startswith("0 ratings since"), "it lies in it, and no rating does"
         assert (await bot.app.registry.row(1)).tainted
         assert await bot.store.read(lambda db: judgements.labels(db, agent.turns[0])) == {}
+        counts = (await bot.status())["judged"]
+        assert (counts["good"], counts["bad"]) == (0, 0), "nothing of it is shown as if it counted"
+        assert "judged" not in await bot.command("history")
 
 
 async def test_it_is_shown_apart(tmp_path: Path) -> None:
@@ -261,6 +267,48 @@ async def test_forgetting_who_rated_the_end_takes_its_steps_out_of_the_weights(t
         told = await bot.command("forget", "loopback:rater yes")
         assert told.startswith("0 answers, 1 rating deleted. v1 was trained on them")
         assert await bot.store.read(lambda db: judgements.labels(db, first)) == {}
+
+
+async def claimed(bot: Bot) -> set[str]:
+    """What a run would take now, with a weight."""
+    p = bot.app
+    _, found = await bot.store.read(
+        lambda db: batch.take(
+            db, p.pool, p.policy, p.config.training, parent=0, replay=False, judge=p.config.judge
+        )
+    )
+    return {item.turn for item in found if item.weight}
+
+
+async def test_who_is_left_out_of_a_round_credits_no_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two who rate, the one who has called the end good."""
+    async with judged_bot(tmp_path, on_alarm="leave_out") as bot:
+        first, last = (await judged_steps(bot, "a.py")).turns
+        await bot.command("good", last)
+        await look(bot)
+        await bot.command("enable", channel="#team")
+        await bot.rated(8, user="rater", channel="#team")
+        assert {first, last} <= await claimed(bot)
+
+        async def alarmed(db: Any, scope: str) -> list[Any]:
+            return [SimpleNamespace(rater="loopback:owner")]
+
+        monkeypatch.setattr(contradictions, "alarmed", alarmed)
+        assert not {first, last} & await claimed(bot)
+
+
+async def test_who_is_outvoted_credits_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with judged_bot(tmp_path) as bot:
+        first, last = (await judged_steps(bot, "a.py")).turns
+        await bot.command("good", last)
+        await look(bot)
+        await bot.command("enable", channel="#team")
+        await bot.rated(8, user="rater", channel="#team")
+        assert {first, last} <= await claimed(bot)
+        monkeypatch.setattr(claims, "outvoted", lambda *_: {"loopback:owner"})
+        assert not {first, last} & await claimed(bot)
 
 
 async def test_earlier_steps_may_count_for_less(tmp_path: Path) -> None:

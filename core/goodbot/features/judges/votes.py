@@ -8,7 +8,6 @@ of tools are left to the rule: models call nearly all of them good.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -48,8 +47,7 @@ class VoteJudge(Judge):
         silent, why = 0, ""
         for seed in range(self.settings.votes):
             try:
-                async with asyncio.timeout(self.settings.seconds):
-                    votes.append(vote(await self.ask(asked, seed, self.settings.seconds)))
+                votes.append(vote(await self.ask(asked, seed, self.settings.seconds)))
             except (TimeoutError, ServerError) as error:
                 votes.append(None)
                 silent, why = silent + 1, str(error) or "no answer in time"

@@ -55,8 +55,21 @@ class UpstreamResponse:
 class Upstream:
     """Requests to one server. `title` names it in sentences ("vLLM")."""
 
-    def __init__(self, title: str, url: str, key: Secret, manners: Manners | None = None) -> None:
-        """`url` is one that `address.checked` has made; `manners`: what is known of the server already."""
+    def __init__(
+        self,
+        title: str,
+        url: str,
+        key: Secret,
+        manners: Manners | None = None,
+        *,
+        section: str = "serving",
+        key_name: str = "GOODBOT_SERVER_KEY",
+    ) -> None:
+        """`url` is one that `address.checked` has made; `manners`: what is known of the server already.
+
+        `section` of the config has its address, `key_name` is the secret that its key lies in.
+        """
+        self._section, self._key_name = section, key_name
         self.title = title
         self.url = url
         self._key = key
@@ -80,11 +93,11 @@ class Upstream:
         """Resolve its address, for as long as this session lasts; idempotent. Raises ServerError."""
         if self._session is not None:
             return
-        ways = await address.pinned(self.url)
+        ways = await address.pinned(self.url, section=self._section)
         headers = {"Accept-Encoding": "identity", "User-Agent": "goodbot"}
         if key := self._key.reveal():
             if not key.isascii() or not key.isprintable():
-                raise ServerError("GOODBOT_SERVER_KEY is no key: it has signs that no header may have")
+                raise ServerError(f"{self._key_name} is no key: it has signs that no header may have")
             headers["Authorization"] = f"Bearer {key}"
         self._session = aiohttp.ClientSession(
             # A connection that is kept is one that the server may end just when it is used again.
@@ -150,7 +163,7 @@ class Upstream:
         """An error status, as a sentence that says what to do."""
         if reply.status in (401, 403):
             return StatusError(
-                f"{self.place} refuses the key: put the one that it was started with into GOODBOT_SERVER_KEY",
+                f"{self.place} refuses the key: put the one that it was started with into {self._key_name}",
                 reply,
             )
         words = f": {reply.words}" if reply.words else ""
@@ -174,13 +187,15 @@ class Upstream:
         try:
             response = await session.request(method, self.url + path, **given)
             if 300 <= response.status < 400:
-                raise ServerError(f"{self.place} sends us elsewhere: set [serving] url to where it really is")
+                raise ServerError(
+                    f"{self.place} sends us elsewhere: set [{self._section}] url to where it really is"
+                )
             yield response
         except aiohttp.ClientConnectorError as error:
-            raise Unreachable(f"{self.place} does not answer: start it, or set [serving] url") from error
+            raise self._silent() from error
         except TimeoutError as error:
             if response is None and isinstance(error, aiohttp.ConnectionTimeoutError):
-                raise Unreachable(f"{self.place} does not answer: start it, or set [serving] url") from error
+                raise self._silent() from error
             raise ServerError(
                 f"{self.place} said nothing for {seconds or SILENT_SECONDS:.0f} s: it hangs, or is "
                 "far too busy"
@@ -190,6 +205,9 @@ class Upstream:
         finally:
             if response is not None:
                 response.close()  # what was not read to its end ends the connection, and so the work
+
+    def _silent(self) -> Unreachable:
+        return Unreachable(f"{self.place} does not answer: start it, or set [{self._section}] url")
 
 
 class StatusError(ServerError):

@@ -26,15 +26,25 @@ class SpareTime:
         self._clock = clock
         self._busy = busy
         self._one = asyncio.Lock()
+        self.gave_way = 0
+        """How often an answer has waited for others, or was cut off for them."""
 
-    async def answer(self, request: GenerateRequest) -> Generated:
-        """Made sooner or later: who cannot wait for ever sets a timeout. Raises ServerError."""
+    async def answer(self, request: GenerateRequest, seconds: float | None = None) -> Generated:
+        """Made sooner or later: who cannot wait for ever sets a timeout. Raises ServerError.
+
+        `seconds` are for its writing, and not for the wait before it. Raises TimeoutError after them.
+        """
+        self.gave_way += self._one.locked()
         async with self._one:
             while True:
+                self.gave_way += self._busy()
                 while self._busy():
                     await self._clock.sleep(_LOOK_SECONDS)
-                if (answer := await self._unless_somebody_waits(request)) is not None:
+                async with asyncio.timeout(seconds):
+                    answer = await self._unless_somebody_waits(request)
+                if answer is not None:
                     return answer
+                self.gave_way += 1
 
     async def _unless_somebody_waits(self, request: GenerateRequest) -> Generated | None:
         writing = asyncio.create_task(self._write(request), name="an answer in spare time")

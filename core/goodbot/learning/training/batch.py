@@ -46,9 +46,10 @@ async def take(
         db, pool, parent=parent, replay=replay, replay_share=config.replay_share, of=of
     )
     found = _oldest(found, share)
+    unheard = set[str]()
     if config.on_alarm == "leave_out":
-        alarmed = {alarm.rater for alarm in await contradictions.alarmed(db, pool.scope)}
-        found = without(found, alarmed)
+        unheard = {alarm.rater for alarm in await contradictions.alarmed(db, pool.scope)}
+        found = without(found, unheard)
     spared = await training_pool.owners(db, pool) if config.outvoted == "leave_out" else None
     past = await training_pool.past_labels(db, pool, claims.MEMORY) if policy.rescale else ()
     said = await words.said(db, [candidate.turn.id for candidate in found]) if with_words else {}
@@ -66,7 +67,9 @@ async def take(
         said=said,
     )
     if judge and judge.by:
-        told = _oldest(await judgements.candidates(db, pool, parent=parent, of=of), share)
+        unheard |= await asyncio.to_thread(claims.unheard_of, found, policy, spared)
+        judged = await judgements.candidates(db, pool, parent=parent, of=of, unheard=unheard)
+        told = _oldest(judged, share)
         items += tuple(claims.judged(told, policy, items, weight=judge.weight, share=judge.share))
     return sum(not candidate.replayed for candidate in found), items
 

@@ -53,7 +53,7 @@ def claim(
     `past` are the labels of earlier rounds, oldest
     first, for policies that rescale. What trains takes of `said`, by turn, what `words.heard` lets through.
     """
-    against = outvoted(_said(candidates, policy), spared) if spared is not None else set[str]()
+    against = unheard_of(candidates, policy, spared)
     unheard = {c.turn.id for c in candidates if against.issuperset(c.labels)}
     candidates = [c if c.turn.id in unheard else without(c, against) for c in candidates]
     rewards = _rewards(candidates, policy, past)
@@ -211,6 +211,13 @@ def age_weight(age: int, half_life: float) -> float:
 
 def _part(candidate: Candidate) -> float:
     return choices.WEIGHT if candidate.turn.kind == CHOICE else 1.0
+
+
+def unheard_of(
+    candidates: Sequence[Candidate], policy: RewardPolicy, spared: Collection[str] | None
+) -> set[str]:
+    """Who is outvoted, and none of `spared`; nobody where that is None."""
+    return outvoted(_said(candidates, policy), spared) if spared is not None else set()
 
 
 def _said(candidates: Sequence[Candidate], policy: RewardPolicy) -> list[RaterOpinion]:

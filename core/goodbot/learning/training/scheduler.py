@@ -53,7 +53,7 @@ class Scheduler:
         self._objection = choice.objection(core.spec)  # of the config: nothing that is trained could answer
         self._gauge, self._plugins, self._clock = gauge, core.plugins, core.clock
         self._config, self._pool = core.config.training, core.pool
-        self._size = RoundSize.of(core)
+        self.size = RoundSize.of(core)
         self._retrain = adapters.retrain_switch(core.pool.model)
         self._wake = asyncio.Event()
         self._run: asyncio.Task[RunOutcome] | None = None
@@ -143,7 +143,7 @@ class Scheduler:
 
     async def needed(self) -> int:
         """How many ratings the next run waits for."""
-        return await self._store.read(self._size.now)
+        return await self._store.read(self.size.now)
 
     async def readiness(self) -> Readiness:
         """Whether an automatic run is due now."""

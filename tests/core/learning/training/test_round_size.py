@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from goodbot.learning.training.round_size import first_round
 
-from tests.core.builders import Bot
+from tests.core.builders import Bot, until
 from tests.core.test_notes import noting
 
 SMALL: dict[str, Any] = {"min_ratings": 40, "held_out": 8, "schedule": "auto", "start_small": True}
-ROOM = "#team"
 
 
 @pytest.mark.parametrize(
@@ -64,9 +63,13 @@ async def test_the_first_round_waits_for_24_and_with_words_for_12(tmp_path: Path
 async def test_it_starts_by_itself_then_and_the_next_waits_for_forty(tmp_path: Path) -> None:
     async with noting(tmp_path, **SMALL) as bot:
         await rate(bot, 12, words=True)
-        await bot.settle()
-        assert (await bot.last_run()).state == "activated"
-        assert "1 of 40 until the next training." in await rate(bot, 1, words=True)
+
+        async def live() -> bool:
+            return await bot.app.registry.active() == 1
+
+        await until(live)
+        told = await rate(bot, 1, words=True)
+        assert "3 of 40 until the next training." in told, "beside the two that were held out"
 
 
 async def test_where_no_notes_are_kept_it_waits_for_forty(tmp_path: Path) -> None:
