@@ -102,7 +102,7 @@ async def test_a_milestone_is_told_once_whatever_is_undone(tmp_path: Path) -> No
 async def test_of_a_round_of_very_many_a_rating_counts_so_far_only_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(raters, "_COUNTED", 3)
+    monkeypatch.setattr(news, "COUNTED", 3)
     async with open_bot(tmp_path) as bot:
         said = [await bot.command("good", answer.turn) for answer in await ask(bot, 5)]
         assert [one.split(".")[1].strip() for one in said] == [
