@@ -42,18 +42,18 @@ async def counted(bot: Bot) -> tuple[int, int, str]:
 
 async def test_by_default_it_waits_for_forty(tmp_path: Path) -> None:
     async with noting(tmp_path, **{**SMALL, "start_small": False}) as bot:
-        assert "3 of 40 until the next training." in await rate(bot, 3, words=True)
+        assert "3 of 40 ratings (37 to go)." in await rate(bot, 3, words=True)
         assert (await counted(bot))[1] == 40
 
 
 async def test_the_first_round_waits_for_24_and_with_words_for_12(tmp_path: Path) -> None:
     """The rater, `status` and the scheduler count the same."""
     async with noting(tmp_path, **{**SMALL, "quiet_hours": "00:00-23:59"}) as bot:
-        assert "2 of 24 until the next training." in await rate(bot, 2)
+        assert "2 of 24 ratings (22 to go)." in await rate(bot, 2)
         assert await counted(bot) == (2, 24, "2 of 24 ratings until the next training")
-        assert "3 of 24 until the next training." in await rate(bot, 1, words=True)
+        assert "3 of 24 ratings (21 to go)." in await rate(bot, 1, words=True)
         assert await counted(bot) == (3, 23, "3 of 23 ratings until the next training")
-        assert "12 of 15 until the next training." in await rate(bot, 9, words=True)
+        assert "12 of 15 ratings (3 to go)." in await rate(bot, 9, words=True)
         await rate(bot, 1, words=True)
         ratings, needed, why = await counted(bot)
         assert (ratings, needed) == (13, 13)
@@ -69,9 +69,9 @@ async def test_it_starts_by_itself_then_and_the_next_waits_for_forty(tmp_path: P
 
         await until(live)
         told = await rate(bot, 1, words=True)
-        assert "3 of 40 until the next training." in told, "beside the two that were held out"
+        assert "3 of 40 ratings (37 to go)." in told, "beside the two that were held out"
 
 
 async def test_where_no_notes_are_kept_it_waits_for_forty(tmp_path: Path) -> None:
     async with noting(tmp_path, where="never", **SMALL) as bot:
-        assert "1 of 40 until the next training." in await rate(bot, 1, words=True)
+        assert "1 of 40 ratings (39 to go)." in await rate(bot, 1, words=True)
