@@ -13,13 +13,15 @@ from dataclasses import replace
 
 import aiosqlite
 
-from goodbot.api.turns import CHOICE
+from goodbot.api.turns import CHOICE, Turn
 from goodbot.store import codec, comparisons, turns
 from goodbot.store.comparisons import Pair
 from goodbot.store.query import fetch, value
 
-WEIGHT = 0.5
-"""Of what a rating weighs, each of the two: together they are one choice."""
+
+def weight(turn: Turn) -> float:
+    """Of what a rating of it weighs: the two answers of a choice are one together."""
+    return 0.5 if turn.kind == CHOICE else 1.0
 
 
 async def answers(db: aiosqlite.Connection, pair: Pair, choice: str, now: float) -> list[tuple[str, float]]:

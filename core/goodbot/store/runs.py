@@ -241,17 +241,6 @@ async def last_runs(db: aiosqlite.Connection, scope: str, limit: int = 1, *, mod
     ]
 
 
-async def has_learnt(db: aiosqlite.Connection, pool: Pool) -> bool:
-    """Whether a run of the pool's base model has passed."""
-    return bool(
-        await value(
-            db,
-            "SELECT EXISTS (SELECT 1 FROM runs WHERE (scope, model, state) = (?, ?, 'activated'))",
-            (pool.scope, pool.model),
-        )
-    )
-
-
 async def labels_since(db: aiosqlite.Connection, pool: Pool, run: int, limit: int) -> int:
     """Ratings of the pool's model that teach something and came after a run had claimed its own.
 

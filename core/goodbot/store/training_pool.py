@@ -140,6 +140,17 @@ async def some(db: aiosqlite.Connection, pool: Pool, limit: int) -> list[str]:
     return [turn for (turn,) in found]
 
 
+async def has_learnt(db: aiosqlite.Connection, pool: Pool) -> bool:
+    """Whether a run of the pool's base model has passed."""
+    return bool(
+        await value(
+            db,
+            "SELECT EXISTS (SELECT 1 FROM runs WHERE (scope, model, state) = (?, ?, 'activated'))",
+            (pool.scope, pool.model),
+        )
+    )
+
+
 async def standing(db: aiosqlite.Connection, pool: Pool) -> PoolCount:
     """Count what a run could claim now."""
     parts = [

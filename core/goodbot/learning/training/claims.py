@@ -12,7 +12,6 @@ from statistics import fmean
 
 from goodbot.api.labels import Opinion
 from goodbot.api.rewards import Moments, RewardPolicy, TurnRating
-from goodbot.api.turns import CHOICE
 from goodbot.learning.rating_quality import near_duplicates, weight_caps
 from goodbot.learning.rating_quality.consensus import RaterOpinion, outvoted
 from goodbot.store import choices, judgements, words
@@ -48,7 +47,7 @@ def claim(
     With `spared`, raters who are `outvoted` (never one of those) are not heard: a turn that only they
     have rated weighs 0 and is not held out.
 
-    What trains weighs `age_weight` (of a blind choice's answers `choices.WEIGHT` of it) times
+    What trains weighs `age_weight` (by `choices.weight`) times
     `duplicate_weights` times what `share_weights` leaves of that, where a usual round trains on `round_size`.
     `past` are the labels of earlier rounds, oldest
     first, for policies that rescale. What trains takes of `said`, by turn, what `words.heard` lets through.
@@ -74,7 +73,7 @@ def claim(
     # What is held out keeps its weight: the gate asks about every answer alike.
     if trained := [n for n, item in enumerate(items) if item.split == "train" and item.weight]:
         few = near_duplicates.duplicate_weights([groups[n] for n in trained], duplicate_limit)
-        aged = [age_weight(taken[n].age, age_half_life) * _part(taken[n]) for n in trained]
+        aged = [age_weight(taken[n].age, age_half_life) * choices.weight(taken[n].turn) for n in trained]
         before = [
             replace(items[n], weight=age * weight) for n, age, weight in zip(trained, aged, few, strict=True)
         ]
@@ -207,10 +206,6 @@ def age_weight(age: int, half_life: float) -> float:
     `age` counts the adapters since the one that wrote the answer; `half_life` 0 ignores it.
     """
     return max(2.0 ** (-age / half_life), 1e-6) if half_life else 1.0
-
-
-def _part(candidate: Candidate) -> float:
-    return choices.WEIGHT if candidate.turn.kind == CHOICE else 1.0
 
 
 def unheard_of(

@@ -9,7 +9,7 @@ import aiosqlite
 
 from goodbot.api import marks
 from goodbot.learning.core import Chosen
-from goodbot.store import runs, training_pool, words
+from goodbot.store import training_pool, words
 from goodbot.store.training_pool import Pool
 
 FIRST = 24
@@ -45,7 +45,7 @@ class RoundSize:
 
     async def now(self, db: aiosqlite.Connection) -> int:
         """As it stands: with every rating that came with words the first round waits for fewer."""
-        if not self.starts_small or await runs.has_learnt(db, self.pool):
+        if not self.starts_small or await training_pool.has_learnt(db, self.pool):
             return self.usual
         rated = await training_pool.some(db, self.pool, FIRST)
         return first_round(len(await words.said(db, rated)), self.usual)
