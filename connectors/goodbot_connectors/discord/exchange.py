@@ -47,6 +47,7 @@ class EphemeralReply:
         self._alone = self._ephemeral or not json.get("guild_id")
         """Nobody else sees the message where the button stood."""
         self._lock = asyncio.Lock()
+        self.language = string(json, "locale")
         self.expected = 1
         """How many events were made of it; each is acknowledged, and all are told together."""
         self._heard: list[str] = []
@@ -92,7 +93,7 @@ class EphemeralReply:
         self, text: str, about: AnswerRef, offer: Sequence[Button] = (), *, used: bool = False
     ) -> bool:
         """Show a text to that person alone; False where Discord does not take it any more."""
-        reply = Reply(text=text, buttons=render.with_form(offer))
+        reply = Reply(text=text, buttons=render.with_form(offer, self.language))
         async with self._lock:
             for body in render.messages(reply, about):
                 if not await self._show(body, used=used):

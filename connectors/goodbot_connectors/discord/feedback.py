@@ -108,4 +108,5 @@ class Feedback:
             about=about,
             offer=receipt.offer,
             place=event.channel,
+            language=event.user.language,
         )

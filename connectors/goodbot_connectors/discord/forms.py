@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from goodbot.api.actions import STAR_ROW, THUMBS
+from goodbot.api.actions import STAR_ROW, thumbs
 from goodbot.api.events import Button
+from goodbot.texts import say
 
 from goodbot_connectors.discord.presses import OPINION, AnswerRef, write
 from goodbot_connectors.kit.fields import Json, items, string, strings, sub
@@ -19,17 +20,18 @@ _LONGEST = 4000
 _DEEP = 3
 
 
-def form(about: AnswerRef, *, rate: bool) -> dict[str, Any]:
+def form(about: AnswerRef, *, rate: bool, language: str = "") -> dict[str, Any]:
     """The data of the response that opens it. `rate` asks for a verdict, too."""
     asked = [
-        _field("reason", "What was good or wrong about it?" if rate else "What was wrong?"),
-        _field("better", "What would have been a better answer?"),
+        _field("reason", say("form_reason" if rate else "form_wrong", language)),
+        _field("better", say("form_better", language)),
     ]
     if rate:
-        asked = [_choice("verdict", "The answer was", THUMBS), _choice("stars", "Stars", STAR_ROW), *asked]
+        verdict = _choice("verdict", say("form_verdict", language), thumbs(language))
+        asked = [verdict, _choice("stars", say("form_stars", language), STAR_ROW), *asked]
     return {
         "custom_id": write(OPINION, about),
-        "title": "Rate this answer" if rate else "What was wrong?",
+        "title": say("form_rate" if rate else "form_wrong", language),
         "components": asked,
     }
 

@@ -15,6 +15,7 @@ from typing import Any
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import Event, Outcome, PressEvent, RatingEvent, Receipt
 from goodbot.base.errors import StoreError
+from goodbot.texts import say
 
 from goodbot_connectors.discord import commands, forms
 from goodbot_connectors.discord.api import Api
@@ -32,10 +33,6 @@ _COMMIT = 2.0
 """Seconds that the first response waits for the commit, and for what is to be said."""
 _MARGIN = 0.8
 """Seconds that are kept for the response's own way to Discord."""
-NOT_OURS = "That message is not one of my answers."
-NOTHING_SAID = "You left it empty: nothing was kept."
-GONE = "That does not work any more."
-AGAIN = "That could not be stored just now: please try again."
 
 
 class Interactions:
@@ -79,7 +76,7 @@ class Interactions:
             await self._first(submit, exchange)
             receipts = await submit
         except Exception as error:
-            await exchange.say(AGAIN, AnswerRef())
+            await exchange.say(say("not_stored", exchange.language), AnswerRef())
             if not isinstance(error, StoreError):
                 raise
             logger.error("discord: an interaction was not stored: %s", error)
@@ -111,21 +108,22 @@ class Interactions:
         data, kind = sub(json, "data"), json.get("type")
         if kind == COMMAND and commands.entry(data) == OPINION:
             about = target(data, self._me.user)
-            return forms.form(about, rate=True) if about else None
+            return forms.form(about, rate=True, language=string(json, "locale")) if about else None
         action, about = read(string(data, "custom_id"), {})
         if kind != COMPONENT or action != EXPLAIN:
             return None
-        return forms.form(self._normalizer.about(json, about), rate=False)
+        about = self._normalizer.about(json, about)
+        return forms.form(about, rate=False, language=string(json, "locale"))
 
     async def _decline(self, json: Json, exchange: EphemeralReply) -> None:
         """Say why nothing comes of it."""
         kind = json.get("type")
         if kind == COMMAND and commands.entry(sub(json, "data")):
-            await exchange.say(NOT_OURS, AnswerRef())
+            await exchange.say(say("not_mine", exchange.language), AnswerRef())
         elif kind == FORM:
-            await exchange.say(NOTHING_SAID, AnswerRef())
+            await exchange.say(say("form_empty", exchange.language), AnswerRef())
         elif kind in (COMMAND, COMPONENT):
-            await exchange.say(GONE, AnswerRef())
+            await exchange.say(say("gone", exchange.language), AnswerRef())
 
 
 def _told_later(event: Event, receipt: Receipt) -> bool:

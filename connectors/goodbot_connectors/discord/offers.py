@@ -61,9 +61,10 @@ class Offers:
         about: AnswerRef,
         offer: Sequence[Button] = (),
         place: ChannelRef,
+        language: str = "",
     ) -> None:
         """Tell somebody, without a sound; left out where they take no direct messages."""
-        buttons = render.with_form(offer)
+        buttons = render.with_form(offer, language)
         await self.prepare(buttons, about)
         try:
             chat = await private(user)

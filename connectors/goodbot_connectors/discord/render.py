@@ -15,6 +15,7 @@ from typing import Any
 from goodbot.api.actions import RETRY
 from goodbot.api.events import Button, Reply
 from goodbot.base.text import one_way, split
+from goodbot.texts import say
 
 from goodbot_connectors.discord.presses import EXPLAIN, AnswerRef, write
 from goodbot_connectors.kit.code import discord
@@ -98,7 +99,7 @@ def rows(about: AnswerRef, buttons: Sequence[Button]) -> list[dict[str, Any]]:
     return [{"type": 1, "components": faces[at : at + _ROW]} for at in range(0, len(faces), _ROW)]
 
 
-def with_form(offer: Sequence[Button]) -> tuple[Button, ...]:
+def with_form(offer: Sequence[Button], language: str = "") -> tuple[Button, ...]:
     """An offer of other answers, with the form that asks why."""
     retries = any(button.action.partition(":")[0] == RETRY for button in offer)
-    return (*offer, Button(action=EXPLAIN, label="Say why…")) if retries else tuple(offer)
+    return (*offer, Button(action=EXPLAIN, label=say("button_why", language))) if retries else tuple(offer)

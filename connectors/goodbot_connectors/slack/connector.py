@@ -188,7 +188,7 @@ class SlackConnector(Connector):
         turn = receipt.turn or getattr(event, "turn", "")
         thread = event.channel.thread or self._threads.root(event.channel.id, message_id)
         about = AnswerRef(turn, "" if isinstance(event, (CommandEvent, MessageEvent)) else message_id)
-        body = render.notice(receipt.text, about, receipt.offer)
+        body = render.notice(receipt.text, about, receipt.offer, event.user.language)
         api, place = self._connected(), event.channel
         if isinstance(event, MessageEvent) and place.kind is ChannelKind.PRIVATE:
             await api.call("chat.postMessage", channel=place.id, thread_ts=thread or None, **body)

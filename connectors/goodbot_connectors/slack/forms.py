@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from goodbot.api.actions import THUMBS
+from goodbot.api.actions import thumbs
+from goodbot.texts import say
 
 from goodbot_connectors.slack.presses import MODAL, Opening
 
@@ -19,23 +20,21 @@ def modal(opening: Opening) -> dict[str, Any]:
         "type": "modal",
         "callback_id": MODAL,
         "private_metadata": opening.about.dump(),
-        "title": _plain("Rate this answer" if opening.rate else "What was wrong?"),
-        "close": _plain("Cancel"),
+        "title": _plain(say("form_rate" if opening.rate else "form_wrong")),
+        "close": _plain(say("button_cancel")),
     }
     if not opening.ours:
-        text = "That message is not one of my answers."
+        text = say("not_mine")
         return view | {"blocks": [{"type": "section", "text": _plain(text)}]}
-    fields = [
-        _field("reason", "What was good or wrong about it?"),
-        _field("better", "What would have been a better answer?"),
-    ]
-    return view | {"submit": _plain("Send"), "blocks": [_verdict(), *fields] if opening.rate else fields}
+    fields = [_field("reason", say("form_reason")), _field("better", say("form_better"))]
+    blocks = [_verdict(), *fields] if opening.rate else fields
+    return view | {"submit": _plain(say("button_send")), "blocks": blocks}
 
 
 def _verdict() -> dict[str, Any]:
-    options = [{"text": _plain(button.label), "value": button.action} for button in THUMBS]
+    options = [{"text": _plain(button.label), "value": button.action} for button in thumbs()]
     element = {"type": "radio_buttons", "action_id": "verdict", "options": options}
-    return {"type": "input", "block_id": "verdict", "label": _plain("The answer was"), "element": element}
+    return {"type": "input", "block_id": "verdict", "label": _plain(say("form_verdict")), "element": element}
 
 
 def _field(name: str, label: str) -> dict[str, Any]:

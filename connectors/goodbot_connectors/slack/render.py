@@ -15,6 +15,7 @@ from typing import Any
 from goodbot.api.actions import RETRY, THUMBS
 from goodbot.api.events import Button
 from goodbot.base.text import one_way
+from goodbot.texts import say
 
 from goodbot_connectors.kit.code import markdown
 from goodbot_connectors.kit.inert import broken, is_markup, settled
@@ -99,8 +100,8 @@ def _face(button: Button, about: AnswerRef) -> dict[str, Any]:
     }
 
 
-def notice(text: str, about: AnswerRef, offer: Sequence[Button]) -> dict[str, Any]:
+def notice(text: str, about: AnswerRef, offer: Sequence[Button], language: str = "") -> dict[str, Any]:
     """What one person alone is shown; where another answer is offered, they may also say why."""
     if any(button.action.partition(":")[0] == RETRY for button in offer):
-        offer = (*offer, Button(action=EXPLAIN, label="Say what was wrong…"))
+        offer = (*offer, Button(action=EXPLAIN, label=say("button_what_was_wrong", language)))
     return message(text, about, offer)

@@ -11,12 +11,11 @@ from typing import Any
 
 from goodbot.api.events import Button
 from goodbot.base.text import one_way
+from goodbot.texts import say
 
 from goodbot_connectors.teams.presses import EXPLAIN, AnswerRef, data
 
 CONTENT_TYPE = "application/vnd.microsoft.card.adaptive"
-WHY = Button(action=EXPLAIN, label="Say why")
-"""Opens the form; offered with whatever else is offered to somebody who called an answer bad."""
 _ROW = 6
 """Teams shows so many actions of a set, and hides the others in a menu."""
 _LABEL = 60
@@ -41,14 +40,16 @@ def notice(card: dict[str, Any]) -> str:
     return next((part["text"] for part in card["content"]["body"] if part["id"] == "notice"), "")
 
 
-def form(about: AnswerRef) -> dict[str, Any]:
+def why(language: str = "") -> Button:
+    """Opens the form; offered with whatever else is offered to somebody who called an answer bad."""
+    return Button(action=EXPLAIN, label=say("button_why", language))
+
+
+def form(about: AnswerRef, language: str = "") -> dict[str, Any]:
     """What was wrong, and what should have been said."""
-    body = [
-        _field("reason", "What was good or wrong about it?"),
-        _field("better", "What would have been a better answer?"),
-    ]
+    body = [_field("reason", say("form_reason", language)), _field("better", say("form_better", language))]
     sent = {name: value for name, value in data("form", about).items() if name != "msteams"}
-    send = {"type": "Action.Submit", "title": "Send", "data": sent}
+    send = {"type": "Action.Submit", "title": say("button_send", language), "data": sent}
     return _card({"body": body, "actions": [send]})
 
 

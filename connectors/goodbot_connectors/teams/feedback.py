@@ -10,6 +10,7 @@ import json
 from typing import Any, NamedTuple
 
 from goodbot.base.text import clean
+from goodbot.texts import say
 
 from goodbot_connectors.kit.fields import Json, as_json, string, sub
 from goodbot_connectors.teams import cards
@@ -67,19 +68,20 @@ def answer(activity: Json, turn: str) -> dict[str, Any]:
     name = string(activity, "name")
     if name == "message/fetchTask":
         reply_to = key(string(activity, "replyToId"))
-        return _dialogue(cards.form(AnswerRef(turn, reply_to)))
+        return _dialogue(AnswerRef(turn, reply_to), string(activity, "locale"))
     if name == "task/fetch" and (button := pressed(activity)) is not None:
         about = button.about
         if not about.message:
             about = about._replace(message=key(string(activity, "replyToId")))
-        return _dialogue(cards.form(about))
+        return _dialogue(about, string(activity, "locale"))
     if name == "adaptiveCard/action":
         return {"statusCode": 200, "type": "application/vnd.microsoft.activity.message", "value": ""}
     return {}
 
 
-def _dialogue(card: dict[str, Any]) -> dict[str, Any]:
-    value = {"title": "About this answer", "height": "medium", "width": "medium", "card": card}
+def _dialogue(about: AnswerRef, language: str) -> dict[str, Any]:
+    card, title = cards.form(about, language), say("form_about", language)
+    value = {"title": title, "height": "medium", "width": "medium", "card": card}
     return {"task": {"type": "continue", "value": value}}
 
 

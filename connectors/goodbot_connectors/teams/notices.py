@@ -72,7 +72,7 @@ class Feedback:
             logger.info("teams: a confirmation was not shown: %s", error)
 
     async def _say(self, event: Event, receipt: Receipt) -> None:
-        message, offer = getattr(event, "message_id", ""), _with_words(receipt.offer)
+        message, offer = getattr(event, "message_id", ""), _with_words(receipt.offer, event.user.language)
         about = AnswerRef(receipt.turn or getattr(event, "turn", ""), "" if _typed(event) else message)
         if _shared(event) and self._targeted:
             card = render.card(about, receipt.text, offer)
@@ -112,10 +112,10 @@ class Feedback:
         return None
 
 
-def _with_words(offer: tuple[Button, ...]) -> tuple[Button, ...]:
+def _with_words(offer: tuple[Button, ...], language: str) -> tuple[Button, ...]:
     """An offer to try again comes with the form for a reason and a better answer."""
     again = any(button.action.startswith(f"{RETRY}:") for button in offer)
-    return (*offer, cards.WHY) if again else offer
+    return (*offer, cards.why(language)) if again else offer
 
 
 def _shared(event: Event) -> bool:

@@ -96,7 +96,7 @@ class Feedback:
         turn, message = receipt.turn or event.turn, event.message_id
         if not turn or not message:
             return
-        offer = with_typed(receipt.offer)
+        offer = with_typed(receipt.offer, event.user.language)
         if text and receipt.outcome is Outcome.ACCEPTED:
             await self._keyboards.note(event.channel.id, message, turn, text, offer)
         else:
@@ -109,7 +109,7 @@ class Feedback:
 
     async def _say(self, event: Event, receipt: Receipt) -> None:
         """A silent message, with an offer that only a private chat shows."""
-        offer = () if _shared(event) else with_typed(receipt.offer)
+        offer = () if _shared(event) else with_typed(receipt.offer, event.user.language)
         await self._keyboards.prepare(receipt.turn, offer)
         reply = Reply(
             text=receipt.text,

@@ -12,6 +12,7 @@ from goodbot.api.actions import RETRY, THUMBS, rating
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import Button, MessageRef, Reply
 from goodbot.base.errors import ConnectorError
+from goodbot.texts import say
 
 from goodbot_connectors.kit.backoff import FloodError, jittered
 from goodbot_connectors.kit.rate_limit import Spawn
@@ -22,7 +23,6 @@ from goodbot_connectors.telegram.api import Api
 logger = logging.getLogger(__name__)
 
 NOTE_SECONDS = 10.0
-TYPED = (Button(action="reason", label="Say why…"), Button(action="better", label="Better answer…"))
 """Offered beside the retries: what is typed instead of tapped."""
 _BARE = "bare"
 """Of an offer that stands under a text of its own, not under an answer."""
@@ -218,10 +218,18 @@ class Keyboards:
             await self._usual.put(button.action, button.label)
 
 
-def with_typed(offer: Sequence[Button]) -> tuple[Button, ...]:
+def typed(language: str) -> tuple[Button, ...]:
+    """What can be typed instead of tapped."""
+    return (
+        Button(action="reason", label=say("button_why", language)),
+        Button(action="better", label=say("button_better", language)),
+    )
+
+
+def with_typed(offer: Sequence[Button], language: str) -> tuple[Button, ...]:
     """An offer of other answers, with what can be typed instead of tapped."""
     retries = any(button.action.startswith(f"{RETRY}:") for button in offer)
-    return (*offer, *TYPED) if retries else tuple(offer)
+    return (*offer, *typed(language)) if retries else tuple(offer)
 
 
 def _name(spot: _Spot) -> str:

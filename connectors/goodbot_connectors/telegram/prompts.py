@@ -7,22 +7,26 @@ open the keyboard at once, and what is typed then names the message that it answ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import ChannelKind, Event, MessageEvent, RatingEvent, RatingKind
+from goodbot.texts import LANGUAGES, say
 
 from goodbot_connectors.kit.state import StateTexts
 from goodbot_connectors.telegram import callback, render
 from goodbot_connectors.telegram.api import Api
 from goodbot_connectors.telegram.normalize import TypingPrompt
 
-_QUESTIONS = {
-    RatingKind.COMMENT: ("What was wrong with that answer?", "What was wrong"),
-    RatingKind.BETTER: ("How should the answer have been?", "A better answer"),
-}
-"""What we ask, and what stands in the empty input field."""
-_KINDS = {question: kind.value for kind, (question, _) in _QUESTIONS.items()}
+_QUESTIONS = {RatingKind.COMMENT: "ask_wrong", RatingKind.BETTER: "ask_better"}
+"""What we ask; with `_short` what stands in the empty input field."""
+
+
+@cache
+def _kinds() -> Mapping[str, str]:
+    """The kind by the question's words, in whichever language it was asked."""
+    return {say(key, language): kind.value for kind, key in _QUESTIONS.items() for language in LANGUAGES}
 
 
 class Prompts:
@@ -47,7 +51,8 @@ class Prompts:
     async def ask(self, api: Api, prompt: TypingPrompt) -> None:
         """Ask for the words that a pressed button promised."""
         kind = callback.TYPED[prompt.action]
-        text, placeholder = _QUESTIONS[kind]
+        text = say(_QUESTIONS[kind], prompt.language)
+        placeholder = say(f"{_QUESTIONS[kind]}_short", prompt.language)
         message = render.prompt(prompt.channel, text, placeholder, prompt.message_id)
         asked = f"{kind.value} {prompt.turn}"
         await self._open.put(f"{prompt.channel.id}:{kind.value}", asked)
@@ -63,7 +68,7 @@ class Prompts:
         if not isinstance(event, MessageEvent) or event.channel.kind is not ChannelKind.PRIVATE:
             return event
         known = self._open.get(f"{event.channel.id}:{event.reply_to}", "")
-        known = known or self._open.get(f"{event.channel.id}:{_KINDS.get(quoted, '?')}", "")
+        known = known or self._open.get(f"{event.channel.id}:{_kinds().get(quoted, '?')}", "")
         kind, _, turn = known.partition(" ")
         if not turn or not event.text.strip():
             return event

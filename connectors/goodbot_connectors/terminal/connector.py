@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon's side of `goodbot chat`: JSON lines on a 0600 Unix socket.
 
-In, each with an `id` of the client's own and the time `at` in milliseconds, both optional:
+In, each with an `id` of the client's own, the time `at` in milliseconds and the `language` that its reader
+reads, all optional:
 
 - `{"say": "…"}` is answered;
 - `{"rate": 1, "turn": "…"}` is good, -1 bad, 0 takes it back; `message` may name the answer's id;
@@ -26,6 +27,7 @@ import os
 import re
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from goodbot import (
@@ -215,7 +217,7 @@ class TerminalConnector(Connector):
         common: dict[str, Any] = {
             "event_id": event_id,
             "order": order,
-            "user": self._user,
+            "user": replace(self._user, language=clean(str(line.get("language", "")))),
             "channel": self._channel,
         }
         match line:

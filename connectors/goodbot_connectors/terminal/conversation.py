@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 import uuid
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from goodbot.api.actions import HINTS, RETRY
+from goodbot.texts import language_here
 
 from goodbot_connectors.terminal.link import Link
 
@@ -72,6 +74,7 @@ class Conversation:
         self.failures = 0
         self.status: dict[str, Any] = {}
         self.ended = False
+        self._reads = {"language": here} if (here := language_here(os.environ)) else {}
         self._control = control
         self._view = view
         self._requests: dict[Link, str] = {}
@@ -176,7 +179,7 @@ class Conversation:
     def _send(self, line: dict[str, Any]) -> str:
         id_ = uuid.uuid4().hex
         self._time = max(self._time + 1, int(time.time() * 1000))  # noqa: TID251  a client, no core
-        self._untaken[id_] = {**line, "id": id_, "at": self._time}
+        self._untaken[id_] = {**line, **self._reads, "id": id_, "at": self._time}
         if not self.chat.send(self._untaken[id_]):
             self.ended = True
         return id_

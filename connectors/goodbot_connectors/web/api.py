@@ -30,6 +30,7 @@ from goodbot.api.sentences import sentence
 from goodbot.base.errors import UsageError
 from goodbot.base.redact import redact
 from goodbot.base.text import clean
+from goodbot.texts import language_of
 
 from goodbot_connectors.kit.bridge.refused import HttpError
 from goodbot_connectors.kit.fields import Json, string
@@ -55,7 +56,7 @@ _PAGE_OF = "X-Goodbot-User"
 """Whose page asks, as it knows: a tab that stays open shows one person's words to the end."""
 _USED = "This link was used already, or is older than ten minutes: ask for another one."
 
-Take = Callable[[str, Json], Awaitable[dict[str, Any]]]
+Take = Callable[[str, Json, str], Awaitable[dict[str, Any]]]
 
 
 class WebApi:
@@ -196,7 +197,7 @@ class WebApi:
     async def _do(self, request: web.Request) -> web.StreamResponse:
         guard.same_origin(request, self._host.address)
         user = self._signed_in(request)
-        return guard.answer(await self._take(user, await guard.body(request)))
+        return guard.answer(await self._take(user, await guard.body(request), _language(request)))
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         guard.same_origin(request, self._host.address)
@@ -231,6 +232,12 @@ class WebApi:
         if unquote(request.headers.get(_PAGE_OF, "")) not in ("", user):
             raise HttpError(401, _ANOTHER)
         return user
+
+
+def _language(request: web.Request) -> str:
+    """The first of the browser's languages that there are texts in; browsers put the dearest first."""
+    listed = request.headers.get("Accept-Language", "").split(",", 20)[:20]
+    return language_of(*(one.partition(";")[0].strip() for one in listed))
 
 
 def _cookie(request: web.Request) -> str:

@@ -93,7 +93,7 @@ class WebConnector(Connector):
 
     # In
 
-    async def _take(self, user: str, json: Json) -> dict[str, Any]:
+    async def _take(self, user: str, json: Json, language: str = "") -> dict[str, Any]:
         """Do what a page sent; what it is answered with, after the commit.
 
         Raises UsageError, StoreError, RetriableError.
@@ -104,7 +104,7 @@ class WebConnector(Connector):
             self.stopped |= {(user, stopped)} & self.writing  # else it is whole already
             return {"taken": stopped}
         alias = await self._shelf.alias(user)
-        event = normalize.event(json, user=user, alias=alias, now_ms=self.now_ms())
+        event = normalize.event(json, user=user, alias=alias, now_ms=self.now_ms(), language=language)
         [receipt] = await self.host.submit([event])
         if isinstance(event, MessageEvent):
             await self._asked(event, receipt)

@@ -31,6 +31,7 @@ from goodbot.api.events import (
 from goodbot.base.errors import UsageError
 from goodbot.base.redact import redact
 from goodbot.base.text import clean
+from goodbot.texts import say
 
 from goodbot_connectors.kit.fields import Json, string
 
@@ -50,9 +51,9 @@ _TYPED = "page"
 _LONGEST_ACTION = 500
 
 
-def user_ref(user: str) -> UserRef:
+def user_ref(user: str, language: str = "") -> UserRef:
     """A person who is signed in."""
-    return UserRef(connector=CONNECTOR, account=ACCOUNT, id=user)
+    return UserRef(connector=CONNECTOR, account=ACCOUNT, id=user, language=language)
 
 
 def channel_ref(user: str, conversation: str) -> ChannelRef:
@@ -69,7 +70,7 @@ def identifier(value: object, longest: int = 40) -> str:
     return value if value.replace("-", "").replace("_", "").isalnum() else ""
 
 
-def event(json: Json, *, user: str, alias: str, now_ms: int) -> Event:
+def event(json: Json, *, user: str, alias: str, now_ms: int, language: str = "") -> Event:
     """The event that a page sent; `alias` keeps the ids that one person makes up from another's.
 
     Raises UsageError.
@@ -80,7 +81,7 @@ def event(json: Json, *, user: str, alias: str, now_ms: int) -> Event:
     common: dict[str, Any] = {
         "event_id": f"{alias}-{id_}",
         "order": OrderKey(_time(json.get("at"), now_ms), id_, ours=True),
-        "user": user_ref(user),
+        "user": user_ref(user, language),
         "channel": channel_ref(user, place),
     }
     turn = clean(string(json, "turn"))[:64]
@@ -88,7 +89,7 @@ def event(json: Json, *, user: str, alias: str, now_ms: int) -> Event:
     about: dict[str, Any] = {**common, "turn": turn, "message_id": message}
     match json:
         case {"say": str(text)}:
-            return _said(_fit(text), id_, common)
+            return _said(_fit(text, language), id_, common)
         case {"press": str(action)} if len(action) <= _LONGEST_ACTION:
             pressed = rating(action) if turn else None
             if pressed is None:
@@ -98,9 +99,9 @@ def event(json: Json, *, user: str, alias: str, now_ms: int) -> Event:
         case {"undo": str(source)} if turn and source in _SOURCES:
             return RatingEvent(**about, kind=RatingKind.RETRACT, source=source)
         case {"comment": str(text)} if turn:
-            return RatingEvent(**about, kind=RatingKind.COMMENT, source=_TYPED, text=_fit(text))
+            return RatingEvent(**about, kind=RatingKind.COMMENT, source=_TYPED, text=_fit(text, language))
         case {"better": str(text)} if turn:
-            return RatingEvent(**about, kind=RatingKind.BETTER, source=_TYPED, text=_fit(text))
+            return RatingEvent(**about, kind=RatingKind.BETTER, source=_TYPED, text=_fit(text, language))
         case _:
             raise UsageError(_MALFORMED)
 
@@ -116,12 +117,12 @@ def _said(text: str, id_: str, common: dict[str, Any]) -> Event:
     return MessageEvent(**common, text=text, message_id=id_, addressed=True)
 
 
-def _fit(text: str) -> str:
+def _fit(text: str, language: str) -> str:
     text = redact(clean(text)).strip()  # as it is stored: the page keeps it, too
     if not text:
-        raise UsageError("There was nothing in it: type a few words.")
+        raise UsageError(say("empty", language))
     if len(text) > LONGEST:
-        raise UsageError(f"That is too long: at most {LONGEST} characters.")
+        raise UsageError(say("too_long", language, most=LONGEST))
     return text
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from goodbot.api.commands import Grant
 from goodbot.api.events import Button, ChannelKind, CommandEvent, UserRef
+from goodbot.base.errors import UsageError
+from goodbot.texts import say
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
@@ -16,6 +18,11 @@ if TYPE_CHECKING:
 
 DETAILS = "--details"
 """Figures and terms for who wants to know how it works."""
+
+
+def wrong(event: CommandEvent, key: str, **values: Any) -> UsageError:
+    """What was wrong with a command, in the language of whoever typed it."""
+    return UsageError(say(key, event.user.language, **values))
 
 
 @dataclass(frozen=True, kw_only=True)

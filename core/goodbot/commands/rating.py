@@ -15,7 +15,7 @@ from goodbot.api.events import ChannelKind, ChannelRef, Outcome, RatingEvent, Ra
 from goodbot.api.labels import STARS, star_value
 from goodbot.api.sentences import because, clause
 from goodbot.base.errors import UsageError
-from goodbot.commands.base import Call, Result
+from goodbot.commands.base import Call, Result, wrong
 from goodbot.store import feedback, ledger, people, review_queue, turns
 
 _STARS = tuple(str(count) for count in range(STARS + 1))
@@ -33,7 +33,7 @@ async def stars(call: Call) -> Result:
     """Beside a thumb, not instead of it; 0 takes the stars back and leaves the thumb."""
     wanted = call.args[0].strip("★⭐\ufe0f") if call.args else ""
     if wanted not in _STARS:
-        raise UsageError("say how many stars, 1 to 5: `stars 4`; `stars 0` takes them back")
+        raise wrong(call.event, "wrong_stars")
     value = star_value(int(wanted)) if wanted != "0" else None
     return await _rate(call, call.args[1:], value, "stars")
 
@@ -58,7 +58,7 @@ async def _say(call: Call, kind: RatingKind, word: str) -> Result:
     if named:
         text = text.removeprefix(first).strip()
     if not text:
-        raise UsageError(f"say it in the same message: `{word} TEXT`, best as a reply to my answer")
+        raise wrong(call.event, "wrong_no_text", word=word)
     return await _record(call, (first,) if named else (), kind, text=text)
 
 
@@ -127,21 +127,21 @@ async def _target(db: aiosqlite.Connection, call: Call, args: tuple[str, ...], *
     channel = call.event.channel
     if args:
         if not await _named(db, call, args[0]):
-            raise UsageError(f"there is no answer {args[0]!r}: see `history`")
+            raise wrong(call.event, "wrong_turn", turn=repr(args[0]))
         return args[0]
     if call.event.reply_to:
         found = await turns.by_message(db, channel, call.event.reply_to)
         if found is None:
-            raise UsageError("that message is not one of my answers: reply to one of them")
+            raise wrong(call.event, "wrong_message")
         return found
     rater = await people.identity(db, person(call.user))
     found = await turns.last_in(db, channel, rated_by=rater if rated else "")
     if found is None:
-        raise UsageError("there is nothing to undo here" if rated else "there is no answer here yet to rate")
+        raise wrong(call.event, "wrong_nothing_to_undo" if rated else "wrong_nothing_to_rate")
     newest = None if rated else await turns.get(db, found)
     if newest is not None and newest.origin == "captured":
         # Programs answer many things at once: the newest may be one that nobody has read.
-        raise UsageError("say which answer you mean: `history` lists them, as in `good TURN`")
+        raise wrong(call.event, "wrong_which")
     return found
 
 

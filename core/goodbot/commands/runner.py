@@ -16,10 +16,11 @@ from goodbot.api import actions
 from goodbot.api.commands import Command, Grant, find, of
 from goodbot.api.events import ChannelKind, CommandEvent, Event, Outcome, PressEvent, Receipt
 from goodbot.api.sentences import Reason, because, words
-from goodbot.base.errors import GoodbotError, UsageError, boundary
+from goodbot.base.errors import GoodbotError, boundary
 from goodbot.commands.audit import NOT_ALLOWED, audit
-from goodbot.commands.base import Call, Result
+from goodbot.commands.base import Call, Result, wrong
 from goodbot.store import channels, forgetting, inbox
+from goodbot.texts import ended
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
@@ -94,7 +95,9 @@ class CommandRunner:
         except DeniedError as error:
             receipt = event.receipt(Outcome.DENIED, error.reason)
         except GoodbotError as error:
-            receipt = Receipt(event_id=event.event_id, outcome=Outcome.FAILED, text=f"{error}.")
+            receipt = Receipt(
+                event_id=event.event_id, outcome=Outcome.FAILED, text=ended(str(error), event.user.language)
+            )
         except Exception:
             ids = {"event_id": event.event_id, "connector": event.user.connector}
             logger.exception("a command failed", extra=ids)
@@ -132,7 +135,7 @@ class CommandRunner:
         command = find(event.name)
         if command is None:
             await self._require(event, Grant.TALK)
-            raise UsageError(f"there is no command {event.name[:40]!r}: try `/rl help`")
+            raise wrong(event, "wrong_command", name=repr(event.name[:40]))
         call = Call(event=event, args=tuple(event.args.split()), services=self._services, direct=direct)
         if command.grant is not Grant.ADMINISTER:
             await self._require(event, command.grant, own=command.own)

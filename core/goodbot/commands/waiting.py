@@ -15,6 +15,7 @@ from goodbot.base.errors import UsageError
 from goodbot.commands import rating
 from goodbot.commands.base import Call, Result
 from goodbot.store import review_queue
+from goodbot.texts import say
 
 MOST = 5
 _USAGE = "say `waiting`, or `waiting N` for another one of them"
@@ -34,7 +35,9 @@ async def waiting(call: Call) -> Result:
             rate = rating.good if word == "good" else rating.bad
             said = await rate(replace(call, args=(turn,)))
             if said.offer:  # what was wrong with it is asked for while the answer is at hand
-                return replace(said, offer=(*said.offer, run("waiting", "Next one")))
+                return replace(
+                    said, offer=(*said.offer, run("waiting", say("button_next", call.user.language)))
+                )
             return await _shown(call, said=said.text)
         case _:
             raise UsageError(_USAGE)

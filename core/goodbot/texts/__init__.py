@@ -29,13 +29,15 @@ _ISOLATE, _END = "\u2068", "\u2069"
 
 
 class Language(NamedTuple):
-    """`category`: CLDR's plural category of a whole number; `joint`: what stands between two sentences.
+    """How a language counts and sets its sentences.
 
-    Spanish, French and Portuguese have a category for whole millions, too, which no number of ours reaches.
+    `category` is CLDR's plural category of a whole number. Spanish, French and Portuguese have one for whole
+    millions, too, which no number of ours reaches. `joint` stands between two sentences, `stop` ends one.
     """
 
     category: Callable[[int], str]
     joint: str = " "
+    stop: str = "."
 
 
 def _one(number: int) -> str:
@@ -56,9 +58,9 @@ LANGUAGES: Mapping[str, Language] = MappingProxyType(
         "de": Language(_one),
         "es": Language(_one),
         "fr": Language(_none_or_one),
-        "ja": Language(_same, joint=""),
+        "ja": Language(_same, joint="", stop="。"),
         "pt": Language(_none_or_one),
-        "zh": Language(_same, joint=""),
+        "zh": Language(_same, joint="", stop="。"),
     }
 )
 
@@ -80,6 +82,11 @@ def language_of(*tags: str) -> str:
     return ""
 
 
+def language_here(environ: Mapping[str, str]) -> str:
+    """The language of a terminal, by its locale; empty: none of ours, or none is set."""
+    return language_of(next(filter(None, map(environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), ""))
+
+
 def say(key: str, language: str = "", /, **values: Any) -> str:
     """The text of a key, with its values put in; in English where there is none in that language.
 
@@ -96,6 +103,11 @@ def say(key: str, language: str = "", /, **values: Any) -> str:
 def joined(language: str, *sentences: str) -> str:
     """Sentences one after the other, as the language sets them; empty ones are left out."""
     return LANGUAGES[language_of(language) or ENGLISH].joint.join(filter(None, sentences))
+
+
+def ended(clause: str, language: str) -> str:
+    """A clause as a sentence; one that is still in English ends like English."""
+    return f"{clause}{'.' if clause.isascii() else LANGUAGES[language_of(language) or ENGLISH].stop}"
 
 
 def _shown(value: object) -> str:

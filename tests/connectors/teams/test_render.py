@@ -195,7 +195,7 @@ def test_an_offer_of_many_is_parted_so_that_teams_hides_none() -> None:
 
 
 def test_a_press_is_not_announced_in_the_chat_and_the_form_opens_as_a_dialogue() -> None:
-    card = cards.card(AnswerRef(TURN), offer=(*retry_row(), cards.WHY))
+    card = cards.card(AnswerRef(TURN), offer=(*retry_row(), cards.why()))
     [offer] = card["content"]["body"]
     opened = [action["data"]["msteams"] for action in offer["actions"]]
     assert opened == [{"feedback": {"hide": True}}] * 5 + [{"type": "task/fetch"}]

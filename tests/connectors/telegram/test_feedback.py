@@ -30,7 +30,7 @@ from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import QUIET, build, eventually
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.telegram import SPEC
-from goodbot_connectors.telegram.keyboards import TYPED as TYPED_BUTTONS
+from goodbot_connectors.telegram.keyboards import typed
 from goodbot_fakes.telegram import FakeTelegram
 from goodbot_fakes.telegram.keyboards import buttons
 
@@ -214,7 +214,7 @@ async def test_who_wants_to_be_forgotten_is_in_no_value(
         where = channel(driver, user=name)
         reply = Reply(text="word " * 900, turn=TURN, buttons=THUMBS)
         *_, ref = await connector.send(where, reply)
-        await connector._keyboards.offer(where.id, ref.id, TURN, (*retry_row(), *TYPED_BUTTONS))
+        await connector._keyboards.offer(where.id, ref.id, TURN, (*retry_row(), *typed("en")))
         driver.people[name].presses(int(ref.id), f"reason:{TURN}")
     forget = Button(action=f"run:forget telegram:{ada} and more words to fill it", label="Yes")
     await connector._keyboards.prepare(TURN, [forget])

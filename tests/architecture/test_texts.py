@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people who talk and rate are told stands in the catalogue (`goodbot.texts`), and nowhere else.
+
+What is elsewhere today is counted by module. The list only gets shorter: what is new fails, and what is
+gone is to be taken off. The keys of the catalogue and the code agree: none is missing, none is left over.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from tests.architecture.source import Module, modules
+
+ROOMS = (
+    *("goodbot.access", "goodbot.conversation", "goodbot.commands.rating", "goodbot.commands.runner"),
+    *("goodbot.api.actions", "goodbot.api.events", "goodbot.api.reply_stream", "goodbot.api.sentences"),
+    *("goodbot.inference.prompts", "goodbot.inference.servers.wordless"),
+    *(f"goodbot_connectors.{name}" for name in ("discord", "slack", "teams", "telegram", "terminal", "web")),
+)
+"""Where what talkers and raters are told is said."""
+OWNERS = re.compile(
+    r"_connectors\.\w+\.(?:setup|manifest|permissions|cli|config|words|menus|client|api|tokens|keys|auth|access"
+    r"|sender|members|gateway|transport|polling|webhook|connector|daemon|live|guard|outbox|sessions|commands)$"
+    r"|notifications\.(?:owners|alarms|changed|live|serving|states)$|\.(?:judging|login|linking|inbox|note_rules)$"
+    r"|_connectors\.terminal$"
+)
+"""Modules of these rooms that speak to owners, to their log, to programs or to the model: a later piece."""
+ELSEWHERE: dict[str, int] = {
+    # module: how many sentences
+    "goodbot.api.actions": 5,  # to the model
+    "goodbot.api.sentences": 18,  # what a training waits for: `status`
+    "goodbot.commands.runner": 1,  # a name in the log
+    "goodbot.conversation.completions": 2,  # to programs
+    "goodbot.conversation.generate": 2,  # to the log
+    "goodbot.conversation.ingest": 1,  # to connectors
+    "goodbot.conversation.presence": 2,  # `status`, and a task's name
+    "goodbot.conversation.ratings": 1,  # why a version is withdrawn: to owners
+    "goodbot.inference.servers.wordless": 2,  # to the log
+    "goodbot_connectors.slack.home": 1,
+    "goodbot_connectors.slack.presses": 1,  # to the log
+    "goodbot_connectors.teams.stream": 1,  # to the log
+    "goodbot_connectors.terminal.conversation": 7,
+    "goodbot_connectors.terminal.plain": 4,
+    "goodbot_connectors.web.normalize": 1,
+    "goodbot_connectors.web.stream": 1,  # to the log
+}
+PROSE = re.compile(r"[A-Za-z’']{2,}[,:]? [A-Za-z’']+[,:]? [A-Za-z’']{2,}")
+LOGS = {"debug", "info", "warning", "error", "exception"}
+
+
+def prose(module: Module) -> Iterator[str]:
+    """Texts of three words and more, but for docstrings and lines of the log."""
+    quiet: set[int] = set()
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Expr(value=ast.Constant() as text):
+                quiet.add(id(text))
+            case ast.Call(func=ast.Attribute(attr=name), args=args) if name in LOGS:
+                quiet |= {id(one) for arg in args for one in ast.walk(arg)}
+            case ast.Call(func=ast.Name(id="AssertionError"), args=args):
+                quiet |= {id(one) for one in args}
+            case _:
+                pass
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Constant(value=str(text)) if id(node) not in quiet and PROSE.search(text):
+                yield text
+            case _:
+                pass
+
+
+def of_the_slice(module: Module) -> bool:
+    inside = any(module.name == room or module.name.startswith(f"{room}.") for room in ROOMS)
+    return inside and not OWNERS.search(module.name)
+
+
+def test_what_people_are_told_is_in_the_catalogue() -> None:
+    found = {module.name: len([*prose(module)]) for module in modules() if of_the_slice(module)}
+    found = {name: count for name, count in found.items() if count}
+    more = {name: count for name, count in found.items() if count > ELSEWHERE.get(name, 0)}
+    assert more == {}, "a sentence for people stands in goodbot/texts, with a key"
+    assert found == ELSEWHERE, "some is gone: take it off the list"
+
+
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        ('reply("You may not do that here.")', 1),
+        ('f"It has {n} ratings of yours by now"', 1),
+        ('logger.info("nothing was told to anybody")', 0),
+        ('"""Says what it does in a docstring."""', 0),
+        ('find("two words")', 0),
+    ],
+)
+def test_a_sentence_is_seen(line: str, count: int) -> None:
+    assert len([*prose(Module(name="made", path="made.py", text=line, tree=ast.parse(line)))]) == count
+
+
+# -- keys
+
+
+def asked_for(module: Module) -> Iterator[tuple[str, ast.Call]]:
+    """The first word of each `say`, `because` or `wrong`, as far as it is written there."""
+    for name, call in module.calls():
+        last = name.rpartition(".")[2]
+        args = call.args[1:] if last == "wrong" else call.args
+        if last in ("say", "because", "wrong") and args:
+            yield from ((key, call) for key in _keys(args[0]))
+
+
+def _keys(of: ast.expr) -> Iterator[str]:
+    match of:
+        case ast.Constant(value=str(key)):
+            yield key
+        case ast.JoinedStr(values=[ast.Constant(value=str(begin)), *_]):
+            yield f"{begin}…"
+        case ast.IfExp():
+            yield from (*_keys(of.body), *_keys(of.orelse))
+        case _:
+            return
+
+
+MADE = {"soon": ("soon_auto", "soon_manual", "soon_at", "takes_seconds", "takes_minutes")}
+"""Codes that are made of several texts."""
+DERIVED = {"until": {"more"}}
+"""Values that are computed of those that are kept."""
+
+
+def told(module: Module) -> Iterator[tuple[str, ast.Call]]:
+    """Those in the core and our connectors; what is said by a `say` of somebody else's is none."""
+    if module.package in ("goodbot", "goodbot_connectors") and ".testing" not in module.name:
+        yield from asked_for(module)
+
+
+def test_every_key_that_is_asked_for_is_there() -> None:
+    there = {*catalogue("en"), *MADE}
+    for module in modules():
+        for key, _ in told(module):
+            begins = any(one.startswith(key[:-1]) for one in there)
+            assert begins if key.endswith("…") else key in there, (module.path, key)
+
+
+def test_no_key_is_left_over() -> None:
+    words: set[str] = set()
+    for module in modules():
+        for node in ast.walk(module.tree):
+            match node:
+                case ast.Constant(value=str(text)):
+                    words.add(text)
+                case ast.JoinedStr(values=[ast.Constant(value=str(begin)), *_]):
+                    words.add(f"{begin}…")
+                case _:
+                    pass
+    known = {*words, *(key for code in words & MADE.keys() for key in MADE[code])}
+    assert [key for key in catalogue("en") if key not in known and not _begun(key, words)] == []
+
+
+def _begun(key: str, words: set[str]) -> bool:
+    """Whether a key is made of a beginning (`hint_`) or an end (`_short`) that the code has."""
+    return f"{key.rpartition('_')[0]}_…" in words or (key.endswith("_short") and key[:-6] in words)
+
+
+def test_every_value_that_a_text_has_is_given_with_it() -> None:
+    for module in modules():
+        for key, call in told(module):
+            text = catalogue("en").get(key)
+            if text is None or any(one.arg is None for one in call.keywords):
+                continue
+            lines = [text] if isinstance(text, str) else [line for name, line in text.items() if name != BY]
+            wanted = {name for line in lines for _, name, _, _ in string.Formatter().parse(line) if name}
+            wanted |= set() if isinstance(text, str) else {text[BY]}
+            given = {one.arg for one in call.keywords}
+            assert wanted - DERIVED.get(key, set()) <= given, (module.path, key)
+
+
+if __name__ == "__main__":
+    for module in modules():
+        if of_the_slice(module):
+            for text in prose(module):
+                print(module.name, repr(text[:90]))
