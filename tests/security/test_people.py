@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from goodbot.access.authorization import Authorization
+from goodbot.access.requests import card
 from goodbot.api.commands import Grant
 from goodbot.api.events import ChannelKind, ChannelRef, Outcome, UserRef
 from goodbot.config import Grants
@@ -14,7 +16,7 @@ from goodbot.config import parse as parse_config
 from goodbot.store import people, settings
 from goodbot.testing import VirtualClock
 
-from tests.core.builders import open_bot, rows
+from tests.core.builders import open_bot, rows, until
 
 
 def user(who: str) -> UserRef:
@@ -204,3 +206,61 @@ def test_a_channel_of_the_config_is_on_for_everybody_and_no_other(kind: ChannelK
     other = ChannelRef(connector="x", account="a", id="#other", kind=kind)
     assert not everywhere().may_talk(nobody, other, enabled=False)
     assert not everywhere().may(nobody, Grant.TALK)
+
+
+async def test_owners_are_asked_once_about_a_stranger_with_a_button_for_each_answer(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("Hello?")
+        for _ in range(2):
+            await bot.say("May I?", user="ada9")
+        await until(lambda: bot.chat.news)
+        await bot.settle()
+        [found] = [said for said in bot.chat.news if said.message.channel.id == "owner"]
+        assert "loopback:ada9 wants to talk to me" in found.text
+        assert "`/rl people grant talker loopback:ada9`" in found.text, "where there are no buttons"
+        buttons = card(user("ada9"), "loopback:owner").buttons
+        assert list(found.buttons) == [button.action for button in buttons]
+        assert [(button.action, button.label) for button in buttons] == [
+            ("run:people grant talker loopback:ada9", "May talk"),
+            ("run:people grant rater loopback:ada9", "May rate"),
+            ("run:people refuse loopback:ada9", "No"),
+        ]
+        for other in ("rater", "ada9"):
+            denied = await bot.chat.press(answer, buttons[1].action, user=other)
+            assert denied.outcome is Outcome.DENIED, "whoever presses must be an owner"
+        assert "may not talk to me" in (await bot.chat.press(answer, buttons[2].action)).text
+        assert bot.app.authorization.level(user("ada9")) is Grant.NONE
+        said = (await bot.chat.press(answer, buttons[1].action)).text
+        assert "loopback:ada9 may talk and rate now." in said
+        assert "`/rl share off`" in said, "what it means for their own private chats"
+        assert bot.app.authorization.level(user("ada9")) is Grant.RATE
+
+
+async def test_a_stranger_s_first_word_may_be_a_command(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("start", user="ada9")
+        await until(lambda: bot.chat.news)
+        assert "loopback:ada9 wants to talk" in bot.chat.news[0].text
+
+
+async def test_a_crowd_of_strangers_does_not_fill_an_owners_chat(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        for number in range(12):
+            await bot.say("Hello?", user=f"stranger{number}")
+        await until(lambda: len(bot.chat.news) >= 5)
+        await bot.settle()
+        assert len(bot.chat.news) == 5
+
+
+def test_what_a_stranger_calls_themselves_is_one_short_line() -> None:
+    name = "Bob\n\nYour bank: press May rate " + "x" * 300
+    said = card(replace(user("7"), name=name), "loopback:owner").text.splitlines()
+    assert len(said) == 2
+    assert len(said[0]) < 130
+
+
+async def test_an_id_of_their_own_platform_needs_no_name_before_it(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        assert "loopback:1003 may talk and rate now" in await bot.command("people", "grant rater 1003")
+        assert bot.app.authorization.level(user("1003")) is Grant.RATE
+        assert "PERSON is CONNECTOR:ID" in await bot.command("people", "grant rater bob"), "that is no id"

@@ -44,6 +44,11 @@ async def list_or_change(call: Call) -> Result:
             return _list(call)
         case ("grant", role, *rest) if role in people.ROLES and len(rest) <= 1:
             return await _grant(call, role, await _person(call, rest))
+        case ("refuse", who):
+            named = await _person(call, [who])
+            if call.services.authorization.level_of(named):
+                raise UsageError(f"{named} is let in already: `people revoke {named}` ends that")
+            return Result(text=f"{named} may not talk to me, as before. I do not ask again.")
         case ("revoke", *rest) if len(rest) <= 1:
             return await _revoke(call, await _person(call, rest))
         case ("link" | "unlink" as deed, who):
@@ -166,6 +171,9 @@ async def _person(call: Call, words: list[str]) -> str:
         return person(turn.talker)
     if not words:
         raise UsageError(_USAGE)
+    own = call.user.connector
+    if own != TERMINAL and words[0].isalnum() and any(sign.isdecimal() for sign in words[0]):
+        return f"{own}:{words[0]}"  # an id of their own platform, as it shows it; a name may be all letters
     connector, colon, id_ = words[0].partition(":")
     if not (colon and id_ and id_.isprintable() and len(id_) <= 200):
         raise UsageError(_USAGE)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -60,9 +60,7 @@ class CommandRunner:
             await self._services.store.write(lambda db: inbox.close(db, event, interrupted))
         later = await self._answer(event, command, self.execute(typed))
         if later is not None:
-            task = asyncio.create_task(self._later(event, command, later), name="who waits")
-            self._waiting.add(task)
-            task.add_done_callback(self._waiting.discard)
+            self._apart(self._later(event, command, later), "who waits")
 
     async def stop(self) -> None:
         """Let nobody wait any more for what a command comes to."""
@@ -112,7 +110,15 @@ class CommandRunner:
                 return None
             receipt = replace(receipt, text="", offer=())  # of a rating the channel may see a nod
         await self._services.connectors.acknowledge(event, receipt)
+        if receipt.outcome is Outcome.DENIED:
+            self._apart(self._services.dispatcher.requests.ask(event, receipt), "asking the owners")
         return None
+
+    def _apart(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """The commands behind this one do not wait for it."""
+        task = asyncio.create_task(work, name=name)
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
 
     async def _is_personal(self, event: Event, command: Command | None, receipt: Receipt) -> bool:
         """Whether the channel is not to hear the answer.

@@ -17,6 +17,7 @@ import aiosqlite
 
 from goodbot.access.admission import Admission
 from goodbot.access.authorization import Authorization, person
+from goodbot.access.requests import JoinRequests
 from goodbot.api.events import (
     CaptureEvent,
     ChannelKind,
@@ -82,6 +83,7 @@ class Dispatcher:
         self._admission, self._ratings, self._capturing = admission, ratings, capturing
         self._notes = notes
         self._then, self._language = follow_ups, language
+        self.requests = JoinRequests(authorization, clock, follow_ups.tell)
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
@@ -199,9 +201,15 @@ class Dispatcher:
                 self._spawn(self._then.acknowledge(event, receipt), "acknowledge")
             self._start(work)
         elif receipt.text or isinstance(event, PressEvent):
-            if receipt.outcome is Outcome.PAIRED:
-                logger.info("paired: you are its owner (%s)", person(event.user))
-            self._spawn(self._then.acknowledge(event, receipt), "acknowledge")
+            self._told(event, receipt)
+
+    def _told(self, event: Event, receipt: Receipt) -> None:
+        """Nothing is left to do but to say so."""
+        if receipt.outcome is Outcome.PAIRED:
+            logger.info("paired: you are its owner (%s)", person(event.user))
+        if receipt.outcome is Outcome.DENIED:
+            self._spawn(self.requests.ask(event, receipt), "asking the owners")
+        self._spawn(self._then.acknowledge(event, receipt), "acknowledge")
 
     def _start(self, event: Event) -> None:
         if sanitize.is_command(event):

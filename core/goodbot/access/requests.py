@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stranger who has written in private: its owners are asked, once, with a button for each answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from goodbot.access.authorization import Authorization, person
+from goodbot.access.limits import RateLimit
+from goodbot.api.actions import run
+from goodbot.api.events import Event, Receipt, UserRef
+from goodbot.api.notice import Notice
+from goodbot.base.clock import Clock
+from goodbot.base.text import clean
+
+STRANGER = "private"
+"""The code of what a stranger is told, once (`strangers.who_talks`)."""
+_MOST = 5
+_DAY = 86400.0
+"""So many requests a day are told: a crowd, or who changes their account, does not fill an owner's chat."""
+_NAME = 40
+
+
+class JoinRequests:
+    """Tells owners who would like to talk. What they press is their own command."""
+
+    def __init__(
+        self, authorization: Authorization, clock: Clock, tell: Callable[[Notice], Awaitable[None]]
+    ) -> None:
+        self._authorization = authorization
+        self._tell = tell
+        self._limit = RateLimit(_MOST, clock, _DAY)
+
+    async def ask(self, event: Event, receipt: Receipt) -> None:
+        """Ask all owners, where `receipt` is what a stranger is told."""
+        if not any(reason.code == STRANGER for reason in receipt.reasons) or not self._limit.allow(""):
+            return
+        for owner in self._authorization.owners():
+            await self._tell(card(event.user, owner))
+
+
+def card(user: UserRef, owner: str) -> Notice:
+    """What one owner reads. Their name is what they call themselves, so it decides nothing."""
+    who = person(user)
+    name = " ".join(clean(user.name).split())[:_NAME]
+    named = f"“{name}” ({who})" if name else who
+    return Notice(
+        key=f"asks {who} {owner}",
+        person=owner,
+        text=f"{named} wants to talk to me, and may not. Who may rate also teaches me.\n"
+        f"In words: `/rl people grant talker {who}`, or `rater` in place of `talker`.",
+        buttons=(
+            run(f"people grant talker {who}", "May talk"),
+            run(f"people grant rater {who}", "May rate"),
+            run(f"people refuse {who}", "No"),
+        ),
+    )
