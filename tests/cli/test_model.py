@@ -13,6 +13,7 @@ import pytest
 from goodbot.api.estimate import estimate
 from goodbot.base.machine.device import Device
 from goodbot.cli.model import described
+from goodbot.config.lock import prepare_home
 from goodbot.inference.models import catalogue, fetched
 from goodbot.inference.models.proposal import ModelOption, Proposal
 
@@ -73,6 +74,14 @@ def test_servers_and_weights_are_listed_and_the_configured_one_marked(bot: Bot, 
     [weights] = found["disk"]
     assert (weights["configured"], weights["fits"], weights["trainable"]) == (True, True, True)
     assert found["configured"] == weights["path"]
+
+
+def test_the_demo_model_is_told_of_as_what_answers(bot: Bot, env: dict[str, str]) -> None:
+    prepare_home(bot.home)
+    (bot.home / "config.toml").write_text('[model]\npath = "demo"\n')
+    told = bot.call("model", env=env).stdout
+    assert "→ demo  the tiny try-out model; `goodbot model use auto` finds a real one" in told
+    assert "cannot be used" not in told
 
 
 def test_a_dialogue_ends_with_a_configured_model(bot: Bot, hub: FakeHub, env: dict[str, str]) -> None:

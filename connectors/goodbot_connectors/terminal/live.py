@@ -240,12 +240,12 @@ def status_line(status: Mapping[str, Any]) -> str:
         return ""
     ratings, needed = status["ratings"], status["needed"]
     version = f"v{status['version']}" if status["version"] and not status["off"] else "base model"
-    parts = [
-        f"{ratings} of {needed} until the next training"
-        if ratings < needed
-        else f"{ratings} ratings for the next training",
-        version,
-    ]
+    counted = f"{ratings} of {needed} until the next training"
+    if ratings >= needed:
+        condition = status.get("condition") or {"met": True}
+        waits = "" if condition["met"] or status["training"] else f": {status['next']}"
+        counted = f"{ratings} ratings for the next training{waits}"
+    parts = [counted, version]
     if status["off"] or status["paused"]:
         parts.append("paused")
     if (progress := status["training"]) is not None:

@@ -16,7 +16,7 @@ from goodbot.base.machine.device import Device, place
 from goodbot.base.printing import print_answer, printable
 from goodbot.cli.model import backends, gigabytes, model_servers
 from goodbot.inference.models import catalogue, disk, resolve, servers
-from goodbot.inference.models.directory import read_config
+from goodbot.inference.models.directory import DEMO, read_config
 from goodbot.inference.models.disk import LocalModel
 
 
@@ -85,7 +85,8 @@ def _server(server: FoundServer, here: Device | None) -> dict[str, Any]:
 def _configured(settings: config.Config, weights: list[dict[str, Any]]) -> str | None:
     """The path of the model that is configured, if it is here; marks it in the list."""
     try:
-        path = str(resolve(settings.model.path, {}, demo=False).path)
+        demo = settings.model.path == DEMO
+        path = None if demo else str(resolve(settings.model.path, {}, demo=False).path)
     except ConfigError:
         path = None
     for one in weights:
@@ -128,6 +129,8 @@ def _disk_text(weights: list[dict[str, Any]], configured: str | None, settings: 
         lines.append(f"{mark} {_line(one['reference'])}  {_line(', '.join(filter(None, notes)))}")
     if configured and not any(one["configured"] for one in weights):
         lines.append(f"→ {_line(configured)}")
+    elif settings.model.path == DEMO:
+        lines.append("→ demo  the tiny try-out model; `goodbot model use auto` finds a real one")
     elif not settings.model.path:
         lines.append("No model is configured: `goodbot model use auto` proposes one.")
     elif configured is None:

@@ -104,6 +104,12 @@ def test_the_status_in_one_line() -> None:
     }
     assert status_line({}) == ""
     assert status_line(status) == "12 of 40 until the next training · base model"
+    busy = "other programs use 100% of the processors: training waits until they are down to 75%"
+    enough = {**status, "ratings": 40, "condition": {"met": False}, "next": busy}
+    assert status_line(enough) == f"40 ratings for the next training: {busy} · base model"
+    assert (
+        status_line({**enough, "condition": {"met": True}}) == "40 ratings for the next training · base model"
+    )
     training = {"phase": "train", "step": 12, "steps": 32}
     assert status_line({**status, "version": 3, "training": training}).endswith(
         "· v3 · learning ▇▇▇····· 12/32"

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from goodbot.api.progress import bar
@@ -12,7 +13,11 @@ from goodbot.base.printing import draw, say, say_json
 
 _SHOWN_ANSWERS = 6
 _SHOWN_RATINGS = 8
+_QUESTION = 28
+_LEAST = 36
+"""Columns that an answer needs beside another."""
 _WIDTH = 38
+"""Columns of the answer before where nobody has a screen."""
 
 
 class DemoPrinter:
@@ -59,7 +64,7 @@ class DemoPrinter:
 
     def progress(self, progress: Mapping[str, Any]) -> None:
         last = progress.get("step") == progress.get("steps") and progress.get("phase") == "gate"
-        self._update("  " + bar(progress), end=last)
+        self._update("  " + bar(progress, _columns() - len("  ") - 1), end=last)
 
     def verdict(self, state: str, reason: str) -> None:
         self._update("", end=False)
@@ -74,9 +79,8 @@ class DemoPrinter:
             return
         before, after = result["before"], result["after"]
         program = sys.argv[0] if sys.argv[0].endswith("goodbot") else "python -m goodbot"
-        self._say(f"\n{'question':28}  {'before':{_WIDTH}}  after")
-        for row in result["answers"][:_SHOWN_ANSWERS]:
-            self._say(f"{row['question'][:28]:28}  {row['before'][:_WIDTH]:{_WIDTH}}  {row['after']}")
+        for row in _table(result["answers"][:_SHOWN_ANSWERS], _columns() if self._live else None):
+            self._say(row)
         self._say(
             f"\nanswers in the liked style: {_share(before)} → {_share(after)}"
             f"\nright answers:              {_right(before)} → {_right(after)}"
@@ -104,6 +108,24 @@ class DemoPrinter:
             draw("\r\x1b[K" + text + ("\n" if end else ""))
         elif end:
             self._say(text)
+
+
+def _columns() -> int:
+    return shutil.get_terminal_size().columns
+
+
+def _table(answers: Sequence[Mapping[str, str]], columns: int | None) -> list[str]:
+    """Question, before and after in one line each; where they do not fit beside each other, below."""
+    side = _WIDTH if columns is None else (columns - _QUESTION - 4) // 2
+    if side < _LEAST:
+        below = "\n{question}\n  before  {before}\n  after   {after}"
+        return [below.format_map(row) for row in answers]
+    lines = [f"\n{'question':{_QUESTION}}  {'before':{side}}  after"]
+    for row in answers:
+        after = row["after"] if columns is None else row["after"][:side]
+        beside = f"{row['question'][:_QUESTION]:{_QUESTION}}  {row['before'][:side]:{side}}"
+        lines.append(f"{beside}  {after}")
+    return lines
 
 
 def _right(score: Mapping[str, float]) -> str:
