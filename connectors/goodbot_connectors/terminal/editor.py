@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import itertools
+
+from goodbot.api.commands import of
+
 from goodbot_connectors.terminal.keys import Key
 
 
@@ -59,8 +63,23 @@ class Editor:
             self.cursor = moves[key.name]
         elif key.name in cuts:
             self._remove(*cuts[key.name])
+        elif key.name == "newline":  # Alt+Enter
+            self.insert("\n")
+        elif key.name == "tab":
+            self._complete()
         elif key.name in ("up", "down"):
             self._recall(self._at + (1 if key.name == "down" else -1))
+
+    def _complete(self) -> None:
+        """Write the rest of a command's name, or what all have in common that begin like that."""
+        typed = self.text[1:]
+        if self.text[:1] != "/" or self.cursor != len(self.text):
+            return
+        found = [one.name for one in of("chat") if one.name.startswith(typed)]
+        if found:
+            same = itertools.takewhile(lambda signs: len(set(signs)) == 1, zip(*found, strict=False))
+            shared = "".join(signs[0] for signs in same)
+            self.insert(shared[len(typed) :] + (" " if len(found) == 1 else ""))
 
     def _remove(self, start: int, end: int) -> None:
         self.text = self.text[:start] + self.text[end:]

@@ -40,6 +40,7 @@ _CONTROLS = {
     "\n": "enter",
     "\x7f": "backspace",
     "\x08": "backspace",
+    "\t": "tab",
     "\x01": "home",
     "\x02": "left",
     "\x03": "ctrl-c",
@@ -96,7 +97,7 @@ class Keys:
         found = _SEQUENCE.match(text)
         if found is None:
             return 0 if len(text) < 20 else 1
-        name = _NAMES.get(found[1] or found[2] or "")
+        name = "newline" if found[3] in ("\r", "\n") else _NAMES.get(found[1] or found[2] or "")
         if name:
             keys.append(Key(name))
         return found.end()

@@ -27,6 +27,8 @@ def typed(*chunks: bytes) -> list[Key]:
         ([b"\x1b", b"[", b"D"], [Key("left")]),
         ([b"\x1b[1;5C"], [Key("word-right")]),
         ([b"\x1b[200~a\rb", b"\r\nc\x1b[201~d"], [Key("paste", "a\nb\nc"), Key("text", "d")]),
+        ([b"\x1b\r", b"\x1b", b"\n"], [Key("newline"), Key("newline")]),
+        ([b"/st\t"], [Key("text", "/st"), Key("tab")]),
         ([b"\x03\x04\x7f"], [Key("ctrl-c"), Key("ctrl-d"), Key("backspace")]),
         ([b"\x00\x1c\x1bb\x1b[99;99Z"], []),
     ],
@@ -90,6 +92,31 @@ def test_rows_break_between_words_and_wide_letters_count_twice() -> None:
     assert wrap("the quick brown fox", 10) == ["the quick", "brown fox"]
     assert wrap("漢字漢字", 5) == ["漢字", "漢字"]
     assert cells("e\u0301👍") == 3
+
+
+def test_alt_enter_begins_a_new_line() -> None:
+    editor = Editor()
+    for key in typed(b"one\x1b\rtwo"):
+        editor.handle(key)
+    assert editor.take() == "one\ntwo"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("/statu", "/status "),
+        ("/st", "/sta"),  # of `status` and `stars`
+        ("/rol", "/rollback "),
+        ("/xyz", "/xyz"),
+        ("hello /sta", "hello /sta"),
+        ("", ""),
+    ],
+)
+def test_tab_writes_the_rest_of_a_commands_name(before: str, after: str) -> None:
+    editor = Editor()
+    editor.insert(before)
+    editor.handle(Key("tab"))
+    assert (editor.text, editor.cursor) == (after, len(after))
 
 
 def test_the_status_in_one_line() -> None:

@@ -167,7 +167,8 @@ export class RatingBar {
       el("label", {}, el("span", { class: "label" }, asked), area),
       el("div", { class: "row" },
         el("button", { type: "submit", class: "primary small" }, "Keep it"),
-        button("Cancel", { class: "quiet small", onclick: close })));
+        button("Cancel", { class: "quiet small", onclick: close }),
+        el("span", { class: "label keyed" }, "Ctrl+Enter keeps it, Enter begins a new line")));
     form.addEventListener("keydown", (event) => {
       if (event.key === "Escape") { event.stopPropagation(); close(); }
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send(event);
