@@ -62,11 +62,7 @@ async def test_reactions_are_counted_up_in_private(tmp_path: Path) -> None:
             await bot.react(answer, "👍")
         await until(lambda: len(told(bot)) == 4)
         assert told(bot) == [
-            (
-                "owner",
-                "Your rating counts: 1 of 8 ratings (7 to go). Tell me what you like, too: "
-                "I can’t learn from “bad” alone.",
-            ),
+            ("owner", "Your rating counts: 1 of 8 ratings (7 to go)."),
             ("owner", "Your rating counts: 2 of 8 ratings (6 to go)."),
             ("owner", "Your rating counts: 4 of 8 ratings (4 to go)."),
             (
@@ -124,12 +120,19 @@ async def test_a_command_has_it_in_its_answer_and_no_second_message_comes(tmp_pa
     async with open_bot(tmp_path) as bot:
         answers = await ask(bot, 2)
         first = await bot.command("good", answers[0].turn)
-        assert first.startswith("Good. 1 of 8 ratings (7 to go). Tell me what you like, too: ")
+        assert first.startswith("Good. 1 of 8 ratings (7 to go). “"), "nobody who likes it is told to like"
         second = await bot.command("bad", answers[1].turn)
         assert second.startswith("Bad. 2 of 8 ratings (6 to go). “")
         await bot.react(answers[1], "👎")
         await bot.command("status")
         assert told(bot) == []
+
+
+async def test_whoever_begins_with_a_bad_rating_is_told_to_rate_what_they_like_too(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        [answer] = await ask(bot, 1)
+        said = await bot.command("bad", answer.turn)
+        assert said.startswith("Bad. 1 of 8 ratings (7 to go). Tell me what you like, too: ")
 
 
 SHARE = raters.share_row("en")

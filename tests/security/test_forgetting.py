@@ -194,7 +194,7 @@ async def test_a_question_under_way_is_forgotten_with_the_rest(tmp_path: Path) -
         await forget(bot)
         bot.fake.set(generate="ok")
         await until(lambda: bot.chat.replies)
-        assert "forgotten" in bot.chat.replies[-1].text
+        assert "data was deleted while I answered" in bot.chat.replies[-1].text
         assert await rows(bot.store, "SELECT id FROM turns") == []
         assert on_disk(tmp_path, "Moustache-7731") == []
 
@@ -498,7 +498,7 @@ async def test_an_answer_under_way_that_repeats_them_is_dropped(tmp_path: Path) 
         await forget(bot)
         bot.fake.set(generate="ok")
         await until(lambda: len(bot.chat.replies) == 2)
-        assert "forgotten" in bot.chat.replies[-1].text
+        assert "data was deleted while I answered" in bot.chat.replies[-1].text
         await until(lambda: not bot.app.dispatcher.answering)
         assert await rows(bot.store, "SELECT id FROM turns") == []
         await bot.app.eraser.sweep()

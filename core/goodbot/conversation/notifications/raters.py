@@ -75,18 +75,18 @@ class RoundCounter:
         if event.source.startswith("reaction"):
             await self._later(db, event, level, person)
             return Effect(said)
-        more, offer = await self._now(db, level, person, event.user.language)
+        more, offer = await self._now(db, event, level, person)
         return Effect((*said, *more), offer)
 
     async def _now(
-        self, db: aiosqlite.Connection, level: news.Level, person: str, language: str
+        self, db: aiosqlite.Connection, event: RatingEvent, level: news.Level, person: str
     ) -> tuple[list[Reason], tuple[Button, ...]]:
         """What a rater hears in the answer to their rating, and what they may press."""
         reasons: list[Reason] = []
         offer: tuple[Button, ...] = ()
-        found = await self._news(db, level, counts=level.counts)
+        found = await self._news(db, level, counts=level.counts, liked=_likes(event))
         if level.waits_for == person and await settings.tell_once(db, f"{_CONSENT}{person}"):
-            offer = share_row(language)
+            offer = share_row(event.user.language)
         for key, reason in found.items():
             if await settings.tell_once(db, key) and reason:
                 reasons.append(reason)
@@ -96,7 +96,7 @@ class RoundCounter:
         self, db: aiosqlite.Connection, event: RatingEvent, level: news.Level, person: str
     ) -> None:
         """What a rater whom nothing answers is told by a message, after the commit."""
-        found = await self._news(db, level, counts=level.counts)
+        found = await self._news(db, level, counts=level.counts, liked=_likes(event))
         key = f"{_CONSENT}{person}"
         if level.waits_for and await self._is_new(db, key):
             found[key] = _waits(level, person)
@@ -129,16 +129,17 @@ class RoundCounter:
                 await courier.tell(notice)
 
     async def _news(
-        self, db: aiosqlite.Connection, level: news.Level, *, counts: bool
+        self, db: aiosqlite.Connection, level: news.Level, *, counts: bool, liked: bool = True
     ) -> dict[str, Reason | None]:
-        """What is not told yet, by key; `counts`: it is this rater who brought the round here."""
+        """What is not told yet, by key; `counts`: it is this rater who brought the round here, and `liked`
+        the answer."""
         found: dict[str, Reason | None] = {}
         counted = min(level.needed, news.COUNTED)
         reached = [m for m in milestones(level.needed) if m <= level.available < counted]
         if counts and reached:
             key = f"{_MILESTONE}{self._pool.scope} {self._pool.model} {level.round} {reached[-1]}"
             if await self._is_new(db, key):
-                found[key] = await self._milestone(db, level, reached[-1])
+                found[key] = await self._milestone(db, level, reached[-1], liked=liked)
         if level.streak:
             key = f"streak {level.rater} {await news.streak_since(db, level.rater)}"
             if await self._is_new(db, key):
@@ -169,10 +170,12 @@ class RoundCounter:
             self._told.add(key)
         return key not in self._told
 
-    async def _milestone(self, db: aiosqlite.Connection, level: news.Level, milestone: int) -> Reason | None:
+    async def _milestone(
+        self, db: aiosqlite.Connection, level: news.Level, milestone: int, *, liked: bool
+    ) -> Reason | None:
         """What there is to say beside the count."""
         if milestone == 1:
-            return None if level.round else because("advice")
+            return None if level.round or liked else because("advice")
         if milestone != milestones(level.needed)[-1] or level.rests:
             return None
         seconds = await news.last_seconds(db, self._pool.scope)
@@ -183,6 +186,11 @@ class RoundCounter:
 def share_row(language: str) -> tuple[Button, ...]:
     """Pressed by whoever speaks in private and rates what they hear."""
     return (run("share on", say("button_share", language)),)
+
+
+def _likes(event: RatingEvent) -> bool:
+    """Whether it is good: whoever has begun like that need not be told to."""
+    return (event.value or 0.0) > 0
 
 
 def _waits(level: news.Level, person: str) -> Reason:
