@@ -45,7 +45,7 @@ async def train(call: Call) -> Result:
     standing = await s.scheduler.standing()
     waiting = None if s.scheduler.training else await s.trainer.underway()
     ratings = waiting.items if waiting else standing.available
-    few = "" if waiting else _few(call, ratings)
+    few = "" if waiting else await _few(call, ratings)
     if _FEW in call.args:
         return Result(text=few, data={"asked": bool(few)})
     if ratings < 2 and s.scheduler.training:
@@ -78,9 +78,9 @@ async def _start(call: Call, ratings: int, goes_on: str) -> Result:
     )
 
 
-def _few(call: Call, ratings: int) -> str:
+async def _few(call: Call, ratings: int) -> str:
     """What somebody is asked who has few ratings; empty where there is nothing to ask."""
-    needed = call.services.config.training.min_ratings
+    needed = await call.services.scheduler.needed()
     if ratings < 2 or ratings >= needed or call.services.scheduler.training:
         return ""
     return (
