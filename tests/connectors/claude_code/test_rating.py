@@ -191,7 +191,7 @@ async def test_the_commands_of_the_plugin(peer: Peer) -> None:
                 "command_args": args,
             }
         )
-        assert "training. “One.”" in answer["reason"]
+        assert "to go). “One.”" in answer["reason"]
     assert [one.value for one in peer.rated] == [1.0, -1.0, -1.0, None]
 
 

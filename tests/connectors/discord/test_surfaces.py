@@ -192,7 +192,7 @@ async def test_somebody_else_s_message_cannot_be_rated(
         before = len(await peer.notices("ada"))
         ada.menu(entry, words)
         await peer.discord.until(lambda b=before: len(ada.notices) > b)
-    assert set(await peer.notices("ada")) == {"That message is not one of my answers."}
+    assert set(await peer.notices("ada")) == {"That is not one of my answers."}
     assert host.events == []
 
 
