@@ -619,8 +619,18 @@ async def test_a_retry_trains_like_any_answer(tmp_path: Path) -> None:
         await bot.rated(6)
         verdict = await bot.train()
         assert verdict.state == "activated"
-        found = await rows(bot.store, "SELECT turn FROM run_items")
-        assert {answer.turn, new.turn} <= {id_ for (id_,) in found}
+        found = dict(await rows(bot.store, "SELECT turn, reward FROM run_items"))
+        assert (found[answer.turn], found[new.turn]) == (-1.0, 1.0), "the pair teaches by its two ratings"
+
+
+async def test_a_retry_that_nobody_rated_teaches_nothing(tmp_path: Path) -> None:
+    """That somebody goes on after it is no preference: a judge may say what it is, where there is one."""
+    async with open_bot(tmp_path) as bot:
+        new = await again(bot, await bad(bot))
+        await bot.say("And now?")
+        await bot.rated(7)
+        assert (await bot.train()).state == "activated"
+        assert new.turn not in {id_ for (id_,) in await rows(bot.store, "SELECT turn FROM run_items")}
 
 
 # -- forgetting
