@@ -12,6 +12,7 @@ from statistics import fmean
 
 from goodbot.api.labels import Opinion
 from goodbot.api.rewards import Moments, RewardPolicy, TurnRating
+from goodbot.api.turns import CHOICE
 from goodbot.learning.rating_quality import near_duplicates, weight_caps
 from goodbot.learning.rating_quality.consensus import RaterOpinion, outvoted
 from goodbot.store import choices, judgements, words
@@ -265,7 +266,7 @@ def _held_out(
     """That share of the new turns, good and bad ones as they are among the fresh of them."""
     sizes = Counter(groups)
     repeats = {c.turn.id: sizes[name] > 1 for c, name in zip(taken, groups, strict=True)}
-    new = [c for c in taken if not c.replayed]
+    new = [c for c in taken if not c.replayed and c.turn.kind != CHOICE]  # or one of a pair would train
     wanted = math.floor(share * len(new) + 0.5)
     asked = [c.turn.id for c in new if not c.held_out_before and rewards[c.turn.id]]
     fresh = [turn for turn in asked if turn not in unheard]

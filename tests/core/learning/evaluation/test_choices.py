@@ -48,6 +48,15 @@ async def test_both_answers_of_a_choice_train_in_the_next_round(tmp_path: Path) 
         await check(bot)
 
 
+async def test_none_is_held_out_so_that_both_train_or_neither(tmp_path: Path) -> None:
+    async with open_asking(tmp_path, held_out=7) as bot:
+        await compared(bot)
+        await learnt(bot)
+        assert await items(bot) == {"pair-1-new": (1.0, 0.5), "pair-1-old": (-1.0, 0.5)}
+        held = await rows(bot.store, "SELECT count(*) FROM run_items WHERE run = 2 AND split = 'held_out'")
+        assert held == [(8,)], "all that were rated since, without the choice"
+
+
 async def test_each_is_read_as_the_version_that_wrote_it_with_its_own_log_probs(tmp_path: Path) -> None:
     async with open_without_held_out(tmp_path) as bot:
         await compared(bot)
