@@ -54,13 +54,8 @@ class Reconciler:
 
     async def look(self, open_turns: Sequence[OpenTurn]) -> Sequence[Event]:
         """The next few differences, as events; none once all has been looked at."""
-        refs = [ref for turn in reversed(open_turns) for ref in turn.messages]
-        if self._due:
-            self._due = False
-            self._queue = deque(refs)
-        swept, self._swept = self._swept, set()
-        self._queue.extend(ref for ref in refs if ref.id in swept and ref not in self._queue)
         known = {ref: turn for turn in open_turns for ref in turn.messages}
+        self._line_up([ref for turn in reversed(open_turns) for ref in turn.messages])
         found: list[Event] = []
         for _ in range(min(_AT_ONCE, len(self._queue))):
             ref = self._queue.popleft()
@@ -81,6 +76,14 @@ class Reconciler:
             before = {(user, source) for m, user, source in known[ref].reactions if m == ref.id}
             found += self._differences(ref, there, before, now_ms)
         return found
+
+    def _line_up(self, refs: Sequence[MessageRef]) -> None:
+        """What is asked next: all where something may have been missed, and what something happened to."""
+        if self._due:
+            self._due = False
+            self._queue = deque(refs)
+        swept, self._swept = self._swept, set()
+        self._queue.extend(ref for ref in refs if ref.id in swept and ref not in self._queue)
 
     def _differences(
         self, ref: MessageRef, there: Standing, before: Standing, now_ms: int

@@ -66,29 +66,26 @@ def fold(events: Iterable[LedgerEvent]) -> Label | None:
     A RETRACT that names an event kills exactly that one, whenever it arrived. One that names a
     source kills what that source said before it; one that names neither kills all before it.
     """
-    unique = {event.event_id: event for event in events}
-    killed = {event.retracts for event in unique.values() if event.retracts}
-    sweeps: dict[str, tuple[OrderKey, str]] = {}
-    for event in unique.values():
-        if event.kind is RatingKind.RETRACT and not event.retracts:
-            at = (event.order, event.event_id)
-            sweeps[event.source] = max(sweeps.get(event.source, at), at)
-    latest: dict[tuple[RatingKind, str], LedgerEvent] = {}
-    for event in unique.values():
-        if event.kind not in (RatingKind.RATE, RatingKind.OUTCOME) or event.value is None:
-            continue
-        held = latest.get((event.kind, event.source))
-        if held is None or _at(held) < _at(event):
-            latest[event.kind, event.source] = event
-    live = [
-        event
-        for event in latest.values()
-        if event.event_id not in killed
-        and not any(_at(event) < sweeps[source] for source in ("", event.source) if source in sweeps)
-    ]
+    in_order = sorted({event.event_id: event for event in events}.values(), key=_at)
+    live = _live(in_order)
     rated = [event for event in live if event.kind is RatingKind.RATE]
-    if not rated:
-        return _measured(live)
+    return _rated(rated) if rated else _measured(live)
+
+
+def _live(in_order: Sequence[LedgerEvent]) -> list[LedgerEvent]:
+    """What still stands: the last word of each source, unless it was taken back."""
+    killed = {event.retracts for event in in_order if event.retracts}
+    said: dict[tuple[RatingKind, str], LedgerEvent] = {}
+    for event in in_order:
+        if event.kind is RatingKind.RETRACT and not event.retracts:
+            said = {key: one for key, one in said.items() if event.source not in ("", one.source)}
+        elif event.kind in (RatingKind.RATE, RatingKind.OUTCOME) and event.value is not None:
+            said[event.kind, event.source] = event
+    return [event for event in said.values() if event.event_id not in killed]
+
+
+def _rated(rated: Sequence[LedgerEvent]) -> Label:
+    """The last thumb and the last stars side by side."""
     thumb = max((event for event in rated if not event.stars), key=_at, default=None)
     stars = max((event for event in rated if event.stars), key=_at, default=None)
     headline = thumb or stars

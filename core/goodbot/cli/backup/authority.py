@@ -101,13 +101,7 @@ async def read(home: Path, database: Path | None = None) -> Authority:
     connectors = _tables(table.get("connectors"))
     roles, more = dict[str, str](), set[str]()
     for name, section in connectors.items():
-        if name == WEB and not section.get("owners"):
-            _give(roles, f"{WEB}:{OWNER}", "owner")  # whoever logs in from the machine
-        for key, role in _ROLES.items():
-            for id_ in _list(section.pop(key, None)):
-                _give(roles, f"{name}:{id_}", role)
-        for key, text in _LISTS.items():
-            more |= {text.format(f"{name}:{id_}") for id_ in _list(section.pop(key, None))}
+        _granted(name, section, roles, more)
     plugins = _tables(table).get("plugins", {})
     enabled = frozenset(_list(plugins.pop("enable", None)))
     together, sharers = dict[str, str](), list[str]()
@@ -141,6 +135,17 @@ def _table(home: Path) -> dict[str, Any] | None:
         return {}
     except (ConfigError, tomllib.TOMLDecodeError, RecursionError):
         return None
+
+
+def _granted(name: str, section: dict[str, Any], roles: dict[str, str], more: set[str]) -> None:
+    """Take out of a connector's section whom it lets do what."""
+    if name == WEB and not section.get("owners"):
+        _give(roles, f"{WEB}:{OWNER}", "owner")  # whoever logs in from the machine
+    for key, role in _ROLES.items():
+        for id_ in _list(section.pop(key, None)):
+            _give(roles, f"{name}:{id_}", role)
+    for key, text in _LISTS.items():
+        more |= {text.format(f"{name}:{id_}") for id_ in _list(section.pop(key, None))}
 
 
 async def _stored(database: Path, roles: dict[str, str], more: set[str]) -> tuple[dict[str, str], list[str]]:

@@ -11,7 +11,7 @@ so that an adapter fits both: where mlx-lm splits a matrix, its parts share one 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import mlx.core as mx
@@ -38,51 +38,79 @@ def inject(causal: Any, rank: int, row_adapters: RowAdapters) -> dict[str, Any]:
     causal.freeze()
     inside = {id(module) for layer in causal.layers for _, module in layer.named_modules()}
     modules = {p: m for p, m in sorted(causal.named_modules()) if id(m) in inside}
+    routers = _routers(modules)
+    injection = _Injection(causal, rank, row_adapters)
+    for path, module in modules.items():
+        if isinstance(module, _LINEAR):
+            if not routers(path, module):
+                injection.projection(path, module)
+        else:
+            injection.experts(path, module)
+            injection.latent(path, module)
+    causal.update_modules(tree_unflatten(injection.wrapped))
+    return injection.layers
+
+
+def _routers(modules: Mapping[str, Any]) -> Callable[[str, Any], bool]:
+    """Whether a projection beside a stack of experts is what chooses among those, or gates them all."""
     sizes = {
         path.rpartition(".")[0]: children[0].num_experts
         for path, module in modules.items()
         if (children := [m for m in module.children().values() if isinstance(m, _SWITCH)])
     }
-    layers: dict[str, Any] = {}
-    wrapped: list[tuple[str, Any]] = []
 
-    def wrap(path: str, layer: Any) -> Any:
+    def is_one(path: str, module: Any) -> bool:
+        outputs, _ = _shape_of(module)
+        return any(path.startswith(f"{block}.") and outputs in (1, n) for block, n in sizes.items())
+
+    return is_one
+
+
+class _Injection:
+    """LoRA layers on their way into a model."""
+
+    def __init__(self, causal: Any, rank: int, row_adapters: RowAdapters) -> None:
+        self._causal, self._rank, self._row_adapters = causal, rank, row_adapters
+        self.layers: dict[str, Any] = {}
+        """By their path in transformers' checkpoint."""
+        self.wrapped: list[tuple[str, Any]] = []
+        """What takes the place of a module, by its path here."""
+
+    def _wrap(self, path: str, layer: Any) -> Any:
         layer.linear.freeze()
-        wrapped.append((path, layer))
+        self.wrapped.append((path, layer))
         return layer
 
-    for path, module in modules.items():
-        if isinstance(module, _LINEAR):
-            outputs, inputs = _shape_of(module)
-            if not any(path.startswith(f"{b}.") and outputs in (1, n) for b, n in sizes.items()):
-                layer = LoraProjection(inputs, outputs, r=rank, scale=1.0)
-                layer.linear, layer.path, layer.row_adapters = module, path, row_adapters
-                layers[path] = wrap(path, layer)
-            continue
-        children: Any = module.children()
-        switches = {k: child for k, child in children.items() if isinstance(child, _SWITCH)}
-        if switches:
-            stack = f"{path.rpartition('.')[0]}.{_STACK}"
-            gated = {"gate_proj", "up_proj"} <= switches.keys()
-            if gated:
-                gate, up = switches.pop("gate_proj"), switches.pop("up_proj")
-                shared = SharedExperts(gate, rank)
-                order = _order(causal, stack, gate.output_dims)
-                wrap(f"{path}.gate_proj", ExpertsPart(gate, shared, order[0]))
-                wrap(f"{path}.up_proj", ExpertsPart(up, shared, order[1]))
-                module.gate_up_proj = layers[f"{stack}.gate_up_proj"] = shared
-            for name in sorted(switches, reverse=True):  # up before down, as transformers has them
-                layer = LoRASwitchLinear.from_base(switches[name], r=rank, scale=1.0)
-                own = f"{stack}.{_NAMES.get(name, name)}"
-                layers[own] = wrap(f"{path}.{name}", layer)
-        embed, unembed = (children.get(name) for name in ("embed_q", "unembed_out"))
+    def projection(self, path: str, module: Any) -> None:
+        """A plain matrix."""
+        outputs, inputs = _shape_of(module)
+        layer = LoraProjection(inputs, outputs, r=self._rank, scale=1.0)
+        layer.linear, layer.path, layer.row_adapters = module, path, self._row_adapters
+        self.layers[path] = self._wrap(path, layer)
+
+    def experts(self, path: str, module: Any) -> None:
+        """The stacks of experts in a module, where there are some."""
+        switches = {k: child for k, child in module.children().items() if isinstance(child, _SWITCH)}
+        stack = f"{path.rpartition('.')[0]}.{_STACK}"
+        if {"gate_proj", "up_proj"} <= switches.keys():
+            gate, up = switches.pop("gate_proj"), switches.pop("up_proj")
+            shared = SharedExperts(gate, self._rank)
+            order = _order(self._causal, stack, gate.output_dims)
+            self._wrap(f"{path}.gate_proj", ExpertsPart(gate, shared, order[0]))
+            self._wrap(f"{path}.up_proj", ExpertsPart(up, shared, order[1]))
+            module.gate_up_proj = self.layers[f"{stack}.gate_up_proj"] = shared
+        for name in sorted(switches, reverse=True):  # up before down, as transformers has them
+            layer = LoRASwitchLinear.from_base(switches[name], r=self._rank, scale=1.0)
+            self.layers[f"{stack}.{_NAMES.get(name, name)}"] = self._wrap(f"{path}.{name}", layer)
+
+    def latent(self, path: str, module: Any) -> None:
+        """The two halves of a matrix from the latent to keys and values, where they are apart."""
+        embed, unembed = (module.children().get(name) for name in ("embed_q", "unembed_out"))
         if isinstance(embed, _HEADS) and isinstance(unembed, _HEADS):
-            shared = SharedLatent(_shape_of(embed), _shape_of(unembed), rank)
-            wrap(f"{path}.embed_q", LatentPart(embed, shared, queries=True))
-            wrap(f"{path}.unembed_out", LatentPart(unembed, shared, queries=False))
-            module.kv_b_proj = layers[f"{path}.kv_b_proj"] = shared
-    causal.update_modules(tree_unflatten(wrapped))
-    return layers
+            shared = SharedLatent(_shape_of(embed), _shape_of(unembed), self._rank)
+            self._wrap(f"{path}.embed_q", LatentPart(embed, shared, queries=True))
+            self._wrap(f"{path}.unembed_out", LatentPart(unembed, shared, queries=False))
+            module.kv_b_proj = self.layers[f"{path}.kv_b_proj"] = shared
 
 
 def attention(causal: Any, trained: Collection[str]) -> set[str]:
