@@ -301,6 +301,14 @@ async def test_it_is_said_once_in_private_to_whose_note_it_is(tmp_path: Path) ->
         assert SHORT in await system(bot, "ada"), "she may do that herself"
 
 
+async def test_it_is_said_in_the_language_of_the_config(tmp_path: Path) -> None:
+    async with taught(tmp_path, serving={"language": "de"}) as bot:
+        await course(bot)
+        await bot.train()
+        await bot.app.news.look()
+        assert any(text.startswith("Ich brauche diese Notiz nicht mehr") for _, text in told(bot))
+
+
 async def test_who_is_forgotten_takes_what_was_learnt_along(tmp_path: Path) -> None:
     async with taught(tmp_path, held_out=0) as bot:
         await bot.command("share", "on", user="ada")

@@ -263,6 +263,7 @@ def _services(base: AnsweringParts, http: Http) -> Services:
         owners=authorization.owners,
         readiness=base.scheduler.readiness,
         pool=base.pool,
+        language=config.serving.language,
     )
     ab_test = AbTest(
         store=store,

@@ -14,7 +14,7 @@ from goodbot.api.sentences import clause, sentence
 from goodbot.base.clock import Clock, woken
 from goodbot.base.errors import boundary
 from goodbot.base.suggest import version_name
-from goodbot.conversation.notifications import changed, serving, states
+from goodbot.conversation.notifications import changed, serving
 from goodbot.conversation.notifications.alarms import advised
 from goodbot.learning.adapters import AdapterRegistry, lineage
 from goodbot.learning.rating_quality import contradictions
@@ -33,6 +33,7 @@ from goodbot.store import (
 )
 from goodbot.store.adapters import PINNED, AdapterRow
 from goodbot.store.training_pool import Pool
+from goodbot.texts import say
 
 logger = logging.getLogger(__name__)
 
@@ -62,11 +63,11 @@ class OwnerNews:
         owners: Callable[[], Sequence[str]],
         readiness: Callable[[], Awaitable[Readiness]],
         pool: Pool,
+        language: str,
     ) -> None:
-        self._store = store
-        self._registry = registry
-        self._courier = courier
-        self._clock = clock
+        self._store, self._registry = store, registry
+        self._courier, self._clock = courier, clock
+        self._language = language
         self._owners = owners
         self._readiness = readiness
         self._pool = pool
@@ -179,10 +180,9 @@ class OwnerNews:
     async def _look_at_notes(self) -> None:
         """Tell whose notes they are, owners of what others share, which are not needed any more."""
         for one in await self._store.read(lambda db: distilled.retired(db, self._pool)):
+            text = say("noted_learnt", self._language, number=one.note, note=one.text)
             for person in (one.person,) if one.person else self._owners():
-                await self._tell(
-                    f"retired {one.run} {one.note} {person}", person, states.retired(one.note, one.text)
-                )
+                await self._tell(f"retired {one.run} {one.note} {person}", person, text)
 
     async def _tell(self, key: str, owner: str, text: str) -> None:
         await self._courier.tell(Notice(key=key, person=owner, text=text))

@@ -78,11 +78,3 @@ def why_the_base(rows: Sequence[AdapterRow], last: Run | None, now: Now) -> tupl
     waiting = next((row for row in reversed(usable) if row.waits), None)
     newest = waiting or (usable or own)[-1]
     return f"The base model answers. v{newest.version} {of_version(newest, now)}.", waiting
-
-
-def retired(number: int, note: str) -> str:
-    """The version that answers has learnt a note."""
-    return (
-        f"I no longer need this note: “{note}”. I have learnt what it says, and answer so without it. "
-        f"`/rl notes on {number}` brings it back."
-    )
