@@ -99,8 +99,8 @@ class TrackerContract:
         self, spec: TrackerSpec, settings: Any, tmp_path: Path
     ) -> None:
         self._track(spec, settings, tmp_path, STEPS[0])  # the daemon is gone: no word of a state
-        before = {file: file.stat().st_size for file in self.kept(tmp_path)}
+        before = {file: file.read_bytes() for file in self.kept(tmp_path)}
         self._track(spec, settings, tmp_path, *STEPS, {"state": "activated"})
-        after = {file: file.stat().st_size for file in self.kept(tmp_path)}
-        assert sum(after.values()) > sum(before.values()), "the second half is not kept"
-        assert all(after.get(file, 0) > 0 for file, size in before.items() if size), "the first half is gone"
+        after = {file: file.read_bytes() for file in self.kept(tmp_path)}
+        assert after != before, "the second half is not kept"
+        assert all(after.get(file) for file, kept in before.items() if kept), "the first half is gone"
