@@ -208,7 +208,7 @@ class Dispatcher:
         if receipt.outcome is Outcome.PAIRED:
             logger.info("paired: you are its owner (%s)", person(event.user))
         if receipt.outcome is Outcome.DENIED:
-            self._spawn(self.requests.ask(event, receipt), "asking the owners")
+            self._spawn(self.requests.ask(event, receipt), "join request")
         self._spawn(self._then.acknowledge(event, receipt), "acknowledge")
 
     def _start(self, event: Event) -> None:
