@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import stat
 import textwrap
@@ -49,10 +50,9 @@ def report(examined: Examined, wrong: Sequence[Check]) -> Mapping[str, Any]:
 
 async def _collect(examined: Examined) -> dict[str, Any]:
     config = examined.config
-    try:
+    specs: Mapping[str, ConnectorSpec] = {}
+    with contextlib.suppress(GoodbotError):
         specs = examined.plugins.connectors()
-    except GoodbotError:
-        specs = {}
     configured = {name: spec for name, spec in specs.items() if name in config.connectors}
     known = [*_local(), *_configured(examined, configured)]
     owners = [f"{one['connector']}:{one['id']}" for one in known if one["role"] == "owner"]
