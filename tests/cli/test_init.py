@@ -355,6 +355,7 @@ def test_everything_as_flags(home: Path, telegram: int) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "ok": True,
+        "pairing_link": "",
         "config": str(file),
         "platform": "telegram",
         "bot": "@the_good_bot",

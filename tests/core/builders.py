@@ -194,7 +194,8 @@ class Bot(Pilot):
     async def start_training(self) -> None:
         """Start a `slow` run and wait until its child has claimed and works."""
         self.fake.set(train="slow")
-        await self.command("train")
+        if "`/rl train yes`" in await self.command("train"):  # of few ratings it asks first
+            await self.command("train", "yes")
         await until(lambda: (self.app.trainer.progress or {}).get("steps") == 2)
         self._slow = (await self.last_run()).id
 

@@ -37,7 +37,7 @@ def test_a_missing_extra_is_installed_into_the_environment_that_misses_it(
     line = packages.install_line("telegram")
     program, verb, *rest = shlex.split(line)
     assert (program, verb) == (f"{place}/bin/pip", "install")
-    assert [Requirement(one).name for one in rest] == ["python-telegram-bot"]
+    assert [Requirement(one).name for one in rest] == ["python-telegram-bot", "segno"]
     assert line in str(MissingExtraError("telegram", "telegram"))
 
 
@@ -107,12 +107,14 @@ def test_the_line_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     require("pip")
     wheels = tmp_path / "wheels"
     wheels.mkdir()
-    info = "python_telegram_bot-99.dist-info"
-    with zipfile.ZipFile(wheels / "python_telegram_bot-99-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("telegram/__init__.py", "")
-        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: python-telegram-bot\nVersion: 99\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr(f"{info}/RECORD", "")
+    for name, module in (("python-telegram-bot", "telegram"), ("segno", "segno")):
+        stem = f"{name.replace('-', '_')}-99"
+        info = f"{stem}.dist-info"
+        with zipfile.ZipFile(wheels / f"{stem}-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"{module}/__init__.py", "")
+            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 99\n")
+            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(f"{info}/RECORD", "")
     place = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
     monkeypatch.setattr(sys, "prefix", str(place))

@@ -81,7 +81,7 @@ CASES: dict[str, tuple[Callable[[Bot], Awaitable[str]], str, dict[str, Any]]] = 
     ),
     "set aside": (
         set_aside,
-        "A training has left this answer out: it counts again once an owner says `/rl release`.",
+        "A training has left this answer out: it counts again once an owner says `/rl train retry`.",
         {},
     ),
     "trained on": (trained_on, "A training has used this answer already.", {}),

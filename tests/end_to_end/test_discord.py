@@ -70,7 +70,7 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(peer: DiscordPeer, t
     async with running(daemon_beside(tmp_path / "home", peer, ratings=RATINGS, owners=())) as daemon:
         # Nobody owns it until somebody proves that they can read its terminal.
         refused = await ada.told(lambda: ada.person.says("Hello?"))
-        assert "only the people" in refused.lower()
+        assert "this bot is private" in refused.lower()
         [code] = CODE.findall(await daemon.cli("pair", "discord"))
         await ada.told(lambda: ada.person.says(code.lower()), "You are my owner now")
 

@@ -85,7 +85,7 @@ async def test_a_newcomer_does_what_the_page_says(peer: TelegramPeer, tmp_path: 
 
         ada = Person(peer, "ada")
         [code] = set(CODE.findall(window.text))
-        assert "only the people" in (await ada.ask("Hello?")).text.lower()
+        assert "this bot is private" in (await ada.ask("Hello?")).text.lower()
         assert "You are my owner now" in (await ada.ask(code.lower())).text
         await asyncio.to_thread(window.sees, "paired: you are its owner")
         answer = await ada.ask("What is the capital of France?")

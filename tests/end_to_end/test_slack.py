@@ -57,7 +57,7 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(peer: SlackPeer, tmp
     async with running(daemon_beside(home, peer, ratings=RATINGS, owners=())) as daemon:
         # Nobody owns it until somebody proves that they can read its terminal.
         refused = await ada.ask("Hello?")
-        assert "only the people" in shown(refused.text, refused.blocks).lower()
+        assert "this bot is private" in shown(refused.text, refused.blocks).lower()
         [code] = CODE.findall(await daemon.cli("pair", "slack"))
         paired = await ada.ask(code.lower())
         assert "You are my owner now" in shown(paired.text, paired.blocks)

@@ -25,6 +25,7 @@ from tests.end_to_end.rating import CODE, LABEL, RATINGS, is_friendly, learnt, s
 from tests.end_to_end.teams import Person, daemon_beside, ways
 from tests.support import require
 
+OFF_HERE = "I am off in this channel. Type `/rl enable` here, and I answer."
 PATIENT = Pace(retries=(1.0,) * 120)
 """Teams' own may be shorter; nobody has told."""
 
@@ -63,7 +64,7 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(peer: TeamsPeer, tmp
     home = tmp_path / "home"
     async with running(daemon_beside(home, peer, ratings=RATINGS, owners=())) as daemon:
         # Nobody owns it until somebody proves that they can read its terminal.
-        await ada.told(lambda: ada.client.says("Hello?"), "only the people")
+        await ada.told(lambda: ada.client.says("Hello?"), "This bot is private")
         [code] = CODE.findall(await daemon.cli("pair", "teams"))
         await ada.told(lambda: ada.client.says(code.lower()), "You are my owner now")
 
@@ -141,13 +142,13 @@ async def test_who_may_what_in_a_channel(daemon: Daemon, peer: TeamsPeer) -> Non
     assert told == "Only people that my owner has chosen can rate my answers."
     carl.client.reacts(answer, "like")
 
-    # A channel is silent until an owner enables it; nobody else can.
+    # A channel is silent until an owner enables it; nobody else can, and nobody else hears how.
     ada.client.says("hello", lab, mention=True)
     bob.client.says("/rl enable", lab, mention=True)
     carl.client.says("/rl off")
     await teams.settled()
     assert await standing(ada) == 0
-    assert await peer.posts(ChannelKind.SHARED) == []
+    assert [post.text for post in await peer.posts(ChannelKind.SHARED)] == [OFF_HERE]
     ada.client.says("/rl enable", lab, mention=True)
 
     async def enabled() -> bool:

@@ -61,7 +61,7 @@ async def test_pair_talk_rate_in_every_way_train_and_go_back(peer: Driver, tmp_p
     questions = Random(1).sample(split(0)[0], RATINGS + 1)
     async with running(daemon_beside(tmp_path / "home", peer, ratings=RATINGS, owners=())) as daemon:
         # Nobody owns it until somebody proves that they can read its terminal.
-        assert "only the people" in (await ada.ask("Hello?")).text.lower()
+        assert "this bot is private" in (await ada.ask("Hello?")).text.lower()
         [code] = CODE.findall(await daemon.cli("pair", "telegram"))
         assert "You are my owner now" in (await ada.ask(code.lower())).text
 
@@ -169,7 +169,8 @@ async def test_who_may_what(daemon: Daemon, peer: Driver) -> None:
     await peer.say("/rl enable", user="bob", room=SHARED)
     await peer.say("/rl off", user="carl")
     assert await standing(ada) == 0
-    assert await ada.posts(SHARED) == []
+    [told] = await ada.posts(SHARED)  # who may, and nobody else, hears how
+    assert told.text == "I am off in this channel. Type /rl enable here, and I answer."
     assert "mentioned or replied to" in await ada.command("enable", SHARED)
     answer = await bob.ask("Hello", SHARED, mention=True)
     assert answer.text.startswith(LABEL)

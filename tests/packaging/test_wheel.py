@@ -235,7 +235,13 @@ class TestWithoutAnyExtra:
         done = bare.run("--version", home=tmp_path / "home")
         assert done.stdout == f"goodbot {told['Version']}\n"
 
-    @pytest.mark.parametrize("words", [("demo",), ("plugins",), ("run", "--demo-model")])
+    def test_plugins_are_listed_beside_what_is_missing(self, bare: Bare, tmp_path: Path) -> None:
+        done = bare.run("plugins", home=tmp_path / "home")
+        assert (done.returncode, done.stderr) == (2, "")
+        assert "telegram" in done.stdout
+        assert "'mlx-lm" in done.stdout
+
+    @pytest.mark.parametrize("words", [("demo",), ("run", "--demo-model")])
     def test_what_is_missing_is_a_sentence(self, bare: Bare, tmp_path: Path, words: tuple[str, ...]) -> None:
         done = bare.run(*words, home=tmp_path / "home")
         assert done.returncode == 1

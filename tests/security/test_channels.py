@@ -28,7 +28,7 @@ async def test_switching_on_posts_one_notice_with_all_that_counts(tmp_path: Path
         said = await bot.command("enable", channel="#room")
         assert "answer here" in said
         [notice] = notices(bot)
-        for words in ("owner's machine", "deleted after 7 days", "Ratings by the people", "/rl forget me"):
+        for words in ("owner’s computer", "after 7 days", "Ratings by people that", "/rl forget me"):
             assert words in notice
         assert (await bot.say("Hello?", user="stranger", channel="#room")).turn
         assert "already" in await bot.command("enable", channel="#room")

@@ -60,6 +60,8 @@ def test_the_public_half_of_a_status_is_made_of_public_fields_alone(
         store="ok",
         training=training,
         waits="",
+        ratings=3,
+        needed=40,
         condition=Condition(name="unsuccessful", facts={"wanted": 2}, private=private),
     )
     assert PRIVATE not in "\n".join(found.for_everybody())

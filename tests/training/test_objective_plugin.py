@@ -56,7 +56,7 @@ def chosen(word: str, home: Path, plugin: object | None = None) -> Any:
 def test_its_name_is_known_where_it_is_plugged_in(tmp_path: Path) -> None:
     assert chosen("pigeon", tmp_path, Pigeon()).objective == FACTORY
     assert chosen("kto", tmp_path, Pigeon()).objective == "kto"
-    with pytest.raises(ConfigError, match="There is no objective pigeon"):
+    with pytest.raises(ConfigError, match="no objective is named 'pigeon'"):
         chosen("pigeon", tmp_path)
 
 

@@ -72,8 +72,8 @@ async def test_other_models_train_off_policy_and_we_on_policy(tmp_path: Path) ->
         assert sum(not item.captured and not _known(item, parsed) for item in parsed.items) == 6
 
         status = await bot.command("status")
-        assert "6 of the ratings are of answers of other models" in status
-        planned = await bot.command("train", "--dry-run")
+        assert "6 of the ratings are of answers that other models wrote" in status
+        planned = await bot.command("train", "--dry-run --details")
         assert "Other models wrote 6 of them" in planned
         await bot.command("train")
         await bot.settle()

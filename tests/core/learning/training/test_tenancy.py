@@ -311,7 +311,7 @@ async def test_status_tells_who_waits_and_why(tmp_path: Path) -> None:
 async def test_a_dry_run_tells_both_peaks_and_the_plan(tmp_path: Path) -> None:
     async with open_bot(tmp_path, sections=TURNS) as bot:
         await bot.rated(8)
-        told = await bot.command("train", "--dry-run")
+        told = await bot.command("train", "--dry-run --details")
         assert 'Peaks: not known. They take turns: memory = "turns" says so.' in told
         assert "Questions wait meanwhile" in told
         assert not bot.app.memory.away
