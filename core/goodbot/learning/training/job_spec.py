@@ -42,10 +42,9 @@ async def make_job(
     """The job of a run, the same each time. `folder` gets `output` and `checkpoints`, both 0700.
 
     It teaches notes of `lines`.
-
     The core's `anchors` are what the gate asks; without any, it asks what the items ask, and those of the
     rounds before: what is lost may be what nobody asked this time. What nobody has rated shows what was
-    learnt; it is the one thing that may differ when a run is taken up again.
+    learnt: this, and the notes that are tried, may differ when a run is taken up again.
     Raises TrainingError when an answer is gone, and AdapterError.
     """
     store, pool = core.store, core.pool
