@@ -37,7 +37,7 @@ _UNHELD_MOST = 5.0
 _SURE = 6
 """Polls that were not held, from which on it is said."""
 _UNHELD = (
-    "the Telegram server does not hold a poll until something comes: it is asked every "
+    "the Telegram server does not hold a poll until something new comes: it is asked every "
     f"{_UNHELD_MOST:g} s at most, and messages may come so late; look at api_base"
 )
 
@@ -58,9 +58,9 @@ class Polling:
         self._timeout, self._offset = timeout, cursor.offset
         self._last_update = cursor.since_ms / 1000
         self._unheld = 0
-        """Polls that were answered at once and with nothing, since one was held."""
+        """Polls that were answered at once and with nothing new, since one was held."""
         self._pauses = 0
-        """How often it has paused for that since something came."""
+        """How often it has paused for that since something new came."""
 
     async def first(self) -> None:
         """Say which updates we want before anybody can react to what we send.
@@ -94,10 +94,11 @@ class Polling:
     async def _poll(self) -> None:
         """One poll. The offset, whose use confirms the last one, moves after the commit."""
         began = time.monotonic()
-        updates = await self._api.updates(self._from(), self._timeout)
+        asked = self._from()
+        updates = await self._api.updates(asked, self._timeout)
         offset = next_offset(updates)
-        if offset is None:
-            held = time.monotonic() - began >= _HELD
+        if offset is None or (asked is not None and offset <= asked):  # what is before that is stored
+            held = offset is None and time.monotonic() - began >= _HELD
             self._unheld, self._pauses = (0, 0) if held else (self._unheld + 1, self._pauses + 1)
             return
         self._pauses = 0

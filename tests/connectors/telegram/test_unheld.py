@@ -20,13 +20,15 @@ class Unholding:
     def __init__(self, host: RecordingHost, answers: Sequence[Any]) -> None:
         self._host, self._answers = host, iter(answers)
         self.seconds = 0.0
+        self.offsets: list[int | None] = []
 
     def monotonic(self) -> float:
         """Time, of which only a poll that is held takes some."""
         return self.seconds
 
     async def updates(self, offset: int | None, timeout: int) -> Sequence[Any]:
-        del offset, timeout
+        del timeout
+        self.offsets.append(offset)
         answer = next(self._answers, None)
         if answer is None:
             self._host.stopping.set()
@@ -47,7 +49,6 @@ class Taking:
 
 async def polled(tmp_path: Path, answers: Sequence[Any], monkeypatch: Any) -> RecordingHost:
     host = RecordingHost(SPEC, state_dir=tmp_path, environ={}, clock=VirtualClock())
-    monkeypatch.setattr(polling, "next_offset", lambda updates: len(updates) or None)
     server = Unholding(host, answers)
     monkeypatch.setattr(polling, "time", server)
     await Polling(
@@ -79,7 +80,7 @@ async def test_b11_polls_that_are_not_held_are_made_ever_more_slowly(
 async def test_b11_what_comes_in_makes_it_ask_at_once_and_a_held_poll_ends_it(
     tmp_path: Path, monkeypatch: Any
 ) -> None:
-    host = await polled(tmp_path, [[]] * 7 + [["an update"], [], 0.6, 0.6], monkeypatch)
+    host = await polled(tmp_path, [[]] * 7 + [[{"update_id": 5}], [], 0.6, 0.6], monkeypatch)
     slept = pauses(host)
     assert slept[:8] == [0.2, 0.4, 0.8, 1.6, 3.2, 5, 5, 0.2], "no pause after the update"
     said = [text for text in host.troubles if text]
@@ -94,3 +95,28 @@ async def test_b11_a_server_that_is_away_or_unholding_for_days_is_asked_on(
     host = await polled(tmp_path, answers, monkeypatch)
     assert max(pauses(host)) <= 60
     assert len(pauses(host)) >= 2200
+
+
+async def test_b11_a_server_that_repeats_what_is_stored_is_asked_ever_more_slowly(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    """One that ignores the offset, that forgets it for a while, or that sends old ones beside nothing."""
+    five, six = {"update_id": 5}, {"update_id": 6}
+    answers = [[five], *[[five]] * 3, [], [five, six], *[[six], [five]] * 10]
+    host = await polled(tmp_path, answers, monkeypatch)
+    assert pauses(host)[:10] == [0.2, 0.4, 0.8, 1.6, 0.2, 0.4, 0.8, 1.6, 3.2, 5]
+    assert "does not hold a poll" in host.troubles[-1]
+
+
+async def test_b11_ids_that_telegram_begins_anew_after_quiet_days_are_taken(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    clock = VirtualClock()
+    host = RecordingHost(SPEC, state_dir=tmp_path, environ={}, clock=clock)
+    server = Unholding(host, [[{"update_id": 5}], []])
+    monkeypatch.setattr(polling, "time", server)
+    cursor = Cursor(offset=900, since_ms=int((clock.now() - 6 * 86400) * 1000))
+    polls = Polling(host, server, Taking(), lambda taken: None, 30, cursor)  # pyright: ignore[reportArgumentType]
+    await polls.run()
+    assert server.offsets[:2] == [None, 6]
+    await host.close()
