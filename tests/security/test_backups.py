@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import sqlite3
 import tarfile
 import threading
@@ -17,7 +19,7 @@ from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import Outcome, Receipt, UserRef
 from goodbot.api.plugins import PluginHost
 from goodbot.base.errors import FatalConnectorError
-from goodbot.cli.backup import archive, restore, travel
+from goodbot.cli.backup import archive, authority, restore, travel
 from goodbot.cli.backup.make import make
 from goodbot.cli.backup.restore import UnpackedBackup, prepared, swap
 from goodbot.cli.backup.travel import Travelling
@@ -35,11 +37,20 @@ from goodbot_connectors.codex.setup import CodexSetup
 from goodbot_connectors.kit.bridge import clients
 from goodbot_connectors.openclaw import setup as openclaw
 
+from tests.architecture.source import modules
+
 NOW = 1.8e9
 TOKEN = "GOODBOT_TELEGRAM_TOKEN"
 PERSONS_KEY = "sk-ant-api03-CANARYCANARYCANARY0123"
 SESSION = "f00dfeed" * 8
 CODE = "c0dec0de" * 8
+_TOKEN = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*_(KEY|TOKEN|SECRET|PASSWORD)")
+NO_ADDRESS = {
+    # name: why no setting of ours says where it goes
+    "HF_TOKEN": "the environment says which hub",
+    "LLAMA_API_KEY": "made anew for each server of ours, and not kept",
+    "SECRET_ACCESS_KEY": "a pattern of what is not stored",
+}
 PLUGINS = open_plugins(Config(home=Path()))
 
 
@@ -251,6 +262,8 @@ program = "/tmp/evil"
 [serving]
 url = "https://evil.example:1"
 hosts = ["evil.example"]
+[judge]
+url = "https://evil.example/v1"
 [http]
 port = 8321
 names = ["evil.example"]
@@ -301,6 +314,7 @@ async def test_s3_each_gain_of_a_foreign_backup_is_told(home: Path) -> None:
         "[connectors.api] upstream = 'https://evil.example' (now: not set)": "",
         "[serving] url = 'https://evil.example:1' (now: not set)": "",
         "[serving] hosts = ['evil.example'] (now: not set)": "",
+        "[judge] url = 'https://evil.example/v1' (now: not set)": "",
         "[http] port = 8321 (now: not set)": "",
         "[connectors.api] is switched on": "rights",
         "[connectors.openclaw] is switched on": "rights",
@@ -315,15 +329,37 @@ async def test_s3_each_gain_of_a_foreign_backup_is_told(home: Path) -> None:
     assert kept["gains"] == len(ready.gains)
 
 
-@pytest.mark.parametrize("key", ["UPSTREAM_API_KEY", "GOODBOT_SERVER_KEY"])
+@pytest.mark.parametrize(
+    ("key", "section"),
+    [
+        ("UPSTREAM_API_KEY", "[connectors.api]"),
+        ("GOODBOT_SERVER_KEY", "[serving]"),
+        ("GOODBOT_JUDGE_KEY", "[judge]"),
+    ],
+)
 async def test_s3_an_address_for_any_kept_key_asks(
-    home: Path, monkeypatch: pytest.MonkeyPatch, key: str
+    home: Path, monkeypatch: pytest.MonkeyPatch, key: str, section: str
 ) -> None:
     monkeypatch.setenv(key, "kept")
-    section = {"UPSTREAM_API_KEY": "[connectors.api]", "GOODBOT_SERVER_KEY": "[serving]"}[key]
     ready = await restored(await evil(home.parent), home)
     asked = {gain.text.split(" ")[0] for gain in ready.gains if gain.word == "addresses"}
     assert asked == {section, "[http]"}
+    within = f"{section.removesuffix(']')}.settings]"
+    assert authority.keeper(home, PLUGINS)(within), "what is further in is used by it, too"
+    assert not authority.keeper(home, PLUGINS)(f"{section.removesuffix(']')}s]")
+
+
+def test_s3_each_token_of_the_product_is_known_to_a_restore() -> None:
+    """A token that `authority.tokens` does not know goes to a backup's address, and nobody is asked."""
+    named = {
+        str(node.value)
+        for module in modules()
+        if module.package != "goodbot_fakes"
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Constant) and _TOKEN.fullmatch(str(node.value))
+    }
+    known = {name for names in authority.tokens(PLUGINS).values() for name in names}
+    assert named - known == set(NO_ADDRESS), "say in `authority.tokens` which section's addresses get it"
 
 
 async def test_s3_an_address_that_is_taken_back_asks_too(home: Path) -> None:

@@ -18,13 +18,14 @@ from typing import Any, cast
 from goodbot import config
 from goodbot.access.authorization import LEVELS, WEB
 from goodbot.access.login import OWNER
+from goodbot.api import judge
 from goodbot.api.plugins import PluginHost
 from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.base.suggest import TERMINAL
 from goodbot.config import toml
 from goodbot.config.layout import DATABASE
 from goodbot.config.secrets import SecretStore
-from goodbot.inference.servers.choice import KEY
+from goodbot.inference.servers import choice
 from goodbot.store import channels, inspection, people
 from goodbot.store.query import fetch
 
@@ -248,17 +249,24 @@ def _shown(value: object) -> str:
 def keeper(home: Path, plugins: PluginHost) -> Callable[[str], bool]:
     """Says of a section of the config whether a token is kept here that would be used by it."""
     store = SecretStore(home)
-    names: dict[str, tuple[str, ...]] = {"[serving]": (KEY,), "[serving.settings]": (KEY,)}
-    names |= {f"[connectors.{name}]": spec.secrets for name, spec in plugins.connectors().items()}
-    names |= {f"[tracking.{name}]": spec.secrets for name, spec in plugins.trackers().items()}
+    users = tokens(plugins)
 
     def kept(section: str) -> bool:
+        place = section.strip("[]")
+        names = [n for user, its in users.items() if f"{place}.".startswith(f"{user}.") for n in its]
         try:
-            return any(store.where(name) for name in names.get(section, ()))
+            return any(store.where(name) for name in names)
         except GoodbotError:  # it cannot be read: better asked for once too often
             return True
 
     return kept
+
+
+def tokens(plugins: PluginHost) -> dict[str, tuple[str, ...]]:
+    """The names of the tokens that go where a section, or one within it, says."""
+    names: dict[str, tuple[str, ...]] = {"serving": (choice.KEY,), "judge": (judge.KEY,)}
+    names |= {f"connectors.{name}": spec.secrets for name, spec in plugins.connectors().items()}
+    return names | {f"tracking.{name}": spec.secrets for name, spec in plugins.trackers().items()}
 
 
 def _give(roles: dict[str, str], who: str, role: str) -> None:
