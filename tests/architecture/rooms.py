@@ -12,23 +12,22 @@ from functools import cache
 
 FLOORS = {
     "base": 1,  # no idea of goodbot's in it
-    "texts": 2,  # every sentence that people read, in each language
-    "config": 3,
-    "api": 4,  # what plugins implement and exchange
-    "store": 5,  # SQLite, and all SQL
-    "access": 6,  # who may
-    "inference": 6,  # what answers
-    "learning": 7,  # what learns
-    "conversation": 8,  # what is said
-    "commands": 9,
-    "daemon": 10,  # one running goodbot
-    "features": 11,  # what not everybody needs, each a plugin of our own
-    "cli": 11,
-    "testing": 11,  # what plugin authors test with
-    "connectors": 12,
-    "fakes": 12,
-    "training": 12,
-    "demo": 13,  # `goodbot demo`: a program around a goodbot of its own, as those of examples/ are
+    "config": 2,
+    "api": 3,  # what plugins implement and exchange
+    "store": 4,  # SQLite, and all SQL
+    "access": 5,  # who may
+    "inference": 5,  # what answers
+    "learning": 6,  # what learns
+    "conversation": 7,  # what is said
+    "commands": 8,
+    "daemon": 9,  # one running goodbot
+    "features": 10,  # what not everybody needs, each a plugin of our own
+    "cli": 10,
+    "testing": 10,  # what plugin authors test with
+    "connectors": 11,
+    "fakes": 11,
+    "training": 11,
+    "demo": 12,  # `goodbot demo`: a program around a goodbot of its own, as those of examples/ are
 }
 PACKAGES = {
     "connectors": "goodbot_connectors",
@@ -39,7 +38,7 @@ PACKAGES = {
 """Rooms outside of the core."""
 PLUGINS = {"features", "connectors", "training"}
 """No other room imports them, and of the core they use the public API only: the two sets below."""
-OPEN = {"base", "texts", "api"}
+OPEN = {"base", "api"}
 OPEN_TOO = {"goodbot.config.secrets", "goodbot.config.lock"}
 
 ALLOWED = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people who talk and rate are told stands in the catalogue (`goodbot.texts`), and nowhere else.
+"""What people who talk and rate are told stands in the catalogue (`goodbot.api.texts`), and nowhere else.
 
 What is elsewhere today is counted by module. The list only gets shorter: what is new fails, and what is
 gone is to be taken off. The keys of the catalogue and the code agree: none is missing, none is left over.
@@ -13,7 +13,7 @@ import string
 from collections.abc import Iterator
 
 import pytest
-from goodbot.texts import BY, catalogue
+from goodbot.api.texts import BY, catalogue
 
 from tests.architecture.source import Module, modules
 
@@ -84,7 +84,7 @@ def test_what_people_are_told_is_in_the_catalogue() -> None:
     found = {module.name: len([*prose(module)]) for module in modules() if of_the_slice(module)}
     found = {name: count for name, count in found.items() if count}
     more = {name: count for name, count in found.items() if count > ELSEWHERE.get(name, 0)}
-    assert more == {}, "a sentence for people stands in goodbot/texts, with a key"
+    assert more == {}, "a sentence for people stands in goodbot/api/texts, with a key"
     assert found == ELSEWHERE, "some is gone: take it off the list"
 
 
@@ -107,7 +107,7 @@ def test_a_sentence_is_seen(line: str, count: int) -> None:
 
 def asked_for(module: Module) -> Iterator[tuple[str, ast.Call]]:
     """The first word of each `say`, `because` or `wrong`, as far as it is written there."""
-    ours = any(name == "goodbot.texts.say" for name, _ in module.imported())
+    ours = any(name == "goodbot.api.texts.say" for name, _ in module.imported())
     for name, call in module.calls():
         args = call.args[1:] if name == "wrong" else call.args
         if args and (name in ("because", "wrong") or (ours and name == "say")):

@@ -10,8 +10,8 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 from goodbot.api.actions import retry_row
 from goodbot.api.events import Event
+from goodbot.api.texts import language_here
 from goodbot.testing.host import RecordingHost
-from goodbot.texts import language_here
 from goodbot_connectors.discord import forms as discord_forms
 from goodbot_connectors.discord import render as discord_render
 from goodbot_connectors.discord.presses import AnswerRef as DiscordRef

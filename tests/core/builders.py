@@ -16,6 +16,7 @@ from typing import Any
 
 import goodbot_connectors.terminal
 from goodbot import BackendSpec, hookimpl
+from goodbot.api.adapters.manifest import verify
 from goodbot.api.labels import Opinion
 from goodbot.api.model import ResolvedModel
 from goodbot.api.plugins import PluginHost
@@ -30,7 +31,6 @@ from goodbot.daemon.app import App
 from goodbot.daemon.loopback import Answer
 from goodbot.daemon.wiring import local_owner
 from goodbot.inference.servers import plugin as own_servers
-from goodbot.learning.adapters import verify
 from goodbot.learning.idle import Readings
 from goodbot.store import Store, adapters, ledger, runs
 from goodbot.testing import Pilot

@@ -15,6 +15,7 @@ from goodbot import hookimpl
 from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Receipt, Reply
 from goodbot.api.sentences import because, words
+from goodbot.api.texts import LANGUAGES
 from goodbot.base.errors import ConnectorError, RetriableError
 from goodbot.config import Grants
 from goodbot.conversation.notifications import owners, raters
@@ -24,7 +25,6 @@ from goodbot.daemon.app import App
 from goodbot.daemon.loopback import Answer, Loopback
 from goodbot.store import channels, news
 from goodbot.testing import VirtualClock
-from goodbot.texts import LANGUAGES
 
 from tests.core.builders import GRANTS, Bot, Fake, config, open_bot, plugins, rows, until
 

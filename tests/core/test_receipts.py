@@ -12,8 +12,8 @@ import pytest
 from goodbot.api import sentences
 from goodbot.api.events import OrderKey, Outcome, RatingEvent, RatingKind
 from goodbot.api.sentences import Reason, because, words
+from goodbot.api.texts import LANGUAGES
 from goodbot.store import codec
-from goodbot.texts import LANGUAGES
 
 from tests.architecture.source import modules
 from tests.core.builders import CHANNEL, OWNER, open_bot, rate, rows

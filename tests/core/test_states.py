@@ -12,10 +12,11 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
+from goodbot.api.adapters.manifest import AdapterManifest, publish
 from goodbot.cli.doctor.data import _last_run
 from goodbot.config import ServingConfig
 from goodbot.conversation.notifications import states
-from goodbot.learning.adapters import AdapterManifest, importing, publish
+from goodbot.learning.adapters import importing
 from goodbot.store import adapters, runs
 
 from tests.core.builders import Bot, open_bot

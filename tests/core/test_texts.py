@@ -11,8 +11,8 @@ from importlib.resources import files
 
 import pytest
 from goodbot.api.sentences import because, words
+from goodbot.api.texts import BY, LANGUAGES, catalogue, joined, language_of, say
 from goodbot.config import ServingConfig
-from goodbot.texts import BY, LANGUAGES, catalogue, joined, language_of, say
 
 OTHERS = [language for language in LANGUAGES if language != "en"]
 CATEGORIES = {
@@ -62,7 +62,7 @@ def shown(key: str, language: str, number: int) -> str:
 
 
 def test_there_is_a_file_for_each_language_and_no_other() -> None:
-    there = {entry.name for entry in files("goodbot.texts").iterdir() if entry.name.endswith(".toml")}
+    there = {entry.name for entry in files("goodbot.api.texts").iterdir() if entry.name.endswith(".toml")}
     assert there == {f"{language}.toml" for language in LANGUAGES}
     assert set(typing.get_args(typing.get_type_hints(ServingConfig)["language"])) == set(LANGUAGES)
 

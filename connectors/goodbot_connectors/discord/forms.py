@@ -8,7 +8,7 @@ from typing import Any
 
 from goodbot.api.actions import STAR_ROW, thumbs
 from goodbot.api.events import Button
-from goodbot.texts import say
+from goodbot.api.texts import say
 
 from goodbot_connectors.discord.presses import OPINION, AnswerRef, write
 from goodbot_connectors.kit.fields import Json, items, string, strings, sub

@@ -14,8 +14,8 @@ from typing import Any
 
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import Event, Outcome, PressEvent, RatingEvent, Receipt
+from goodbot.api.texts import say
 from goodbot.base.errors import StoreError
-from goodbot.texts import say
 
 from goodbot_connectors.discord import commands, forms
 from goodbot_connectors.discord.api import Api

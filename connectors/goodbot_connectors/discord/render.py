@@ -14,8 +14,8 @@ from typing import Any
 
 from goodbot.api.actions import RETRY
 from goodbot.api.events import Button, Reply
+from goodbot.api.texts import say
 from goodbot.base.text import one_way, split
-from goodbot.texts import say
 
 from goodbot_connectors.discord.presses import EXPLAIN, AnswerRef, write
 from goodbot_connectors.kit.code import discord

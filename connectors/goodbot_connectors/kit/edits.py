@@ -17,8 +17,8 @@ from typing import Any
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import ChannelRef, MessageRef, Reply
 from goodbot.api.reply_stream import ReplyStream
+from goodbot.api.texts import say
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
-from goodbot.texts import say
 
 from goodbot_connectors.kit.backoff import FloodError, jittered
 from goodbot_connectors.kit.rate_limit import Throttle

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from goodbot.api.actions import thumbs
-from goodbot.texts import say
+from goodbot.api.texts import say
 
 from goodbot_connectors.slack.presses import MODAL, Opening
 

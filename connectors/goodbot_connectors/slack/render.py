@@ -14,8 +14,8 @@ from typing import Any
 
 from goodbot.api.actions import RETRY, THUMBS
 from goodbot.api.events import Button
+from goodbot.api.texts import say
 from goodbot.base.text import one_way
-from goodbot.texts import say
 
 from goodbot_connectors.kit.code import markdown
 from goodbot_connectors.kit.inert import broken, is_markup, settled

@@ -16,9 +16,9 @@ from typing import Any
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import ChannelRef, MessageRef, Reply
 from goodbot.api.reply_stream import ReplyStream
+from goodbot.api.texts import say
 from goodbot.base.errors import ConnectorError, FatalConnectorError
 from goodbot.base.text import split
-from goodbot.texts import say
 
 from goodbot_connectors.kit.backoff import FloodError
 from goodbot_connectors.kit.fields import string

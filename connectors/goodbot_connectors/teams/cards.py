@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from goodbot.api.events import Button
+from goodbot.api.texts import say
 from goodbot.base.text import one_way
-from goodbot.texts import say
 
 from goodbot_connectors.teams.presses import EXPLAIN, AnswerRef, data
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from goodbot.api.texts import say
 from goodbot.base.text import clean
-from goodbot.texts import say
 
 from goodbot_connectors.kit.fields import Json, as_json, string, sub
 from goodbot_connectors.teams import cards

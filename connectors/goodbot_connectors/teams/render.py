@@ -14,8 +14,8 @@ from typing import Any
 
 from goodbot.api.actions import THUMBS
 from goodbot.api.events import Button, ChannelKind, ChannelRef, Reply
+from goodbot.api.texts import say
 from goodbot.base.text import one_way, split
-from goodbot.texts import say
 
 from goodbot_connectors.kit.code import markdown
 from goodbot_connectors.kit.inert import JOINER, inserted, is_markup, outside, settled

@@ -18,9 +18,9 @@ from typing import Any
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Reply
 from goodbot.api.reply_stream import CancelledReplyError, ReplyStream
+from goodbot.api.texts import say
 from goodbot.base.clock import woken
 from goodbot.base.errors import ConnectorError, RetriableError
-from goodbot.texts import say
 
 from goodbot_connectors.kit.backoff import jittered
 from goodbot_connectors.teams import render

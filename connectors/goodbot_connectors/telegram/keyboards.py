@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from goodbot.api.actions import RETRY, THUMBS, rating
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import Button, MessageRef, Reply
+from goodbot.api.texts import say
 from goodbot.base.errors import ConnectorError
-from goodbot.texts import say
 
 from goodbot_connectors.kit.backoff import FloodError, jittered
 from goodbot_connectors.kit.rate_limit import Spawn

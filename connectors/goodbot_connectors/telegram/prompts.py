@@ -12,7 +12,7 @@ from functools import cache
 
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import ChannelKind, Event, MessageEvent, RatingEvent, RatingKind
-from goodbot.texts import LANGUAGES, say
+from goodbot.api.texts import LANGUAGES, say
 
 from goodbot_connectors.kit.state import StateTexts
 from goodbot_connectors.telegram import callback, render

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Reply
 from goodbot.api.reply_stream import ReplyStream
+from goodbot.api.texts import say
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
-from goodbot.texts import say
 
 from goodbot_connectors.kit.backoff import FloodError, jittered
 from goodbot_connectors.kit.rate_limit import Throttle

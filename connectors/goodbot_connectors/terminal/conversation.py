@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from goodbot.api.actions import HINTS, RETRY
-from goodbot.texts import language_here
+from goodbot.api.texts import language_here
 
 from goodbot_connectors.terminal.link import Link
 

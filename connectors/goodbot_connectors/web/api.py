@@ -27,10 +27,10 @@ from aiohttp import hdrs, web
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import Waiting
 from goodbot.api.sentences import sentence
+from goodbot.api.texts import language_of
 from goodbot.base.errors import UsageError
 from goodbot.base.redact import redact
 from goodbot.base.text import clean
-from goodbot.texts import language_of
 
 from goodbot_connectors.kit.bridge.refused import HttpError
 from goodbot_connectors.kit.fields import Json, string

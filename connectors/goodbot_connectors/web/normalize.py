@@ -28,10 +28,10 @@ from goodbot.api.events import (
     RatingKind,
     UserRef,
 )
+from goodbot.api.texts import say
 from goodbot.base.errors import UsageError
 from goodbot.base.redact import redact
 from goodbot.base.text import clean
-from goodbot.texts import say
 
 from goodbot_connectors.kit.fields import Json, string
 

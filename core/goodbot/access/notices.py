@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from goodbot.access.authorization import Authorization
 from goodbot.api.connector import Connector
 from goodbot.api.events import ChannelKind, ChannelRef, Reply
+from goodbot.api.texts import say
 from goodbot.base.clock import Clock
 from goodbot.base.errors import StoreError
 from goodbot.config import Config
 from goodbot.store import Store, channels
-from goodbot.texts import say
 
 logger = logging.getLogger(__name__)
 

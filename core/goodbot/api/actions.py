@@ -12,7 +12,7 @@ from typing import NamedTuple
 from goodbot.api.commands import parted
 from goodbot.api.events import Button, CommandEvent, PressEvent
 from goodbot.api.labels import STARS, star_value
-from goodbot.texts import say
+from goodbot.api.texts import say
 
 STAR_ROW = tuple(Button(action=f"star:{count}", label=f"{count} ★") for count in range(1, STARS + 1))
 RETRY = "again"

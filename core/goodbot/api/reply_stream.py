@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from goodbot.api.events import ChannelRef, MessageRef, Reply
+from goodbot.api.texts import say
 from goodbot.base.errors import ServerError
 from goodbot.base.text import split
-from goodbot.texts import say
 
 if TYPE_CHECKING:
     from goodbot.api.connector import Connector

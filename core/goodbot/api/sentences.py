@@ -2,8 +2,8 @@
 """What goodbot says, made of codes and facts. Pure.
 
 A code names a thing to be said, its facts are the numbers and names in it. What is stored and what programs
-decide by is these two; words are made of them where somebody reads them (`goodbot.texts`), and nobody takes
-words apart.
+decide by is these two; words are made of them where somebody reads them (`goodbot.api.texts`), and nobody
+takes words apart.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from goodbot.texts import joined, say
+from goodbot.api.texts import joined, say
 
 _NEXT_TRY = "{wanted} new ratings until another try"
 _CAUSES = {

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from goodbot.api.commands import Grant
-from goodbot.api.events import Button, ChannelKind, CommandEvent, UserRef
+from goodbot.api.events import Button, ChannelKind, CommandEvent, RatingEvent, RatingKind, UserRef
+from goodbot.api.texts import say
 from goodbot.base.errors import UsageError
-from goodbot.texts import say
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
@@ -44,6 +44,17 @@ class Call:
         """Whether nobody but an owner reads the answer."""
         shared = self.event.channel.kind is ChannelKind.SHARED
         return not shared and self.services.authorization.may(self.user, Grant.ADMINISTER)
+
+    def rating(self, turn: str, kind: RatingKind, **said: Any) -> RatingEvent:
+        """The rating that it is of an answer; `said` are further fields of the event."""
+        event = self.event
+        whose = {
+            "event_id": event.event_id,
+            "order": event.order,
+            "user": event.user,
+            "channel": event.channel,
+        }
+        return RatingEvent(**{**whose, **said}, turn=turn, kind=kind)
 
 
 @dataclass(frozen=True, kw_only=True)

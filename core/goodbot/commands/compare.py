@@ -194,17 +194,7 @@ async def _taken_back(call: Call) -> Result:
 
 
 def _rating(call: Call, turn: str, kind: RatingKind, value: float | None = None) -> RatingEvent:
-    event = call.event
-    return RatingEvent(
-        event_id=f"{event.event_id} {turn}",
-        order=event.order,
-        user=event.user,
-        channel=event.channel,
-        kind=kind,
-        turn=turn,
-        source=CHOICE,
-        value=value,
-    )
+    return call.rating(turn, kind, event_id=f"{call.event.event_id} {turn}", source=CHOICE, value=value)
 
 
 def _versions(first: str, second: str) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ import aiosqlite
 from goodbot.access.authorization import person
 from goodbot.access.inbox import viewer_of
 from goodbot.api.commands import Grant
-from goodbot.api.events import ChannelKind, ChannelRef, Outcome, RatingEvent, RatingKind, Receipt
+from goodbot.api.events import ChannelKind, ChannelRef, Outcome, RatingKind, Receipt
 from goodbot.api.labels import STARS, star_value
 from goodbot.api.sentences import because, clause
 from goodbot.base.errors import UsageError
@@ -81,17 +81,7 @@ async def _record(
 
     async def operation(db: aiosqlite.Connection) -> tuple[Receipt, str, bool]:
         turn = await _target(db, call, args, rated=kind is RatingKind.RETRACT)
-        rating = RatingEvent(
-            event_id=event.event_id,
-            order=event.order,
-            user=event.user,
-            channel=event.channel,
-            kind=kind,
-            turn=turn,
-            source=source,
-            value=value,
-            text=text,
-        )
+        rating = call.rating(turn, kind, source=source, value=value, text=text)
         before = await _said(db, turn)
         receipt = await call.services.ratings.rate(db, rating, turn)
         nothing = not receipt.duplicate and before == await _said(db, turn)

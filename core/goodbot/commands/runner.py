@@ -16,11 +16,11 @@ from goodbot.api import actions
 from goodbot.api.commands import Command, Grant, find, of
 from goodbot.api.events import ChannelKind, CommandEvent, Event, Outcome, PressEvent, Receipt
 from goodbot.api.sentences import Reason, because, words
+from goodbot.api.texts import ended
 from goodbot.base.errors import GoodbotError, boundary
 from goodbot.commands.audit import NOT_ALLOWED, audit
 from goodbot.commands.base import Call, Result, wrong
 from goodbot.store import channels, forgetting, inbox
-from goodbot.texts import ended
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services

@@ -11,11 +11,11 @@ import aiosqlite
 from goodbot.access.inbox import viewer_of
 from goodbot.api.actions import run
 from goodbot.api.events import Button, ChannelKind, Waiting
+from goodbot.api.texts import say
 from goodbot.base.errors import UsageError
 from goodbot.commands import rating
 from goodbot.commands.base import Call, Result
 from goodbot.store import review_queue
-from goodbot.texts import say
 
 MOST = 5
 _USAGE = "say `waiting`, or `waiting N` for another one of them"

@@ -26,6 +26,7 @@ from goodbot.api.events import (
     UserRef,
 )
 from goodbot.api.server import Generated, GenerateRequest
+from goodbot.api.texts import say
 from goodbot.api.turns import Turn, ids, turn_id
 from goodbot.base.errors import (
     AdapterError,
@@ -46,7 +47,6 @@ from goodbot.store import answers, inbox, ledger, messages, retries, turns
 from goodbot.store.commit_queue import Operation
 from goodbot.store.ledger import LabelChange
 from goodbot.store.retries import Retry
-from goodbot.texts import say
 
 logger = logging.getLogger(__name__)
 

@@ -20,10 +20,10 @@ from goodbot.api.events import (
     Receipt,
 )
 from goodbot.api.sentences import Reason, because
+from goodbot.api.texts import language_of
 from goodbot.base.redact import redact
 from goodbot.base.text import clean
 from goodbot.conversation import capture_rules
-from goodbot.texts import language_of
 
 _LONGEST = 10_000
 """Characters of a reason or of a better answer: no answer of ours gets as long."""

@@ -44,8 +44,8 @@ from goodbot.daemon.maintenance import Maintenance
 from goodbot.inference.models import resolve
 from goodbot.inference.prompts import Room
 from goodbot.inference.servers import choice
-from goodbot.learning.adapters import AdapterRegistry
 from goodbot.learning.adapters.erasure import Eraser
+from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.canary import Canary
 from goodbot.learning.core import Chosen, Core, pool, serve
 from goodbot.learning.evaluation.ab_test import AbTest

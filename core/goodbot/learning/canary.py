@@ -19,7 +19,7 @@ from goodbot.base.clock import Clock
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.intervals import difference
 from goodbot.base.suggest import version_name
-from goodbot.learning.adapters import AdapterRegistry
+from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.store import Store, acceptance, adapters, canaries
 from goodbot.store.acceptance import Acceptance
 from goodbot.store.canaries import Trial

@@ -21,8 +21,8 @@ from goodbot.base.sampling import Sampling
 from goodbot.base.spawn import child_environment
 from goodbot.config import Config
 from goodbot.inference.servers import choice
-from goodbot.learning.adapters import AdapterRegistry
 from goodbot.learning.adapters.formats import Formats
+from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.tracking.observer import Tracking
 from goodbot.learning.training.settings import training_settings
 from goodbot.store import Store

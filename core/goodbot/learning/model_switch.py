@@ -23,7 +23,7 @@ from goodbot.base.errors import TrainingError, UsageError
 from goodbot.config.file import ConfigFile
 from goodbot.inference import models
 from goodbot.inference.servers.health import probe
-from goodbot.learning.adapters import AdapterRegistry
+from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training.memory_sharing import MemorySharing
 from goodbot.learning.training.publish import RunOutcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from goodbot.learning.adapters import AdapterRegistry
+from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.canary import Canary
 from goodbot.learning.core import Core
 from goodbot.learning.model_switch import ModelSwitch

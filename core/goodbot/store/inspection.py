@@ -63,6 +63,17 @@ async def sharers(db: aiosqlite.Connection, owners: Sequence[str]) -> list[str]:
     return [row[0] for row in rows]
 
 
+async def linked(db: aiosqlite.Connection) -> dict[str, str]:
+    """Account → the person it belongs to, both as they are stored, of all accounts that were linked."""
+    return {str(one): str(key) for one, key in await fetch(db, "SELECT person, identity FROM links")}
+
+
+async def forgotten_since(db: aiosqlite.Connection, moment: float) -> bool:
+    """Whether somebody was forgotten after it (seconds since the epoch)."""
+    query = "SELECT 1 FROM audit WHERE action = 'forget' AND at > ? LIMIT 1"
+    return bool(await fetch(db, query, (moment,)))
+
+
 async def newest(db: aiosqlite.Connection) -> float:
     """When the last rating or message came, by the clock of then; 0 if none has."""
     rows = await fetch(

@@ -12,10 +12,10 @@ import pytest
 from goodbot.api.actions import THUMBS
 from goodbot.api.events import ChannelRef, MessageEvent, Reply
 from goodbot.api.reply_stream import CancelledReplyError
+from goodbot.api.texts import say
 from goodbot.base.errors import RetriableError
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.host import RecordingHost
-from goodbot.texts import say
 from goodbot_connectors.teams import SPEC
 from goodbot_connectors.teams.config import TeamsSettings
 from goodbot_fakes.teams import FakeTeams, Pace

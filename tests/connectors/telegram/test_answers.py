@@ -13,10 +13,10 @@ import pytest
 from goodbot.api.actions import THUMBS
 from goodbot.api.commands import Grant
 from goodbot.api.events import ChannelKind, ChannelRef, MessageEvent, MessageRef, RatingEvent, Reply
+from goodbot.api.texts import say
 from goodbot.base.errors import RetriableError
 from goodbot.testing.connector_base import build, eventually
 from goodbot.testing.host import RecordingHost
-from goodbot.texts import say
 from goodbot_connectors.telegram import SPEC
 from goodbot_connectors.telegram.menus import SCOPES, WORDS, menus
 from goodbot_fakes.telegram import FakeTelegram

@@ -27,7 +27,6 @@ from goodbot.config.layout import DATABASE
 from goodbot.config.secrets import SecretStore
 from goodbot.inference.servers import choice
 from goodbot.store import channels, inspection, people
-from goodbot.store.query import fetch
 
 OWNERS, RIGHTS, ADDRESSES, PROGRAMS = "owners", "rights", "addresses", "programs"
 WORDS: Mapping[str, str] = {
@@ -158,16 +157,14 @@ async def _stored(database: Path, roles: dict[str, str], more: set[str]) -> tupl
             _give(roles, row.person, row.role)
         for one in await channels.everywhere(db):
             more.add(_LISTS["channels"].format(f"{one.connector}:{one.channel}"))
-        rows = await fetch(db, "SELECT person, identity FROM links")
-        return {str(one): str(key) for one, key in rows}, await inspection.sharers(db, owners)
+        return await inspection.linked(db), await inspection.sharers(db, owners)
 
 
 async def forgotten_since(home: Path, moment: float) -> bool:
     """Whether somebody was forgotten here after it (seconds since the epoch)."""
     try:
         async with inspection.look(home / DATABASE) as db:
-            query = "SELECT 1 FROM audit WHERE action = 'forget' AND at > ? LIMIT 1"
-            return bool(await fetch(db, query, (moment,)))
+            return await inspection.forgotten_since(db, moment)
     except GoodbotError:
         return False
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import goodbot
+from goodbot.api.adapters.manifest import verify
 from goodbot.api.connector import ConnectorSpec
 from goodbot.base.errors import AdapterError, BusyError, GoodbotError, UsageError
 from goodbot.cli.backup import archive
 from goodbot.cli.backup.travel import Travelling
 from goodbot.config.layout import DATABASE
 from goodbot.config.lock import HomeLock
-from goodbot.learning.adapters import verify
 from goodbot.store import backup
 from goodbot.store.migrate import migrations
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from goodbot.api.adapters.manifest import verify
 from goodbot.api.plugins import PluginHost
 from goodbot.base.errors import AdapterError, GoodbotError, StoreError
 from goodbot.base.suggest import TERMINAL
@@ -25,7 +26,6 @@ from goodbot.cli.backup import archive, authority
 from goodbot.cli.backup.travel import Travelling, keep
 from goodbot.config.layout import BEFORE_RESTORE, DATABASE, GIVEN, RESTORED
 from goodbot.config.lock import HomeLock, changing, holder, prepare_home
-from goodbot.learning.adapters import verify
 from goodbot.store import Store, backup, inspection, settings
 from goodbot.store.migrate import migrations
 from goodbot.store.shape import require_shape

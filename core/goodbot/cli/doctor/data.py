@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
+from goodbot.api.adapters.manifest import verify
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.base.errors import AdapterError, GoodbotError, NewerDataError, StoreError
 from goodbot.cli.doctor.checks import failed, size
@@ -15,7 +16,6 @@ from goodbot.config import Config
 from goodbot.config.layout import DATABASE
 from goodbot.conversation.notifications.alarms import described
 from goodbot.inference.models import resolve
-from goodbot.learning.adapters import verify
 from goodbot.learning.rating_quality.contradictions import alarmed
 from goodbot.store import adapters, inspection, runs, settings
 

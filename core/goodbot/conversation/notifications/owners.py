@@ -11,12 +11,14 @@ from goodbot.access.direct_message import Courier
 from goodbot.api.hookspecs import hookimpl
 from goodbot.api.notice import Notice
 from goodbot.api.sentences import clause, sentence
+from goodbot.api.texts import say
 from goodbot.base.clock import Clock, woken
 from goodbot.base.errors import boundary
 from goodbot.base.suggest import version_name
 from goodbot.conversation.notifications import changed, serving
 from goodbot.conversation.notifications.alarms import advised
-from goodbot.learning.adapters import AdapterRegistry, lineage
+from goodbot.learning.adapters import lineage
+from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training.readiness import Readiness
 from goodbot.store import (
@@ -33,7 +35,6 @@ from goodbot.store import (
 )
 from goodbot.store.adapters import PINNED, AdapterRow
 from goodbot.store.training_pool import Pool
-from goodbot.texts import say
 
 logger = logging.getLogger(__name__)
 

@@ -13,10 +13,10 @@ from goodbot.api.events import Button, RatingEvent, RatingKind
 from goodbot.api.labels import STARS, Opinion, is_stars
 from goodbot.api.notice import Notice
 from goodbot.api.sentences import Reason, because, words
+from goodbot.api.texts import say
 from goodbot.learning.training.round_size import RoundSize
 from goodbot.store import Store, ledger, news, settings
 from goodbot.store.ledger import LabelChange
-from goodbot.texts import say
 
 _OPEN = 1000
 _MILESTONE = "progress "

@@ -6,8 +6,8 @@ from __future__ import annotations
 import logging
 
 from goodbot.api.server import Generated
+from goodbot.api.texts import say
 from goodbot.api.turns import Turn
-from goodbot.texts import say
 
 logger = logging.getLogger(__name__)
 

@@ -21,7 +21,8 @@ from goodbot.base.clock import Clock
 from goodbot.base.errors import ServerError, boundary
 from goodbot.config.layout import beside
 from goodbot.config.lock import holder
-from goodbot.learning.adapters import AdapterRegistry, retention
+from goodbot.learning.adapters import retention
+from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.store import Store, adapters, backup, exporting, forgetting, settings
 
 logger = logging.getLogger(__name__)

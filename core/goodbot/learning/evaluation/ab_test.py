@@ -20,8 +20,7 @@ from goodbot.api.hookspecs import hookimpl
 from goodbot.api.notice import Notice
 from goodbot.base.clock import Clock, woken
 from goodbot.base.errors import AdapterError, ServerError, boundary
-from goodbot.learning.adapters import AdapterRegistry
-from goodbot.learning.adapters.registry import NotServedError
+from goodbot.learning.adapters.registry import AdapterRegistry, NotServedError
 from goodbot.learning.evaluation import blind
 from goodbot.learning.evaluation.preparing import Preparing
 from goodbot.learning.evaluation.rule import is_certain, loses

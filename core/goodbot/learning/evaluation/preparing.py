@@ -12,7 +12,7 @@ from goodbot.api.server import GenerateRequest
 from goodbot.api.turns import Turn
 from goodbot.base.sampling import Sampling
 from goodbot.config import ServingConfig
-from goodbot.learning.adapters import AdapterRegistry
+from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.evaluation.idle import SpareTime
 from goodbot.store import Store, comparisons
 from goodbot.store.comparisons import Comparison

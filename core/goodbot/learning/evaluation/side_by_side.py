@@ -13,7 +13,7 @@ from goodbot.base.suggest import version_name
 from goodbot.config import ServingConfig
 from goodbot.inference import prompts
 from goodbot.inference.prompts import Room, TooLongError
-from goodbot.learning.adapters import AdapterRegistry
+from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.evaluation.idle import SpareTime
 
 _SECONDS = 100.0

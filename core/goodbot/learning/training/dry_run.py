@@ -19,7 +19,7 @@ import aiosqlite
 from goodbot.api.model_shape import Architecture
 from goodbot.base.errors import GoodbotError
 from goodbot.learning import worker_process
-from goodbot.learning.adapters import AdapterRegistry
+from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training import batch, distilling
 from goodbot.learning.training.distilling import NoteLines

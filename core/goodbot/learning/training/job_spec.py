@@ -15,7 +15,7 @@ from goodbot.api.manners import formed
 from goodbot.api.server import BASE
 from goodbot.api.turns import Turn
 from goodbot.base.errors import AdapterError, TrainingError
-from goodbot.learning.adapters import AdapterRegistry
+from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training import distilling
 from goodbot.learning.training.distilling import NoteLines

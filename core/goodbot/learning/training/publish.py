@@ -17,11 +17,11 @@ from typing import Any
 
 import aiosqlite
 
+from goodbot.api.adapters.manifest import AdapterManifest, publish
 from goodbot.api.server import BASE
 from goodbot.base.errors import AdapterError, ServerError
-from goodbot.learning.adapters import AdapterManifest, AdapterRegistry, publish
 from goodbot.learning.adapters.lineage import waits
-from goodbot.learning.adapters.registry import NotServedError
+from goodbot.learning.adapters.registry import AdapterRegistry, NotServedError
 from goodbot.learning.core import Core
 from goodbot.store import adapters, canaries, comparisons, runs, settings
 

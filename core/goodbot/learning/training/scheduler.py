@@ -18,7 +18,7 @@ from goodbot.base.errors import UsageError, boundary
 from goodbot.base.suggest import version_name
 from goodbot.config.hours import clock_time
 from goodbot.inference.servers import choice
-from goodbot.learning.adapters import AdapterRegistry
+from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.idle import Gauge
 from goodbot.learning.training.publish import RunOutcome

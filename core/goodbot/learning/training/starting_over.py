@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import aiosqlite
 
-from goodbot.learning.adapters import AdapterRegistry, retention
+from goodbot.learning.adapters import retention
+from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training import batch
 from goodbot.learning.training.distilling import NoteLines

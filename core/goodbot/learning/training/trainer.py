@@ -22,7 +22,7 @@ import aiosqlite
 from goodbot.api import progress as told
 from goodbot.api.sentences import clause
 from goodbot.base.errors import GoodbotError, TrainingError, boundary, unexpected
-from goodbot.learning.adapters import AdapterRegistry
+from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training import batch, dry_run, events
 from goodbot.learning.training.attempts import Tries

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from goodbot.api import marks
 from goodbot.api.server import Generated, GenerateRequest
+from goodbot.api.texts import say
 from goodbot.api.turns import Turn
 from goodbot.base.thoughts import Thought
 from goodbot.conversation.generate import Generator
 from goodbot.inference.servers.wordless import Wordless
-from goodbot.texts import say
 
 from tests.core.made import turn
 

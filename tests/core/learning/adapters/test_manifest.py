@@ -20,13 +20,15 @@ from goodbot.api.adapters.manifest import (
     FINGERPRINT,
     MANIFEST,
     WEIGHTS,
+    AdapterManifest,
     check_weights,
     contents,
     inspect,
+    publish,
+    verify,
 )
 from goodbot.api.model import ResolvedModel
 from goodbot.base.errors import AdapterError
-from goodbot.learning.adapters import AdapterManifest, publish, verify
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
