@@ -48,13 +48,10 @@ class Call:
     def rating(self, turn: str, kind: RatingKind, **said: Any) -> RatingEvent:
         """The rating that it is of an answer; `said` are further fields of the event."""
         event = self.event
-        whose = {
-            "event_id": event.event_id,
-            "order": event.order,
-            "user": event.user,
-            "channel": event.channel,
-        }
-        return RatingEvent(**{**whose, **said}, turn=turn, kind=kind)
+        own: dict[str, Any] = {"event_id": event.event_id, **said}
+        return RatingEvent(
+            order=event.order, user=event.user, channel=event.channel, turn=turn, kind=kind, **own
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
