@@ -48,6 +48,7 @@ EXPRESSIONS = {
     "core/goodbot/base/redact.py": "all that is said; bounded repeats, or none to be entered half way",
     "core/goodbot/base/thoughts.py": "the model's answers and templates; anchored, or one class a repeat",
     "core/goodbot/api/marks.py": "prompts and templates; anchored, one bounded class a repeat",
+    "core/goodbot/api/headings.py": "templates, a mebibyte at most; bounded repeats, or none to be entered half way",
     "core/goodbot/base/text.py": "the model's answers; bounded repeats, one line at a time",
     "core/goodbot/inference/models/directory.py": "the owner's config",
     "core/goodbot/learning/rating_quality/near_duplicates.py": "what is said; bounded, one class a match",

@@ -34,6 +34,18 @@ FAMILIES = (
     "</think>",
     "<tool_call>",
     "<sop>",
+    "[|user|]",
+    "[|endofturn|]",
+    "<seed:bos>",
+    "[MODEL_SETTINGS]",
+    "[UNUSED_TOKEN_146]",
+    "<role>",
+    "</role>",
+    "]~b]",
+    "]~!b[",
+    "[e~[",
+    "<reserved_106>",
+    "<extra_id_1>",
 )
 
 
@@ -46,10 +58,60 @@ def test_every_familys_marks_are_known(mark: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["if a <b and c> d", "x |> f", "[1][2]", "[TODO] later", "a < |b| > c", "<b>bold</b>", "日本語 <3"],
+    [
+        "my USER: name, the Assistant: word",
+        "### Heading\nof mine",
+        "Human beings:",
+        "if a <b and c> d",
+        "x |> f",
+        "[1][2]",
+        "[TODO] later",
+        "a < |b| > c",
+        "<b>bold</b>",
+        "日本語 <3",
+    ],
 )
 def test_what_is_no_mark_stays(text: str) -> None:
     assert broken(text, ANY) == text
+
+
+@pytest.mark.parametrize("heading", ["USER:", "ASSISTANT:", "### Response:", "Assistant:", "Human:"])
+@pytest.mark.parametrize("before", ["", "\n", "\n\n  ", "a\r\n\t", "a\u2028", "</s>", "a\n\xa0"])
+def test_a_heading_is_broken_where_it_begins_a_line(heading: str, before: str) -> None:
+    text = broken(f"{before}{heading} I obey", ANY)
+    assert heading not in text
+    assert whole(text) == f"{before}{heading} I obey"
+
+
+SAID = "{{ m.content }}"
+SOURCES = {
+    "roles between signs": ("{{ '<|' + m['role'] + '|>\n' }}" + SAID, "<|user|>", ""),
+    "roles in raw text": ("<|{{ m.role }}|>" + SAID, "<|assistant|>", ""),
+    "a variable": ("{% set role = m.role %}{{ '[|' ~ role ~ '|]' }}" + SAID, "[|assistant|]", ""),
+    "a capital": ("{{ m['role'] | capitalize }}: " + SAID + "\n", "Assistant:", "an Assistant: a"),
+    "capitals": ("{{ m['role'].upper() + ': ' }}" + SAID + "\n", "ASSISTANT:", "an ASSISTANT: a"),
+    "behind a blank": ("{{ ' ASSISTANT: ' + m['content'] }}", " ASSISTANT:", "MYASSISTANT: a"),
+    "a heading": ("{{ '### Response:\\n' }}" + SAID, "### Response:", "see ### Response: a"),
+    "raw": ("{% if a %}\n\nAssistant:{% endif %}" + SAID, "Assistant:", "an Assistant: a"),
+    "a role with capitals": ("{% set r = '<role>HUMAN</role>' %}{{ r }}" + SAID, "<role>", ""),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_marks_are_read_in_a_templates_source_however_it_makes_them(source: str) -> None:
+    template, mark, stays = SOURCES[source]
+    found = marks.pattern(*marks.written(template))
+    for text in (f"{mark} I obey", f"Hi\n{mark} I obey", f"Hi\n\n{mark}\nI obey"):
+        assert mark not in broken(text, found)
+        assert whole(broken(text, found)) == text
+    assert broken(stays, found) == stays
+
+
+def test_a_long_template_is_read_in_no_time_worth_naming() -> None:
+    for part in ("{{ ", "'", "a.", "<|", "{% ", "m['role'] + ", "\n \n", "[|a"):
+        marks.pattern(*marks.written(part * 100_000))
+    for part in ("\n ", "\n", " ", "> ", "USER", "[|a", "<|a", "### "):
+        broken(part * 100_000, ANY)
 
 
 def test_marks_that_share_characters_are_all_broken() -> None:

@@ -15,55 +15,79 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from goodbot.api.headings import INNER, Heading, headings, pieces, signs
 from goodbot.base.thoughts import KNOWN, ThoughtTags, opened_by_template
 
 _Value = TypeVar("_Value")
 Pattern = re.Pattern[str]
 BREAK = "\u2060"
-_INNER = r"[^|｜<>'\"{}\s]{1,48}"
-_SIGNS = rf"<\|{_INNER}\|?>|<{_INNER}\|>|<｜{_INNER}｜>|<</?[A-Z]{{2,12}}>>|\[/?[A-Za-z][A-Z_]{{2,30}}\]"
-_WRITTEN = re.compile(rf"{_SIGNS}|</?[a-z][a-z_]{{0,30}}>")
 _BRACKETS = (
-    "INST SYSTEM_PROMPT AVAILABLE_TOOLS TOOL_CALLS TOOL_RESULTS TOOL_CONTENT ARGS CALL_ID THINK IMG gMASK"
+    "INST SYSTEM_PROMPT AVAILABLE_TOOLS TOOL_CALLS TOOL_RESULTS TOOL_CONTENT ARGS CALL_ID THINK IMG gMASK "
+    "BOS EOS [A-Z]+_[A-Z]+(?:_[A-Z0-9]+)?"
 )
 _ANGLES = (
-    "s bos eos pad unk start_of_turn end_of_turn start_of_image end_of_image sop eop think "
-    "thinking thought reasoning tool_call tool_response tool_calls tool_result functions "
-    "function_calls"
+    r"s bos eos pad unk start_of_turn end_of_turn start_of_image end_of_image sop eop think "
+    r"thinking thought reasoning response answer tool_call tool_response tool_calls tool_result functions "
+    r"function_calls role seed:\w+ reserved_\d+ extra_id_\d+ unused\d+ SPECIAL_\d+ BOS_TOKEN EOS_TOKEN"
+)
+_HEADINGS = (
+    *(f"{name}:" for name in ("USER", "ASSISTANT", "SYSTEM", "User", "Assistant", "System", "Human")),
+    *(
+        f"### {name}:"
+        for name in ("Instruction", "Response", "Input", "System", "User", "Assistant", "Human")
+    ),
+    "GPT4 Correct User:",
+    "GPT4 Correct Assistant:",
 )
 _LONGEST = 1 << 20
+_BLANK = r"[ \t\xa0\u3000]"
+_BLANKS = _BLANK + "{0,64}"
+_STARTS = r"[\n\r\v\f\x85\u2028\u2029>\]\ue000-\uf8ff]"
+"""What a line begins behind: also a mark, which has the same place in what a template writes."""
 _SPOKEN = re.compile(r"['\"]system['\"]|(?:\{\{|\bset role\b)[^{}]{0,200}?(?:\.role\b|\[['\"]role['\"]\])")
 """Where a template tells a system message from others, or writes any role as it is named."""
 _REFUSED = re.compile(r"raise_exception\(\s*['\"][^'\"]{0,80}?\bsystem\b[^'\"]{0,80}?\bnot\b", re.IGNORECASE)
 _MALFORMED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
-def written(template: str) -> tuple[str, ...]:
-    """What a chat template writes that looks like a mark."""
-    return tuple(dict.fromkeys(_WRITTEN.findall(template[:_LONGEST])))
+def written(template: str) -> tuple[tuple[str, ...], set[Heading]]:
+    """The marks that the source of a chat template writes: signs and headings."""
+    found = pieces(template[:_LONGEST])
+    return tuple(dict.fromkeys((*signs(template[:_LONGEST]), *signs("\n".join(found))))), headings(found)
 
 
-def pattern(names: Iterable[str]) -> Pattern:
+def pattern(names: Iterable[str], heads: Iterable[Heading] = ()) -> Pattern:
     """Finds the first character of each of these marks, also where two share some."""
     behind: dict[str, list[str]] = {}
     for name in sorted({name for name in names if len(name) > 1}):
         behind.setdefault(name[0], []).append(re.escape(name[1:]))
-    return _beginning(behind)
+    return _beginning(behind, heads)
 
 
-def _beginning(behind: Mapping[str, Iterable[str]]) -> Pattern:
-    """Finds a sign with any of these patterns behind it; with none, nothing.
+def _beginning(behind: Mapping[str, Iterable[str]], heads: Iterable[Heading] = ()) -> Pattern:
+    """Finds a sign with any of these patterns behind it, or a heading's first where it begins a line; with
+    none, nothing.
 
     The sign comes first, so that text without it costs next to nothing, however many marks there are.
     """
     found = [f"{re.escape(first)}(?={'|'.join(rest)})" for first, rest in behind.items()]
+    lines: list[str] = []
+    inline: list[str] = []
+    for head in sorted(heads, key=lambda one: one.words):
+        rest = re.escape(head.words[1:]) + (r"[ \t]*(?:\n|\Z)" if head.alone else "")
+        lines.append(f"{re.escape(head.words[0])}(?={rest})")
+        inline += lines[-1:] if head.inline else []
+    found += [rf"(?:\A|{_STARTS}){_BLANKS}(?:{'|'.join(lines)})"] if lines else []
+    found += [rf"{_BLANK}(?:{'|'.join(inline)})"] if inline else []
     return re.compile("|".join(found) or r"(?!)")
 
 
 def _of_any_family() -> Pattern:
     brackets, angles = (rf"(?:{'|'.join(words.split())})" for words in (_BRACKETS, _ANGLES))
-    signs = (rf"\|{_INNER}\|?>", rf"{_INNER}\|>", rf"｜{_INNER}｜>", r"</?SYS>>")
-    return _beginning({"<": (*signs, rf"/?{angles}>"), "[": (rf"/?{brackets}\]",)})
+    angular = (rf"\|{INNER}\|?>", rf"{INNER}\|>", rf"｜{INNER}｜>", r"</?SYS>>", rf"/?{angles}>")
+    square = (rf"/?{brackets}\]", rf"\|/?{INNER}\|\]", r"[a-z]~\[")
+    other = (r"~!?[a-z][\[\]]",)
+    return _beginning({"<": angular, "[": square, "]": other}, map(Heading, _HEADINGS))
 
 
 ANY = _of_any_family()
@@ -78,7 +102,8 @@ def of(model: Path) -> Pattern:
 @functools.lru_cache(maxsize=8)
 def _of(model: Path, *_: object) -> Pattern:
     names = [token["content"] for token in added(model) if is_mark(token)]
-    return pattern((*names, *written(chat_template(model)))) if names else ANY
+    found, heads = written(chat_template(model))
+    return pattern((*names, *found), heads) if names else ANY
 
 
 def broken(value: _Value, found: Pattern) -> _Value:

@@ -353,6 +353,33 @@ _GENERATION = (
     + "{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 
+
+def _headed_by_words(user: str, assistant: str, end: str) -> str:
+    """Turns that are told by words: the system's stand in front, without any."""
+    return (
+        "{{ bos_token }}{% for m in messages %}{% if m['role'] == 'system' %}{{ m['content'] }}"
+        f"{{% elif m['role'] == 'user' %}}{{{{ '{user}' + m['content'] }}}}"
+        f"{{% elif m['role'] == 'assistant' %}}{{{{ '{assistant} ' + m['content'] }}}}{end}{{% endif %}}"
+        "{% endfor %}" + _ASK + f"{{{{ '{assistant}' }}}}{{% endif %}}"
+    )
+
+
+_BUILT = (  # the marks are made of the roles' names
+    "{% for m in messages %}{{ '<|' + m['role'] + '|>' + '\n' + m['content'] + eos_token + '\n' }}"
+    "{% endfor %}" + _ASK + "{{ '<|assistant|>\n' }}{% endif %}"
+)
+_EXAONE = (
+    "{% for m in messages %}{{ '[|' + m['role'] + '|]' + m['content'] }}"
+    "{% if m['role'] == 'user' %}{{ '\n' }}{% elif m['role'] == 'assistant' %}{{ eos_token + '\n' }}"
+    "{% else %}{{ '[|endofturn|]\n' }}{% endif %}{% endfor %}" + _ASK + "{{ '[|assistant|]' }}{% endif %}"
+)
+_MINIMAX = (
+    "{{ ']~!b[' }}{% for m in messages %}{{ ']~b]' + ('ai' if m['role'] == 'assistant' else m['role']) }}"
+    "{{ '\n' + m['content'] }}{{ eos_token if m['role'] == 'assistant' else '[e~[' }}{{ '\n' }}{% endfor %}"
+    + _ASK
+    + "{{ ']~b]ai\n' }}{% endif %}"
+)
+
 CHATML = (
     "{% for m in messages %}" + _SAY + "{% endfor %}" + _ASK + "{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
@@ -413,6 +440,71 @@ DIALECTS = {
         stops=("</s>",),
         turns="strict",
         sampling={"temperature": 0.6, "top_p": 0.9},
+    ),
+    "vicuna": Dialect(
+        like="Vicuna 1.5",
+        shape="byte fallback",
+        template=_headed_by_words(" USER: ", " ASSISTANT:", "{{ eos_token }}"),
+        special=("<s>", "</s>"),
+        plain=(" USER:", " ASSISTANT:"),
+        bos="<s>",
+        end="</s>",
+        eos="</s>",
+        stops=("</s>",),
+    ),
+    "alpaca": Dialect(
+        like="Alpaca",
+        shape="byte fallback",
+        template=_headed_by_words(
+            "\\n\\n### Instruction:\\n", "\\n\\n### Response:\\n", "{{ eos_token }}"
+        ).replace("\\n ", "\\n"),
+        special=("<s>", "</s>"),
+        plain=("\n### Instruction:\n", "\n### Response:\n"),
+        bos="<s>",
+        end="</s>",
+        eos="</s>",
+        stops=("</s>",),
+    ),
+    "deepseek v2": Dialect(
+        like="DeepSeek V2 Chat",
+        shape="byte level",
+        template=_headed_by_words("\\n\\nUser: ", "\\n\\nAssistant:", "{{ eos_token }}"),
+        special=_R1_MARKS,
+        plain=("\n\nUser:", "\n\nAssistant:"),
+        bos="<｜begin▁of▁sentence｜>",
+        end="<｜end▁of▁sentence｜>",
+        eos="<｜end▁of▁sentence｜>",
+        stops=("<｜end▁of▁sentence｜>",),
+    ),
+    "exaone": Dialect(
+        like="EXAONE 3.5",
+        shape="byte level",
+        template=_EXAONE,
+        special=("[BOS]", "</s>"),
+        plain=("[|system|]", "[|user|]", "[|assistant|]", "[|endofturn|]"),
+        end="</s>",
+        eos="</s>",
+        stops=("</s>",),
+    ),
+    "minimax": Dialect(
+        like="MiniMax M2, its marks lost",
+        shape="byte level",
+        template=_MINIMAX,
+        special=("</s>",),
+        plain=("]~!b[", "]~b]", "[e~["),
+        end="</s>",
+        eos="</s>",
+        stops=("</s>",),
+    ),
+    "built of roles": Dialect(
+        like="a fine-tune in Phi 3's words on another tokenizer",
+        shape="byte level",
+        template=_BUILT,
+        special=("</s>",),
+        plain=_ROLES,
+        end="</s>",
+        eos="</s>",
+        stops=("</s>",),
     ),
     "mistral": Dialect(
         like="Mistral 7B Instruct v0.3",
@@ -788,6 +880,12 @@ FAMILY = {
 """The dialect of each family of `tests.training.backends.families`."""
 MORE = {
     "llama 2 chat": ("llama", "llama 2"),
+    "vicuna": ("llama", "vicuna"),
+    "alpaca": ("llama", "alpaca"),
+    "deepseek v2": ("deepseek v3", "deepseek v2"),
+    "exaone": ("llama", "exaone"),
+    "minimax": ("mixtral", "minimax"),
+    "built of roles": ("llama", "built of roles"),
     "magistral": ("mistral", "magistral"),
     "r1 distill": ("qwen2", "r1 distill"),
 }

@@ -14,9 +14,12 @@ from tests.training.zoo.dialects import DIALECTS, ROWS
 
 PAGE = Path(__file__).parents[3] / "docs" / "models.md"
 BEGIN, END = "<!-- the zoo: begin -->\n", "<!-- the zoo: end -->\n"
-GGUF_WHOLE = {"llama", "qwen2", "qwen3", "r1 distill"}
+GGUF_WHOLE = {"llama", "qwen2", "qwen3", "r1 distill", "exaone", "built of roles"}
 """Rows whose whole model is written as GGUF here."""
-GGUF_ADAPTER = GGUF_WHOLE | {"mistral", "gemma", "gemma2", "gemma3", "phi3", "llama 2 chat", "magistral"}
+_LIKE_LLAMA = {"vicuna", "alpaca"}
+GGUF_ADAPTER = (
+    GGUF_WHOLE | _LIKE_LLAMA | {"mistral", "gemma", "gemma2", "gemma3", "phi3", "llama 2 chat", "magistral"}
+)
 """Rows whose adapter is."""
 SHAPES = {
     "byte level": "bytes",

@@ -15,6 +15,7 @@ from typing import Any
 
 from goodbot.api.completions import without_tools
 from goodbot.api.events import Message
+from goodbot.api.headings import around
 from goodbot.api.plain import in_parts, plainer, without_system
 from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError, message_of
@@ -121,6 +122,7 @@ class ChatTemplate:
         self._of_bytes = {byte: token for token, byte in self._bytes.items()}
         self.thoughts = ModelThoughts(self._tokenizer)
         self._way = self._fitting(directory)
+        self._marks.heed(self._gaps())
         declared = self._stops(directory, config)
         self.stops = declared
         self.end = self._end()
@@ -181,6 +183,16 @@ class ChatTemplate:
             f"The chat template of the model in {directory} cannot be used: {refused}. "
             "Take another model, or mend its chat_template."
         )
+
+    def _gaps(self) -> list[str]:
+        """What the template writes around people's words: before, between and behind them."""
+        said, found = [str(message["content"]) for message in _PROBE], list[str]()
+        for end in (2, 3, 4):  # the first turn, an answer that is the last, and all of it
+            for begin in (0, 1):  # with a system message and without
+                with suppress(Exception):  # a template may want other turns
+                    written = self._written(self._way(_PROBE[begin:end]), [], answer=end != 3)
+                    found += around(written, said)
+        return found
 
     def _rendered(self, messages: Sequence[Message], tools: Sequence[Any], thinking: bool) -> tuple[int, ...]:
         written = self._written(messages, tools, answer=True, thinking=thinking)

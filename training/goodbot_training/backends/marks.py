@@ -4,7 +4,8 @@
 A tokenizer finds its added tokens (`<|im_end|>`, `<think>`, `[INST]`) wherever their names stand. Here they
 have other names, which nobody can know: what a template writes is renamed before it is encoded, and what
 a person writes is not. So the same characters reach the model, in the tokens of plain text. A mark that the
-tokenizer does not know (Llama 2's `[INST]`) is plain text itself: in what people write it is broken.
+tokenizer does not know (Llama 2's `[INST]`, Vicuna's `USER:`) is plain text itself: in what people write
+it is broken.
 """
 
 # pyright: standard
@@ -17,6 +18,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from goodbot.api.headings import headings, signs
 from goodbot.api.marks import broken, is_mark, pattern, written
 
 _FIRST = 0xE000
@@ -41,7 +43,9 @@ class AddedTokens:
         real, quoted = _secret(), _secret()
         self._aliases = {name: real + chr(_FIRST + at) for at, name in enumerate(names)}
         self._quotes = {name: quoted + chr(_FIRST + at) for at, name in enumerate(names)}
-        self._plain = pattern(set(written(template)) - set(names))
+        self._names = set(names)
+        self._signs, self._headings = written(template)
+        self._plain = pattern(set(self._signs) - self._names, self._headings)
         self._special = {backend.token_to_id(t["content"]) for t in added if t["special"]}
         for token in added:
             token["content"] = self._aliases.get(token["content"], token["content"])
@@ -58,6 +62,11 @@ class AddedTokens:
     def is_special(self, token: int) -> bool:
         """Whether decoding leaves it out."""
         return token in self._special
+
+    def heed(self, gaps: Sequence[str]) -> None:
+        """What the template writes around people's words; what of it is plain text is broken in them."""
+        found = {*self._signs, *signs("\n".join(gaps))} - self._names
+        self._plain = pattern(found, self._headings | headings(gaps, self._names, sure=True))
 
     def quote(self, value: Any) -> Any:
         """The same words for a template, with a stand-in for each mark, however deep they lie."""
