@@ -186,6 +186,12 @@ def share(right: int, of: int) -> str:
     return f"{right / of:4.0%} ({low:.0%}–{high:.0%})"
 
 
+def row(name: str, before: int, right: int, of: int) -> str:
+    low, high = difference((right, of), (before, of))
+    change = f"{(right - before) / of:+.0%} ({low:+.0%} to {high:+.0%})"
+    return f"{name:20}{share(before, of):18}{share(right, of):18}{change}"
+
+
 async def main(arguments: argparse.Namespace, directory: Path) -> None:
     of = arguments.exam
     before, after = await learn(directory / "agent", arguments, shuffled=False)
@@ -193,9 +199,7 @@ async def main(arguments: argparse.Namespace, directory: Path) -> None:
     print(f"\nright of {of} sums that were never asked before (95 % intervals)")
     print(f"{'learnt from':20}{'before':18}{'after':18}change")
     for name, right in (("outcomes", after), ("the same, shuffled", control)):
-        low, high = difference((right, of), (before, of))
-        change = f"{(right - before) / of:+.0%} ({low:+.0%} to {high:+.0%})"
-        print(f"{name:20}{share(before, of):18}{share(right, of):18}{change}")
+        print(row(name, before, right, of))
 
 
 if __name__ == "__main__":

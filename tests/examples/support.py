@@ -24,10 +24,17 @@ def require_backend() -> None:
 
 def tool(name: str) -> Any:
     """A script of docs/tools, as a module."""
-    spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / "docs/tools" / f"{name}.py")
+    return script(f"docs/tools/{name}.py")
+
+
+def script(path: str) -> Any:
+    """A program of the repository, as a module."""
+    name = path.removesuffix(".py").replace("/", "_")
+    spec = importlib.util.spec_from_file_location(name, ROOT / path)
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where its dataclasses look for their names
     spec.loader.exec_module(module)
     return module
 

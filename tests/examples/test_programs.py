@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.examples.support import ROOT, python, require_backend
+from tests.examples.support import ROOT, python, require_backend, script
 
 
 def run(example: str, tmp_path: Path, *arguments: str, seconds: float = 60, says: str = "") -> list[str]:
@@ -70,3 +70,17 @@ def test_the_agent_learns_from_outcomes_and_its_control_does_not(tmp_path: Path)
     assert change >= 20, lines
     assert least <= 0, lines
     assert after - control >= 20, lines
+
+
+def test_the_page_of_outcomes_asks_and_counts_as_the_program_does() -> None:
+    """The questions in quotes are the program's own, and its table is one that the program can print."""
+    program = script("examples/tool_call_agent.py")
+    page = (ROOT / "docs" / "outcomes.md").read_text(encoding="utf-8").partition("## An example")[2]
+    assert re.findall(r'"([^"]+)"', page.partition("```")[0]) == [one.format(37, 25) for one in program.ASKED]
+    of = int(re.findall(r"right of (\d+) sums", page)[0])
+    assert f'"--exam", type=int, default={of}' in Path(program.__file__).read_text(encoding="utf-8")
+    rows = re.findall(r"^(outcomes|the same, shuffled) +(\d+)% \S+ +(\d+)% .*$", page, flags=re.M)
+    assert [name for name, *_ in rows] == ["outcomes", "the same, shuffled"]
+    for name, *shares in rows:
+        before, after = (int(share) * of // 100 for share in shares)
+        assert program.row(name, before, after, of) in page.splitlines()
