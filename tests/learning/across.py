@@ -21,6 +21,7 @@ from statistics import fmean
 from tests.learning.arms import DEFAULT
 from tests.learning.figures import facts, gain
 from tests.learning.plan import TWO
+from tests.learning.shipped import headed
 from tests.learning.sweep import SEEDS, VALUES, Place, Tried, best, run
 
 Where = tuple[str, str]
@@ -68,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print("\n" + "\n".join(lines))
     if arguments.write:
         further = _FURTHER if best(tried).name == "max_passes=12" else ""
-        RESULTS.write_text(_ABOUT + "\n".join([*lines, "", further]), encoding="utf-8")
+        RESULTS.write_text(headed(_ABOUT + "\n".join([*lines, "", further])), encoding="utf-8")
     return 0
 
 

@@ -37,6 +37,7 @@ from tests.learning.arms import ARMS, DEFAULT, Arm
 from tests.learning.bases import BASES
 from tests.learning.course import ask, exam_of, fresh, job_of
 from tests.learning.exam import judge, sample
+from tests.learning.shipped import headed
 from tests.learning.streams import Rated as Row
 from tests.learning.writers import Writer
 
@@ -275,7 +276,7 @@ def page(done: dict[Key, Course]) -> Iterator[str]:
     yield ""
     yield (
         f"Written by `python -m tests.learning.asking --write` from `{KEPT.name}`: courses of {ROUNDS} "
-        f"rounds of {RATINGS} ratings each, one press in ten wrong, on the model shipped then. *Liked*: "
+        f"rounds of {RATINGS} ratings each, one press in ten wrong. *Liked*: "
         f"shares of {EXAM} held-out questions. *Ahead of random*: of the mean over the rounds, in points, on "
         "the same questions, ± two standard errors over the courses that both have taken."
     )
@@ -316,7 +317,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="the page from the kept courses; nothing is run")
     options = parser.parse_args(argv)
     if options.write:
-        PAGE.write_text("\n".join(page(stored(KEPT))) + "\n", encoding="utf-8")
+        PAGE.write_text(headed("\n".join(page(stored(KEPT))) + "\n", PAGE), encoding="utf-8")
         return 0
     done = stored(options.runs)
     wanted = [Key(way, like, seed) for seed, like, way in product(options.seed, LIKES, options.way)]

@@ -22,6 +22,7 @@ from statistics import fmean, stdev
 
 from goodbot.api.plugins import PluginHost
 
+from tests.learning.shipped import headed
 from tests.learning.trial import RATER_ERROR, RATINGS, Trial, run_trial
 
 LIKED = ("terse", "friendly")
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     plugins.load_entry_points()
     module, _, name = plugins.backends()[arguments.backend].factory.partition(":")
     factory = getattr(import_module(module), name)
-    began = time.perf_counter()
+    began = time.process_time()
     sections: list[str] = []
     kept = True
     for like in arguments.like:
@@ -54,11 +55,11 @@ def main(argv: Sequence[str] | None = None) -> int:
                 print(line(trial), file=sys.stderr, flush=True)
         sections.append(table(like, trials))
         kept &= musts(trials)
-    text = "\n\n".join([header(arguments, time.perf_counter() - began), *sections]) + "\n"
+    text = "\n\n".join([header(arguments, time.process_time() - began), *sections]) + "\n"
     print(text)
     if arguments.write:
         RESULTS.mkdir(exist_ok=True)
-        (RESULTS / f"{arguments.backend}.md").write_text(text, encoding="utf-8")
+        (RESULTS / f"{arguments.backend}.md").write_text(headed(text), encoding="utf-8")
     return 0 if kept else 1
 
 
@@ -70,7 +71,7 @@ def header(arguments: argparse.Namespace, seconds: float) -> str:
         f"{RATINGS} ratings (32 train, 8 held out), {RATER_ERROR:.0%} of them wrong; "
         f"{arguments.answers} judged answers to held-out questions a trial; {arguments.seeds} seeds.\n"
         f"Python {platform.python_version()}, {versions}, {platform.system()} {platform.machine()}; "
-        f"{seconds:.0f} s in all. Made by `python -m tests.learning.benchmark`."
+        f"{seconds:.0f} CPU seconds in all. Made by `python -m tests.learning.benchmark`."
     )
 
 

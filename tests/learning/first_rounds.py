@@ -43,6 +43,7 @@ from tests.learning.bases import BASES
 from tests.learning.course import HELD_OUT_EVERY, exam_of, fresh, job_of
 from tests.learning.exam import sample
 from tests.learning.rare import Seen, alike, judged, seen
+from tests.learning.shipped import refuse_mixture
 from tests.learning.streams import RATINGS, Rated
 
 RESULTS = Path(__file__).parent / "results"
@@ -213,6 +214,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     done = {one.key: one for one in stored(kept_rounds(arguments.ratings))} if arguments.kept else {}
     done |= {one.key: one for one in stored(arguments.runs)}
     missing = [one for one in wanted if one not in done]
+    if arguments.kept and missing:
+        refuse_mixture(page_of(arguments.ratings))
     for found in _run(missing):
         arguments.runs.parent.mkdir(parents=True, exist_ok=True)
         with arguments.runs.open("a", encoding="utf-8") as file:
@@ -227,7 +230,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.write:
         lines = "".join(f"{one.as_json()}\n" for one in known)
         kept_rounds(arguments.ratings).write_bytes(gzip.compress(lines.encode(), mtime=0))
-        first_rounds_page.write(arguments.ratings)
+        first_rounds_page.write(arguments.ratings, fresh=not arguments.kept)
     return 0
 
 

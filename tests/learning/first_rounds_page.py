@@ -24,15 +24,18 @@ from tests.learning.first_rounds import (
 )
 from tests.learning.gone_past import AGAIN, counted, known
 from tests.learning.rare import GATE, UNDER
+from tests.learning.shipped import headed
 from tests.learning.streams import RATINGS
 from tests.learning.study import stored as courses
 
 WHOLE, HALF = (str(strength) for strength in STRENGTHS)
 
 
-def write(ratings: int = RATINGS) -> None:
-    """Make the page anew from what is kept."""
-    page_of(ratings).write_text(text(list(stored(kept_rounds(ratings)))), encoding="utf-8")
+def write(ratings: int = RATINGS, *, fresh: bool = False) -> None:
+    """Make the page anew from what is kept; `fresh`: all of that was measured just now."""
+    page = page_of(ratings)
+    known = text(list(stored(kept_rounds(ratings))))
+    page.write_text(headed(known, None if fresh else page), encoding="utf-8")
 
 
 def text(found: Sequence[Found]) -> str:

@@ -41,6 +41,7 @@ from goodbot_training.tiny.styles import FIRST_WORDS
 from tests.learning.arms import ARMS, DEFAULT
 from tests.learning.course import exam_of, fresh, job_of
 from tests.learning.exam import sample
+from tests.learning.shipped import headed, refuse_mixture
 from tests.learning.streams import RATINGS, Rated
 
 RESULTS = Path(__file__).parent / "results"
@@ -248,7 +249,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     wanted = list(keys(arguments.rounds))
     done = {one.key: one for one in stored(KEPT)} if arguments.kept else {}
     done |= {one.key: one for one in stored(arguments.runs)}
-    for one in [one for one in wanted if one not in done]:
+    missing = [one for one in wanted if one not in done]
+    if arguments.kept and missing:
+        refuse_mixture(PAGE)
+    for one in missing:
         done[one] = found = _taken(one)
         arguments.runs.parent.mkdir(parents=True, exist_ok=True)
         with arguments.runs.open("a", encoding="utf-8") as file:
@@ -259,7 +263,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.write:
         lines = "".join(f"{one.as_json()}\n" for one in known)
         KEPT.write_bytes(gzip.compress(lines.encode(), mtime=0))
-        PAGE.write_text(text(known), encoding="utf-8")
+        PAGE.write_text(headed(text(known), PAGE if arguments.kept else None), encoding="utf-8")
     return 0
 
 

@@ -23,6 +23,7 @@ from goodbot_training.tiny.styles import STYLES
 
 from tests.learning.bases import BASES
 from tests.learning.course import ask
+from tests.learning.shipped import headed
 from tests.learning.streams import ADVERSARY, RATINGS, STREAMS
 from tests.learning.writers import Writer
 
@@ -43,7 +44,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     table = _table(counts)
     print(table)
     if arguments.write:
-        RESULT.write_text("# Who is outvoted\n\nBy `python -m tests.learning.majority --write`.\n\n" + table)
+        about = "# Who is outvoted\n\nBy `python -m tests.learning.majority --write`.\n\n"
+        RESULT.write_text(headed(about + table), encoding="utf-8")
 
 
 def _rounds(base: str, seed: int) -> Counter[tuple[str, str]]:

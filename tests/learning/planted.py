@@ -30,6 +30,7 @@ from goodbot_training.tiny.styles import STYLES
 from tests.learning import foreign
 from tests.learning.arms import PLAIN
 from tests.learning.planting import Bench, Case, bench
+from tests.learning.shipped import headed
 
 RESULTS = Path(__file__).parent / "results" / "gate.md"
 
@@ -286,7 +287,7 @@ def main() -> int:
     text = f"{table(cases)}\n\n{correlation(cases)}\n"
     print(f"\n{text}")
     if arguments.write:
-        RESULTS.write_text(_HEAD + text, encoding="utf-8")
+        RESULTS.write_text(headed(_HEAD + text), encoding="utf-8")
     return 0
 
 

@@ -17,6 +17,7 @@ from tests.learning.course import Course
 from tests.learning.exam import Judged
 from tests.learning.figures import estimate, facts, gain, of, paired, reached
 from tests.learning.goals import checks
+from tests.learning.shipped import headed
 from tests.learning.streams import STREAMS
 
 VARIANTS = tuple(
@@ -41,9 +42,13 @@ def text(courses: Sequence[Course]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def write(courses: Sequence[Course], directory: Path, name: str = "study") -> None:
-    """`NAME.md`, and for each base `continual-BASE.svg` and `arms-BASE.svg`."""
-    (directory / f"{name}.md").write_text(text(courses), encoding="utf-8")
+def write(courses: Sequence[Course], directory: Path, name: str = "study", *, fresh: bool = True) -> None:
+    """`NAME.md`, and for each base `continual-BASE.svg` and `arms-BASE.svg`.
+
+    `fresh`: all of that was measured just now.
+    """
+    page = directory / f"{name}.md"
+    page.write_text(headed(text(courses), None if fresh else page), encoding="utf-8")
     for base in dict.fromkeys(c.base for c in courses):
         here = [c for c in courses if c.base == base]
         for kind, stream, draw in (

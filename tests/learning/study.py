@@ -34,6 +34,7 @@ from pathlib import Path
 from tests.learning.bases import BASES
 from tests.learning.course import Course
 from tests.learning.plan import FULL, QUICK, WORDS, Key, Part, keys
+from tests.learning.shipped import refuse_mixture
 from tests.learning.streams import STREAMS
 
 RESULTS = Path(__file__).parent / "results"
@@ -53,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     kept = stored(RESULTS / f"{name}.jsonl.gz") if arguments.kept else ()
     done = {key(course): course for course in (*kept, *stored(arguments.runs))}
     missing = [one for one in wanted if one not in done]
+    if arguments.kept and missing:
+        refuse_mixture(RESULTS / f"{name}.md")
     began = time.perf_counter()
     for number, course in enumerate(_run(missing, arguments.workers), start=1):
         _append(arguments.runs, course)
@@ -65,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(report.text(courses))
     if arguments.write:
         RESULTS.mkdir(exist_ok=True)
-        report.write(courses, RESULTS, name)
+        report.write(courses, RESULTS, name, fresh=not arguments.kept)
         lines = "".join(f"{course.as_json()}\n" for course in courses)
         (RESULTS / f"{name}.jsonl.gz").write_bytes(gzip.compress(lines.encode(), mtime=0))
     return 0 if goals.musts_hold(courses) else 1

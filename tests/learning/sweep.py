@@ -27,6 +27,7 @@ from goodbot_training.tiny.styles import STYLES
 from tests.learning.arms import ARMS, DEFAULT
 from tests.learning.course import Course, take
 from tests.learning.figures import facts, gain
+from tests.learning.shipped import headed
 
 VALUES: dict[str, tuple[float, ...]] = {
     "learning_rate_scale": (0.3, 0.6, 1.0, 1.5, 3.0),
@@ -132,7 +133,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             lines.append(f"| {setting} | **{best(tried).value:g}** | | | | | | |")
     print("\n".join(lines))
     if arguments.write:
-        RESULTS.write_text(_ABOUT + "\n".join(lines) + "\n", encoding="utf-8")
+        RESULTS.write_text(headed(_ABOUT + "\n".join(lines) + "\n"), encoding="utf-8")
     return 0
 
 
