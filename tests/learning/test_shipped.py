@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = {path.stem: path for path in (Path(__file__).parent / "results").glob("*.md")}
 NONE = {"real_rounds"}
 """Measured on no model of ours."""
-BEHIND = {"across", "asking", "defaults", "majority", "strength", "study"}
+BEHIND = {"across", "asking", "defaults", "strength", "study"}
 """Measured on an earlier model. This list may only shrink: measure the page again, or drop it."""
 
 
@@ -30,7 +30,7 @@ def test_a_page_names_its_model_and_says_if_that_is_an_earlier_one(name: str) ->
 
 def test_the_list_of_those_behind_only_shrinks() -> None:
     assert PAGES.keys() >= BEHIND | NONE
-    assert len(BEHIND) <= 6
+    assert len(BEHIND) <= 5
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/results.md", "docs/training.md", "docs/laptop.md"])
