@@ -26,11 +26,12 @@ PRESS = (
     "connectors/codex/hook"
 )
 _TELLS = {
-    Trust.NEW: f"Codex does not run goodbot's hooks yet: {PRESS}",
-    Trust.MODIFIED: f"Codex takes goodbot's hooks for others than those you trusted: {PRESS}",
-    Trust.DISABLED: "goodbot's hooks are switched off in Codex: `/hooks` in Codex switches them on",
-    Trust.ABSENT: "Codex runs no hooks of goodbot's: see whether its config.toml has `hooks = false`",
+    Trust.NEW: ("Codex does not run goodbot's hooks yet.", PRESS),
+    Trust.MODIFIED: ("Codex takes goodbot's hooks for others than those you trusted.", PRESS),
+    Trust.DISABLED: ("goodbot's hooks are switched off in Codex.", "`/hooks` in Codex switches them on"),
+    Trust.ABSENT: ("Codex runs no hooks of goodbot's.", "see whether its config.toml has `hooks = false`"),
 }
+"""What is so, and what to do."""
 NEXT = """Codex asks you whether goodbot's hooks may run, unless you have said so before
   Start `codex`. At “Hooks need review” press 1 and Enter; there Enter shows a hook (goodbot's are the
   two that run connectors/codex/hook), and t trusts it. Later `/hooks` in Codex shows the same.
@@ -189,9 +190,9 @@ def _places(file: ForeignFile, find: Callable[[str], list[str]]) -> list[str]:
 
 def _tell(asked: trust.HookTrust) -> Check:
     """The worst of what Codex says of our hooks."""
-    for state, text in _TELLS.items():
+    for state, (text, fix) in _TELLS.items():
         if state in asked.hooks.values():
-            return _check(CheckState.WARN, text.partition(":")[0] + ".", text.partition(": ")[2])
+            return _check(CheckState.WARN, text, fix)
     return _check(CheckState.OK, "Codex trusts goodbot's hooks and runs them")
 
 

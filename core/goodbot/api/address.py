@@ -24,12 +24,17 @@ _LONGEST = 500
 
 
 def checked(
-    url: str, hosts: Sequence[str] = (), *, section: str = "serving", key: str = "GOODBOT_SERVER_KEY"
+    url: str,
+    hosts: Sequence[str] = (),
+    *,
+    section: str = "serving",
+    setting: str = "hosts",
+    key: str = "GOODBOT_SERVER_KEY",
 ) -> str:
     """The address of a server, in one spelling, without a slash or `/v1` at its end.
 
-    `hosts` are the other machines that the owner lists, in the config's `section`; `key` is the variable for
-    the server's key. Raises ValueError, in words that go on after "url".
+    `hosts` are the other machines that the owner lists, in the config's `section` as `setting`; `key` is the
+    variable for the server's key. Raises ValueError, in words that go on after "url".
     """
     if len(url) > _LONGEST or not set(url) <= _IN_ADDRESSES:
         raise ValueError("must be a plain address, like http://127.0.0.1:8000")
@@ -51,7 +56,7 @@ def checked(
     if not _is_here(host) and host not in {_normal(name) for name in hosts}:
         raise ValueError(
             f"leads to {host[:80]}, which is not this machine: if you run that server, "
-            f'put hosts = ["{host[:80]}"] under [{section}]'
+            f'put {setting} = ["{host[:80]}"] under [{section}]'
         )
     path = parts.path.rstrip("/").removesuffix("/v1").rstrip("/")
     if not set(path) <= _IN_PATHS or {".", ".."} & set(path.split("/")):

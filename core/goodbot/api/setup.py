@@ -228,7 +228,8 @@ class ConnectorSetup(ABC):
         """Change the settings of the program that is to call us; by default there is nothing to do.
 
         Called once our own section of the config is stored, and again at every `connect`: a second
-        time changes nothing. Returns one line each; with `dry_run` what would be changed.
+        time changes nothing. Returns a text each; with `dry_run` what would be changed. Its first line
+        is a sentence, further ones are to be copied: they are printed as they are.
         """
         return ()
 

@@ -22,7 +22,7 @@ from goodbot.conversation.notifications import LiveMessage
 from goodbot.conversation.notifications.owners import news_key
 from goodbot.learning.training.publish import RunOutcome
 from goodbot.learning.training.scheduler import CANCELLED
-from goodbot.store import quarantined, settings
+from goodbot.store import news, quarantined, settings
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
@@ -65,7 +65,7 @@ async def _start(call: Call, ratings: int, goes_on: str) -> Result:
     switched = waits("off") if off else waits("paused") if paused else None
     against = " and ".join(one.cause() for one in (switched, pressure) if one)
     although = f", although {against}" if against else ""
-    run = await s.scheduler.start(f"asked for by {person(call.user)}")
+    run = await s.scheduler.start(news.asked_by(person(call.user)))
     later = None
     if "wait" in call.args:
         later = partial(_verdict, call, run, ratings, against)

@@ -128,7 +128,6 @@ def _facts(own: news.RunMaterial, cause: str, gate: str) -> list[str]:
     """What one version was made of. Nobody is named: it may be read by many."""
     since, until = _day(own.since), _day(own.until)
     when = f"given on {since}" if since == until else f"given from {since} to {until}"
-    asked = cause.startswith("asked for by")
     more = f"; {kept(own)}" if own.held_out else ""
     chosen = own.words.get(CHOICE, 0)
     said = [f"{own.words[kind]} with {what}" for kind, what in _WORDS.items() if own.words.get(kind)]
@@ -136,7 +135,7 @@ def _facts(own: news.RunMaterial, cause: str, gate: str) -> list[str]:
         f"It learnt from {counted(own)}, {when}{more}.",
         *([f"{chosen} of these stood in blind questions, and were chosen or not."] if chosen else []),
         *([f"It learnt more than the rating of some answers: {', '.join(said)}."] if said else []),
-        f"Why then: {'an owner asked for it' if asked else cause}.",
+        f"Why then: {'an owner asked for it' if news.was_asked(cause) else cause}.",
         f"The gate: {gate}",
     ]
 

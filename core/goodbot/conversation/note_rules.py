@@ -28,7 +28,7 @@ _LONGEST = 120
 _DEARER = 1.3
 """What a byte of Greek, Cyrillic, Hebrew or Arabic costs, where one of English words costs 1."""
 _FRAME = f"{FRAME}{{}}"
-_LIKE = "Answer more like this: {}"
+_LIKE = "Answer more like this: "
 _FIRST: tuple[Scope, ...] = ("person", "channel", "everybody")
 """Whose lines come first."""
 _SIGNS = str.maketrans({'"': "'", **dict.fromkeys("<>[]{}`|\\◁▷「」【】", " ")})
@@ -82,15 +82,20 @@ def of_better(text: str, answer: str, marks: Pattern) -> Line | None:
     wanted, had = len(text.strip()), len(answer.strip())
     if abs(wanted - had) >= _CLEARLY and not had < 2 * wanted < 4 * had:
         return of_chip("long" if wanted < had else "short")
-    words = one_line(text, marks, room=_LONGEST - len(_LIKE.format("").encode()))
-    return Line("", _LIKE.format(words), because("noted_example")) if words else None
+    words = one_line(text, marks, room=_LONGEST - len(_LIKE.encode()))
+    return Line("", _LIKE + words, because("noted_example")) if words else None
 
 
 def told(note: Note) -> Reason:
     """What the rater is told of a line."""
     if note.rule:
         return RULES[note.rule].told
-    return because("noted_example" if note.text.startswith(_LIKE.format("")) else "noted_words")
+    return because("noted_example" if is_example(note.text) else "noted_words")
+
+
+def is_example(text: str) -> bool:
+    """Whether a line shows a better answer: nothing says so but its beginning."""
+    return text.startswith(_LIKE)
 
 
 def one_line(text: str, marks: Pattern, *, room: int = _LONGEST) -> str:

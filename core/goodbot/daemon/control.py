@@ -146,17 +146,17 @@ class ControlSocket:
     def _starting(self) -> dict[str, Any]:
         """What `status` says of a goodbot that does not take commands yet."""
         seconds = self._clock.now() - self._began
-        doing = _doing(self.app)
+        starting = f"starting: {_doing(self.app)}, {seconds:.0f} s"
         data = {
             "server": "starting",
-            "starting": doing,
+            "starting": starting,
             "pid": os.getpid(),
             "home": str(self._home),
             "model": self.model,
             "started_at": self._began,
             "uptime": seconds,
         }
-        return {"text": f"starting: {doing}, {seconds:.0f} s", "data": data}
+        return {"text": starting, "data": data}
 
     async def _started(self) -> App:
         """The App, once it takes commands. Raises BusyError when that takes too long."""

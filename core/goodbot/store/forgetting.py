@@ -20,6 +20,7 @@ from goodbot.store import (
     codec,
     distilled,
     judgements,
+    news,
     people,
     retries,
     settings,
@@ -295,5 +296,5 @@ async def _delete_person(
                 (_NOBODY, who),
             )
         await db.execute(
-            "UPDATE runs SET why = ? WHERE why = ?", (f"asked for by {_NOBODY}", f"asked for by {who}")
+            "UPDATE runs SET why = ? WHERE why = ?", (news.asked_by(_NOBODY), news.asked_by(who))
         )

@@ -38,6 +38,7 @@ _WAITED = (
 )
 TEACHING_SINCE = "teaching since"
 """The switch that says since when owners teach from private chats although others talk to the bot."""
+_ASKED = "asked for by "
 _NEWEST = 300
 """Answers that somebody's last questions are looked for in."""
 
@@ -220,6 +221,16 @@ async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> RunMaterial
         judged=judged,
         words=await words.counts(db, runs) | ({"note": noted} if noted else {}),
     )
+
+
+def asked_by(who: str) -> str:
+    """Why a run was started that somebody asked for, as it is stored."""
+    return _ASKED + who
+
+
+def was_asked(why: str) -> bool:
+    """Whether somebody asked for the run, and no condition was met."""
+    return why.startswith(_ASKED)
 
 
 async def cause(db: aiosqlite.Connection, run: int) -> tuple[str, str]:

@@ -47,14 +47,14 @@ class Said:
         return cls(text=text, weight=weight)
 
 
-def _said(item: Mapping[str, Any], field: str, where: str) -> tuple[Said, ...]:
+def _said(item: Mapping[str, Any], field: str) -> tuple[Said, ...]:
     """The entries of a field; a text alone weighs as the item."""
     given: Any = item.get(field)
     alone: Any = [given] if given else []
     if isinstance(given, str):
         alone = [{"text": given, "weight": item.get("weight", 1.0)}] if given else []
     entries = as_list(alone if isinstance(given, str | dict) else given, field)
-    return tuple(Said.parse(one, f"{where}: {field}") for one in entries)
+    return tuple(Said.parse(one, field) for one in entries)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,38 +104,37 @@ class RatedSample:
 
     @classmethod
     def parse(cls, raw: object) -> RatedSample:
-        """One item of the job's JSON. Raises TrainingError(kind="data")."""
+        """One item of the job's JSON. Raises TrainingError(kind="data"), which does not name the item."""
         item = as_mapping(raw, "An item")
         identity = item.get("id")
         if not isinstance(identity, str) or not identity:
             raise data_error("An item has no id.")
-        where = f"Item {identity[:80]}"
         split = item.get("split", TRAIN)
         if split not in (TRAIN, HELD_OUT):
-            raise data_error(f"{where}: split must be {TRAIN} or {HELD_OUT}.")
+            raise data_error(f"split must be {TRAIN} or {HELD_OUT}.")
         version = item.get("version")
         if version is not None and not is_whole(version):
-            raise data_error(f"{where}: version must be a whole number or null.")
+            raise data_error("version must be a whole number or null.")
         texts = {name: item.get(name, "") for name in ("response", "thought")}
         if not all(isinstance(text, str) for text in texts.values()):
-            raise data_error(f"{where}: {', '.join(texts)} must be text.")
-        temperature = as_number(item.get("temperature", 1.0), f"{where}: temperature")
+            raise data_error(f"{', '.join(texts)} must be text.")
+        temperature = as_number(item.get("temperature", 1.0), "temperature")
         parsed = cls(
             id=identity,
-            messages=parse_messages(item.get("messages"), where),
+            messages=parse_messages(item.get("messages"), "The item"),
             **texts,
-            prompt_tokens=_ids(item.get("prompt_tokens"), f"{where}: prompt_tokens"),
-            tokens=_ids(item.get("tokens"), f"{where}: tokens"),
-            logprobs=_numbers(item.get("logprobs"), f"{where}: logprobs"),
+            prompt_tokens=_ids(item.get("prompt_tokens"), "prompt_tokens"),
+            tokens=_ids(item.get("tokens"), "tokens"),
+            logprobs=_numbers(item.get("logprobs"), "logprobs"),
             temperature=0.0 if 0 <= temperature < COLDEST else temperature,
-            filters=parse_filters(item.get("filters"), where),
-            lifts=_numbers(item.get("lifts"), f"{where}: lifts"),
+            filters=parse_filters(item.get("filters"), "The item"),
+            lifts=_numbers(item.get("lifts"), "lifts"),
             version=version,
-            reward=as_number(item.get("reward"), f"{where}: reward"),
-            weight=as_number(item.get("weight", 1.0), f"{where}: weight"),
+            reward=as_number(item.get("reward"), "reward"),
+            weight=as_number(item.get("weight", 1.0), "weight"),
             split=split,
-            hindsight=_said(item, "hindsight", where),
-            note=next(iter(_said(item, "note", where)), None),
+            hindsight=_said(item, "hindsight"),
+            note=next(iter(_said(item, "note")), None),
             demonstration=item.get("demonstration") is True,
             judged=item.get("judged") is True,
         )
@@ -155,7 +154,7 @@ class RatedSample:
             (any(value > 1e-3 for value in parsed.logprobs), "a log-probability is above 0"),
         ):
             if wrong:
-                raise data_error(f"{where}: {sentence}.")
+                raise data_error(f"{sentence}.")
         return parsed
 
 

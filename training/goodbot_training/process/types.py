@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from goodbot.api.events import Message
+from goodbot.api.sentences import clause
 from goodbot.base.errors import TrainingError
 
 from goodbot_training.process.rated import (
@@ -170,7 +171,7 @@ def _items(raw: object) -> tuple[tuple[RatedSample, ...], dict[str, str]]:
         try:
             items.append(RatedSample.parse(one))
         except TrainingError as error:
-            refused[turn_of(identity)] = str(error).removeprefix(f"Item {identity[:80]}: ").rstrip(".")
+            refused[turn_of(identity)] = clause(str(error))
     return tuple(item for item in items if turn_of(item.id) not in refused), refused
 
 

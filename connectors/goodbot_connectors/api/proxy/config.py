@@ -69,10 +69,6 @@ class ProxySettings:
 def checked(name: str, url: str, hosts: Sequence[str]) -> str:
     """An address in one spelling, without `/v1` at its end. Raises ValueError in a sentence of ours."""
     try:
-        return address.checked(url, hosts)
+        return address.checked(url, hosts, section="connectors.api", setting="upstream_hosts", key=KEY)
     except ValueError as error:
-        text = str(error)
-        text = text.replace("under [serving]", "under [connectors.api]")
-        text = text.replace("put hosts = ", "put upstream_hosts = ")
-        text = text.replace("GOODBOT_SERVER_KEY", KEY)
-        raise ValueError(f"{name} {text}") from None
+        raise ValueError(f"{name} {error}") from None

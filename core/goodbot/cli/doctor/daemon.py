@@ -11,7 +11,7 @@ from typing import Any
 from goodbot import __version__
 from goodbot.api import control
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
-from goodbot.base.errors import GoodbotError
+from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.config.lock import holder
 
 _ANSWER_SECONDS = 60.0
@@ -40,7 +40,7 @@ def _starting(home: Path) -> str:
         answer = control.call(home, "status", [], lambda _: None)
     except GoodbotError:
         return ""
-    return str(answer["text"]).splitlines()[0] if answer and answer["data"].get("starting") else ""
+    return str(answer["data"].get("starting") or "") if answer else ""
 
 
 def _uptime(status: Mapping[str, Any]) -> str:
@@ -61,7 +61,7 @@ async def server(examined: Examined) -> Sequence[Check]:
     try:
         answer = await asyncio.to_thread(control.call, home, "probe", [], lambda _: None)
     except GoodbotError as error:
-        if "no command" in str(error):
+        if error.exit_code == UsageError.exit_code:  # it knows no `probe`
             return [_other_version("of another version")]
         return [fail("server", str(error), _RESTART)]
     return _probed(answer["data"], str(answer["text"])) if answer else []

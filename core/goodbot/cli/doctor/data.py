@@ -10,7 +10,7 @@ from pathlib import Path
 
 from goodbot.api.adapters.manifest import verify
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
-from goodbot.base.errors import AdapterError, GoodbotError, NewerDataError, StoreError
+from goodbot.base.errors import AdapterError, GoodbotError, NewerDataError, StoreDamagedError, StoreError
 from goodbot.cli.doctor.checks import failed, size
 from goodbot.config import Config
 from goodbot.config.layout import DATABASE
@@ -48,7 +48,7 @@ async def database(examined: Examined) -> Sequence[Check]:
     except NewerDataError as error:
         return [failed("database", error, "goodbot upgrade --check")]
     except StoreError as error:
-        return [failed("database", error, _RESTORE if "damaged" in str(error) else "")]
+        return [failed("database", error, _RESTORE if isinstance(error, StoreDamagedError) else "")]
     behind = f"; the next start brings it to {known}" if version < known else ""
     text = f"undamaged, {size(file.stat().st_size)}, schema {version}{behind}"
     found_checks = [ok("database", text)]

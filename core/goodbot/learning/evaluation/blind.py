@@ -76,13 +76,12 @@ def summed(old: int, new: int, tally: Tally) -> str:
 
 def outcome(comparison: Comparison, tally: Tally, state: str) -> str:
     """What came of it; empty where nothing was asked, or nobody has chosen and nothing changes."""
-    new, old = version_name(comparison.new), version_name(comparison.old)
+    new, old = (version_name(one, begins=True) for one in (comparison.new, comparison.old))
     said = f"{summed(comparison.old, comparison.new, tally)}."
     if state == "lost":
-        what = f"{new} does not go live" if comparison.held else f"{old} answers again"
-        return f"{said} {_begun(what)}."
+        return f"{said} {f'{new} does not go live' if comparison.held else f'{old} answers again'}."
     if tally.decided or tally.same:
-        return f"{said} {_begun(new)} {'may go live' if comparison.held else 'stays'}."
+        return f"{said} {new} {'may go live' if comparison.held else 'stays'}."
     if not comparison.held or not (asked := tally.open + tally.skip):
         return ""
     enough = loses(Tally(old=asked))
@@ -92,11 +91,6 @@ def outcome(comparison: Comparison, tally: Tally, state: str) -> str:
         else "There were too few questions of yours to ask about in which the two differ"
     )
     return f"{why}, so the gate alone decided: {new} may go live."
-
-
-def _begun(text: str) -> str:
-    """At the beginning of a sentence a version keeps its small letter."""
-    return f"T{text[1:]}" if text.startswith("the ") else text
 
 
 def _line(text: str) -> str:
