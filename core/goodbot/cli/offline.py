@@ -15,6 +15,7 @@ from goodbot.api.commands import find
 from goodbot.api.control import Progress
 from goodbot.api.plugins import PluginHost, PluginInfo
 from goodbot.base.errors import ConfigError, MissingExtraError
+from goodbot.commands.state import NO_MODEL, STOPPED
 from goodbot.commands.status import plugged_in
 from goodbot.daemon.app import App, open_plugins
 from goodbot.daemon.control import execute as execute_locally
@@ -22,21 +23,18 @@ from goodbot.learning.idle import read_machine
 
 _WITHOUT_MODEL = {"--dry-run", "few", "stop", "retry"}
 """Words behind `train` that look, or change what is stored."""
-_NO_MODEL = "goodbot is not running; no model is configured: `goodbot init` sets it up"
 
 
 def execute(arguments: argparse.Namespace, args: list[str], progress: Progress) -> dict[str, Any]:
     """The same answer as the daemon's. Raises GoodbotError."""
     if arguments.command == "plugins":
         return _plugins(arguments, progress)
-    if arguments.command != "status":
-        return asyncio.run(_execute(arguments, args, progress))
-    settings = config.load(arguments.home, arguments.config)
-    if not settings.model.path and not (settings.home / "goodbot.db").exists():
-        data = {"model": None, "server": "stopped", "pid": None, "home": str(settings.home)}
-        return {"ok": True, "text": _NO_MODEL, "data": data}
-    answer = _at_rest(asyncio.run(_execute(arguments, args, progress)))
-    return answer if settings.model.path else _without_model(answer)
+    if arguments.command == "status":
+        settings = config.load(arguments.home, arguments.config)
+        if not settings.model.path and not (settings.home / "goodbot.db").exists():  # nothing is made
+            data = {"model": None, "server": STOPPED, "pid": None, "home": str(settings.home)}
+            return {"ok": True, "text": NO_MODEL, "data": data}
+    return asyncio.run(_execute(arguments, args, progress))
 
 
 async def _execute(arguments: argparse.Namespace, args: list[str], progress: Progress) -> dict[str, Any]:
@@ -71,25 +69,6 @@ async def _watch(app: App, progress: Progress) -> None:
         await app.clock.sleep(0.2)
         if app.scheduler.progress is not None:
             progress(app.scheduler.progress)
-
-
-def _without_model(answer: dict[str, Any]) -> dict[str, Any]:
-    """The demonstration model stood in for the one that nobody has chosen yet; it answers nobody."""
-    _, _, *rest = answer["text"].splitlines()
-    data = {**answer["data"], "model": None, "version": None}
-    return {**answer, "text": "\n".join([_NO_MODEL, *rest]), "data": data}
-
-
-def _at_rest(answer: dict[str, Any]) -> dict[str, Any]:
-    """`status` of a bot that does not run: nothing is up, and nobody is starting it."""
-    first, *rest = answer["text"].splitlines()
-    lines = [
-        "goodbot is not running: `goodbot run` starts it",
-        first.removesuffix(" answers") + " would answer",
-        *(line for line in rest if not line.startswith("the model is not running")),
-    ]
-    data = {**answer["data"], "server": "stopped", "pid": None, "uptime": None, "started_at": None}
-    return {**answer, "text": "\n".join(lines), "data": data}
 
 
 def _plugins(arguments: argparse.Namespace, progress: Progress) -> dict[str, Any]:

@@ -13,13 +13,18 @@ from goodbot.base.suggest import version_name
 from goodbot.inference.servers.health import VersionHealth
 from goodbot.learning.training.memory_sharing import Plan, Sharing
 
+STOPPED = "stopped"
+"""What `server` is while no goodbot runs."""
+NO_MODEL = "goodbot is not running; no model is configured: `goodbot init` sets it up"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Public:
     """What everybody may know."""
 
-    model: str
-    version: int
+    model: str | None
+    """None: none is configured, and no goodbot runs with the one that is only for a look."""
+    version: int | None
     off: bool
     tainted: bool
     tainted_by: str
@@ -45,8 +50,13 @@ class Public:
 
     def _lines(self, next_: str) -> list[str]:
         lines = [self.starting] if self.starting else []
-        who = "paused: the base model" if self.off else version_name(self.version)
-        lines.append(f"{self.model}, {who} answers")
+        who = "paused: the base model" if self.off else version_name(self.version or 0)
+        if self.model is None:
+            lines.append(NO_MODEL)
+        elif self.server == STOPPED:
+            lines += ["goodbot is not running: `goodbot run` starts it", f"{self.model}, {who} would answer"]
+        else:
+            lines.append(f"{self.model}, {who} answers")
         if self.store != "ok":
             lines.append(f"nothing can be stored, so ratings are not taken: {self.store}")
         if self.server == "down" and not self.starting:
@@ -102,9 +112,10 @@ class Status(Public):
     choices: Sequence[Mapping[str, Any]]
     comparison: Mapping[str, Any] | None
     home: str
-    pid: int
-    uptime: float
-    started_at: float
+    pid: int | None
+    """None, as the two below: no goodbot runs."""
+    uptime: float | None
+    started_at: float | None
 
     def for_owners(self, *, details: bool = False) -> list[str]:
         """All of it; with `details` also the figures of the training."""
@@ -147,7 +158,7 @@ class Status(Public):
         if self.reward != "binary":
             lines.append(f"rewards: {self.reward}")
         if last["state"] != "running":
-            place = f" on {last['model']}" if last["model"] != self.model else ""
+            place = f" on {last['model']}" if self.model not in (None, last["model"]) else ""
             lines.append(f"last run{place}: {last['told']}")
         lines.extend(
             f"{name}: the pairing code was guessed at and is locked; `goodbot pair {name}` makes another"

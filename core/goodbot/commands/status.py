@@ -15,7 +15,7 @@ from goodbot.api.sentences import clause, words
 from goodbot.commands.base import DETAILS, Call, Result
 from goodbot.commands.compare import later
 from goodbot.commands.services import Services
-from goodbot.commands.state import Status
+from goodbot.commands.state import STOPPED, Status
 from goodbot.conversation.notifications import changed, states
 from goodbot.conversation.notifications.alarms import described
 from goodbot.inference.servers.health import Righted
@@ -49,11 +49,14 @@ async def _now(s: Services, compared: report.Report) -> Status:
     progress = dict(s.scheduler.progress) if s.scheduler.progress else None
     set_aside = await s.store.read(lambda db: quarantined.listed(db, s.model.name))
     rows, now = await s.registry.rows(), states.Now(model=s.model.name, active=active, off=off)
-    tainted_by = next((row.tainted for row in rows if row.version == active), "")
+    runs_now = s.presence.state != STOPPED
+    chosen = runs_now or s.config.model.path  # else the demonstration model stands in
+    shown = active if chosen else None
+    tainted_by = next((row.tainted for row in rows if row.version == shown), "")
     return Status(
-        model=s.model.name,
+        model=s.model.name if chosen else None,
         backend=s.backend.name,
-        version=active,
+        version=shown,
         off=off,
         paused=paused,
         tainted=bool(tainted_by),
@@ -95,9 +98,9 @@ async def _now(s: Services, compared: report.Report) -> Status:
         pairing_locked=await s.store.read(lambda db: pairing.locked(db, s.clock.now())),
         **compared.data(),
         home=str(s.config.home),
-        pid=os.getpid(),
-        uptime=s.clock.now() - s.started_at,
-        started_at=s.started_at,
+        pid=os.getpid() if runs_now else None,
+        uptime=s.clock.now() - s.started_at if runs_now else None,
+        started_at=s.started_at if runs_now else None,
     )
 
 

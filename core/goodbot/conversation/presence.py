@@ -36,7 +36,7 @@ class Presence:
     ) -> None:
         self._server, self._registry, self._memory, self._clock = server, registry, memory, clock
         self._coming: asyncio.Task[None] | None = None
-        self._since = 0.0
+        self._since: float | None = None
         self._up = asyncio.Event()
         """It was there once: before that goodbot itself starts."""
 
@@ -52,7 +52,9 @@ class Presence:
 
     @property
     def state(self) -> str:
-        """`up`, `down`, or `starting` where it never was up."""
+        """`up` or `down`; where it never was up `starting`, or `stopped` while nobody has it come."""
+        if self._since is None:
+            return "stopped"
         if self._coming is not None and not self._up.is_set():
             return "starting"
         return "up" if self._server.healthy() else "down"
@@ -60,7 +62,7 @@ class Presence:
     @property
     def starting(self) -> str:
         """`starting: loading the model, 12 s` while it comes up; else empty."""
-        if self._coming is None:
+        if self._coming is None or self._since is None:
             return ""
         return f"starting: loading the model, {self._clock.monotonic() - self._since:.0f} s"
 
