@@ -49,8 +49,8 @@ async def _now(s: Services, compared: report.Report) -> Status:
     progress = dict(s.scheduler.progress) if s.scheduler.progress else None
     set_aside = await s.store.read(lambda db: quarantined.listed(db, s.model.name))
     rows, now = await s.registry.rows(), states.Now(model=s.model.name, active=active, off=off)
-    runs_now = s.presence.state != STOPPED
-    chosen = runs_now or s.config.model.path  # else the demonstration model stands in
+    # While nothing runs, the demonstration model may only stand in for one that nobody has chosen yet.
+    chosen = s.config.model.path or s.presence.state != STOPPED
     shown = active if chosen else None
     tainted_by = next((row.tainted for row in rows if row.version == shown), "")
     return Status(
@@ -97,11 +97,16 @@ async def _now(s: Services, compared: report.Report) -> Status:
         ],
         pairing_locked=await s.store.read(lambda db: pairing.locked(db, s.clock.now())),
         **compared.data(),
-        home=str(s.config.home),
-        pid=os.getpid() if runs_now else None,
-        uptime=s.clock.now() - s.started_at if runs_now else None,
-        started_at=s.started_at if runs_now else None,
+        **_process(s),
     )
+
+
+def _process(s: Services) -> dict[str, Any]:
+    """The process that is goodbot: its directory, and since when it runs."""
+    found = {"pid": os.getpid(), "uptime": s.clock.now() - s.started_at, "started_at": s.started_at}
+    if s.presence.state == STOPPED:
+        found = dict.fromkeys(found)
+    return {"home": str(s.config.home), **found}
 
 
 def _http(s: Services) -> dict[str, Any]:

@@ -228,9 +228,9 @@ def asked_by(who: str) -> str:
     return _ASKED + who
 
 
-def was_asked(why: str) -> bool:
+def was_asked(cause: str) -> bool:
     """Whether somebody asked for the run, and no condition was met."""
-    return why.startswith(_ASKED)
+    return cause.startswith(_ASKED)
 
 
 async def cause(db: aiosqlite.Connection, run: int) -> tuple[str, str]:
