@@ -11,21 +11,24 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from goodbot.api.actions import HINTS, RETRY
+from goodbot.api.commands import as_typed, find, of
 from goodbot.api.texts import language_here
 
 from goodbot_connectors.terminal.link import Link
 
 _COMMAND = re.compile(r"/(?:rl(?:\s+|$))?([A-Za-z?]*)(?:\s+(.*))?$", re.DOTALL)
-_ELSEWHERE = ("enable", "disable", "share", "help", "good", "bad", "undo")
-"""Commands that `/help` need not list: they are for other places, or told above the list."""
+_RATINGS = {"good": 1, "bad": -1, "undo": 0}  # what the answer is marked as
 _AGAIN = f"Another answer: /again {', '.join(HINTS)}. Or say yourself: /reason TEXT, /better TEXT."
-_RATINGS = {"good": 1, "bad": -1, "undo": 0}
-
-HELP = """\
+_FIRST = (one for one in of("chat") if "chat" in one.first and one.name not in _RATINGS)
+_HELP = """\
 After an answer, one key: 1 good, 2 bad, 3 skip, u takes your last rating back.
 Or just type the next message. Ctrl-C stops an answer, Ctrl-D or /quit leaves.
-/good, /bad and /undo mean the last answer, or one from /history; after a bad one,
-/again long, short, wrong, tone or better gets another. And:"""
+/{} mean the last answer, or one from /history. After a bad one
+another is given by /again and one of: {}. And:
+{}
+More: /help all""".format(
+    ", /".join(_RATINGS), ", ".join(HINTS), "\n".join(one.explained("  /") for one in _FIRST)
+)
 
 
 class ConversationView(Protocol):
@@ -108,8 +111,10 @@ class Conversation:
             name = found[1].lower()
             if name == "again":
                 self._again((found[2] or "").strip())
-                return
-            self.command("help" if name in ("", "?") else name, (found[2] or "").split())
+            elif name in ("", "?", "help") and not found[2]:
+                self._view.result(_HELP)
+            else:
+                self.command(name, (found[2] or "").split())
             return
         id_ = self._send({"say": text})
         self.waiting.append(id_)
@@ -197,7 +202,7 @@ class Conversation:
                 self.open = False
                 self._view.other(text)
             case {"news": str(text)}:
-                self._news.append(text.replace("`/rl ", "`/"))
+                self._news.append(as_typed(text, "/"))
                 self._tell()
             case _:
                 self._outcome(line)
@@ -277,15 +282,11 @@ class Conversation:
                 self._compare(line["data"])
         elif not line.get("ok"):
             self.failures += 1
-            self._view.result(f"{line.get('error')}.".replace("`/rl ", "`/"))
-        elif name in _RATINGS:
-            self._receipt(line["text"], line["data"].get("turn", ""), _RATINGS[name])
-        elif name == "help":
-            lines = [text.split(" ", 2) for text in line["text"].split("\n")]
-            rest = [words for words in lines if words[0] == "/rl" and words[1] not in _ELSEWHERE]
-            self._view.result("\n".join([HELP, *(f"  /{word} {text}" for _, word, text in rest)]))
+            self._view.result(as_typed(f"{line.get('error')}.", "/"))
+        elif (command := find(name)) and command.name in _RATINGS:
+            self._receipt(line["text"], line["data"].get("turn", ""), _RATINGS[command.name])
         else:
-            self._view.result(line["text"].replace("`/rl ", "`/"))
+            self._view.result(as_typed(line["text"], "/"))
 
     def _compare(self, now: dict[str, Any]) -> None:
         """Tell when another version answers; of a new one the news tells, and why."""

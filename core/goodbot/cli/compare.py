@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from goodbot.api.commands import as_typed
 from goodbot.base.printing import print_answer, say
 from goodbot.cli.client import ask
 
@@ -25,8 +26,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _print(answer: Mapping[str, Any], *, as_json: bool = False) -> None:
-    text = answer["text"].replace("`/rl ", "`goodbot ")
-    print_answer({**answer, "text": text}, as_json=as_json)
+    print_answer({**answer, "text": as_typed(answer["text"], "goodbot ")}, as_json=as_json)
 
 
 def _asked(choices: Sequence[str]) -> str:

@@ -33,7 +33,7 @@ async def help_(call: Call) -> Result:
     if topic != ALL and topic not in there:
         raise UsageError(f"`help` knows no {topic[:40]!r}; {instead(topic, [ALL, *there])}")
     parts = [
-        [heading, *(_line(one) for one in known if one.group == group)]
+        [heading, *(one.explained("/rl ", fully=True) for one in known if one.group == group)]
         for group, heading in GROUPS.items()
         if group in there and topic in (ALL, group)
     ]
@@ -44,10 +44,6 @@ def _short(known: Sequence[Command], groups: Sequence[str]) -> list[str]:
     """All of it where that is short, else the first ones, and where the others are."""
     heading = _RATE if any(one.rates for one in known) else _TALK
     first = known if len(known) < LINES else [one for one in known if "chat" in one.first]
-    lines = [f"/rl {one.name} {one.needed}".rstrip() + f" – {one.summary}" for one in first]
+    lines = [one.explained("/rl ") for one in first]
     more = [f"More: `/rl help all`, or `/rl help` and one of {', '.join(groups)}."] if first != known else []
     return [heading, *lines, *more]
-
-
-def _line(command: Command) -> str:
-    return f"/rl {command.name} {command.usage}".rstrip() + f" – {command.summary}"

@@ -7,6 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+from goodbot.api.actions import HINTS
+from goodbot.api.commands import of
 from goodbot.api.events import OrderKey, Outcome, PressEvent, Receipt
 from goodbot_connectors.terminal.connector import TerminalConnector
 from goodbot_connectors.terminal.conversation import Conversation
@@ -83,3 +86,24 @@ async def test_what_a_chip_has_set_off_is_said_and_the_answer_is_waited_for(tmp_
     daemon.lines = [{"answer": "Hi.", "turn": "n", "to": waited, "id": "m2"}]
     chat.read(chat.chat)
     assert view.shown[-1] == "(Noted.)"
+
+
+def test_help_is_made_of_the_table_of_commands(tmp_path: Path) -> None:
+    view, daemon = View(), Daemon()
+    chat = Conversation(cast("Link", daemon), tmp_path, view)
+    chat.say("/help")
+    told = view.shown[-1]
+    assert all(name in told for name in ("/good", "/bad", "/undo", *HINTS))
+    assert all(one.explained("/") in told for one in of("chat") if "chat" in one.first and not one.rates)
+    assert "/rl" not in told
+
+
+@pytest.mark.parametrize(("typed", "shown"), [("/yes", "👍"), ("/bad", "👎"), ("/status", "")])
+def test_a_command_that_rates_marks_the_answer_by_any_of_its_names(
+    typed: str, shown: str, tmp_path: Path
+) -> None:
+    view, daemon = View(), Daemon()
+    chat = Conversation(cast("Link", daemon), tmp_path, view)
+    chat._answered(typed[1:], {"ok": True, "text": "Noted; `/rl undo`.", "data": {"turn": "t"}})
+    assert shown in view.shown[-1]
+    assert chat.rated == (["t"] if shown else [])

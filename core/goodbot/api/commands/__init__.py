@@ -31,6 +31,7 @@ __all__ = [
     "Group",
     "Menu",
     "Where",
+    "as_typed",
     "command_in",
     "find",
     "menu",
@@ -92,6 +93,11 @@ def typed_behind(text: str, *verbs: str) -> tuple[str, str] | None:
     """
     verb, rest = parted(text, "")
     return parted(rest) if verb.casefold() in verbs else None
+
+
+def as_typed(text: str, verb: str) -> str:
+    """A text of ours with its commands as they are typed there: in all texts `/rl ` stands for the verb."""
+    return text.replace("`/rl ", f"`{verb}")
 
 
 def parted(words: str, nothing: str = "help") -> tuple[str, str]:

@@ -136,6 +136,10 @@ class Command(NamedTuple):
             return f"[{'|'.join(one.name for one in self.actions if 'chat' in one.where)} …]"
         return " ".join(one.usage for one in self.words("chat"))
 
+    def explained(self, verb: str, *, fully: bool = False) -> str:
+        """Its line in a list, as it is typed behind `verb`; `fully`: with what may be left out."""
+        return f"{verb}{self.name} {self.usage if fully else self.needed}".rstrip() + f" – {self.summary}"
+
     @property
     def needed(self) -> str:
         """What has to be typed behind its name in a chat."""
