@@ -43,6 +43,17 @@ ROLES = {
     "Head": "hidden states to logits",
     "LoraProjection": "a matrix with LoRA beside it",
 }
+PICTURES = {
+    # a picture of the thing: what the field calls it
+    "Flights": "InFlight",
+    "Chores": "BackgroundTasks",
+    "Pulse": "Heartbeat",
+    "Witness": "HealthMonitor",
+    "Gauge": "LoadMonitor",
+    "Tries": "Attempts",
+    "GoingLive": "Publisher",
+    "ForeignFile": "SettingsFile",
+}
 ROOTS = ("goodbot_connectors.", "goodbot_fakes.", "goodbot_training.backends.")
 
 
@@ -77,3 +88,7 @@ def test_a_role_is_played_once_on_each_of_several_platforms() -> None:
         assert len(places) > 1, f"{role} is no role any more: strike it out"
         assert "" not in places, f"{role} stands outside of the platforms: {homes[role]}"
         assert set(places.values()) == {1}, f"{role} stands twice on one platform: {homes[role]}"
+
+
+def test_a_class_has_the_name_of_the_field() -> None:
+    assert {name: PICTURES[name] for name in _homes() if name in PICTURES} == {}

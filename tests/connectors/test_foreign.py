@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from goodbot.base.errors import FatalConnectorError
-from goodbot_connectors.kit.settings_file import ForeignFile
+from goodbot_connectors.kit.settings_file import SettingsFile
 
 BEFORE = b'{\r\n\t"theme" : "dark",\r\n "n":1.0}  \r\n'
 
@@ -29,8 +29,8 @@ def kept(tmp_path: Path) -> Path:
     return tmp_path / "home" / "connectors" / "other" / "before"
 
 
-def foreign(path: Path, kept: Path, *, check: Callable[[str], object] | None = None) -> ForeignFile:
-    return ForeignFile(path, kept.parents[2], kept.parent.name, check=check)
+def foreign(path: Path, kept: Path, *, check: Callable[[str], object] | None = None) -> SettingsFile:
+    return SettingsFile(path, kept.parents[2], kept.parent.name, check=check)
 
 
 def test_the_file_comes_back_byte_for_byte(tmp_path: Path, kept: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_crash_before_the_write_leaves_nothing_to_undo(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(ForeignFile, "_replace", crash)
+        patch.setattr(SettingsFile, "_replace", crash)
         with pytest.raises(KeyboardInterrupt):
             foreign(path, kept).write("{}")
     assert foreign(path, kept).written  # the copy is there: it is harmless
@@ -240,7 +240,7 @@ def test_a_failed_first_write_leaves_no_record(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(ForeignFile, "_replace", full)
+    monkeypatch.setattr(SettingsFile, "_replace", full)
     with pytest.raises(FatalConnectorError, match=r"No space left.*nothing was changed"):
         foreign(path, kept).write("{}")
     assert path.read_bytes() == BEFORE

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.learning.training.publish import GoingLive
+from goodbot.learning.training.publish import Publisher
 from goodbot.store.ledger import took_back
 
 from tests.core.builders import Bot, check, open_bot, until
@@ -75,13 +75,13 @@ class BetweenRecordAndPointer:
     """Does something at the one moment when the adapter is recorded and not yet live."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, then: Any) -> None:
-        real = GoingLive._activate
+        real = Publisher._activate
 
-        async def activate(trainer: GoingLive, *args: Any) -> Any:
+        async def activate(trainer: Publisher, *args: Any) -> Any:
             await then()
             return await real(trainer, *args)
 
-        monkeypatch.setattr(GoingLive, "_activate", activate)
+        monkeypatch.setattr(Publisher, "_activate", activate)
 
 
 async def test_an_undo_between_the_record_and_the_pointer(

@@ -14,7 +14,7 @@ from goodbot.base.errors import RetriableError
 from goodbot.config import Grants
 from goodbot.config.lock import HomeLock
 from goodbot.daemon.loopback import Answer
-from goodbot.learning.training.publish import GoingLive
+from goodbot.learning.training.publish import Publisher
 from goodbot.store import forgetting, settings
 from goodbot.testing import VirtualClock
 
@@ -453,9 +453,9 @@ async def test_an_adapter_that_is_recorded_and_not_live_when_its_judge_is_forgot
     async with open_bot(tmp_path, grants=GRANTS) as bot:
         await bot.command("share", "on")
         answers = await bot.rated(8)
-        real = GoingLive._activate
+        real = Publisher._activate
 
-        async def activate(trainer: GoingLive, *args: Any) -> Any:
+        async def activate(trainer: Publisher, *args: Any) -> Any:
             held = await rows(bot.store, "SELECT turn FROM run_items WHERE split = 'held_out'")
 
             async def theirs(db: Any) -> None:
@@ -470,7 +470,7 @@ async def test_an_adapter_that_is_recorded_and_not_live_when_its_judge_is_forgot
             return await real(trainer, *args)
 
         with monkeypatch.context() as patch:
-            patch.setattr(GoingLive, "_activate", activate)
+            patch.setattr(Publisher, "_activate", activate)
             assert (await bot.train()).state != "activated"
         assert answers
         assert "not to be used" in await bot.command("rollback", "1")

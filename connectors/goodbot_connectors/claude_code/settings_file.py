@@ -2,7 +2,7 @@
 """Our part of Claude Code's `settings.json`. Pure: text in, text out; ValueError with what is wrong.
 
 The order of keys stays, and so does the indentation; what JSON does not keep (spaces within a line) is
-the reason that `ForeignFile` remembers the file's bytes.
+the reason that `SettingsFile` remembers the file's bytes.
 """
 
 from __future__ import annotations

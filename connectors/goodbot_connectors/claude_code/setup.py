@@ -16,7 +16,7 @@ from goodbot.base.errors import FatalConnectorError
 from goodbot_connectors.claude_code import examining, plugin_files, script, settings_file, sidecar
 from goodbot_connectors.claude_code.config import ClaudeCodeSettings
 from goodbot_connectors.kit.bridge import clients
-from goodbot_connectors.kit.settings_file import ForeignFile
+from goodbot_connectors.kit.settings_file import SettingsFile
 
 CONNECTOR = "claude_code"
 OWNER = "me"
@@ -47,12 +47,12 @@ class ClaudeCodeSetup(ConnectorSetup):
         named = self.settings.config_dir or os.environ.get("CLAUDE_CONFIG_DIR", "")
         return Path(named).expanduser() if named else Path.home() / ".claude"
 
-    def files(self, directory: Path) -> tuple[ForeignFile, ForeignFile]:
+    def files(self, directory: Path) -> tuple[SettingsFile, SettingsFile]:
         """Settings and command there."""
         home = self.home
         return (
-            ForeignFile(directory / "settings.json", home, CONNECTOR, check=settings_file.ours),
-            ForeignFile(directory / "commands" / "rl.md", home, CONNECTOR),
+            SettingsFile(directory / "settings.json", home, CONNECTOR, check=settings_file.ours),
+            SettingsFile(directory / "commands" / "rl.md", home, CONNECTOR),
         )
 
     async def identify(self) -> Identity:

@@ -17,7 +17,7 @@ from goodbot.base.errors import FatalConnectorError
 from goodbot_connectors.codex import config_file, hooks_file, sidecar, trust
 from goodbot_connectors.codex.trust import Trust
 from goodbot_connectors.kit.bridge import clients
-from goodbot_connectors.kit.settings_file import ForeignFile
+from goodbot_connectors.kit.settings_file import SettingsFile
 
 ME = "me"
 NAME = "codex"
@@ -147,9 +147,9 @@ class CodexSetup(ConnectorSetup):
     def _folder(self) -> Path:
         return self.home.absolute() / "connectors" / NAME
 
-    def _file(self, path: Path) -> ForeignFile:
+    def _file(self, path: Path) -> SettingsFile:
         check = json.loads if path.suffix == ".json" else tomllib.loads
-        return ForeignFile(path, self.home.absolute(), NAME, check=check)
+        return SettingsFile(path, self.home.absolute(), NAME, check=check)
 
     async def _in_config(self) -> bool:
         """Whether our hooks go to config.toml: where there are others, and none in hooks.json."""
@@ -184,7 +184,7 @@ class CodexSetup(ConnectorSetup):
         return f"{path}: {what}"
 
 
-def _places(file: ForeignFile, find: Callable[[str], list[str]]) -> list[str]:
+def _places(file: SettingsFile, find: Callable[[str], list[str]]) -> list[str]:
     return find(file.read()) if file.written else []
 
 

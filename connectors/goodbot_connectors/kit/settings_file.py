@@ -19,13 +19,13 @@ from goodbot.base.errors import FatalConnectorError
 
 from goodbot_connectors.kit.before import Before, Record, digest, private
 
-__all__ = ["ForeignFile"]
+__all__ = ["SettingsFile"]
 
 _BOM = "\ufeff"
 _LARGEST = 16 * 1024 * 1024  # bytes; settings are never so long, what is, is something else
 
 
-class ForeignFile:
+class SettingsFile:
     """One file of another program, by the path that this program opens; symbolic links stay links.
 
     `check` is called with the text and raises ValueError where it is malformed (`json.loads`,

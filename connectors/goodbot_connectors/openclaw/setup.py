@@ -16,7 +16,7 @@ from goodbot.base.errors import FatalConnectorError, GoodbotError
 from goodbot.config.lock import HTTP_SOCKET, short_socket, socket_path
 
 from goodbot_connectors.kit.bridge import clients
-from goodbot_connectors.kit.settings_file import ForeignFile
+from goodbot_connectors.kit.settings_file import SettingsFile
 from goodbot_connectors.openclaw import seen
 from goodbot_connectors.openclaw.config import OpenClawSettings
 from goodbot_connectors.openclaw.program import Program
@@ -66,8 +66,8 @@ class OpenClawSetup(ConnectorSetup):
         """Where goodbot listens and nobody else can; empty where it has only the port."""
         return str(socket_path(self.home, HTTP_SOCKET)) if self.socket else ""
 
-    def _file(self) -> ForeignFile:
-        return ForeignFile(self.program.file, self.home, NAME)
+    def _file(self) -> SettingsFile:
+        return SettingsFile(self.program.file, self.home, NAME)
 
     async def identify(self) -> Identity:
         """Ask the program what it is."""

@@ -52,7 +52,7 @@ from goodbot.learning.evaluation.ab_test import AbTest
 from goodbot.learning.evaluation.idle import SpareTime
 from goodbot.learning.evaluation.preparing import Preparing
 from goodbot.learning.evaluation.side_by_side import SideBySide
-from goodbot.learning.idle import Gauge, Limits, Readings
+from goodbot.learning.idle import Limits, LoadMonitor, Readings
 from goodbot.learning.model_switch import ModelSwitch
 from goodbot.learning.parts import LearningParts
 from goodbot.learning.tracking.observer import Tracking
@@ -123,8 +123,8 @@ def learning(core: Core, machine: Callable[[bool], Readings] | None = None) -> L
     registry = core.versions(AdapterRegistry, share=config.serving.canary)
     memory = MemorySharing(core)
     trainer = Trainer(core, registry, memory, ask=config.serving.ask, lines=Notes.of(core))
-    gauge = Gauge(limits=Limits.of(config.training), clock=clock, read=machine)
-    scheduler = Scheduler(core, registry, trainer, gauge)
+    load = LoadMonitor(limits=Limits.of(config.training), clock=clock, read=machine)
+    scheduler = Scheduler(core, registry, trainer, load)
     return LearningParts(
         **vars(core),
         registry=registry,

@@ -16,7 +16,7 @@ from goodbot.config.lock import socket_path
 from goodbot.config.secrets import Secrets
 from goodbot.testing.clock import VirtualClock
 from goodbot_connectors.kit.bridge import clients
-from goodbot_connectors.kit.settings_file import ForeignFile
+from goodbot_connectors.kit.settings_file import SettingsFile
 from goodbot_connectors.openclaw.config import OpenClawSettings
 from goodbot_connectors.openclaw.seen import LastSeen
 from goodbot_connectors.openclaw.setup import PLUGIN, OpenClawSetup
@@ -233,7 +233,7 @@ def test_people_are_named_with_their_channel(value: str, right: bool) -> None:
 def test_a_command_that_fails_half_way_leaves_what_was_before_known(tmp_path: Path) -> None:
     file = tmp_path / "theirs.json"
     file.write_text("before")
-    foreign = ForeignFile(file, tmp_path, "kept")
+    foreign = SettingsFile(file, tmp_path, "kept")
 
     def fails() -> None:
         with foreign.lent():

@@ -57,7 +57,7 @@ async def parts(app: App) -> Mapping[str, str]:
     found = {
         "store": await store_takes(app),
         "descriptors": not app.http.descriptors.trouble,
-        "model": app.server.healthy() and app.registry.witness.found.verdict is not ServedAs.BASE,
+        "model": app.server.healthy() and app.registry.health.found.verdict is not ServedAs.BASE,
         **{name: name not in app.connectors.problems for name in app.connectors.running},
     }
     told = {name: OK if well else DOWN for name, well in found.items()}

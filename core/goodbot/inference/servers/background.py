@@ -13,7 +13,7 @@ from goodbot.base.errors import ServerError
 logger = logging.getLogger(__name__)
 
 
-class Chores:
+class BackgroundTasks:
     """Started one by one, ended together."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ A subclass says what its server does differently, by overriding:
 * `takes(filters)`: those of the filters of an answer that it has; by default `top_p`.
 * `body(name, request)`: the JSON of `/v1/chat/completions`; or `write(name, request)` whole, for another API.
 * `look()`: is it this kind of server, can it do what is needed, and what does it call the base model?
-* `leftovers(directory)`: adapters of ours that an earlier run left there. `pulse()`: is it well?
+* `leftovers(directory)`: adapters of ours that an earlier run left there. `heartbeat()`: is it well?
   `forgotten(error)`: does this error say that a name is gone? All three have defaults.
 
 It asks through `self.upstream` (`ask` for whole answers, `stream` for others), raises AdapterError for what
@@ -62,7 +62,7 @@ class ServerDriver(Server):
     async def detach(self, name: str) -> None:
         """Forget `name`, which nobody uses; what is not there is ignored. Raises ServerError."""
 
-    async def pulse(self) -> None:
+    async def heartbeat(self) -> None:
         """A light question. Raises ServerError if the server is not well."""
         await self.models()
 

@@ -61,7 +61,7 @@ async def probe(server: Server, version: int) -> None:
         raise ServerError(f"the server answered with v{answered} when asked for v{version}")
 
 
-class Witness:
+class HealthMonitor:
     """Asks one server, and keeps the last answer about the version that should be active."""
 
     def __init__(self, server: Server) -> None:

@@ -15,7 +15,7 @@ _MISSES = 2
 """Questions in a row that may go wrong before a server that is there counts as ill: it may be busy."""
 
 
-class Pulse:
+class Heartbeat:
     """Asks until it is stopped. `down` says what is wrong, and is empty while nothing is."""
 
     def __init__(
@@ -33,7 +33,7 @@ class Pulse:
         """It is well now; go on asking."""
         self.down, self._misses = "", 0
         if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="the model server's pulse")
+            self._task = asyncio.create_task(self._run(), name="the model server's heartbeat")
 
     async def stop(self, why: str = "") -> None:
         """Idempotent. `why`: what is wrong from now on, until it is started again."""

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Generator
 
 
-class Flights:
+class InFlight:
     """Who writes what, so that nothing is taken away from under an answer."""
 
     def __init__(self) -> None:

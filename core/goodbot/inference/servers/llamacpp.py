@@ -28,9 +28,9 @@ from goodbot.api.server import BASE, AdapterFormat, GenerateRequest, Piece, Serv
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.thoughts import options
 from goodbot.inference.servers import llama_api
-from goodbot.inference.servers.background import Chores
+from goodbot.inference.servers.background import BackgroundTasks
 from goodbot.inference.servers.guarding import guarded, marks_of, mended
-from goodbot.inference.servers.in_flight import Flights
+from goodbot.inference.servers.in_flight import InFlight
 from goodbot.inference.servers.llama_process import LlamaProcess, command
 from goodbot.inference.servers.plugin import LlamaCppSettings
 from goodbot.inference.servers.upstream import Unreachable
@@ -55,14 +55,14 @@ class LlamaCppServer(Server):
         """Of the versions that are loaded, also while room is made."""
         self._active = BASE
         self._serials: Counter[int] = Counter()
-        self._flights = Flights()
+        self._in_flight = InFlight()
         self._starting = asyncio.Lock()
         self._coming: LlamaProcess | None = None
         """The process that is coming up."""
         self._awake = asyncio.Event()
         self._awake.set()
         self._up = False
-        self._chores = Chores()
+        self._background = BackgroundTasks()
         self._manners = Manners()
         """Of all of them: they are one program with one template."""
 
@@ -79,7 +79,7 @@ class LlamaCppServer(Server):
 
     async def stop(self) -> None:
         self._up = False
-        await self._chores.stop()
+        await self._background.stop()
         coming = (self._coming,) if self._coming else ()
         ending = (*self._children.values(), *self._leaving, *coming)
         await asyncio.gather(*(child.stop() for child in ending))
@@ -164,14 +164,14 @@ class LlamaCppServer(Server):
         finally:
             if old is not None:
                 self._leaving.add(old)
-                self._chores.add(self._drained(old))
+                self._background.add(self._drained(old))
         self._active = version
 
     async def activate(self, version: int) -> None:
         await self._child(version)
         self._active = version
         if version != BASE:
-            self._chores.add(self._linger())
+            self._background.add(self._linger())
 
     async def unload(self, version: int) -> None:
         if version == self._active:
@@ -187,7 +187,7 @@ class LlamaCppServer(Server):
 
     async def make_room(self) -> bool:
         self._awake.clear()
-        if not await self._flights.landed(seconds=_ROOM_SECONDS):
+        if not await self._in_flight.landed(seconds=_ROOM_SECONDS):
             self._awake.set()
             return False
         children, self._children = self._children, {}
@@ -221,7 +221,7 @@ class LlamaCppServer(Server):
                 await child.stop()
             child = self._children[version] = await self._begin(version)
         if version == BASE != self._active:
-            self._chores.add(self._linger())
+            self._background.add(self._linger())
         return child
 
     async def _begin(self, version: int) -> LlamaProcess:
@@ -256,7 +256,7 @@ class LlamaCppServer(Server):
     @contextlib.asynccontextmanager
     async def _asking(self, child: LlamaProcess) -> AsyncGenerator[None]:
         """An answer under way; when it breaks off, its process may have died."""
-        with self._flights.on(child.name):
+        with self._in_flight.on(child.name):
             try:
                 yield
             except Unreachable:
@@ -267,13 +267,13 @@ class LlamaCppServer(Server):
         """The base's process ends some time after it was needed last."""
         while self._active != BASE and (child := self._children.get(BASE)):
             await self._parts.clock.sleep(_LINGER_SECONDS)
-            if self._active != BASE and not self._flights.any(child.name):
+            if self._active != BASE and not self._in_flight.any(child.name):
                 self._children.pop(BASE, None)
                 await child.stop()
 
     async def _drained(self, child: LlamaProcess) -> None:
         self._leaving.add(child)
-        if not await self._flights.landed(child.name, seconds=_DRAIN_SECONDS):
+        if not await self._in_flight.landed(child.name, seconds=_DRAIN_SECONDS):
             logger.warning("an answer by %s takes too long: it is cut off", child.name)
         await child.stop()
         self._leaving.discard(child)

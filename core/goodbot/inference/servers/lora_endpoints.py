@@ -84,7 +84,7 @@ class LoraServer(RemoteServer):
         found = listing.left_behind(await self.models(), self.path_of(directory))
         return [name for name in found if (self.upstream.url, name) not in _IN_USE]
 
-    async def pulse(self) -> None:
+    async def heartbeat(self) -> None:
         reply = await self.upstream.ask("/health", seconds=30.0)
         if not reply.ok:
             raise self.upstream.refused(reply)

@@ -81,10 +81,10 @@ class MlxServer(RemoteServer):
         return here[0]
 
     async def offered(self) -> Collection[str]:
-        await self.pulse()
+        await self.heartbeat()
         return set(self.names.values())  # it keeps none: each request brings its own
 
-    async def pulse(self) -> None:
+    async def heartbeat(self) -> None:
         reply = await self.upstream.ask("/health", seconds=30.0)
         if not reply.ok:
             raise ServerError(f"{self.upstream.place} has failed: see its log, and start it again")

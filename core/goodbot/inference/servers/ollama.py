@@ -65,7 +65,7 @@ class OllamaServer(RemoteServer):
         listed = [ListedModel(name=name) for name in bases]
         return listing.base(listed, wanted, self.upstream.place)
 
-    async def pulse(self) -> None:
+    async def heartbeat(self) -> None:
         self.complaint = self._changed(await self._api.tags())
 
     def _changed(self, offered: Mapping[str, str]) -> str:
@@ -218,7 +218,7 @@ class OllamaServer(RemoteServer):
         async with self._loading:
             in_use = set(self.names.values())
             for name in self._tags.old(in_use=in_use, keep=self._settings.keep):
-                if not self._flights.any(name):
+                if not self._in_flight.any(name):
                     await self._api.free(name)
                     await self._api.delete(name)
                     del self._tags.made[name]

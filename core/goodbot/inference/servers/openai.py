@@ -44,7 +44,7 @@ class OpenAIServer(RemoteServer):
     async def reload(self, version: int, directory: Path) -> None:
         await self.load(version, directory)
 
-    async def pulse(self) -> None:
+    async def heartbeat(self) -> None:
         """Another machine's is asked only while it is down: it may count requests."""
-        if self._pulse.down or address.is_here(self.upstream.url):
+        if self._heartbeat.down or address.is_here(self.upstream.url):
             await self.look()

@@ -2,7 +2,7 @@
 """What is the same for all servers that the owner runs: connection, names, swaps, and what is in flight.
 
 `driver` says what a subclass overrides. A driver that starts processes of its own uses `Upstream`, `chat` and
-`Flights` directly where this does not fit.
+`InFlight` directly where this does not fit.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from goodbot.api.events import Message
 from goodbot.api.server import BASE, GenerateRequest, Piece, ServerParts
 from goodbot.base.errors import ServerError
 from goodbot.inference.servers import chat
-from goodbot.inference.servers.background import Chores
+from goodbot.inference.servers.background import BackgroundTasks
 from goodbot.inference.servers.driver import ServerDriver
 from goodbot.inference.servers.guarding import guarded, mended
-from goodbot.inference.servers.heartbeat import Pulse
-from goodbot.inference.servers.in_flight import Flights
+from goodbot.inference.servers.heartbeat import Heartbeat
+from goodbot.inference.servers.in_flight import InFlight
 from goodbot.inference.servers.listing import PREFIX
 from goodbot.inference.servers.upstream import StatusError, Unreachable
 
@@ -46,14 +46,14 @@ class RemoteServer(ServerDriver):
         """The name on the server of every version that is loaded; that of the base is there once it is up."""
         self._active = BASE
         self._serials: Counter[int] = Counter()
-        self._flights = Flights()
+        self._in_flight = InFlight()
         self._loading = asyncio.Lock()
         self._awake = asyncio.Event()
         self._awake.set()
         self._left: set[str] = set()
         """Names that should be gone from the server."""
-        self._pulse = Pulse(parts.clock, self.pulse, self._sweep)
-        self._chores = Chores()
+        self._heartbeat = Heartbeat(parts.clock, self.heartbeat, self._sweep)
+        self._background = BackgroundTasks()
 
     async def start(self) -> None:
         """Connect, or look again after trouble: what is loaded and still there stays as it is."""
@@ -65,16 +65,16 @@ class RemoteServer(ServerDriver):
             if set(self.names) - {BASE}:
                 self._keep(await self.offered())
         except ServerError as error:
-            await self._pulse.stop(str(error))
-            if not self._flights.any():
+            await self._heartbeat.stop(str(error))
+            if not self._in_flight.any():
                 await self.upstream.close()
             raise
-        self._pulse.start()
+        self._heartbeat.start()
         await self._sweep()
 
     async def stop(self) -> None:
-        await self._pulse.stop()
-        await self._chores.stop()
+        await self._heartbeat.stop()
+        await self._background.stop()
         if self.healthy():  # what we brought goes with us, if that is quick
             with contextlib.suppress(ServerError, TimeoutError):
                 async with asyncio.timeout(_SOON_SECONDS):
@@ -86,11 +86,11 @@ class RemoteServer(ServerDriver):
         self._awake.set()
 
     def healthy(self) -> bool:
-        return self.upstream.is_open and BASE in self.names and not self._pulse.down
+        return self.upstream.is_open and BASE in self.names and not self._heartbeat.down
 
     def trouble(self) -> str:
         told = (self.complaint, self.upstream.manners.told())
-        return self._pulse.down or "; ".join(filter(None, told))
+        return self._heartbeat.down or "; ".join(filter(None, told))
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
         await self._awake.wait()
@@ -117,7 +117,7 @@ class RemoteServer(ServerDriver):
 
     async def _written(self, version: int, request: GenerateRequest) -> AsyncGenerator[Piece]:
         name = self.name_of(version)
-        with self._flights.on(name):
+        with self._in_flight.on(name):
             try:
                 async with contextlib.aclosing(self.write(name, request)) as pieces:
                     async for piece in pieces:
@@ -127,14 +127,14 @@ class RemoteServer(ServerDriver):
                         else:
                             yield piece
             except Unreachable as error:
-                self._pulse.down = str(error)
+                self._heartbeat.down = str(error)
                 raise
 
     @contextlib.asynccontextmanager
     async def far_side(self, request: GenerateRequest) -> AsyncGenerator[FarSide | None]:
         await self._awake.wait()
         version = self._active if request.version is None else request.version
-        with self._flights.on(name := self.name_of(version)):
+        with self._in_flight.on(name := self.name_of(version)):
             filters = self.takes(request.filters, far=True)
             request = dataclasses.replace(request, filters=filters)
             yield chat.far_side(
@@ -153,7 +153,7 @@ class RemoteServer(ServerDriver):
         if not self._awake.is_set():  # it tells nothing while it makes room
             return {}
         request = GenerateRequest(messages=messages, max_tokens=1, temperature=1.0, seed=0, version=version)
-        with self._flights.on(name):
+        with self._in_flight.on(name):
             try:
                 return await self.first(name, request, top)
             except StatusError as error:
@@ -194,7 +194,7 @@ class RemoteServer(ServerDriver):
     def name_of(self, version: int) -> str:
         """What the server calls a version. Raises ServerError when that is not loaded."""
         if BASE not in self.names:
-            raise ServerError(self._pulse.down or f"{self.upstream.place} is not connected")
+            raise ServerError(self._heartbeat.down or f"{self.upstream.place} is not connected")
         if version not in self.names:
             raise ServerError(f"v{version} is not loaded on {self.upstream.place}")
         return self.names[version]
@@ -202,7 +202,7 @@ class RemoteServer(ServerDriver):
     async def quiet(self, seconds: float) -> bool:
         """For `make_room`: hold new answers back, wait for those under way. False: they go on, so do all."""
         self._awake.clear()
-        if await self._flights.landed(seconds=seconds):
+        if await self._in_flight.landed(seconds=seconds):
             return True
         self._awake.set()
         return False
@@ -225,15 +225,15 @@ class RemoteServer(ServerDriver):
                 return name
 
     async def _drop(self, name: str) -> None:
-        """Take a name off the server once its answers are done; if that fails, try again with the pulse."""
+        """Take a name off the server once its answers are done; if that fails, again with the heartbeat."""
         self._left.add(name)
-        if not await self._flights.landed(name, seconds=_DRAIN_SECONDS):
+        if not await self._in_flight.landed(name, seconds=_DRAIN_SECONDS):
             logger.warning("an answer by %s takes over %.0f s: it is cut off", name, _DRAIN_SECONDS)
         await self.detach(name)
         self._left.discard(name)
 
     async def _sweep(self) -> None:
-        for name in [name for name in self._left if not self._flights.any(name)]:
+        for name in [name for name in self._left if not self._in_flight.any(name)]:
             with contextlib.suppress(ServerError):
                 await self.detach(name)
                 self._left.discard(name)
@@ -248,4 +248,4 @@ class RemoteServer(ServerDriver):
             self._active = BASE
 
     def _later(self, work: Coroutine[Any, Any, None]) -> None:
-        self._chores.add(work)
+        self._background.add(work)

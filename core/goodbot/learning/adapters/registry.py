@@ -18,7 +18,7 @@ from goodbot.api.plugins import PluginHost
 from goodbot.api.server import BASE, Server
 from goodbot.base.clock import Clock
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError
-from goodbot.inference.servers.health import Righted, Witness, probe
+from goodbot.inference.servers.health import HealthMonitor, Righted, probe
 from goodbot.learning.adapters import lineage
 from goodbot.learning.adapters.catalogue import Catalogue
 from goodbot.store import Store, adapters, canaries
@@ -59,7 +59,7 @@ class AdapterRegistry(Catalogue):
         self._plugins = plugins
         self._clock = clock
         self.share = share
-        self.witness = Witness(server)
+        self.health = HealthMonitor(server)
         """What is known of whether the server really serves what it should."""
         self._swap = asyncio.Lock()
         self._beside: Counter[int] = Counter()
@@ -72,7 +72,7 @@ class AdapterRegistry(Catalogue):
 
     async def start(self) -> None:
         """Start the server with the base model, while nothing is loaded or activated. Raises ServerError."""
-        self.witness.forget()
+        self.health.forget()
         await self._server.start()
         self.lives += 1
 
@@ -99,12 +99,12 @@ class AdapterRegistry(Catalogue):
                 await adapters.hold(db, waiting, "")
 
         async with self._swap:
-            proven = self.witness.found
+            proven = self.health.found
             try:
                 await self.prepare(version)
                 await self._store.write(move)
             except BaseException as error:  # who is cancelled leaves nothing loaded either
-                self.witness.found = proven
+                self.health.found = proven
                 await self._drop(version)
                 if isinstance(error, _NotMovedError):
                     return False
@@ -129,11 +129,11 @@ class AdapterRegistry(Catalogue):
     async def _prove(self, version: int, directory: Path, *, thorough: bool, keep: bool = True) -> bool:
         """See that a loaded version is what answers; one that is not is put right once.
 
-        Whether it was right from the start; with `keep` the witness says so from now on.
+        Whether it was right from the start; with `keep` `health` says so from now on.
         Raises NotServedError, AdapterError or ServerError.
         """
-        found = await self.witness.examine(version, directory, thorough=thorough)
-        right = not self.witness.doubts(found)
+        found = await self.health.examine(version, directory, thorough=thorough)
+        right = not self.health.doubts(found)
         if not right:
             logger.warning("%s; it is loaded anew", found.why, extra={"version": version})
             if await self._server.served() == version:
@@ -143,9 +143,9 @@ class AdapterRegistry(Catalogue):
                     self.canary = BASE  # it would never be idle
                 await self._server.unload(version)
                 await self._server.load(version, directory)
-            found = await self.witness.examine(version, directory, thorough=True)
+            found = await self.health.examine(version, directory, thorough=True)
         if keep:
-            self.witness.keep(found)
+            self.health.keep(found)
         if found.verdict is ServedAs.BASE:
             raise NotServedError(found.why)
         return right
@@ -214,8 +214,8 @@ class AdapterRegistry(Catalogue):
             if wanted != BASE:
                 await self._server.load(wanted, await self.path(wanted))
             await self._server.activate(wanted)
-        if self.witness.found.version != wanted:
-            self.witness.forget()
+        if self.health.found.version != wanted:
+            self.health.forget()
         await self._let_in(await self.wanted_canary())
         if wanted != before:
             await self._drop(before)
@@ -255,7 +255,7 @@ class AdapterRegistry(Catalogue):
         async with self._swap:
             active, target, wrong = await self._reconcile(fresh)
         if wrong:
-            self.witness.righted = Righted(at=self._clock.now(), what=wrong)
+            self.health.righted = Righted(at=self._clock.now(), what=wrong)
         if target != active:
             await self._plugins.on_adapter_activated(target, active)
         return wrong

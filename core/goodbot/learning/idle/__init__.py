@@ -6,7 +6,7 @@ last reading and tells a passing moment from a lasting one. What cannot be read 
 """
 
 from goodbot.learning.idle.limits import Limits, Readings
-from goodbot.learning.idle.load_monitor import Gauge, Lasting
+from goodbot.learning.idle.load_monitor import Lasting, LoadMonitor
 from goodbot.learning.idle.system_load import read_machine
 
-__all__ = ["Gauge", "Lasting", "Limits", "Readings", "read_machine"]
+__all__ = ["Lasting", "Limits", "LoadMonitor", "Readings", "read_machine"]

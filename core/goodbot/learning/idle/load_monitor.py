@@ -22,7 +22,7 @@ RELIEF_SECONDS = 120.0
 """and so long at ease before it goes on; quiet hours and the battery, too."""
 
 
-class Gauge:
+class LoadMonitor:
     """Asks the machine at most every five seconds, in a thread: the tools may be slow.
 
     Whether a run may begin is decided by the present moment, whether one that runs is interrupted by

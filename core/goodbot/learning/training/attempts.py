@@ -24,7 +24,7 @@ MOST = 3
 """Children without a step forward, and children that ran out of memory."""
 
 
-class Tries:
+class Attempts:
     """Starts the children of a run, one after the other."""
 
     def __init__(self, *, store: Store, backend: BackendSpec) -> None:

@@ -78,7 +78,7 @@ class _New:
         return RunOutcome(run=self.run, state="failed", reason=f"it did not go live: {error}")
 
 
-class GoingLive:
+class Publisher:
     """The last part of a run; every decision is made in a transaction that compares the run's id."""
 
     def __init__(self, core: Core, registry: AdapterRegistry, *, ask: str) -> None:

@@ -20,7 +20,7 @@ from goodbot.config.hours import clock_time
 from goodbot.inference.servers import choice
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
-from goodbot.learning.idle import Gauge
+from goodbot.learning.idle import LoadMonitor
 from goodbot.learning.training.publish import RunOutcome
 from goodbot.learning.training.readiness import Readiness
 from goodbot.learning.training.round_size import RoundSize
@@ -46,12 +46,12 @@ _TRIES = 3
 class Scheduler:
     """Starts runs. `wake` is called after every commit that may have changed something."""
 
-    def __init__(self, core: Core, registry: AdapterRegistry, trainer: Trainer, gauge: Gauge) -> None:
+    def __init__(self, core: Core, registry: AdapterRegistry, trainer: Trainer, load: LoadMonitor) -> None:
         self._store, self._registry = core.store, registry
         self._trainer = self._runner = trainer
         """`_runner` is whose run is or was the last: this model's, or that of one to switch to."""
         self._objection = choice.objection(core.spec)  # of the config: nothing that is trained could answer
-        self._gauge, self._plugins, self._clock = gauge, core.plugins, core.clock
+        self._load, self._plugins, self._clock = load, core.plugins, core.clock
         self._config, self._pool = core.config.training, core.pool
         self.size = RoundSize.of(core)
         self._retrain = adapters.retrain_switch(core.pool.model)
@@ -87,7 +87,7 @@ class Scheduler:
 
     async def pressure(self) -> Condition | None:
         """What else the machine is needed for; None if it is not."""
-        return await self._gauge.objection(training=self.training)
+        return await self._load.objection(training=self.training)
 
     async def loop(self) -> None:
         """Start runs as they fall due, until cancelled; a run under way is suspended then."""
@@ -107,7 +107,7 @@ class Scheduler:
 
     async def _give_way(self) -> float:
         """Interrupt an automatic run that others have needed the machine for; a person's goes on."""
-        pressure = await self._gauge.during_run()
+        pressure = await self._load.during_run()
         if pressure and self._automatic and self.training:  # as it is now: reading takes a while
             logger.info("the training is interrupted: %s", pressure.for_owners())
             await self.suspend()
@@ -173,7 +173,7 @@ class Scheduler:
 
     async def _to_go_on(self, items: int, at: Mapping[str, int]) -> Condition:
         """Whether an interrupted run may go on now: it has been due before."""
-        if pressure := await self._gauge.before_run():
+        if pressure := await self._load.before_run():
             return replace(pressure, facts={**pressure.facts, **at})
         if objection := self._plugins.veto_training(items):
             return waits("plugin_again", said=objection, **at)
@@ -186,7 +186,7 @@ class Scheduler:
         if available < enough:
             return waits("ratings", available=available, needed=needed)
         held = await self._held_back() or (None if retrain else await self._not_yet())
-        if held := held or await (self.pressure() if self.training else self._gauge.before_run()):
+        if held := held or await (self.pressure() if self.training else self._load.before_run()):
             return replace(held, facts={**held.facts, "available": available})
         available = (await self.standing()).available
         if objection := self._plugins.veto_training(available):

@@ -25,11 +25,11 @@ from goodbot.base.errors import GoodbotError, TrainingError, boundary, unexpecte
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training import batch, dry_run, events
-from goodbot.learning.training.attempts import Tries
+from goodbot.learning.training.attempts import Attempts
 from goodbot.learning.training.distilling import NoteLines
 from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing
-from goodbot.learning.training.publish import GoingLive, RunOutcome
+from goodbot.learning.training.publish import Publisher, RunOutcome
 from goodbot.learning.training.starting_over import SHARES, start_over
 from goodbot.store import codec, progress, quarantined, runs
 
@@ -55,8 +55,8 @@ class Trainer:
         self._store, self._plugins, self._clock, self._pool = core.store, core.plugins, core.clock, core.pool
         self._lines = lines
         self._staging = core.config.home / "staging"
-        self._tries = Tries(store=core.store, backend=core.backend)
-        self._going_live = GoingLive(core, registry, ask=ask)
+        self._attempts = Attempts(store=core.store, backend=core.backend)
+        self._going_live = Publisher(core, registry, ask=ask)
         self._gate: Mapping[str, Any] = {}
         self._left = 0
         """Answers that the run under way has let go, since it started over."""
@@ -241,7 +241,7 @@ class Trainer:
         )
         output, core = Path(job["output"]), self._core
         async with self._memory.room(core.model.path, core.settings, core.model.name) as come_back:
-            done = await self._tries.train(run, job, lambda event: self._on_event(run, event))
+            done = await self._attempts.train(run, job, lambda event: self._on_event(run, event))
             gate = {"reason": "the trainer reported no gate", **self._gate}
             if self._left > 0:
                 gate["reason"] = f"{clause(str(gate['reason']))}. {told.waiting(self._left)}"

@@ -131,13 +131,13 @@ async def test_its_conversations_stay_with_it_while_the_reconciler_looks(
 ) -> None:
     async with trying(tmp_path) as bot:
         registry = bot.app.registry
-        examine, seen = registry.witness.examine, list[int]()
+        examine, seen = registry.health.examine, list[int]()
 
         async def looks(*args: Any, **options: Any) -> Any:
             seen.append(registry.canary)
             return await examine(*args, **options)
 
-        monkeypatch.setattr(registry.witness, "examine", looks)
+        monkeypatch.setattr(registry.health, "examine", looks)
         await registry.reconcile()
         assert seen == [2, 2]
 

@@ -74,8 +74,8 @@ async def live(server: OllamaServer, version: int, directory: Path) -> None:
 
 
 async def settled(server: OllamaServer) -> None:
-    while server._chores._tasks:
-        await asyncio.gather(*server._chores._tasks)
+    while server._background._tasks:
+        await asyncio.gather(*server._background._tasks)
 
 
 # -- what Ollama is
@@ -266,7 +266,7 @@ async def test_a_base_that_was_pulled_anew_stops_activation(version: str, home: 
             with pytest.raises(AdapterError, match=r"pulled or made it anew") as refused:
                 await server.load(2, adapter(tmp_path / "a", "two"))
             assert f'digest = "{digest[:12]}"' in str(refused.value)
-            await server.pulse()
+            await server.heartbeat()
             assert server.trouble() == str(refused.value)
             assert (await ask(server)).text == before, "the version that was live stays as it was"
         async with served(ollama, home, digest=digest[:12]) as server:
@@ -276,7 +276,7 @@ async def test_a_base_that_was_pulled_anew_stops_activation(version: str, home: 
 
 async def test_a_base_that_is_gone_is_said(ollama: FakeOllama, server: OllamaServer, one: Path) -> None:
     del ollama.store.models[BASE_TAG]
-    await server.pulse()
+    await server.heartbeat()
     assert "has no tiny:0.1b any more: `ollama pull tiny:0.1b`" in server.trouble()
 
 

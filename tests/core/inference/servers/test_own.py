@@ -171,8 +171,8 @@ async def test_a_server_of_ours_has_no_far_side_and_one_of_the_owners_has(tmp_pa
         assert far.fields["model"] == "goodbot-v7"
         assert far.fields["tools"] == TOOLS
         assert far.fields["messages"] == [{"role": "user", "content": "Hello"}]
-        assert server._flights.any("goodbot-v7")  # it stays as long as it is asked
-    assert not server._flights.any()
+        assert server._in_flight.any("goodbot-v7")  # it stays as long as it is asked
+    assert not server._in_flight.any()
     async with contextlib.AsyncExitStack() as stack:
         with pytest.raises(Exception, match="v9 is not loaded"):
             await stack.enter_async_context(model.far_side(question(version=9)))
@@ -186,7 +186,7 @@ async def test_where_the_tried_version_is_not_there_the_active_one_is_asked(tmp_
     async with model.far_side(question()) as far:
         assert far is not None
         assert (far.version, far.fields["model"]) == (5, "goodbot-v5")
-    assert not server._flights.any()
+    assert not server._in_flight.any()
     with pytest.raises(ServerError, match="v7 is not loaded"):
         async with model.far_side(question(version=7)):
             pass

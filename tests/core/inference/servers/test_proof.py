@@ -15,7 +15,7 @@ from goodbot.api import fingerprint as fingerprint_check
 from goodbot.api.events import Message
 from goodbot.api.fingerprint import FILE, Fingerprint, FingerprintProbe, ServedAs, compare, distance, prove
 from goodbot.base.errors import AdapterError
-from goodbot.inference.servers.health import Witness
+from goodbot.inference.servers.health import HealthMonitor
 
 WORDS = [f"word{number}" for number in range(40)]
 
@@ -209,28 +209,28 @@ async def test_the_witness_never_raises_and_says_what_it_could_not_find_out(tmp_
     from goodbot.base.errors import ServerError
 
     server: Any = Told(error=ServerError("it is gone"))
-    witness = Witness(server)
-    found = await witness.examine(3, tmp_path, thorough=True)
+    health = HealthMonitor(server)
+    found = await health.examine(3, tmp_path, thorough=True)
     assert (found.verdict, "took no fingerprint" in found.why) == (ServedAs.UNTOLD, True)
-    found = await witness.examine(3, written(tmp_path), thorough=True)
+    found = await health.examine(3, written(tmp_path), thorough=True)
     assert (found.verdict, "it is gone" in found.why) == (ServedAs.UNTOLD, True)
     (tmp_path / FILE).write_text("{")
-    found = await witness.examine(3, tmp_path, thorough=True)
+    found = await health.examine(3, tmp_path, thorough=True)
     assert (found.verdict, "cannot be read" in found.why) == (ServedAs.UNTOLD, True)
 
 
 async def test_a_server_that_is_silent_for_once_takes_nothing_back(tmp_path: Path) -> None:
     """Ollama is not asked the same while nobody talks, so that it may let go of its memory."""
-    witness = Witness(Told())  # type: ignore[arg-type]
+    health = HealthMonitor(Told())  # type: ignore[arg-type]
     directory = written(tmp_path)
     for answers, expected in ((ADAPTER, ""), ([{}] * 4, ""), (BASE, "v3 is not really served")):
         fingerprint = Fingerprint.of(directory)
         assert fingerprint is not None
         by = [int(prompt.messages[0]["content"][-1]) for prompt in fingerprint.prompts]
-        witness._server = Told(*(answers[at] for at in by))  # type: ignore[assignment]
-        witness.keep(await witness.examine(3, directory, thorough=True))
-        assert witness.found.why.startswith(expected)
-        assert bool(witness.found.why) == bool(expected)
+        health._server = Told(*(answers[at] for at in by))  # type: ignore[assignment]
+        health.keep(await health.examine(3, directory, thorough=True))
+        assert health.found.why.startswith(expected)
+        assert bool(health.found.why) == bool(expected)
 
 
 def test_an_honest_bound_stands_in_for_what_is_not_told() -> None:

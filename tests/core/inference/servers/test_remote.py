@@ -45,7 +45,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return tiny.two(tmp_path_factory.mktemp("adapters"))
 
 
-async def pulse(clock: VirtualClock) -> None:
+async def heartbeat(clock: VirtualClock) -> None:
     """Let the time of one check pass, and the check take place."""
     before = len(clock.slept)
     await until(lambda: bool(clock._sleepers))
@@ -71,14 +71,14 @@ async def test_who_is_not_there_at_the_start_is_told(vllm: FakeVllm) -> None:
 async def test_a_check_finds_out_that_it_went_and_that_it_is_back(
     server: VllmServer, vllm: FakeVllm, clock: VirtualClock
 ) -> None:
-    await pulse(clock)
+    await heartbeat(clock)
     assert server.healthy()
     await vllm.down()
-    await pulse(clock)
+    await heartbeat(clock)
     assert not server.healthy()
     assert "does not answer: start it" in server.trouble()
     await vllm.up()
-    await pulse(clock)
+    await heartbeat(clock)
     assert server.healthy()
     assert server.trouble() == ""
 
@@ -97,7 +97,7 @@ async def test_what_is_wrong_stays_said_until_it_is_put_right(
     await until(told)
     await vllm.up()
     await server.start()
-    await pulse(clock)
+    await heartbeat(clock)
     assert server.healthy()
     assert server.trouble() == ""
 
@@ -106,9 +106,9 @@ async def test_one_failed_check_is_no_illness(
     server: VllmServer, vllm: FakeVllm, clock: VirtualClock
 ) -> None:
     vllm.faults.fails = True
-    await pulse(clock)
+    await heartbeat(clock)
     assert server.healthy()
-    await pulse(clock)
+    await heartbeat(clock)
     assert not server.healthy()
     assert "status 503" in server.trouble()
 
@@ -181,7 +181,7 @@ async def test_what_could_not_be_unloaded_is_tried_again(
         await server.unload(1)
     await vllm.up()
     assert "goodbot-v1" in vllm.loaded
-    await pulse(clock)
+    await heartbeat(clock)
     await until(lambda: "goodbot-v1" not in vllm.loaded)
 
 

@@ -69,7 +69,7 @@ async def test_what_was_trained_answers_and_its_log_probs_are_kept(vllm: FakeVll
         assert kept[0] == 1
         assert kept[1]
         assert kept[2]
-        assert bot.app.registry.witness.found.verdict == "adapter"
+        assert bot.app.registry.health.found.verdict == "adapter"
         assert await trained(bot) == "activated"
         assert [*vllm.loaded] == ["goodbot-v2"]
     assert vllm.loaded == {}
@@ -122,7 +122,7 @@ async def test_a_cache_of_an_older_life_is_put_right(vllm: FakeVllm, tmp_path: P
     async with open_bot(tmp_path, sections=on(vllm, "vllm")) as bot:
         assert await trained(bot) == "activated"
         assert [*vllm.loaded] == ["goodbot-v1-2"]
-        assert bot.app.registry.witness.found.verdict == "adapter"
+        assert bot.app.registry.health.found.verdict == "adapter"
 
 
 async def test_a_server_without_adapters_trains_nothing(tmp_path: Path) -> None:
