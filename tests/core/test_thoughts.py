@@ -34,6 +34,28 @@ CASES = [
     ("  Green.", None, "", "  Green."),
     ("analysis of variance", None, "", "analysis of variance"),
     ("Here is my thought process: I like it.", None, "", "Here is my thought process: I like it."),
+    ("<think>hm</think><response>Green.</response>", None, "hm", "Green."),
+    ("<think>hm</think>\n<answer>\nGreen.\n</answer>\n", None, "hm", "Green."),
+    ("<think>hm</think>\n<answer>Green.", None, "hm", "Green."),
+    ("<think>hm</think>a <answer> b</answer>", None, "hm", "a <answer> b</answer>"),
+    ("<answer>Green.</answer>", None, "", "<answer>Green.</answer>"),
+    ("<Thought>\nhm\n</Thought>\n<Output>\nGreen.\n</Output>", None, "hm", "Green."),
+    ("<THINK>hm</THINK>Green.", None, "hm", "Green."),
+    ("hm</THINK>Green.", THINK, "hm", "Green."),
+    ('<|channel|>final <|constrain|>json<|message|>{"a":1}', None, "", '{"a":1}'),
+    (
+        "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final <|constrain|>json"
+        '<|message|>{"a":1}<|return|>',
+        None,
+        "hm",
+        '{"a":1}',
+    ),
+    ("<|start|>assistant<|channel|>final json<|message|>{}<|end|>", None, "", "{}"),
+    ("<|begin_of_thought|>hm<|end_of_thought|><|begin_of_solution|>G.<|end_of_solution|>", None, "hm", "G."),
+    ("<|START_RESPONSE|>Green.<|END_RESPONSE|>", None, "", "Green."),
+    ("Green.<|return|>", None, "", "Green."),
+    ("A <|return|> ends it, <|ret", None, "", "A <|return|> ends it, <|ret"),
+    ("Green. \n", None, "", "Green. \n"),
     ("<think>never ends", None, "never ends", ""),
     ("", None, "", ""),
 ]
@@ -66,6 +88,18 @@ def test_a_thought_whose_beginning_the_prompt_holds_ends_on_a_line_of_its_own() 
     assert split(mentioned) == ("", mentioned)
     fenced = "So:\n```\na\n</think>\n```\nThere."
     assert split(fenced) == ("", fenced)
+
+
+def test_or_it_follows_the_thought_at_once_and_nothing_follows_on_its_line() -> None:
+    assert split("The user asks. OK.</think>\n\nGreen.") == ("The user asks. OK.", "Green.")
+    assert split("Hm.</Think>\nGreen.") == ("Hm.", "Green.")
+    for told in (
+        "It ends with </think>\nThat is all.",
+        'Write "</think>\n"',
+        "`</think>`\nis it",
+        "a</think>b",
+    ):
+        assert split(told) == ("", told)
 
 
 def test_a_cut_thought_is_no_answer() -> None:

@@ -107,6 +107,36 @@ def test_an_answer_without_a_thought_stays_as_it_is(tmp_path: Path, text: str, s
         assert "".join(pieces) == text
 
 
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize(
+    "written",
+    [
+        "Hm, a color.</think>\n<answer>\nGreen.\n</answer>",
+        "Hm, a color.</think><response>Green.</response>\n",
+        "Hm, a color.</THINK>Green.<|return|>",
+    ],
+)
+def test_what_an_answer_stands_in_is_not_shown_and_its_tokens_begin_with_its_words(
+    tmp_path: Path, written: str, streams: bool
+) -> None:
+    loaded = chat(tmp_path / "m", OPENS)
+    pieces, answer = shown(loaded, written, streams=streams)
+    assert (answer.text, answer.thought) == ("Green.", "Hm, a color.")
+    assert not streams or "".join(pieces) == "Green."
+    said = answer.turn
+    assert loaded.text(said.response[:-1]).lstrip() == written[written.index("Green.") :]
+    assert len(said.response) == len(answer.tokens) - answer.thought_tokens
+    assert said.prompt + said.response == answer.prompt + answer.tokens
+
+
+@pytest.mark.parametrize("finish", [True, False])
+def test_what_only_looks_like_its_end_is_shown(tmp_path: Path, finish: bool) -> None:
+    for text in ("a <|return", "a <|return|> b", "a <", "x </answer>"):
+        pieces, answer = shown(chat(tmp_path / str(len(text)), HYBRID), text, streams=True, finish=finish)
+        assert answer.text == text
+        assert not finish or "".join(pieces) == text
+
+
 def test_signs_of_several_tokens_are_whole_behind_a_thought(tmp_path: Path) -> None:
     loaded = chat(tmp_path / "m", OPENS)
     pieces, answer = shown(loaded, "так\n</think>\n\n日本語 ✨ " * 1 + "ок " * 60, streams=True)

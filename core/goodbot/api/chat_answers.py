@@ -140,7 +140,7 @@ def _parts(content: object, kind: str) -> str:
         if not isinstance(part, dict):
             continue
         known = cast("dict[str, object]", part)
-        if known.get("type") == kind:
+        if known.get("type") in (kind, f"output_{kind}"):
             inner = known.get(kind)
             found.append(_string(inner) or _parts(inner, "text"))
     return "".join(found)

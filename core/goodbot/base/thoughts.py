@@ -7,8 +7,21 @@ Only a thought at the very beginning counts: an answer that mentions `<think>` s
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from goodbot.base.endings import (
+    CHANNEL,
+    FINAL,
+    HEADERS,
+    KIND,
+    LONGEST,
+    MESSAGE,
+    SMALL,
+    WRAPPERS,
+    Ending,
+    begun,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,6 +35,34 @@ class ThoughtTags:
     sure: bool = True
     """Without its end it is a thought all the same; else it is taken for an answer."""
 
+    def opening(self, text: str) -> int:
+        """Where in a text it is opened; -1: nowhere."""
+        return self._case(text).find(self._case(self.opens))
+
+    def closing(self, text: str) -> int:
+        """Where in a text it is closed; -1: nowhere."""
+        return self._case(text).find(self._case(self.closes))
+
+    def begins(self, text: str) -> bool:
+        """Whether a text begins with it."""
+        return self._case(text).startswith(self._case(self.opens))
+
+    def may_begin(self, text: str) -> bool:
+        """Whether a text may go on to begin with it."""
+        return self._case(self.opens).startswith(self._case(text))
+
+    def pending(self, text: str) -> int:
+        """How many of the last characters may be the beginning of one of its marks."""
+        known = self._case(text)
+        found = max(begun(known, self._case(self.closes)), begun(known, self._case(self.opens)))
+        if self.closes == FINAL and (at := text.rfind(CHANNEL)) >= 0 and len(text) - at <= LONGEST:
+            found = max(found, 0 if MESSAGE in text[at:] else len(text) - at)
+        return found
+
+    def _case(self, text: str) -> str:
+        """Tags are tags in capitals, too."""
+        return text.translate(SMALL) if self.opens[:1] == "<" and self.opens[1:2].isalpha() else text
+
 
 @dataclass(frozen=True, slots=True)
 class Thought:
@@ -30,7 +71,7 @@ class Thought:
     text: str
 
 
-_NAMES = ("think", "thinking", "thought", "reasoning", "seed:think", "longcat_think")
+_NAMES = ("think", "thinking", "thought", "Thought", "reasoning", "seed:think", "longcat_think")
 KNOWN: tuple[ThoughtTags, ...] = (
     *(ThoughtTags(opens=f"<{name}>", closes=f"</{name}>") for name in _NAMES),
     ThoughtTags(opens="[THINK]", closes="[/THINK]"),
@@ -47,16 +88,21 @@ KNOWN: tuple[ThoughtTags, ...] = (
     ThoughtTags(opens="Here's my thought process:", closes="Here's my response:", sure=False),
 )
 """Of the families that are known; where a model's own template is at hand, that decides."""
-_HEADERS = ("<|channel|>final<|message|>", "<|START_RESPONSE|>", "<|begin_of_solution|>")
-"""What may stand between a thought and its answer, or in front of an answer without one."""
 _TURNS = re.compile(r"<\|end\|>(<\|start\|>assistant)?(<\|channel\|>\w*(<\|message\|>)?)?")
 
 
 class Splitter:
     """Takes the text of one answer as it comes, gives it back as pieces of thought and of answer."""
 
-    def __init__(self, marks: Sequence[ThoughtTags] = KNOWN, opened: ThoughtTags | None = None) -> None:
-        """`opened`: the prompt has begun such a thought already."""
+    def __init__(
+        self, marks: Sequence[ThoughtTags] = KNOWN, opened: ThoughtTags | None = None, *, ends: bool = True
+    ) -> None:
+        """`opened`: the prompt has begun such a thought already. `ends`: the mark behind the answer is left
+        out, too."""
+        self._ends, self._ending = ends, Ending()
+        self.wrapper = ""
+        """The end of what the answer stands in."""
+        self._thought_over = False
         self._marks = marks
         self._inside: ThoughtTags | None = opened
         self._rest: str = ""
@@ -74,25 +120,37 @@ class Splitter:
     def feed(self, piece: str) -> list[str | Thought]:
         """More of the text; what of it can be told apart by now."""
         if self.answering:
-            return [piece] if piece else []
-        self._rest += piece
+            return self._said(piece)
+        self._rest = KIND.sub(rf"\1{MESSAGE}", self._rest + piece)
         found: list[str | Thought] = []
         while not self.answering and self._step(found):
             pass
-        return found
+        return [told for one in found for told in ([one] if isinstance(one, Thought) else self._said(one))]
+
+    def _said(self, text: str) -> list[str | Thought]:
+        said = self._ending.feed(text) if self._ends else text
+        return [said] if said else []
 
     def end(self, *, cut: bool = False) -> list[str | Thought]:
         """What was held back. `cut`: the answer was ended where it may have no more tokens."""
-        if self.answering:
-            return []
+        found = [] if self.answering else self._remains(cut)
+        if not self._ends:
+            return found
+        said = "".join(one for one in found if isinstance(one, str))
+        last = self._ending.feed(said) + self._ending.end()
+        return [*(one for one in found if isinstance(one, Thought)), *([last] if last else [])]
+
+    def _remains(self, cut: bool) -> list[str | Thought]:
         rest, self._rest = self._rest, ""
         if self._inside is None:
             self.answering = True
             return [rest] if rest and not (self.thought and not rest.strip()) else []
         marks, self._inside = self._inside, None
         whole = self.thought + rest
-        if marks.closes in whole:  # it mentions a mark: the last end counts
-            self.thought, _, answer = whole.rpartition(marks.closes)
+        if (at := marks.closing(whole)) >= 0:  # it mentions a mark: the last end counts
+            while (more := marks.closing(whole[at + 1 :])) >= 0:
+                at += more + 1
+            self.thought, answer = whole[:at], whole[at + len(marks.closes) :]
             self.answering = True
             return [answer.lstrip()] if answer.strip() else []
         if not marks.sure and not cut:
@@ -107,12 +165,15 @@ class Splitter:
         text = self._rest.lstrip()
         if not text:
             return False
-        for header in _HEADERS:
-            if text.startswith(header):
+        headers = {**HEADERS, **(WRAPPERS if self._thought_over else {})}
+        low = text.translate(SMALL)
+        for header, wrapper in headers.items():
+            if (low if header in WRAPPERS else text).startswith(header):
                 self._rest, self._fresh = text[len(header) :], False
+                self._stands_in(wrapper)
                 return bool(self._rest)
         for marks in self._marks:
-            if text.startswith(marks.opens):
+            if marks.begins(text):
                 rest = text[len(marks.opens) :]
                 if marks.then and not rest:
                     return False
@@ -120,22 +181,33 @@ class Splitter:
                     self._inside, self._rest, self._depth = marks, rest, 1
                     self._fresh = False
                     return bool(rest)
-        if any(one.startswith(text) for one in (*_HEADERS, *(m.opens for m in self._marks))):
+        if self._may_begin(text, headers):
             return False
         said, self._rest = (self._rest if self._fresh else text), ""
         self.answering = True
         found.append(said)
         return False
 
+    def _may_begin(self, text: str, headers: Iterable[str]) -> bool:
+        """Whether a text may go on to begin with a mark."""
+        if text.startswith(CHANNEL) and MESSAGE not in text and len(text) <= LONGEST:
+            return True
+        low = text.translate(SMALL)
+        known = any(one.startswith(low if one in WRAPPERS else text) for one in headers)
+        return known or any(marks.may_begin(text) for marks in self._marks)
+
+    def _stands_in(self, wrapper: str) -> None:
+        self.wrapper, self._ending = wrapper, Ending(wrapper)
+
     def _within(self, marks: ThoughtTags, found: list[str | Thought]) -> bool:
         text = self._rest
         if self._fresh:  # the prompt has opened it, and the model says so again
-            begun = text.lstrip()
-            if marks.opens.startswith(begun) and begun != marks.opens:
+            text = text.lstrip()
+            if marks.may_begin(text) and not marks.begins(text):
                 return False
-            text = begun.removeprefix(marks.opens)
+            text = text[len(marks.opens) :] if marks.begins(text) else text
             self._fresh = False
-        close, again = text.find(marks.closes), text.find(marks.opens)
+        close, again = marks.closing(text), marks.opening(text)
         if not marks.then and again >= 0 and (close < 0 or again < close):
             at = again + len(marks.opens)
             self._depth += 1
@@ -146,9 +218,12 @@ class Splitter:
             if text[:close]:
                 found.append(self._think(text[:close]))
             self._inside, self._rest = None, text[close + len(marks.closes) :]
+            self._thought_over = True
+            if marks.closes == FINAL:
+                self._stands_in(HEADERS[FINAL])
             return bool(self._rest)
         else:
-            at = len(text) - max(_begun(text, marks.closes), _begun(text, marks.opens))
+            at = len(text) - marks.pending(text)
             if at:
                 found.append(self._think(text[:at]))
             self._rest = text[at:]
@@ -176,7 +251,7 @@ def split(
     text: str, marks: Sequence[ThoughtTags] = KNOWN, opened: ThoughtTags | None = None, *, cut: bool = False
 ) -> tuple[str, str]:
     """The thought and the answer of a whole text. A thought that the prompt has begun may lack its first
-    mark: then its end has to stand on a line of its own."""
+    mark: then its end has to be the last thing on a line."""
     if opened is None:
         opened = orphan(text, marks)
     splitter = Splitter(marks, opened)
@@ -185,21 +260,17 @@ def split(
 
 
 def orphan(text: str, marks: Sequence[ThoughtTags] = KNOWN) -> ThoughtTags | None:
-    """The marks of which a text holds the end, on a line of its own, and no beginning."""
+    """The marks of which a text holds the end, the last thing on its line, and no beginning. Behind other
+    words it follows at once: an answer that tells of such a mark puts it in quotes or behind a blank."""
     for one in marks:
-        found = re.search(rf"(?m)^[ \t]*{re.escape(one.closes)}[ \t]*$", text) if one.sure else None
+        end = re.escape(one.closes)
+        found = re.search(rf"(?im)(?:^[ \t]*|(?<=[^\s\"'`“‘(>])){end}[ \t]*$", text) if one.sure else None
         if found is None:
             continue
         before = text[: found.start()]
-        if one.opens not in before and before.count("```") % 2 == 0 and before.strip():
+        if one.opening(before) < 0 and before.count("```") % 2 == 0 and before.strip():
             return one
     return None
-
-
-def _begun(text: str, mark: str) -> int:
-    """How many of the last characters may be the beginning of a mark."""
-    longest = min(len(text), len(mark) - 1)
-    return next((n for n in range(longest, 0, -1) if mark.startswith(text[-n:])), 0)
 
 
 def opened_by(prompt: str, marks: Sequence[ThoughtTags] = KNOWN) -> ThoughtTags | None:

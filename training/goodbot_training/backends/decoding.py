@@ -223,6 +223,7 @@ class Row:
         """The whole answer, as far as it came."""
         if self._on_text is None:
             self._piece()
+        self._pieces.append(self._leading.rest())
         return Sampled(
             prompt=self.prompt,
             tokens=tuple(self.tokens),
@@ -251,6 +252,7 @@ class Row:
         moves = len(window) >= _WINDOW and piece and not self.finish
         if leading:
             piece = self._leading.feed(piece, self.tokens, self._words, self.finish)
+        piece = self._leading.more(piece) + (self._leading.rest() if self.finish else "")
         self._pieces.append(piece)
         if leading and self._leading.over:
             self._from = self._leading.tokens

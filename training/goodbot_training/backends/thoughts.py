@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from goodbot.base.endings import Ending
 from goodbot.base.thoughts import KNOWN, Splitter, Thought, ThoughtTags, opened_by, tidy
 
 _TAIL = 24
@@ -66,7 +67,8 @@ class Leading:
 
     def __init__(self, thoughts: ModelThoughts, plain: Decode, prompt: Sequence[int]) -> None:
         """`plain` makes text of tokens without the template's own."""
-        self._splitter = Splitter(thoughts.marks, thoughts.opened(prompt))
+        self._splitter = Splitter(thoughts.marks, thoughts.opened(prompt), ends=False)
+        self._ending = Ending()
         self._plain = plain
         self._all = ""
         self.over = False
@@ -89,12 +91,21 @@ class Leading:
         elif not self._splitter.answering:
             return ""
         self.over = True
+        self._ending = Ending(self._splitter.wrapper)
         said = "".join(one for one in pieces if not isinstance(one, Thought))
         same = said.strip() == self._all.strip()
         self.tokens = 0 if same else self._begin(tokens[:words], said)
         text = self._plain(tokens[self.tokens : words]) or ("" if same else said)
         text = text if finish else text.rstrip(BROKEN)
         return text if same else text.lstrip()
+
+    def more(self, piece: str) -> str:
+        """More of the answer, but for what may be the mark behind it."""
+        return self._ending.feed(piece)
+
+    def rest(self) -> str:
+        """What was held back of the answer."""
+        return self._ending.end()
 
     def _begin(self, words: Sequence[int], said: str) -> int:
         """Where the answer's tokens begin; a token that is of both counts to the thought."""

@@ -118,6 +118,24 @@ SHAPES: dict[str, tuple[Sequence[Chunk], str, str]] = {
         "Hm.",
         "Green.",
     ),
+    "parts of an answer": (
+        [chunk({"content": [{"type": "output_text", "text": "Green."}]}), chunk({}, "stop")],
+        "",
+        "Green.",
+    ),
+    "an answer that is wrapped": (
+        [chunk({"content": "<think>Hm.</think><response>Green.</resp"}), chunk({"content": "onse>"}, "stop")],
+        "Hm.",
+        "Green.",
+    ),
+    "JSON in harmony": (
+        [
+            chunk({"content": "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final "}),
+            chunk({"content": '<|constrain|>json<|message|>{"a":1}<|return|>'}, "stop"),
+        ],
+        "Hm.",
+        '{"a":1}',
+    ),
     "cut": ([chunk({"reasoning_content": "Hm"}), chunk({}, "length")], "Hm", ""),
     "cut, marks": ([chunk({"content": "<think>Hm"}), chunk({}, "length")], "Hm", ""),
     "only mentioned": (

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands in front of an answer and behind it, beside a thought."""
+
+from __future__ import annotations
+
+import re
+
+SMALL = {sign: sign + 32 for sign in range(ord("A"), ord("Z") + 1)}
+CHANNEL, MESSAGE = "<|channel|>", "<|message|>"
+FINAL = f"{CHANNEL}final{MESSAGE}"
+LONGEST = 64
+"""Characters of a harmony channel's header at most."""
+KIND = re.compile(r"(<\|channel\|>(?:analysis|commentary|final))(?: ?<\|constrain\|>| )\w{1,24}<\|message\|>")
+"""A header that also names the kind of what follows."""
+HEADERS = {
+    "<|start|>assistant": "",
+    FINAL: "<|end|>",
+    "<|START_RESPONSE|>": "<|END_RESPONSE|>",
+    "<|begin_of_solution|>": "<|end_of_solution|>",
+}
+"""What may stand in front of an answer, with a thought or without, and what then stands behind it."""
+WRAPPERS = {f"<{name}>": f"</{name}>" for name in ("response", "answer", "output", "solution")}
+"""What may stand so between a thought and its answer only: else it is a word of the answer."""
+_ENDS = ("<|end_of_solution|>", "<|END_RESPONSE|>", "<|return|>")
+"""What ends an answer, and is left as text by some servers."""
+
+
+class Ending:
+    """Takes the text of one answer as it comes, and leaves out the mark that stands behind it."""
+
+    def __init__(self, wrapper: str = "") -> None:
+        """`wrapper` is the end of what the answer stands in."""
+        self._ends = (*_ENDS, *([wrapper] if wrapper else []))
+        self._wrapped = bool(wrapper)
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """More of the text; what is surely no mark."""
+        text = self._held + piece
+        bare = text.rstrip()
+        at = len(bare)
+        for end in self._ends:
+            if bare.translate(SMALL).endswith(end.translate(SMALL)):
+                at = min(at, len(bare) - len(end))
+            elif bare == text:
+                at = min(at, len(text) - begun(text.translate(SMALL), end.translate(SMALL)))
+        if at == len(bare):
+            at = len(bare) if self._wrapped else len(text)
+        elif self._wrapped:
+            at = len(text[:at].rstrip())
+        self._held = text[at:]
+        return text[:at]
+
+    def end(self) -> str:
+        """What was held back and is no mark."""
+        held, self._held = self._held, ""
+        small = held.strip().translate(SMALL)
+        return "" if any(small == end.translate(SMALL) for end in self._ends) else held
+
+
+def begun(text: str, mark: str) -> int:
+    """How many of the last characters may be the beginning of a mark."""
+    longest = min(len(text), len(mark) - 1)
+    return next((n for n in range(longest, 0, -1) if mark.startswith(text[-n:])), 0)
