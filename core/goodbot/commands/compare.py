@@ -38,7 +38,7 @@ async def compare(call: Call) -> Result:
     if call.event.channel.kind is not ChannelKind.PRIVATE:
         raise UsageError("that is for the two of us: say it in our private chat")
     words = call.event.args.split(maxsplit=2)
-    if len(words) == 3 and (versions := _versions(words[0], words[1])) is not None:
+    if len(words) == 3 and (versions := named_versions(words[0], words[1])) is not None:
         return Result(text="", later=partial(_side_by_side, call, versions, words[2]))
     match [word.casefold() for word in words]:
         case []:
@@ -197,7 +197,7 @@ def _rating(call: Call, turn: str, kind: RatingKind, value: float | None = None)
     return call.rating(turn, kind, event_id=f"{call.event.event_id} {turn}", source=CHOICE, value=value)
 
 
-def _versions(first: str, second: str) -> tuple[int, int] | None:
+def named_versions(first: str, second: str) -> tuple[int, int] | None:
     """The two that are named as `6`, `v6` or `base`; None where these are no versions."""
     found = [_version(first), _version(second)]
     return (found[0], found[1]) if found[0] is not None and found[1] is not None else None
