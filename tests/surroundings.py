@@ -3,7 +3,7 @@
 
 Whatever pip, uv, npm, git and the hub's client would ask is on loopback, or there is none; signals are as a
 person at a terminal has them. And the session fails if the environment that it runs in holds other
-files at its end than it held before.
+files at its end than it held before; `GOODBOT_TESTS_CHANGED=FILE` keeps what those are, for `.ci/run`.
 """
 
 from __future__ import annotations
@@ -92,6 +92,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if before is None:
         return
     session.config.stash[_CHANGES] = found = changes(before, listing())
+    if file := os.environ.get("GOODBOT_TESTS_CHANGED"):
+        with Path(file).open("a", encoding="utf-8") as said:
+            said.writelines(f"{line}\n" for line in found)
     if found:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -114,7 +114,8 @@ def session(folder: Path, test: str, *, before: str = "") -> subprocess.Complete
     words = [f"{folder}/venv/bin/python", "-m", "pytest", "-p", "tests.surroundings", "test_it.py"]
     flags = ["-c", os.devnull, "--rootdir", str(folder), "-p", "no:cacheprovider"]
     line = f"{before}exec {shlex.join([*words, *flags])}"
-    return run(["sh", "-c", line], cwd=folder, PYTHONPATH=str(ROOT), PYTEST_ADDOPTS="")
+    more = {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "", "GOODBOT_TESTS_CHANGED": str(folder / "changed")}
+    return run(["sh", "-c", line], cwd=folder, **more)
 
 
 def test_a_session_that_changes_its_environment_fails_and_says_how(tmp_path: Path) -> None:
@@ -131,6 +132,25 @@ def test_a_session_that_changes_its_environment_fails_and_says_how(tmp_path: Pat
     assert "the tests changed the environment that they run in" in done.stdout
     for what, name in (("came", "new.py"), ("changed", "old.py"), ("went", "here.pth")):
         assert re.search(rf"^{what}: {tmp_path}/venv/.*/{name}$", done.stdout, flags=re.M)
+    assert len((tmp_path / "changed").read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize(("changed", "code"), [("", 0), ("came: new.py\n", 1)])
+def test_ci_runs_what_is_red_once_more_but_never_what_changed_the_environment(
+    changed: str, code: int, tmp_path: Path
+) -> None:
+    """A second run would take what the first has installed for what was there before."""
+    function = re.search(r"^tests\(\) \{\n.*?^\}\n", (ROOT / ".ci/run").read_text(), flags=re.M | re.S)
+    assert function
+    (tmp_path / "changed").write_text(changed)
+    failed = tmp_path / ".pytest_cache/v/cache/lastfailed"
+    failed.parent.mkdir(parents=True)
+    failed.write_text('{"tests/test_it.py::test_it": true}')
+    step = "step() { [ -e again ] || { touch again; return 1; }; }\n"
+    script = f"set -euo pipefail\n{step}{function[0]}tests test\n"
+    done = run(["bash", "-c", script], cwd=tmp_path, GOODBOT_TESTS_CHANGED=str(tmp_path / "changed"))
+    assert done.returncode == code, done.stdout + done.stderr
+    assert ("UNSTEADY" in done.stdout) == (code == 0)
 
 
 def test_a_session_that_leaves_it_alone_passes(tmp_path: Path) -> None:
