@@ -32,12 +32,19 @@ _TOLD = {
 }
 REFUSALS = (400, 422, 500, 501)
 """Statuses of those who do not take a request as it is."""
-_ROLES = re.compile(r"\brole|\bsystem (message|prompt)|alternat|\bdeveloper\b", re.ASCII)
+_ROLES = re.compile(r"\brole|\bsystem[ _]?(message|prompt|instruction)|alternat|\bdeveloper\b", re.ASCII)
 _REFUSES = re.compile(
     r"support|not permitted|not allowed|unknown|unrecogni|unexpected|extra|forbidden|must|only|invalid|"
-    r"not available|deprecated|disallow|does not|doesn't|cannot|can't|expected|instead|alternat",
+    r"not available|not enabled|deprecated|disallow|does not|doesn't|cannot|can't|expected|instead|alternat|"
+    r"should be|isn't|is not",
     re.ASCII,
 )
+_TOO_MANY = re.compile(
+    r"context|too (large|long|many|big|high|low|small)|at (most|least)|less than|greater|exceed|maximum|minimum|"
+    r"above|below|out of range|between",
+    re.ASCII,
+)
+"""Said of a value, not of the field: without it the answer would be another than was asked for."""
 _TOKENS, _NEWER = "max_tokens", "max_completion_tokens"
 _SPARE = (
     "seed",
@@ -186,8 +193,7 @@ class Attempt:
 def _named(low: str) -> list[str]:
     """The fields that a refusal names, the newer name of a pair only where the older is not refused."""
     found = [name for name in (_TOKENS, _NEWER, *_SPARE) if re.search(rf"\b{name}\b", low)]
-    too_many = re.search(r"context|too (large|long|many|big)|at most|less than|greater|exceed", low)
-    return [] if too_many else found
+    return [] if _TOO_MANY.search(low) else found
 
 
 def formed(messages: Sequence[Message]) -> list[Message]:

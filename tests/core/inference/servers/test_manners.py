@@ -137,10 +137,23 @@ async def ask(driver: OpenAIServer, *messages: dict[str, Any]) -> Generated:
 FOLDED = {"role": "user", "content": "Be terse.\n\nWhat colour is grass?"}
 TWICE = [ASKED, SAID, ASKED, ASKED]
 JOINED = {"role": "user", "content": f"{ASKED['content']}\n\n{ASKED['content']}"}
+NO_SYSTEM = ([SYSTEM, ASKED], {"messages": [FOLDED]}, "system messages (their words go")
 MIDDLE = [ASKED, SAID, SYSTEM, ASKED]
+
+
+def says(words: str, status: int = 400) -> Refuses:
+    """Refuses a system message in these words."""
+    return lambda body: error(words, status) if body["messages"][0]["role"] == "system" else None
+
+
 CASES: list[tuple[Refuses, list[dict[str, Any]], dict[str, Any], str]] = [
     (no_system, [SYSTEM, ASKED], {"messages": [FOLDED]}, "system messages (their words go"),
     (no_system, MIDDLE, {"messages": [FOLDED, SAID, ASKED]}, "system messages (their words go"),
+    (says("Developer instruction is not enabled for models/gemma-3-27b-it"), *NO_SYSTEM),
+    (says("System instruction is not enabled for this model"), *NO_SYSTEM),
+    (says("`system_instruction` isn't supported"), *NO_SYSTEM),
+    (says("messages.0.role: Input should be 'user' or 'assistant'"), *NO_SYSTEM),
+    (says("messages.0.role: Input should be 'user' or 'assistant'", 422), *NO_SYSTEM),
     (alternates, TWICE, {"messages": [ASKED, SAID, JOINED]}, "this order of roles"),
     (system_first, MIDDLE, {"messages": [SYSTEM, ASKED, SAID, ASKED]}, "in the middle"),
     (no_developer, [DEVELOPER, ASKED], {"messages": [SYSTEM, ASKED]}, "system messages"),
@@ -182,6 +195,10 @@ async def test_a_filter_that_is_left_out_is_not_said_to_have_been_applied() -> N
 REFUSALS = [
     "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens in max_tokens.",
     "max_tokens must be at most 4096",
+    "Invalid 'max_tokens': integer above maximum value. Expected a value <= 4096, but got 9000 instead.",
+    "max_tokens: 9000 > 8192, which is the maximum allowed number of output tokens for this model",
+    "Invalid value for max_tokens: must be between 1 and 4096",
+    "max_tokens is out of range: it is not supported",
     "The system is overloaded: it cannot answer.",
     "Bad request",
     "images are not supported",
