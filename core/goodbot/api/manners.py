@@ -40,8 +40,8 @@ _REFUSES = re.compile(
     re.ASCII,
 )
 _TOO_MANY = re.compile(
-    r"context|too (large|long|many|big|high|low|small)|at (most|least)|less than|greater|exceed|maximum|minimum|"
-    r"above|below|out of range|between",
+    r"context|too (large|long|many|big|high|low|small)|at (most|least)|less than|greater|exceed|maximum|"
+    r"minimum|above|below|out of range|between",
     re.ASCII,
 )
 """Said of a value, not of the field: without it the answer would be another than was asked for."""

@@ -44,6 +44,30 @@ STREAMS: dict[str, tuple[list[list[dict[str, Any]]], list[tuple[str, str]]]] = {
     "one number, no ids": ([[piece(0, None, "add", A)], [piece(0, None, "add", B)]], TWO),
     "no number, no ids": ([[piece(None, None, "add", A)], [piece(None, None, "add", B)]], TWO),
     "one id for both": ([[piece(0, "c", "add", A)], [piece(0, "c", "add", B)]], TWO),
+    "another name, no ids, no arguments": (
+        [[piece(0, None, "now", "")], [piece(0, None, "here", "")]],
+        [("now", ""), ("here", "")],
+    ),
+    "another name before the arguments are whole": (
+        [[piece(0, None, "now", "{")], [piece(0, None, "add", A)]],
+        [("now", "{"), ("add", A)],
+    ),
+    "one id for both, the second's arguments later": (
+        [[piece(0, "c", "add", A)], [piece(0, "c", "add", "")], [piece(0, None, None, B)]],
+        TWO,
+    ),
+    "id and name in each piece, an empty one last": (
+        [[piece(0, "c", "add", A[:6])], [piece(0, "c", "add", A[6:])], [piece(0, "c", "add", "")]],
+        TWO[:1],
+    ),
+    "lists, no ids": (
+        [[piece(0, None, "add", "[1]")], [piece(0, None, "add", "[2]")]],
+        [("add", "[1]"), ("add", "[2]")],
+    ),
+    "lists in place of text": (
+        [[piece(0, "c1", "add", [1])], [piece(0, "c2", "add", [2])]],
+        [("add", "[1]"), ("add", "[2]")],
+    ),
     "one number, in pieces": (
         [
             [piece(0, "c1", "add", "")],

@@ -2,7 +2,7 @@
 """Calls of tools that come in pieces: which piece belongs to which call.
 
 Servers number them by `index`, and some give every call the same one, or none. What contradicts the number
-is believed more: another id, or a name after arguments that are whole, is another call.
+is believed more: another id, another name, or a name after arguments that are whole, is another call.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import json
 import uuid
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 from goodbot_connectors.api.proxy.dialects.shapes import ToolCall, objects
-from goodbot_connectors.kit.fields import Json, as_json, string, sub
+from goodbot_connectors.kit.fields import Json, string, sub
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +35,8 @@ class _Open:
     name: str
     pieces: list[str]
     """Of its arguments: servers send a long text in very many."""
+    again: bool = False
+    """Its id and name came once more, behind whole arguments: what comes next may be another call's."""
 
     @property
     def arguments(self) -> str:
@@ -43,11 +46,11 @@ class _Open:
     @property
     def whole(self) -> bool:
         last = next((one for one in reversed(self.pieces) if one.strip()), "")
-        if not last.rstrip().endswith("}"):
+        if not last.rstrip().endswith(("}", "]")):
             return False
         text = self.arguments
         try:
-            return isinstance(json.loads(text), dict)
+            return isinstance(json.loads(text), dict | list)
         except (ValueError, RecursionError):
             return False
 
@@ -69,6 +72,9 @@ class Calls:
             return self.begin(number, id_, name, arguments)
         self._last[number] = place
         call = self._open[place]
+        if call.again and arguments.strip():
+            return self.begin(number, id_, name or call.name, arguments)
+        call.again |= bool(name and call.name and call.whole)
         named = name if not call.name else ""
         call.name = call.name or name
         call.pieces.append(arguments)
@@ -97,6 +103,8 @@ class Calls:
         if id_ and call.given and id_ != call.given:
             # Some servers make up a new id for each piece of one call: those have no name.
             return bool(name) or call.whole
+        if name and call.name and name != call.name:
+            return True
         if not (name and call.name and call.whole):
             return False
         return not id_ or bool(arguments)
@@ -133,10 +141,10 @@ def told(calls: Calls, message: Json) -> list[Part]:
 
 
 def arguments(what: Json, name: str = "arguments") -> str:
-    """The arguments of a call as JSON text; some servers and programs give the object itself."""
+    """The arguments of a call as JSON text; some servers and programs give the value itself."""
     given = what.get(name)
-    if isinstance(given, dict):
-        return json.dumps(as_json(given), ensure_ascii=False)  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(given, dict | list):
+        return json.dumps(cast("Any", given), ensure_ascii=False)
     return string(what, name)
 
 

@@ -92,6 +92,8 @@ def _number_calls(body: Mapping[str, Any], parts: Sequence[Part]) -> None:
         if part.id:
             call["id"] = part.id
         what = cast("dict[str, Any]", sub(call, "function"))
+        if part.name:
+            what["name"] = part.name
         if what.get("arguments") is not None:
             what["arguments"] = part.arguments
 
