@@ -184,3 +184,18 @@ def test_a_token_in_the_config_is_sent_where_tokens_are_kept(key: str) -> None:
     text = f'[connectors.telegram]\n{key} = "1:x"\n'
     with pytest.raises(ConfigError, match="say `goodbot connect telegram`, which asks for it"):
         parse(text).connector("telegram", Settings)
+
+
+@pytest.mark.parametrize(
+    "path", ["C:\\Users\\x", "C:\\new", "C:\\temp", "C:\\files", "D:\\models\\", "\\\\server\\u1"]
+)
+def test_a_path_with_backslashes_is_told_how_to_be_written(path: str) -> None:
+    with pytest.raises(ConfigError, match="write / in paths, or put them in"):
+        parse(f'[model]\npath = "{path}"\n')
+    assert parse(f"[model]\npath = '{path}'\n").model.path == path
+
+
+def test_a_broken_text_without_backslashes_is_told_nothing_of_them() -> None:
+    with pytest.raises(ConfigError) as error:
+        parse("[model\n")
+    assert "backslash" not in str(error.value)

@@ -17,6 +17,8 @@ from goodbot_connectors.telegram.config import TOKEN, WEBHOOK, TelegramSettings
 from goodbot_connectors.telegram.menus import menus
 
 _LONGEST = 100
+_LONGEST_ID = 16
+"""Digits of 52 bits: core.telegram.org/bots/api#user."""
 _HASH = range(30, 51)
 """Characters after the colon; today's tokens have 35."""
 _GROUPS = 20
@@ -55,7 +57,7 @@ class TelegramSetup(ConnectorSetup):
     @classmethod
     def wrong_user_id(cls, value: str) -> str:
         """A person's id is a number; their name can change hands."""
-        if value.isascii() and value.isdecimal():
+        if value.isascii() and value.isdecimal() and value[:1] != "0" and len(value) <= _LONGEST_ID:
             return ""
         return "a user id on Telegram is a number, no name; pair with a code if you do not know it"
 

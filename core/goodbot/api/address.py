@@ -8,6 +8,7 @@ resolved once, when a session begins, and the session goes to no other address.
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import string
 from collections.abc import Sequence
@@ -21,6 +22,11 @@ _IN_NAMES = frozenset(string.ascii_lowercase + string.digits + ".-_")
 _IN_PATHS = frozenset(string.ascii_letters + string.digits + "/._~-")
 _IN_ADDRESSES = frozenset(map(chr, range(0x21, 0x7F))) - frozenset('\\"<>^`{|}')
 _LONGEST = 500
+_OF_API = re.compile(
+    r"/+(?:(?:v1/+)?(?:chat/+completions|completions|responses|messages|embeddings|models)|v1"
+    r"|api/+(?:chat|generate|tags|show|version|embed))?/*\Z"
+)
+"""What people copy along with an address: the way to one question of the API."""
 
 
 def checked(
@@ -31,7 +37,7 @@ def checked(
     setting: str = "hosts",
     key: str = "GOODBOT_SERVER_KEY",
 ) -> str:
-    """The address of a server, in one spelling, without a slash or `/v1` at its end.
+    """The address of a server, in one spelling, without what the API adds to it.
 
     `hosts` are the other machines that the owner lists, in the config's `section` as `setting`; `key` is the
     variable for the server's key. Raises ValueError, in words that go on after "url".
@@ -58,7 +64,7 @@ def checked(
             f"leads to {host[:80]}, which is not this machine: if you run that server, "
             f'put {setting} = ["{host[:80]}"] under [{section}]'
         )
-    path = parts.path.rstrip("/").removesuffix("/v1").rstrip("/")
+    path = _OF_API.sub("", parts.path)
     if not set(path) <= _IN_PATHS or {".", ".."} & set(path.split("/")):
         raise ValueError("has a path that is none: letters, digits and / . _ ~ - only")
     address = f"[{host}]" if ":" in host else host

@@ -31,7 +31,7 @@ from goodbot.config.sections import (
     ServingConfig,
     TrainingConfig,
 )
-from goodbot.config.toml import Where, read, section
+from goodbot.config.toml import Where, invalid, read, section
 
 __all__ = [
     "AdaptersConfig",
@@ -141,7 +141,7 @@ def parse(source: str, *, home: Path, path: Path | None = None) -> Config:
     try:
         table = tomllib.loads(source)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"is not valid TOML: {error}", path=path) from error
+        raise invalid(error, source, path) from error
     bare = Config(home=home, path=path, source=source)
     sections: dict[str, Any] = {}
     for name, value in table.items():

@@ -17,7 +17,7 @@ from tomlkit.exceptions import TOMLKitError
 from goodbot import config
 from goodbot.base.errors import ConfigError
 from goodbot.config.lock import changing, prepare_home
-from goodbot.config.toml import read
+from goodbot.config.toml import invalid, read
 
 
 class ConfigFile:
@@ -37,7 +37,7 @@ class ConfigFile:
         try:
             self._document = tomlkit.parse(template if self.before is None else self.before)
         except TOMLKitError as error:
-            raise ConfigError(f"is not valid TOML: {error}", path=self.path) from error
+            raise invalid(error, self.before or "", self.path) from error
 
     @property
     def exists(self) -> bool:

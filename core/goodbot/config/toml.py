@@ -15,6 +15,7 @@ from goodbot.base.errors import ConfigError
 from goodbot.base.suggest import instead
 
 T = TypeVar("T")
+_BACKSLASH = "a backslash begins a sign in \"…\": write / in paths, or put them in '…'"
 _SECRET = ("token", "secret", "password", "api_key", "apikey")
 
 
@@ -31,6 +32,12 @@ def read(path: Path) -> str:
         raise ConfigError(f"cannot be read: {error.strerror}", path=path) from error
     except UnicodeDecodeError as error:
         raise ConfigError("cannot be read: save it as UTF-8", path=path) from error
+
+
+def invalid(error: Exception, source: str, path: Path | None) -> ConfigError:
+    """What to raise for a text that is no TOML."""
+    hint = f"; {_BACKSLASH}" if any("\\" in line.partition("=")[2] for line in source.splitlines()) else ""
+    return ConfigError(f"is not valid TOML: {error}{hint}", path=path)
 
 
 @dataclass(frozen=True)
@@ -110,6 +117,8 @@ def _value(value: Any, hint: Any, where: Where, key: str) -> Any:
     elif hint is float and type(value) in (int, float):
         return float(value)
     elif isinstance(hint, type) and type(value) is hint:
+        if "path" in key and isinstance(value, str) and not value.isprintable():  # "C:\new": a new line
+            raise where.error(key, f"{key} holds a sign that no path has: {_BACKSLASH}")
         return value
     wanted = {str: "a text in quotes", int: "a whole number", float: "a number", bool: "true or false"}
     name = wanted.get(hint, "a list in [ ]" if origin is tuple else "a section")

@@ -230,7 +230,16 @@ async def test_a_restricted_bot_is_in_the_group(
 
 
 @pytest.mark.parametrize(
-    ("value", "right"), [("1001", True), ("ada", False), ("-1001", False), ("١٢٣", False)]
+    ("value", "right"),
+    [
+        ("1001", True),
+        ("ada", False),
+        ("-1001", False),
+        ("١٢٣", False),
+        ("0", False),
+        ("0042", False),
+        ("9" * 17, False),
+    ],
 )
 def test_an_id_is_a_number(value: str, right: bool) -> None:
     require("telegram")

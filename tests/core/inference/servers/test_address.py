@@ -29,6 +29,16 @@ from goodbot.inference.servers.plugin import SPECS
         ("http://[::1]:8000", "http://[::1]:8000"),
         ("http://[0:0:0:0:0:0:0:1]:8000", "http://[::1]:8000"),
         ("https://127.0.0.1/openai/v1", "https://127.0.0.1/openai"),
+        ("http://127.0.0.1:8000/v1/chat/completions", "http://127.0.0.1:8000"),
+        ("http://127.0.0.1:8000/v1/chat/completions/", "http://127.0.0.1:8000"),
+        ("http://127.0.0.1:8000//v1/models", "http://127.0.0.1:8000"),
+        ("http://127.0.0.1:8000/v1/responses", "http://127.0.0.1:8000"),
+        ("http://127.0.0.1:8000/chat/completions", "http://127.0.0.1:8000"),
+        ("http://127.0.0.1:11434/api/chat", "http://127.0.0.1:11434"),
+        ("http://127.0.0.1:11434/api/generate", "http://127.0.0.1:11434"),
+        ("http://127.0.0.1/openai/v1/chat/completions", "http://127.0.0.1/openai"),
+        ("http://127.0.0.1/my-models", "http://127.0.0.1/my-models"),
+        ("http://127.0.0.1/api", "http://127.0.0.1/api"),
     ],
 )
 def test_this_machine_is_taken_in_one_spelling(url: str, whole: str) -> None:
