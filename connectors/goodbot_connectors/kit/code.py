@@ -248,7 +248,8 @@ def _pairs(line: str, runs: list[_Span]) -> tuple[list[tuple[_Span, _Span]], int
 def discord(text: str) -> Scan:
     """Code as Discord finds it: three backticks anywhere up to the next three, spans of one or two.
 
-    What pairs in another way than that makes the rest of the text have no code.
+    A span of two may hold single ones. What pairs in another way than that makes the rest of the text have
+    no code.
     """
     codes: list[CodeSpan] = []
     runs = [found.span() for found in _RUN.finditer(text)]
@@ -274,8 +275,13 @@ def discord(text: str) -> Scan:
 
 
 def _in_twos(runs: list[_Span]) -> Iterator[tuple[_Span, _Span | None]]:
-    for n in range(0, len(runs), 2):
-        yield runs[n], runs[n + 1] if n + 1 < len(runs) else None
+    """Each run that opens, and the next one; behind one of two those of one are passed over."""
+    ahead = iter(runs)
+    for opening in ahead:
+        close = next(ahead, None)
+        while close and opening[1] - opening[0] == 2 and close[1] - close[0] == 1:
+            close = next(ahead, None)
+        yield opening, close
 
 
 def _indented(code: str, column: int) -> bool:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from goodbot.base.text import clean
@@ -15,6 +15,8 @@ _FILES = 10
 _MENTIONS = 50
 _NAME = 80
 _FILE = "application/vnd.microsoft.teams.file.download.info"
+_BLANK = " \t\r\n\u200b\u200c\u200d\u2060\ufeff"
+"""What nobody sees: some clients send it in place of a text."""
 _QUOTE = 'itemtype="http://schema.skype.com/Reply" itemid="'
 """How Teams's HTML copy of a message begins the quotation of the one that it answers."""
 
@@ -23,19 +25,28 @@ def text(activity: Json, me: str) -> tuple[str, bool]:
     """The words of a message without our mention, and whether we were mentioned.
 
     A mention of somebody else is their name; what stands for a quoted message is left out. Some
-    clients send no text but an HTML copy: its words count then.
+    clients send no words in the text but an HTML copy: its words count then.
     """
-    words, told = _plain(activity), list(_mentions(activity, me))
+    told = list(_mentions(activity, me))
     mentioned = any(ours for _, _, ours in told)
     names = [(shown, "" if ours else name) for shown, name, ours in told]
-    if words.strip():
-        for quoted in _quoted(activity):
-            words = words.replace(f'<quoted messageId="{quoted}"/>', "")
-        for shown, name in names:
-            words = words.replace(shown, name)
-    else:
-        words = next(filter(None, (markup.words(html, names) for html in _html(activity))), "")
+    formatted = string(activity, "textFormat").casefold() == "xml"
+    words = "" if formatted else _written(activity, names)
+    if not words.strip(_BLANK):
+        copies = (*([_plain(activity)] if formatted else []), *_html(activity))
+        read = (markup.words(html, names).strip(_BLANK) for html in copies)
+        words = next(filter(None, read), "")
     return words.strip(" ,:\r\n\t") if mentioned else words.strip(), mentioned
+
+
+def _written(activity: Json, names: Sequence[tuple[str, str]]) -> str:
+    """The words of the text itself."""
+    words = _plain(activity)
+    for quoted in _quoted(activity):
+        words = words.replace(f'<quoted messageId="{quoted}"/>', "")
+    for shown, name in names:
+        words = words.replace(shown, name)
+    return markup.named(words, names)
 
 
 def _mentions(activity: Json, me: str) -> Iterator[tuple[str, str, bool]]:

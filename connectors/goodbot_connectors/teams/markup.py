@@ -21,6 +21,7 @@ _PIECE = re.compile(
     r"""|<[!?/][^<>]*>|(?P<words>[^<]+|<)"""
 )
 _ATTRIBUTE = re.compile(r"""\b(itemtype|alt)\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
+_MENTION = re.compile(r"<at\b[^<>]{0,200}>([^<>]{0,200})</at>", re.IGNORECASE)
 _AT = re.compile(r"</?at\b[^<>]{0,200}>", re.IGNORECASE)
 
 
@@ -40,6 +41,12 @@ def words(html: str, mentions: Sequence[tuple[str, str]] = ()) -> str:
             found = _ATTRIBUTE.findall(piece["attributes"])
             reader.open(tag, {name.lower(): unescape(one or other) for name, one, other in found})
     return re.sub(r"(?<! ) +\n", "\n", reader.text()).strip()
+
+
+def named(text: str, mentions: Sequence[tuple[str, str]]) -> str:
+    """Plain `text` with those `mentions` as well that are written otherwise there: `<at id="0">Ada</at>`."""
+    known = {_name(unescape(shown)): instead for shown, instead in reversed(mentions)}
+    return _MENTION.sub(lambda found: known.get(_name(unescape(found[1])), found[0]), text)
 
 
 class _Reader:

@@ -195,6 +195,40 @@ def test_mentions_of_the_html_copy_are_ours_and_names(written: str, told: str) -
     assert NORMALIZER.events(html_only(html, recording="channel with a mention"), NOW_MS) == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "html", "words"),
+    [
+        ("<at>Good Bot</at>", "<p><at>Good Bot</at> hello there</p>", "hello there"),
+        ("<at>Good Bot</at>&nbsp;", '<p><at id="0">Good Bot</at>&nbsp;hello</p>', "hello"),
+        ("\u200b", "<p><at>Good Bot</at> hello</p>", "hello"),
+        ("\ufeff \u200b", "<p>\u200b</p><p>hello</p>", "hello"),
+        ('<at id="0">Good Bot</at> hello', "", "hello"),
+        ('<at id="0">Good Bot</at> ask <AT id="1">Ada</AT>, 2 &lt; 3', "<p>no</p>", "ask Ada L., 2 &lt; 3"),
+        ("<at>Good Bot</at> is <at>Eve</at>", "", "is <at>Eve</at>"),
+    ],
+)
+def test_what_holds_no_word_gives_way_to_the_html_copy(text: str, html: str, words: str) -> None:
+    payload = RECORDINGS["messages: channel with a mention"]["payload"]
+    mentions = (
+        ("<at>Good Bot</at>", payload["recipient"]["id"], "Good Bot"),
+        ("<at>Ada</at>", "29:l", "Ada L."),
+    )
+    sent = html_only(html, *mentions, recording="channel with a mention") | {"text": text}
+    [event] = NORMALIZER.events(sent, NOW_MS)
+    assert isinstance(event, MessageEvent)
+    assert event.text == words
+
+
+def test_a_text_that_is_xml_is_read_as_such() -> None:
+    text = "<at>Good Bot</at> is 2 &lt; 3?<br/><b>Say</b>"
+    payload = RECORDINGS["messages: channel with a mention"]["payload"]
+    mention = ("<at>Good Bot</at>", payload["recipient"]["id"], "Good Bot")
+    sent = html_only("", mention, recording="channel with a mention") | {"text": text, "textFormat": "xml"}
+    [event] = NORMALIZER.events(sent, NOW_MS)
+    assert isinstance(event, MessageEvent)
+    assert event.text == "is 2 < 3?\nSay"
+
+
 @given(html=st.text(alphabet='<>/!-[]&;"= abpretdiv0#x', max_size=200))
 def test_whatever_html_comes_never_raises(html: str) -> None:
     NORMALIZER.events(html_only(html), NOW_MS)
