@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -18,47 +19,118 @@ OURS = ("why", "reason", "sentence", "pressure", "objection", "told", "trouble",
 """What a sentence of ours is called, alone or as the last word of a name."""
 TEXTS = ("text", "said", "line", "answer", "message")
 """What may be anybody's words: a sentence of ours where it is an attribute of one of `HOLDERS`."""
-HOLDERS = ("receipt", "result", "notice", "verdict", "check", "condition", "readiness", "effect")
+HOLDERS = ("receipt", "result", "notice", "verdict", "check", "condition", "readiness", "effect", "note")
+ERRORS = ("error", "exception", "failure")
+"""What an error is called. Its words are a sentence of ours, where it is a GoodbotError."""
+PROSE = re.compile(r"[A-Za-z’']{2,} [A-Za-z’']+")
 
 FOREIGN = {
     # where it is done, and to whose words
     "core/goodbot/api/sentences.py": "the first letter and the stop of any clause: the one place",
+    "core/goodbot/base/errors.py": "anybody's error in one line",
+    "core/goodbot/commands/runner.py": "as much of an error as the audit trail keeps",
     "core/goodbot/inference/servers/mlx_server.py": "a server's version number",
     "core/goodbot/learning/adapters/examining.py": "a child's answer, which may be any length",
+    "connectors/goodbot_connectors/slack/stream.py": "a model's answer, of which a part was streamed",
+    "training/goodbot_training/backends/mlx/model.py": "an error of MLX",
+    "training/goodbot_training/backends/torch/loading.py": "an error of torch",
     "training/goodbot_training/process/autopsy.py": "a dead child's last lines",
 }
+"""Not seen here, since they go by no sentence of ours in the same function, and left as they are:
+
+* `api/noted.py`: the line of the notes is found in a stored prompt by its beginning;
+* `api/commands/__init__.py`: `as_typed` puts a surface's own verb in the place of `/rl `;
+* `store/news.py`, `conversation/note_rules.py`: `was_asked` and `is_example` go by how a stored text begins;
+* `terminal/daemon.py`: of a daemon that ended only its log is left, where its sentence is behind `goodbot: `;
+* `cli/setup/ending.py`: the first line of what `install` returns is a sentence, as its docstring says.
+"""
 
 
-def cuts(tree: ast.AST) -> Iterator[ast.expr]:
-    """Every place that takes a part of a sentence of ours, or changes one."""
+def said_here(node: ast.expr, known: set[str]) -> bool:
+    """Whether an expression is a sentence of ours for all one sees: it is written here, or is made of an
+    error, of what a command answered, or of a name in `known`."""
+    match node:
+        case ast.Call(func=ast.Name(id="str"), args=[ast.Name(id=name)]) if name in ERRORS:
+            return True
+        case ast.Call(func=ast.Name(id="str"), args=[inner]):
+            return said_here(inner, known)
+        case ast.Call(func=ast.Attribute(value=inner, attr=method)) if method in CUTS | {"items", "values"}:
+            return said_here(inner, known)
+        case ast.Subscript(value=ast.Name() | ast.Attribute(), slice=ast.Constant(value="text" | "error")):
+            return True
+        case ast.Constant(value=str(text)):
+            return bool(PROSE.search(text))
+        case ast.JoinedStr(values=parts) | ast.Dict(values=parts):
+            return any(said_here(part, known) for part in parts if part)
+        case ast.IfExp(body=one, orelse=other):
+            return said_here(one, known) or said_here(other, known)
+        case ast.Name(id=name):
+            return name in known
+        case _:
+            return False
+
+
+def named(nodes: Iterable[ast.AST], known: set[str]) -> set[str]:
+    """`known`, and the names that are given to sentences of ours in these nodes."""
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[target], value=value) | ast.NamedExpr(target=target, value=value):
+                pass
+            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+                pass
+            case _:
+                continue
+        if said_here(value, known):
+            known = known | {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
+    return known
+
+
+def cuts(tree: ast.Module) -> Iterator[ast.expr]:
+    """Every place that takes a part of a sentence of ours, changes one, or looks for a word in it."""
+    top = named(tree.body, set())
+    within: dict[ast.AST, set[str]] = {}
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            within.update(dict.fromkeys(ast.walk(function), named(ast.walk(function), top)))
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Attribute(value=text, attr=method)) if method in CUTS:
                 pass
             case ast.Subscript(value=text, slice=ast.Slice()):
                 pass
+            case ast.Compare(
+                left=ast.Constant(value=str()), ops=[ast.In() | ast.NotIn()], comparators=[text]
+            ):
+                if said_here(text, within.get(node, top)):
+                    yield node
+                continue
             case _:
                 continue
-        if isinstance(text, ast.Call) and ast.unparse(text.func) == "str":
-            text = text.args[0]
-        match text:
-            case ast.Attribute(value=holder, attr=name) if name in TEXTS:
-                ours = ast.unparse(holder).rpartition(".")[2].lstrip("_") in HOLDERS
-            case ast.Attribute(attr=name) | ast.Name(id=name):
-                ours = name.rpartition("_")[2] in OURS
-            case ast.Subscript(slice=ast.Constant(value=str(name))):
-                ours = name in OURS
-            case _:
-                continue
-        if ours:
+        if said_here(text, within.get(node, top)) or is_ours(text):
             yield node
+
+
+def is_ours(text: ast.expr) -> bool:
+    """Whether it is called as sentences of ours are."""
+    match text:
+        case ast.Call(func=ast.Name(id="str"), args=[inner]):
+            return is_ours(inner)
+        case ast.Attribute(value=holder, attr=name) if name in TEXTS:
+            return ast.unparse(holder).rpartition(".")[2].lstrip("_") in HOLDERS
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name.rpartition("_")[2] in OURS
+        case ast.Subscript(slice=ast.Constant(value=str(name))):
+            return name in OURS
+        case _:
+            return False
 
 
 def test_no_sentence_is_cut_or_edited() -> None:
     found = {
         f"{module.path}:{node.lineno} {ast.unparse(node)}"
         for module in modules()
-        if ".testing" not in module.name and module.path not in FOREIGN
+        if ".testing" not in module.name and not module.name.startswith("goodbot_fakes")
+        if module.path not in FOREIGN
         for node in cuts(module.tree)
     }
     assert not found, "\n".join(sorted(found))
@@ -80,12 +152,27 @@ def test_whoever_is_let_off_does_it() -> None:
         "check.text[1:]",
         "str(gate['reason']).rstrip('.')",
         "last_reason[:40]",
+        "'damaged' in str(error)",
+        "str(error).removeprefix(f'Item {identity}: ')",
+        "text = str(error)\ntext = text.replace('hosts', 'upstream_hosts')",
+        "str(answer['text']).splitlines()[0]",
+        "first, *rest = answer['text'].splitlines()\nfirst.removesuffix(' answers')",
+        "[one for one in answer['text'].splitlines() if not one.startswith('the model')]",
+        "TELLS = {1: 'it does not run: say so'}\nfor _, tell in TELLS.items():\n    tell.partition(': ')",
+        "f'the last run was {state}: {why}'.removesuffix(': ')",
+        "note.text.startswith('Answer more like this: ')",
     ],
 )
 def test_a_cut_is_seen(line: str) -> None:
     assert list(cuts(ast.parse(line)))
 
 
-@pytest.mark.parametrize("line", ["event.text.strip()", "turn.text[:60]", "told[0]", "why.encode()"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("event.text.strip()", "turn.text[:60]", "told[0]", "why.encode()", "text.split()"),
+        *("'x' in text", "line = read()\nline.strip()", "f'{a}:{b}'.strip(':')", "'name'.split('.')"),
+    ],
+)
 def test_what_is_anybodys_words_is_no_cut(line: str) -> None:
     assert not list(cuts(ast.parse(line)))

@@ -79,8 +79,8 @@ class PlainChat:
             for link in select.select(self.conversation.links, [], [])[0]:
                 self.conversation.read(link)
             if self.conversation.ended:
-                words = self._daemon.last_words() if self._daemon.ours else ""
-                raise GoodbotError(f"goodbot has ended. {words}".rstrip())
+                words = f". {self._daemon.last_words()}" if self._daemon.ours else ""
+                raise GoodbotError(f"goodbot has ended{words}")
 
     def piece(self, text: str) -> None:
         self._begun = self._begun or bool(text)

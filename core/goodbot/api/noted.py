@@ -8,7 +8,12 @@ from collections.abc import Sequence
 from goodbot.api.events import Message
 
 FRAME = "What readers have asked of your answers: "
-"""How it begins; it is a paragraph of its own, the last of the system's."""
+"""How it begins; it is a paragraph of its own, the last of the system's.
+
+A stored conversation is what the model read, and so has the line within its system's words: only by this
+beginning it is found there again. Whoever ends a system prompt of their own in these words loses that
+paragraph while notes are taught.
+"""
 
 
 def joined(system: str, line: str) -> str:

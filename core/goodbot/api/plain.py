@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from goodbot.api.events import Message
 
-_ATTACHED = "\n\n[Attached, and not visible to you: {}]"
+_ATTACHED = ("[Attached, and not visible to you: ", "]")
 _IMAGE = "[image]"
 """What captures have in the place of one."""
 
@@ -99,11 +99,11 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 def question(text: str, attachments: Sequence[str]) -> str:
     """A message as the model gets it: of what was attached it is told the names."""
-    return text + (_ATTACHED.format(", ".join(attachments)) if attachments else "")
+    return text + (f"\n\n{', '.join(attachments).join(_ATTACHED)}" if attachments else "")
 
 
 def is_wordless(text: str) -> bool:
     """Whether a message has no words but those about what was attached."""
     rest = text.replace(_IMAGE, "").strip()
-    begins, _, ends = _ATTACHED.strip().partition("{}")
+    begins, ends = _ATTACHED
     return not rest or (rest.startswith(begins) and rest.find(ends) == len(rest) - len(ends))

@@ -152,8 +152,12 @@ def at(step: int, steps: int) -> str:
 
 def sentence(clause: str) -> str:
     """A clause, which may end like a sentence, as one."""
-    end = "" if clause[-1:] in ".…!?" else "."
-    return f"{clause[:1].upper()}{clause[1:]}{end}"
+    return ended(f"{clause[:1].upper()}{clause[1:]}")
+
+
+def ended(clause: str) -> str:
+    """A clause with the stop of a sentence; it may have one."""
+    return clause if clause[-1:] in ".…!?" else f"{clause}."
 
 
 def clause(sentence: str, *, small: bool = False) -> str:

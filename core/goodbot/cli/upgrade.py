@@ -117,10 +117,8 @@ def _reason(said: str) -> str:
         return f"pip must be 22.2 or newer: `{packages.pip_line('--upgrade', 'pip')}`"
     errors = [line for line in said.splitlines() if line.startswith("ERROR: ")]
     last = printable(errors[-1] if errors else "").removeprefix("ERROR: ")[:200]
-    return (
-        "no goodbot was found in your package index: is this machine offline? "
-        f"{f'(pip says: {last})' if last else ''}"
-    ).rstrip()
+    told = f" (pip says: {last})" if last else ""
+    return f"no goodbot was found in your package index: is this machine offline?{told}"
 
 
 def _wanted(what: str) -> str:

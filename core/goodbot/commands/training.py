@@ -181,14 +181,11 @@ async def switch(call: Call) -> Result:
 async def _switched(services: Services, reference: str, bare: bool) -> Result:
     switched = await services.model_switch.to(reference, bare=bare)
     version = version_name(switched.version)
-    text = (
-        f"{switched.model} answers from now on ({version}). {switched.reason}"
-        if switched.done
-        else f"Nothing has changed: {switched.reason}"
-    )
+    now = f"{switched.model} answers from now on ({version})." if switched.done else "Nothing has changed:"
+    text = f"{now} {switched.reason}" if switched.reason else now
     # `started_at` tells the life that says this from the one that takes over.
     data = {**asdict(switched), "previous": services.model.name, "started_at": services.started_at}
-    return Result(text=text.rstrip(), data=data)
+    return Result(text=text, data=data)
 
 
 async def pause(call: Call) -> Result:

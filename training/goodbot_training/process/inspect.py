@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from goodbot.api.sentences import clause
 from goodbot.base.errors import AdapterError, GoodbotError
 
 from goodbot_training.backends.adapters import AdapterWeights, read_adapter
@@ -129,7 +130,7 @@ def main() -> int:
         _limit([path for path in (before, after) if path])
         answer = {"event": "done", **examine(before, after)}
     except GoodbotError as error:
-        answer = {"event": "failed", "reason": str(error).rstrip(".")}
+        answer = {"event": "failed", "reason": clause(str(error))}
     except MemoryError:
         answer = {"event": "failed", "reason": "the adapter needs more memory than its size allows"}
     sys.stdout.write(json.dumps(answer) + "\n")

@@ -21,6 +21,7 @@ import numpy as np
 from goodbot.api.backend import TellsOverhead, TrainingBackend
 from goodbot.api.events import Message
 from goodbot.api.sampler import TokenizedTurn
+from goodbot.api.sentences import clause
 from goodbot.base.errors import TrainingError
 from goodbot.base.sampling import unlifted
 
@@ -113,7 +114,7 @@ def _unreadable(item: RatedSample, backend: TrainingBackend, lengths: dict[str, 
     except TrainingError as error:
         if error.kind != "data":
             raise
-        return str(error).rstrip(".")
+        return clause(str(error))
     if not turn.prompt or not turn.response:
         return "it has no prompt or no response tokens"
     known = getattr(backend, "vocabulary", None)  # a backend of a plugin need not tell

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from aiohttp import hdrs, web
+from goodbot.api.sentences import ended
 from goodbot.base.errors import GoodbotError, RetriableError, StoreError, StoreFullError, UsageError
 
 from goodbot_connectors.kit.bridge.body import LARGEST, HttpError, json_object
@@ -55,18 +56,18 @@ def guarded(
         except HttpError as error:
             return shape(error)
         except UsageError as error:
-            return shape(HttpError(400, _sentence(error)))
+            return shape(HttpError(400, ended(str(error))))
         except StoreFullError as error:
-            return shape(HttpError(507, _sentence(error)))
+            return shape(HttpError(507, ended(str(error))))
         except RetriableError as error:
-            return shape(HttpError(503, _sentence(error), retry_after=error.retry_after))
+            return shape(HttpError(503, ended(str(error)), retry_after=error.retry_after))
         except StoreError as error:
-            return shape(HttpError(503, _sentence(error), retry_after=1.0))
+            return shape(HttpError(503, ended(str(error)), retry_after=1.0))
         except web.HTTPRequestTimeout:
             return shape(HttpError(408, "The rest of the body never came: send it again."))
         except GoodbotError as error:
             logger.error("%s: %s", request.path, error)
-            return shape(HttpError(500, _sentence(error)))
+            return shape(HttpError(500, ended(str(error))))
 
     return wrapped
 
@@ -143,8 +144,3 @@ def _client(request: web.BaseRequest, clients: Clients) -> ApiClient:
     raise HttpError(
         401, "That token opens nothing: it was replaced or removed. `goodbot api token list` says which hold."
     )
-
-
-def _sentence(error: GoodbotError) -> str:
-    text = str(error)
-    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -144,7 +144,8 @@ async def contradictions(examined: Examined) -> Sequence[Check]:
 
 
 def _last_run(last: dict[str, str]) -> Check:
-    text = f"the last run was {last['state']}: {last['reason']}".removesuffix(": ")
+    why = f": {last['reason']}" if last["reason"] else ""
+    text = f"the last run was {last['state']}{why}"
     if last["state"] == "running":
         return ok("training", "one is under way or interrupted; `goodbot status` says how far it is")
     if last["state"] == "failed":
@@ -155,7 +156,7 @@ def _last_run(last: dict[str, str]) -> Check:
         return ok("training", "the last run passed its gate; `goodbot why` tells what it changed")
     if last["state"] == "released":  # its reason is the gate's, of when it went live
         return ok("training", "what the last run trained is not to be used: `goodbot adapters` says why")
-    return ok("training", f"the last run ended without a version: {last['reason']}".removesuffix(": "))
+    return ok("training", f"the last run ended without a version{why}")
 
 
 def _model(examined: Examined) -> str:
