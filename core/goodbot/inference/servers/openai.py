@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from goodbot.api import address
 from goodbot.api.marks import ANY, Pattern
-from goodbot.api.server import BASE, ServerParts
+from goodbot.api.server import BASE, GenerateRequest, ServerParts
 from goodbot.base.errors import AdapterError, ServerError
+from goodbot.base.sampling import Filters
 from goodbot.inference.servers.choice import NO_ADAPTERS
 from goodbot.inference.servers.remote import RemoteServer
 from goodbot.inference.servers.upstream import StatusError
+
+_NOT_OPENAIS = ("top_k", "min_p", "repetition_penalty")
 
 
 class OpenAIServer(RemoteServer):
@@ -23,6 +27,14 @@ class OpenAIServer(RemoteServer):
 
     async def marks(self) -> Pattern:
         return ANY  # its model may be another than ours
+
+    def takes(self, filters: Filters, *, far: bool = False) -> Filters:
+        return filters  # what it refuses is learnt (`Manners`), and then not said to have been applied
+
+    def body(self, name: str, request: GenerateRequest) -> dict[str, Any]:
+        """With the filters that no API of OpenAI's has, where they change anything: most servers take them."""
+        told = request.filters.told()
+        return {**super().body(name, request), **{one: told[one] for one in _NOT_OPENAIS if one in told}}
 
     async def look(self) -> str:
         try:

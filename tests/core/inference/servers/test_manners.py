@@ -192,6 +192,49 @@ async def test_a_filter_that_is_left_out_is_not_said_to_have_been_applied() -> N
         assert "top_p" not in server.got[-1]
 
 
+MAKERS = Filters(top_p=0.95, top_k=20, min_p=0.05, repetition_penalty=1.05)
+OTHERS = {"top_k": 20, "min_p": 0.05, "repetition_penalty": 1.05}
+
+
+def openais(body: dict[str, Any]) -> web.Response | None:
+    """As api.openai.com says it: it names one."""
+    named = next((name for name in OTHERS if name in body), "")
+    return error(f"Unrecognized request argument supplied: {named}") if named else None
+
+
+def openais_all(body: dict[str, Any]) -> web.Response | None:
+    named = [name for name in OTHERS if name in body]
+    return error(f"Unrecognized request arguments supplied: {', '.join(named)}") if named else None
+
+
+async def drawn(driver: OpenAIServer) -> Filters:
+    request = GenerateRequest(messages=[ASKED], max_tokens=64, temperature=0.7, seed=1, filters=MAKERS)
+    *_, last = [piece async for piece in driver.generate(request)]
+    assert isinstance(last, Generated)
+    return last.filters
+
+
+async def test_what_the_makers_recommend_is_sent_to_any_server() -> None:
+    async with strict(lambda _: None) as server, started(OpenAIServer(None, parts(server.url))) as driver:
+        assert await drawn(driver) == MAKERS
+        assert server.got[-1].items() >= {"top_p": 0.95, **OTHERS}.items()
+        await ask(driver, ASKED)
+        assert not server.got[-1].keys() & OTHERS, "what changes nothing is not sent"
+
+
+@pytest.mark.parametrize("refuses", [openais, openais_all])
+async def test_what_openai_does_not_know_is_left_out_of_requests_and_of_what_is_stored(
+    refuses: Refuses,
+) -> None:
+    async with strict(refuses) as server, started(OpenAIServer(None, parts(server.url))) as driver:
+        assert await drawn(driver) == Filters(top_p=0.95)
+        tries = len(server.got)
+        assert await drawn(driver) == Filters(top_p=0.95)
+        assert len(server.got) == tries + 1, "it is remembered"
+        assert not server.got[-1].keys() & OTHERS
+        assert all(f"{name} (left out)" in driver.trouble() for name in OTHERS)
+
+
 REFUSALS = [
     "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens in max_tokens.",
     "max_tokens must be at most 4096",
