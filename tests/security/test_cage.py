@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import importlib
 import json
 import shutil
@@ -278,3 +279,91 @@ async def test_beside_a_gpu_s_driver_there_is_the_socket_that_cuda_listens_at_an
     )
     out, error = await process.communicate()
     assert json.loads(out.lower() or "null") == [True] * 7, error.decode()
+
+
+_MEDDLER = """
+# Both have the same rights, so that the kernel itself would let it: as where goodbot is not root.
+import ctypes, fcntl, json, os, signal, socket, struct, sys
+from goodbot.base.cage import seccomp
+libc, parent = ctypes.CDLL(None, use_errno=True), os.getpid()
+libc.prctl(4, 1, 0, 0, 0)
+if os.fork():
+    os.wait()
+    sys.exit()
+libc.prctl(38, 1, 0, 0, 0)
+seccomp.restrict(os.getpid(), cuda=False)
+pair, owner = socket.socketpair(), ctypes.create_string_buffer(struct.pack("@ii", 1, parent))
+none = 1 << 30  # no group's and no user's id: a filter that lets it through harms nobody
+normal = ctypes.create_string_buffer(struct.pack("@IIQiIQQQ", 48, 0, 0, 19, 0, 0, 0, 0))
+def call(name, *arguments):
+    x86, arm = (seccomp._OF_ITSELF.get(name) or seccomp.REFUSED.get(name))[:2]
+    number = {"x86_64": x86, "aarch64": arm}[os.uname().machine]
+    if libc.syscall(number, *arguments) < 0:
+        raise OSError(ctypes.get_errno(), name)
+def meddle(who, group):
+    def scheduler():
+        os.sched_setscheduler(who, os.SCHED_BATCH, os.sched_param(0))
+        if os.sched_getscheduler(who) != os.SCHED_BATCH:
+            raise PermissionError(1, "answered, and not done")
+    def affinity():
+        one = {min(os.sched_getaffinity(0))}
+        os.sched_setaffinity(who, one)
+        if os.sched_getaffinity(who) != one:
+            raise PermissionError(1, "answered, and not done")
+    yield "scheduler", scheduler
+    if os.cpu_count() > 1:
+        yield "affinity", affinity
+    yield "parameters", lambda: os.sched_setparam(who, os.sched_param(0))
+    yield "attributes", lambda: call("sched_setattr", who, normal, 0)
+    yield "priority", lambda: os.setpriority(os.PRIO_PROCESS, who, 19)
+    yield "priority on the disk", lambda: call("ioprio_set", 1, who, 3 << 13)
+    yield "move its memory", lambda: call("move_pages", who, 0, None, None, None, 0)
+    yield "migrate its memory", lambda: call("migrate_pages", who, 0, None, None)
+    if not group:
+        return
+    yield "priority of the group", lambda: os.setpriority(os.PRIO_PGRP, none, 19)
+    yield "priority of the user", lambda: os.setpriority(os.PRIO_USER, none, 19)
+    yield "the group on the disk", lambda: call("ioprio_set", 2, none, 3 << 13)
+    yield "signals, by fcntl", lambda: fcntl.fcntl(pair[0], fcntl.F_SETOWN, who)
+    yield "signals, by fcntl anew", lambda: libc.fcntl(pair[0].fileno(), 15, owner) and call("kcmp")
+    yield "signals, by ioctl", lambda: fcntl.ioctl(pair[0], 0x8901, struct.pack("@i", who))
+    yield "signals, by a socket's ioctl", lambda: fcntl.ioctl(pair[0], 0x8902, struct.pack("@i", who))
+    yield "the kernel's log", lambda: call("syslog", 10, None, 0)
+def ended(work):
+    try:
+        work()
+        return "done"
+    except OSError as error:
+        return error.errno
+print(json.dumps([
+    {name: ended(work) for name, work in meddle(*whom)}
+    for whom in ((parent, True), (0, False), (os.getpid(), False))
+]), flush=True)
+os._exit(0)
+"""
+
+
+async def test_nobody_else_s_work_is_slowed_moved_or_signalled() -> None:
+    process = await spawn.start(
+        *spawn.python("-c", _MEDDLER), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    out, error = await process.communicate()
+    assert out, error.decode()
+    others, *own = json.loads(out)
+    assert others == dict.fromkeys(others, errno.EPERM)
+    for itself in own:
+        assert {name for name, end in itself.items() if end == errno.EPERM} == set(), "it needs these"
+
+
+async def test_threads_with_a_processor_each_start_in_the_cage() -> None:
+    require("torch")
+    code = "import torch; torch.set_num_threads(2); a = torch.ones(600, 600); print(int((a @ a)[0, 0]))"
+    process = await spawn.start(
+        *spawn.python("-c", code),
+        cage=spawn.Cage(),
+        environ={**spawn.child_environment(), "OMP_PROC_BIND": "true", "OMP_PLACES": "cores"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, error = await process.communicate()
+    assert out.strip() == b"600", error.decode()

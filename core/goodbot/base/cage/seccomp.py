@@ -2,7 +2,7 @@
 """Linux' seccomp: which calls of the kernel this process and all that it becomes may make.
 
 What reads foreign files needs no socket, no other process and no new process of its own, no mount, no
-change of rights, times or attributes, and no memory, semaphores or queues that others can open; those
+change of rights, times or attributes, no say in when other processes run, and no memory, semaphores or queues that others can open; those
 calls are refused with an error (EPERM), all others stay. It knows x86-64 and 64-bit ARM.
 
 CUDA does not start (error 304) without a local socket of packets that it listens at (`@cuda-uvmfd-…`).
@@ -128,12 +128,34 @@ REFUSED: dict[str, tuple[int, int]] = {
     "clock_settime": (227, 112),
     "adjtimex": (159, 171),
     "clock_adjtime": (305, 266),
+    "syslog": (103, 116),
 }
+_OF_ITSELF: dict[str, tuple[int, int, int | None]] = {
+    # name: its numbers, and which word before the process id says that one process is meant, no group or user
+    "sched_setaffinity": (203, 122, None),
+    "sched_setscheduler": (144, 119, None),
+    "sched_setparam": (142, 118, None),
+    "sched_setattr": (314, 274, None),
+    "migrate_pages": (256, 238, None),
+    "move_pages": (279, 239, None),
+    "prlimit64": (302, 261, None),
+    "setpriority": (141, 140, 0),
+    "ioprio_set": (251, 30, 1),
+}
+"""What may be done to ourselves: to 0, which is the thread that calls, and to our process id.
+
+A filter cannot know the ids of our other threads: what is for those is not done either.
+"""
+_ANSWERED = ("sched_setaffinity", "sched_setscheduler")
+"""For others these are not done, and answered as if they were: where a new thread shall have a processor of
+its own (OMP_PROC_BIND), glibc asks for it by the thread's id, and gives the thread up when that is refused."""
 _LISTENS = ("socket", "bind", "listen")
 """What CUDA needs of them; `socket` for one kind only."""
 _THREAD, _STREAM, _KIND = 0x10000, 1, 0xF
 _UNIX, _PACKETS = 1, 5
-_TIOCSTI, _TIOCLINUX, _PDEATHSIG = 0x5412, 0x541C, 1
+_TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP, _PDEATHSIG = 0x5412, 0x541C, 0x8901, 0x8902, 1
+_SETOWN, _SETOWN_EX = 8, 15
+_WHOLE = 0xFFFFFFFF
 
 
 def known() -> bool:
@@ -176,39 +198,45 @@ def _program(machine: str, own: int, cuda: bool) -> Iterator[bytes]:
             yield from [_step(_EQUAL, found, 0, 1), *refuse]
     # glibc asks for `clone3` first, whose flags a filter cannot see, and then for `clone`.
     yield from [_step(_EQUAL, 435, 0, 1), _step(_RETURN, _REFUSE | errno.ENOSYS)]
-    yield from _only(number(56, 220), 0, [_THREAD], mask=_THREAD)
+    yield from _only(number(56, 220), (0, [_THREAD], _THREAD))
     if cuda:
-        yield from _socket(number(*REFUSED["socket"]))
+        local, packets = (0, [_UNIX], _WHOLE), (1, [_PACKETS], _KIND)
+        yield from _only(number(*REFUSED["socket"]), local, packets)
     # socketpair: the only kind that stays connected
-    yield from _only(number(53, 199), 1, [_STREAM], mask=_KIND)
-    yield from _only(number(62, 129), 0, [own])  # kill
-    yield from _only(number(234, 131), 0, [own])  # tgkill
-    yield from _only(number(302, 261), 0, [0, own])  # prlimit64
-    yield from _only(number(157, 167), 0, [_PDEATHSIG], but=True)  # prctl
-    # ioctl: typing for others
-    yield from _only(number(16, 29), 1, [_TIOCSTI, _TIOCLINUX], but=True)
+    yield from _only(number(53, 199), (1, [_STREAM], _KIND))
+    for name, (x86, arm, one) in _OF_ITSELF.items():
+        named = [] if one is None else [(0, [one], _WHOLE)]
+        error = 0 if name in _ANSWERED else errno.EPERM
+        yield from _only(number(x86, arm), *named, (len(named), [0, own], _WHOLE), error=error)
+    yield from _only(number(62, 129), (0, [own], _WHOLE))  # kill
+    yield from _only(number(234, 131), (0, [own], _WHOLE))  # tgkill
+    yield from _never(number(157, 167), 0, [_PDEATHSIG])  # prctl
+    # ioctl: typing for others. And there and in fcntl: signals to others when something can be read
+    yield from _never(number(16, 29), 1, [_TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP])
+    yield from _never(number(72, 25), 1, [_SETOWN, _SETOWN_EX])
     yield _step(_RETURN, _ALLOW)
 
 
-def _socket(call: int) -> Iterator[bytes]:
-    """A call that is allowed for one kind of socket: local, and of packets."""
-    refuse = _step(_RETURN, _REFUSE | errno.EPERM)
-    domain = [_step(_LOAD, _ARGUMENTS), _step(_EQUAL, _UNIX, 1, 0), refuse]
-    kind = [_step(_LOAD, _ARGUMENTS + 8), _step(_AND, _KIND), _step(_EQUAL, _PACKETS, 1, 0), refuse]
-    body = [*domain, *kind, _step(_RETURN, _ALLOW)]
+def _only(
+    call: int, *arguments: tuple[int, Sequence[int], int], error: int = errno.EPERM
+) -> Iterator[bytes]:
+    """A call that is allowed with these values of arguments only: which one, its values, and of which bits."""
+    body: list[bytes] = []
+    for argument, values, mask in arguments:
+        body += [_step(_LOAD, _ARGUMENTS + 8 * argument), _step(_AND, mask)]
+        body += [_step(_EQUAL, value, len(values) - place, 0) for place, value in enumerate(values)]
+        body.append(_step(_RETURN, _REFUSE | error))
+    body.append(_step(_RETURN, _ALLOW))
     yield _step(_EQUAL, call, 0, len(body))
     yield from body
 
 
-def _only(
-    call: int, argument: int, values: Sequence[int], *, mask: int = 0xFFFFFFFF, but: bool = False
-) -> Iterator[bytes]:
-    """A call that is allowed with these values of an argument only; with `but`, with all others."""
-    allow, refuse = _step(_RETURN, _ALLOW), _step(_RETURN, _REFUSE | errno.EPERM)
-    among, else_ = (refuse, allow) if but else (allow, refuse)
-    tests = [_step(_EQUAL, value, 0, 1) + among for value in values]
-    body = [_step(_LOAD, _ARGUMENTS + 8 * argument), _step(_AND, mask), *tests, else_]
-    yield _step(_EQUAL, call, 0, sum(len(part) // 8 for part in body))
+def _never(call: int, argument: int, values: Sequence[int]) -> Iterator[bytes]:
+    """A call that is refused with these values of an argument."""
+    tests = [_step(_EQUAL, value, len(values) - place, 0) for place, value in enumerate(values)]
+    body = [_step(_LOAD, _ARGUMENTS + 8 * argument), *tests]
+    body += [_step(_RETURN, _ALLOW), _step(_RETURN, _REFUSE | errno.EPERM)]
+    yield _step(_EQUAL, call, 0, len(body))
     yield from body
 
 
