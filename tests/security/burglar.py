@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import json
+import mmap
 import os
 import signal
 import socket
@@ -20,6 +21,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from goodbot.base.cage import places
+
+RESERVED = 0x4000
+"""MAP_NORESERVE: of what is mapped so, the kernel does not ask whether it is there."""
+MACHINE = ("cpuinfo", "meminfo", "stat", "filesystems", "mounts", "sys/vm/overcommit_memory")
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -96,6 +102,12 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "unshare": lambda: system("unshare", 0x10000000),
         "ptrace": lambda: system("ptrace", 16, parent, 0, 0),
         "the daemon's environment": lambda: Path(f"/proc/{parent}/environ").read_bytes(),
+        "what the daemon is": lambda: Path(f"/proc/{parent}/status").read_bytes(),
+        "the words that started it": lambda: Path(f"/proc/{parent}/cmdline").read_bytes(),
+        "the words that started the first": lambda: Path("/proc/1/cmdline").read_bytes(),
+        "who else runs": lambda: os.listdir("/proc"),
+        "what is in /etc": lambda: os.listdir("/etc"),
+        "what its name is": lambda: Path("/etc/hostname").read_bytes(),
         "the daemon's memory": lambda: os.open(f"/proc/{parent}/mem", os.O_RDONLY),
         "kill the daemon": lambda: os.kill(parent, 0),
         "kill the group": lambda: os.kill(0, 0),
@@ -106,6 +118,11 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "an endless file": lambda: grow("endless"),
         "handles without end": hoard,
     }
+    if not places.has_gpu():  # there no limit of memory holds
+        forbidden |= {
+            "shared addresses without end": lambda: mmap.mmap(-1, 1 << 46, flags=mmap.MAP_SHARED | RESERVED),
+            "a file that is in memory": lambda: os.memfd_create("endless"),
+        }
     needed: dict[str, Callable[[], object]] = {
         "read the model": lambda: (model / "config.json").read_bytes(),
         "write its directory": lambda: Path("own").write_text("fine"),
@@ -115,6 +132,9 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "name its threads, as CUDA does": lambda: Path("/proc/thread-self/comm").write_text("cuda"),
         "its own signal": lambda: signal.raise_signal(signal.SIGCHLD),
         "an event loop": lambda: __import__("asyncio").new_event_loop().close(),
+        "what the machine has": lambda: [Path("/proc", name).read_bytes() for name in MACHINE],
+        "what it is itself": lambda: [Path("/proc/self", name).read_bytes() for name in ("maps", "cmdline")],
+        "its threads": lambda: os.listdir("/proc/self/task"),
         "randomness": lambda: os.close(os.open("/dev/urandom", os.O_RDONLY)),
     }
     for name in ("output", "checkpoints"):

@@ -28,6 +28,7 @@ from tests.support import require
 REFUSED = {
     "a hard link": ("EXDEV",),  # what Landlock says of a link into another directory
     "more memory than there is": ("MemoryError",),
+    "shared addresses without end": ("ENOMEM",),
     "an endless file": ("EFBIG",),
     "handles without end": ("EMFILE",),
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,8 @@ _FILES = 4096
 _SPARE = 4 << 30
 _TIMES = 4
 """One file that it writes may be so many times as large as all that it reads: 8 bits become float32."""
+_LIBRARIES, _RESERVED = 16 << 30, 1 << 30
+"""Addresses that take no memory: of libraries, and for each processor."""
 _FIRST_TO_GO = 250
 """The daemon has 0: the kernel ends this one first when memory runs out."""
 
@@ -23,14 +26,19 @@ _FIRST_TO_GO = 250
 def limit(reads: Sequence[str]) -> None:
     """Limit files, memory and handles, by the size of what is read.
 
-    Memory is limited to what the machine has and the model's own size: its mappings cost none. A GPU's
-    driver reserves far more addresses than there is memory; there the kernel alone decides.
+    Memory is limited to what the machine has and the model's own size: its mappings cost none. What is
+    shared counts as addresses only, of which libraries, threads and allocators reserve more than they use
+    (glibc's allocator 64 MB for each of eight places a processor). A GPU's driver reserves far more addresses
+    than there is memory; there the kernel alone decides.
     """
     held = sum(map(size, reads))
     _lower(resource.RLIMIT_FSIZE, _SPARE + _TIMES * held)
     _lower(resource.RLIMIT_NOFILE, _FILES)
     if not has_gpu():
-        _lower(resource.RLIMIT_DATA, memory() + held + _SPARE)
+        most = memory() + held + _SPARE
+        _lower(resource.RLIMIT_DATA, most)
+        if sys.platform == "linux":  # a Mac may refuse it
+            _lower(resource.RLIMIT_AS, most + held + _LIBRARIES + _RESERVED * (os.cpu_count() or 1))
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(_FIRST_TO_GO), encoding="ascii")
 

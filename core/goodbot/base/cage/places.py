@@ -23,8 +23,20 @@ SYSTEM = (
     "/gnu/store",
     "/run/opengl-driver",
     "/run/current-system",
-    "/proc",
     "/sys",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.preload",
+    "/etc/localtime",
+    "/etc/timezone",
+    "/etc/locale.alias",
+    "/etc/locale.conf",
+    "/etc/mime.types",
+    "/etc/os-release",
+    "/etc/lsb-release",
+    "/etc/nsswitch.conf",
+    "/etc/passwd",
+    "/etc/group",
     "/etc/alternatives",
     "/etc/ld.so.conf.d",
     "/etc/OpenCL",
@@ -71,8 +83,9 @@ def system(hidden: Sequence[str], command: Sequence[str]) -> Iterator[tuple[str,
     roots += [one for path in listed for one in _linked(path)]
     for root in dict.fromkeys(os.path.realpath(path) for path in roots if os.path.exists(path)):
         yield from _around(root, [os.path.realpath(path) for path in hidden])
-    for entry in os.scandir("/etc"):  # not what only root may read, where we are root
-        if entry.is_file() and entry.stat().st_mode & stat.S_IROTH:
+    for entry in os.scandir("/proc") if os.path.isdir("/proc") else ():  # of the machine, but of no process
+        there = not entry.name.isdigit() and not entry.is_symlink()
+        if there and entry.stat().st_mode & stat.S_IROTH:  # not what only root may read, where we are root
             yield entry.path, True
 
 

@@ -2,8 +2,9 @@
 """Linux' seccomp: which calls of the kernel this process and all that it becomes may make.
 
 What reads foreign files needs no socket, no other process and no new process of its own, no mount, no
-change of rights, times or attributes, no say in when other processes run, and no memory, semaphores or queues that others can open; those
-calls are refused with an error (EPERM), all others stay. It knows x86-64 and 64-bit ARM.
+change of rights, times or attributes, no say in when other processes run, no memory that no limit counts
+(files without a name), and no memory, semaphores or queues that others can open; those calls are refused
+with an error (EPERM), all others stay. It knows x86-64 and 64-bit ARM.
 
 CUDA does not start (error 304) without a local socket of packets that it listens at (`@cuda-uvmfd-…`).
 Where a GPU's driver is, there is that kind of socket, which leads nowhere: to connect and to accept are
@@ -76,6 +77,8 @@ REFUSED: dict[str, tuple[int, int]] = {
     "futimesat": (261, -1),
     "utimensat": (280, 88),
     "file_setattr": (469, 469),
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
     "shmget": (29, 194),
     "shmat": (30, 196),
     "shmctl": (31, 195),
@@ -147,10 +150,13 @@ _OF_ITSELF: dict[str, tuple[int, int, int | None]] = {
 A filter cannot know the ids of our other threads: what is for those is not done either.
 """
 _ANSWERED = ("sched_setaffinity", "sched_setscheduler")
-"""For others these are not done, and answered as if they were: where a new thread shall have a processor of
-its own (OMP_PROC_BIND), glibc asks for it by the thread's id, and gives the thread up when that is refused."""
-_LISTENS = ("socket", "bind", "listen")
-"""What CUDA needs of them; `socket` for one kind only."""
+"""For others these are not done, and answered as if they were.
+
+Where a new thread shall have a processor of its own (OMP_PROC_BIND), glibc asks for it by the thread's id,
+and gives the thread up when that is refused.
+"""
+_CUDA = ("socket", "bind", "listen", "memfd_create")
+"""What CUDA needs of them, or may; `socket` for one kind only."""
 _THREAD, _STREAM, _KIND = 0x10000, 1, 0xF
 _UNIX, _PACKETS = 1, 5
 _TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP, _PDEATHSIG = 0x5412, 0x541C, 0x8901, 0x8902, 1
@@ -192,7 +198,7 @@ def _program(machine: str, own: int, cuda: bool) -> Iterator[bytes]:
     yield _step(_LOAD, _NUMBER)
     yield from [_step(_AT_LEAST, _X32, 0, 1), *refuse]
     for name, numbers in REFUSED.items():
-        if cuda and name in _LISTENS:
+        if cuda and name in _CUDA:
             continue
         if (found := number(*numbers)) >= 0:
             yield from [_step(_EQUAL, found, 0, 1), *refuse]
@@ -217,10 +223,8 @@ def _program(machine: str, own: int, cuda: bool) -> Iterator[bytes]:
     yield _step(_RETURN, _ALLOW)
 
 
-def _only(
-    call: int, *arguments: tuple[int, Sequence[int], int], error: int = errno.EPERM
-) -> Iterator[bytes]:
-    """A call that is allowed with these values of arguments only: which one, its values, and of which bits."""
+def _only(call: int, *arguments: tuple[int, Sequence[int], int], error: int = errno.EPERM) -> Iterator[bytes]:
+    """A call that is allowed with these values only. Of each argument: its place, its values, their bits."""
     body: list[bytes] = []
     for argument, values, mask in arguments:
         body += [_step(_LOAD, _ARGUMENTS + 8 * argument), _step(_AND, mask)]
