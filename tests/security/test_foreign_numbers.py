@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,104 @@ def test_s9_no_number_of_a_config_is_gone_through_without_bound(change: dict[str
     config = json.loads((TINY / "config.json").read_bytes()) | change
     with pytest.raises(ConfigError, match=r"config\.json"):
         model_shape.read(config)
+
+
+class Noted(dict[str, Any]):
+    """A config that says which of its keys are read."""
+
+    def __init__(self, config: dict[str, Any], read: set[str]) -> None:
+        super().__init__(config)
+        self.read = read
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.read.add(key)
+        return super().get(key, default)
+
+
+MOE = {"model_type": "qwen3_moe", "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 64}
+MAMBA = {"layer_types": ["mamba", "x"], "mamba_n_heads": 2, "mamba_d_head": 4, "mamba_n_groups": 1}
+FAMILIES: list[dict[str, Any]] = [
+    {},
+    MOE,
+    {**MOE, "moe_layers": [0], "n_shared_experts": 1},
+    {**MAMBA, "mamba_d_state": 4, "mamba_d_conv": 4},
+    {"kv_lora_rank": 8, "qk_nope_head_dim": 8, "qk_rope_head_dim": 8, "v_head_dim": 8, "q_lora_rank": 4},
+    {"linear_num_value_heads": 2, "linear_num_key_heads": 2, "full_attention_interval": 2},
+]
+ODD: tuple[Any, ...] = (
+    [],
+    [{}],
+    [[]],
+    [None],
+    {},
+    {"a": 1},
+    {"a": {}},
+    "",
+    "x",
+    "64",
+    -1,
+    1.5,
+    1e999,
+    True,
+    10**30,
+)
+
+
+def looked_at(config: dict[str, Any]) -> None:
+    """All that is made of a config. Raises ConfigError."""
+    model_shape.unusable(config, "torch")
+    model_shape.doubt(config)
+    model_shape.context_of(config)
+    model_shape.experts(config)
+    model_shape.read(config).lora(8)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda one: " ".join(one) or "plain")
+def test_s9_no_value_of_a_config_ends_in_anything_but_a_sentence(family: dict[str, Any]) -> None:
+    config, read = json.loads((TINY / "config.json").read_bytes()) | family, set[str]()
+    with contextlib.suppress(ConfigError):
+        looked_at(Noted(config, read))
+    assert len(read) > 25, "it does not see what is read"
+    for key in sorted(read):
+        for value in ODD:
+            with contextlib.suppress(ConfigError):
+                looked_at(config | {key: value})
+            with contextlib.suppress(ConfigError):
+                looked_at({"model_type": "x", "text_config": config | {key: value}})
+
+
+@pytest.mark.parametrize(
+    "name", ["mlp_only_layers", "moe_layers", "moe_layer_freq", "mlp_layer_types", "layer_types"]
+)
+@pytest.mark.parametrize(
+    "value", [[-1] * 100_000, [{}], "x", {"a": 1}], ids=["long", "of tables", "text", "table"]
+)
+def test_s9_a_list_about_layers_is_one_and_no_longer_than_there_can_be_layers(name: str, value: Any) -> None:
+    config = json.loads((TINY / "config.json").read_bytes()) | MOE | {name: value}
+    with pytest.raises(ConfigError, match=rf"config\.json has no usable {name}"):
+        model_shape.read(config)
+
+
+def test_s9_what_names_each_layer_is_gone_through_once() -> None:
+    many = {"num_hidden_layers": 2000, "mlp_only_layers": [-1] * 2000}
+    config = json.loads((TINY / "config.json").read_bytes()) | MOE | many
+    asked = Counted(config["mlp_only_layers"])
+    model_shape.read(config | {"mlp_only_layers": asked})
+    assert asked.times <= 2
+
+
+class Counted(list[int]):
+    """How many times it is gone through."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[int]:
+        self.times += 1
+        return super().__iter__()
+
+    def __contains__(self, item: object) -> bool:
+        self.times += 1
+        return super().__contains__(item)
 
 
 @pytest.mark.parametrize("name", ["config.json", "generation_config.json", "README.md", "new"])
@@ -103,6 +203,37 @@ def test_s10_a_tokenizer_strips_no_more_than_there_is(tmp_path: Path) -> None:
     decode = token_text.decoder(tmp_path)
     assert decode is not None
     assert decode("__a_b__") == "a_b"
+
+
+GROWS = {"type": "Replace", "pattern": {"String": "a"}, "content": "aaaa"}
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"type": "Replace", "pattern": {"String": ""}, "content": "aa"}],
+        [{"type": "Replace", "pattern": {"String": ["a"]}, "content": "aa"}],
+        [{"type": "Replace", "pattern": {"String": "a"}, "content": "a" * (1 << 20)}],
+        [GROWS] * 1000,
+        [{"type": "Strip", "content": "_", "start": 1e999, "stop": 1}],
+        [{"type": "Strip", "content": "", "start": 10**9, "stop": 1}],
+        [{"type": ["x"]}],
+        "x",
+    ],
+    ids=lambda steps: str(steps)[:60],
+)
+def test_s9_a_decoder_that_means_harm_is_none(tmp_path: Path, steps: Any) -> None:
+    decoder = {"decoder": {"type": "Sequence", "decoders": steps}}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(decoder))
+    assert token_text.decoder(tmp_path) is None
+
+
+def test_s9_no_token_becomes_longer_than_a_text_of_it_can_be(tmp_path: Path) -> None:
+    decoder = {"decoder": {"type": "Sequence", "decoders": [GROWS] * 40}}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(decoder))
+    decode = token_text.decoder(tmp_path)
+    assert decode is not None
+    assert decode("ab") == "a" * 1024
 
 
 @pytest.mark.parametrize("name", ["adapter_model.safetensors", "adapters.safetensors"])

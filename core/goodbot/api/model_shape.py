@@ -9,9 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
-from goodbot.api.projections import Experts, Projection, Sizes
+from goodbot.api.projections import HUGE, Experts, Projection, Sizes
 
-__all__ = ["Architecture", "Experts", "doubt", "experts", "read", "sizes_of", "unusable"]
+__all__ = ["Architecture", "Experts", "context_of", "doubt", "experts", "read", "sizes_of", "unusable"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,7 +90,7 @@ def read(config: Mapping[str, Any]) -> Architecture:
         intermediate=max(sizes.width(layer) for layer in range(layers)),
         vocabulary=sizes.need("vocab_size", default=262144),
         tied=bool(tied) if tied is not None else sizes.kind.startswith(_TIED),
-        context=sizes.need("max_position_embeddings", "n_positions", default=4096),
+        context=context_of(config) or 4096,
         kv=len(attending) * kv_heads * (head_dim + value_dim),
         experts=sizes.experts,
         projections=tuple(p for layer in range(layers) for p in sizes.projections(layer)),
@@ -107,10 +107,32 @@ def sizes_of(config: Mapping[str, Any]) -> Sizes:
     return Sizes(_text(config))
 
 
+def context_of(config: Mapping[str, Any]) -> int:
+    """Tokens that the model has positions for, as its config says; 0 where it does not."""
+    for part in reversed(_parts(config)):
+        for name in _CONTEXT:
+            value = part.get(name)
+            if isinstance(value, str) and value.isdecimal() and len(value) < _DIGITS:
+                value = int(value)
+            if isinstance(value, float) and value.is_integer():
+                value = int(value)
+            if isinstance(value, int) and not isinstance(value, bool) and 0 < value < HUGE:
+                return value
+    return 0
+
+
 def _text(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """The part that is about text, in the config of a model that takes pictures or sound too."""
-    inner = config.get("text_config")
-    return cast("Mapping[str, Any]", inner) if isinstance(inner, dict) else config
+    return _parts(config)[-1]
+
+
+def _parts(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The config and, where it has such, the one of the model of text in it, and in that."""
+    parts = [config]
+    for _ in range(_DEEP):
+        found = [parts[-1].get(name) for name in _INNER]
+        parts += [cast("Mapping[str, Any]", one) for one in found if isinstance(one, dict)][:1]
+    return parts
 
 
 def unusable(config: Mapping[str, Any], backend: str) -> str:
@@ -130,11 +152,23 @@ def unusable(config: Mapping[str, Any], backend: str) -> str:
 
 def doubt(config: Mapping[str, Any]) -> str:
     """Why training a model of this config may go wrong, as a clause; empty for a plain one."""
-    if config.get("text_config") is not None or "vision_config" in config:
+    if "vision_config" in config or any(config.get(name) is not None for name in _INNER):
         return "it takes pictures or sound too, and goodbot was tried on plain chat models only"
     return ""
 
 
+_CONTEXT = (
+    "max_position_embeddings",
+    "n_positions",
+    "n_ctx",
+    "max_seq_len",
+    "max_sequence_length",
+    "seq_length",
+    "seq_len",
+)
+_INNER = ("text_config", "llm_config", "language_config", "thinker_config")
+_DEEP = 2
+_DIGITS = 10
 _TIED = ("gemma", "gpt2")
 """Families whose configs leave out that the head is the embedding."""
 _SAME_IN_MLX = {"mistral": "llama"}

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 
 from goodbot.base.errors import ConfigError
 
@@ -28,7 +29,7 @@ _UNGATED = {
 }
 _ONE_QKV = {"bloom", "falcon", "gpt2", "gpt_bigcode", "gpt_neox", "phi3"}
 _ONE_GATE_UP = {"glm", "glm4", "phi3"}
-_HUGE = 1 << 26
+HUGE = 1 << 26
 """Above any size of a model: the longest contexts have ten million tokens."""
 _MOST_LAYERS = 2000
 _RECURRENT = {"linear_attention", "mamba", "mamba2"}
@@ -78,7 +79,7 @@ class Sizes:
             value = self.config.get(name)
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _HUGE:
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < HUGE:
                 raise ConfigError(f"the model's config.json has no usable {name}")
             return value
         return default
@@ -125,9 +126,8 @@ class Sizes:
 
     def recurrent(self, layer: int) -> bool:
         """Whether a layer has a recurrent state in place of attention."""
-        kinds: Any = self.config.get("layer_types") or self.config.get("layers_block_type")
-        if isinstance(kinds, list) and layer < len(kinds):  # pyright: ignore[reportUnknownArgumentType]
-            return kinds[layer] in _RECURRENT
+        if layer < len(self._kinds):
+            return self._kinds[layer] in _RECURRENT
         interval = self.get("full_attention_interval")
         return bool(interval) and (layer + 1) % interval != 0
 
@@ -135,18 +135,43 @@ class Sizes:
         """Whether a layer's feed-forward part is a mixture of experts."""
         if not self.experts.count:
             return False
-        kinds: Any = self.config.get("mlp_layer_types") or self.config.get("moe_layer_freq")
-        if isinstance(kinds, list) and layer < len(kinds):  # pyright: ignore[reportUnknownArgumentType]
-            return kinds[layer] in ("sparse", 1)
-        chosen = self.config.get("moe_layers")
-        if isinstance(chosen, list):
-            return layer in chosen
-        if layer < self.get("first_k_dense_replace"):
-            return False
-        if layer in (self.config.get("mlp_only_layers") or ()):
+        if layer < len(self._mixed):
+            return self._mixed[layer] in ("sparse", 1)
+        if self._chosen is not None:
+            return layer in self._chosen
+        if layer < self.get("first_k_dense_replace") or layer in self._dense_ones:
             return False
         step = self.get("decoder_sparse_step", "interleave_moe_layer_step", default=1) or 1
         return (layer + 1) % step == 0
+
+    @cached_property
+    def _kinds(self) -> list[str | int]:
+        return self._each("layer_types") or self._each("layers_block_type")
+
+    @cached_property
+    def _mixed(self) -> list[str | int]:
+        if found := self._each("mlp_layer_types"):
+            return found
+        one_for_all = isinstance(self.config.get("moe_layer_freq"), int)
+        return [] if one_for_all else self._each("moe_layer_freq")
+
+    @cached_property
+    def _chosen(self) -> frozenset[str | int] | None:
+        return None if self.config.get("moe_layers") is None else frozenset(self._each("moe_layers"))
+
+    @cached_property
+    def _dense_ones(self) -> frozenset[str | int]:
+        return frozenset(self._each("mlp_only_layers"))
+
+    def _each(self, name: str) -> list[str | int]:
+        """A list about layers; empty where there is none. Raises ConfigError for what is no such list."""
+        value: Any = self.config.get(name)
+        if value is None:
+            return []
+        found = cast("list[object]", value) if isinstance(value, list) else None
+        if found is None or len(found) > _MOST_LAYERS or not all(isinstance(x, str | int) for x in found):
+            raise ConfigError(f"the model's config.json has no usable {name}")
+        return cast("list[str | int]", found)
 
     def width(self, layer: int) -> int:
         """Intermediate numbers that a token has in a layer's feed-forward part."""

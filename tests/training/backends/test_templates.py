@@ -96,3 +96,12 @@ def test_the_context_is_what_there_are_positions_for() -> None:
     assert context_of({"text_config": {"max_position_embeddings": 32}}) == 32
     assert context_of({"max_position_embeddings": 16}) == 16
     assert context_of({}) == 1 << 20
+    for name in ("n_ctx", "max_seq_len", "max_sequence_length", "seq_length", "seq_len"):
+        assert context_of({name: 64}) == 64
+    for spelled in ("64", 64.0):
+        assert context_of({"max_position_embeddings": spelled}) == 64
+    for none in ("x", 1e999, -1, True, [64], {}, "9" * 5000, 10**30):
+        assert context_of({"max_position_embeddings": none, "n_ctx": 64}) == 64
+    for inner in ("llm_config", "language_config", "thinker_config"):
+        assert context_of({inner: {"seq_len": 64}, "seq_len": 8}) == 64
+    assert context_of({"thinker_config": {"text_config": {"seq_len": 64}}}) == 64

@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from goodbot.api import model_shape
 from goodbot.api.completions import without_tools
 from goodbot.api.events import Message
 from goodbot.api.headings import around
@@ -51,12 +52,7 @@ _PROBE: list[Message] = [
 
 def context_of(config: Mapping[str, Any]) -> int:
     """Tokens that the model has positions for, as its config says; very many where it does not."""
-    inner = config.get("text_config")
-    for part in (inner if isinstance(inner, dict) else {}, config):
-        for name in ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length"):
-            if isinstance(value := part.get(name), int) and value > 0:
-                return value
-    return 1 << 20
+    return model_shape.context_of(config) or 1 << 20
 
 
 def check_model_directory(directory: Path) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.api.manners import Manners
+from goodbot.api.model_shape import context_of
 from goodbot.api.server import ServerParts
 from goodbot.base import spawn
 from goodbot.base.clock import Clock
@@ -72,7 +73,7 @@ def command(settings: LlamaCppSettings, parts: ServerParts) -> list[str]:
             "llama.cpp needs the base model as a GGUF file: set model in [serving.settings] to it "
             "(`goodbot adapters export base --format gguf --out base.gguf` makes one)"
         )
-    most = int(read_config(parts.model.path).get("max_position_embeddings") or _CONTEXT)
+    most = context_of(read_config(parts.model.path)) or _CONTEXT
     context = settings.context or min(most, _CONTEXT)
     words = [binary, "--model", str(model), "--parallel", str(settings.parallel)]
     words += ["--ctx-size", str(context * settings.parallel), "--cache-ram", "0"]

@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import Any
 
 Decode = Callable[[str], str]
+_MOST_STEPS = 50
+"""Real decoders have five at most."""
+_LONGEST = 1024
+"""Characters that a step may make of a token, and that a step may write."""
 
 
 def decoder(model: Path) -> Decode | None:
@@ -20,12 +24,14 @@ def decoder(model: Path) -> Decode | None:
     try:
         tokenizer: Any = json.loads((model / "tokenizer.json").read_bytes())
         steps = _steps(tokenizer["decoder"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return None
+    if len(steps) > _MOST_STEPS:
         return None
 
     def decode(token: str) -> str:
         for step in steps:
-            token = step(token)
+            token = step(token)[: max(len(token), _LONGEST)]
         return token
 
     return decode
@@ -40,18 +46,26 @@ def _steps(config: Mapping[str, Any]) -> list[Decode]:
 
 def _metaspace(config: Mapping[str, Any]) -> Decode:
     """A space is written as `▁`; the one that was put before a text's first word is taken away."""
-    sign = str(config["replacement"])
+    sign = _word(config["replacement"])
     prepended = config.get("prepend_scheme", "always") != "never"
     return lambda token: token.replace(sign, "" if prepended else " ")
 
 
 def _replace(config: Mapping[str, Any]) -> Decode:
-    pattern, content = config["pattern"]["String"], str(config["content"])
+    pattern, content = _word(config["pattern"]["String"]), str(config["content"])
+    if len(content) > _LONGEST:
+        raise ValueError
     return lambda token: token.replace(pattern, content)
 
 
+def _word(value: object) -> str:
+    if not isinstance(value, str) or not value:  # nothing stands everywhere between two characters
+        raise ValueError
+    return value
+
+
 def _strip(config: Mapping[str, Any]) -> Decode:
-    sign, start, stop = str(config["content"]), int(config["start"]), int(config["stop"])
+    sign, start, stop = _word(config["content"]), int(config["start"]), int(config["stop"])
 
     def strip(token: str) -> str:
         for _ in range(min(start, len(token))):
