@@ -66,6 +66,20 @@ class Module:
                 yield ast.unparse(node.func), node
 
 
+def names(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Every name and attribute that is read, in full: as it is called where it was imported from."""
+    own: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            own |= {one.asname: one.name for one in node.names if one.asname}
+        elif isinstance(node, ast.ImportFrom):
+            own |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute):
+            first, dot, rest = ast.unparse(node).partition(".")
+            yield f"{own.get(first, first)}{dot}{rest}", node
+
+
 @cache
 def modules() -> tuple[Module, ...]:
     """All modules of ours: those that the wheel will hold, and the fakes."""

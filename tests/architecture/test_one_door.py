@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import ast
+import re
 
-from tests.architecture.source import modules
+from tests.architecture.source import modules, names
 
 DOOR = {
     "core/goodbot/base/spawn.py": "the door",
@@ -22,45 +23,44 @@ FREE = {
     "connectors/goodbot_connectors/codex/trust.py": "the person's own program",
     "connectors/goodbot_connectors/openclaw/program.py": "the person's own program",
 }
-WAYS = {
-    "sys.executable",
-    "asyncio.create_subprocess_exec",
-    "asyncio.create_subprocess_shell",
-    "os.system",
-    "os.popen",
-    "os.fork",
-    "os.forkpty",
-    "os.posix_spawn",
-    "os.posix_spawnp",
-    "pty.fork",
-    "pty.spawn",
-    "sys._base_executable",
-}
-STARTS = ("os.exec", "os.spawn")
-MODULES = {"subprocess", "multiprocessing", "pty", "concurrent.futures.process", "_posixsubprocess"}
-METHODS = {"subprocess_exec", "subprocess_shell", "create_subprocess_exec", "create_subprocess_shell"}
-NAMES = {"ProcessPoolExecutor", "create_subprocess_exec", "create_subprocess_shell", "executable"}
+WAYS = re.compile(
+    r"sys\.(_base_)?executable|(os|posix)\.(exec[lv]|spawn|posix_spawn|system|popen|v?fork).*"
+    r"|(subprocess|multiprocessing|pty|posix|_posixsubprocess|concurrent\.futures\.process)(\..*)?"
+    r"|concurrent\.futures\.ProcessPoolExecutor"
+)
+METHODS = re.compile(
+    r"(create_)?subprocess_(exec|shell)|(exec|spawn)[lv]p?e?|posix_spawnp?|v?fork|forkpty|popen"
+)
+"""Names that start a program whatever they are taken from."""
+LOADERS = ("import_module", "__import__", "getattr", "find_spec")
 
 
 def found(tree: ast.AST) -> list[int]:
     """The lines that start a program, or could hand somebody the means to."""
-    lines: list[int] = []
+    lines = [node.lineno for name, node in names(tree) if starts(name)]
     for node in ast.walk(tree):
         match node:
-            case ast.Import(names=names):
-                hit = any(name.name in MODULES for name in names)
-            case ast.ImportFrom(module=module, names=names):
-                of = {f"{module}.{name.name}" for name in names}
-                hit = module in MODULES or bool(of & (WAYS | MODULES))
-                hit = hit or any(name.name in NAMES for name in names)
-            case ast.Attribute():
-                name = ast.unparse(node)
-                hit = name in WAYS or name.startswith(STARTS) or node.attr in METHODS
+            case ast.Import(names=imported):
+                hit = any(starts(one.name) for one in imported)
+            case ast.ImportFrom(module=module, names=imported):
+                full = [f"{module}.{one.name}" for one in imported]
+                hit = any(map(starts, [str(module), *full])) or "asyncio.subprocess" in full
+            case ast.Call(func=called, args=[*_, ast.Constant(value=str(word))]):
+                # `importlib.import_module("subprocess")`, `getattr(os, "execv")`
+                loads = ast.unparse(called).rpartition(".")[2] in LOADERS
+                hit = loads and (starts(word) or starts(f"os.{word}") or word in ("os", "executable"))
+            case ast.Subscript(value=table, slice=ast.Constant(value=str(word))):
+                hit = ast.unparse(table).endswith("modules") and (starts(word) or word in ("os", "sys"))
             case _:
                 continue
         if hit:
             lines.append(node.lineno)
     return lines
+
+
+def starts(name: str) -> bool:
+    """Whether something of this name starts programs."""
+    return bool(WAYS.fullmatch(name) or ("." in name and METHODS.fullmatch(name.rpartition(".")[2])))
 
 
 def test_no_other_module_starts_a_program() -> None:
@@ -108,6 +108,20 @@ def test_each_way_is_seen() -> None:
         "from os import fork",
         "from concurrent.futures import ProcessPoolExecutor",
         "import pty",
+        "from os import execv",
+        "import os as o; o.execv('x', [])",
+        "import os\ngo = os.execv",
+        "from asyncio import subprocess",
+        "from asyncio.subprocess import create_subprocess_exec",
+        "importlib.import_module('subprocess')",
+        "__import__('subprocess')",
+        "import_module('os').system('x')",
+        "getattr(os, 'execv')('x', [])",
+        "sys.modules['subprocess']",
+        "import posix",
+        "import sys as s; s.executable",
+        "import subprocess as s",
+        "ctypes.CDLL(None).execv('x', 0)",
     ):
         assert found(ast.parse(line)), line
     assert not found(ast.parse("x: asyncio.subprocess.Process = asyncio.subprocess.PIPE"))

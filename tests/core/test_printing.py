@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 
 import pytest
 from goodbot import cli
@@ -23,6 +25,28 @@ def test_s8_an_error_is_told_without_what_moves_a_terminal(
     monkeypatch.setattr("goodbot.cli.parser.parse", fails)
     assert cli.main(["status"]) == 1
     assert capsys.readouterr().err.rstrip("\n").replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("within", ["the program", "a thread"])
+def test_s8_what_nobody_catches_moves_no_terminal_either(within: str) -> None:
+    code = f"""
+import threading
+from goodbot import cli
+def fails(*_):
+    raise TypeError({FOREIGN!r})
+def thread(_):
+    one = threading.Thread(target=fails)
+    one.start(), one.join()
+    raise SystemExit(1)
+cli.parser.parse = {"fails" if within == "the program" else "thread"}
+cli.main([])
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert ended.returncode == 1
+    said = ended.stderr.decode()
+    assert "Traceback" in said
+    assert "TypeError: abcde" in said
+    assert said.replace("\n", "").isprintable()
 
 
 def test_s8_what_is_said_is_clean_and_what_is_drawn_is_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import json
 import re
 import sys
+import threading
+import traceback
 from collections.abc import Mapping
+from types import TracebackType
 from typing import Any, TextIO
 
 _SEQUENCE = re.compile(
@@ -33,6 +36,17 @@ def printable(text: str) -> str:
 def say(text: str = "", *, file: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:
     """Print a text for people, to stdout unless `file` says otherwise."""
     print(printable(text), file=file or sys.stdout, end=end, flush=flush)
+
+
+def tell_errors() -> None:
+    """What nobody catches is told by the printer, too: an error's text may hold what others wrote."""
+
+    def uncaught(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+        say("".join(traceback.format_exception(kind, error, trace)), file=sys.stderr, end="")
+
+    sys.excepthook = uncaught
+    if threading.excepthook is threading.__excepthook__:  # not where others look at it, as tests do
+        threading.excepthook = lambda told: uncaught(told.exc_type, told.exc_value, told.exc_traceback)
 
 
 def say_json(data: Any) -> None:

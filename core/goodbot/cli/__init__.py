@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from goodbot.base.errors import GoodbotError
-from goodbot.base.printing import say
+from goodbot.base.printing import say, tell_errors
 from goodbot.cli import parser
 
 
@@ -27,6 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     data is from a newer version, 130 Ctrl-C. What goes wrong is one sentence on stderr.
     """
     _print_anything()
+    tell_errors()
     _hear_ctrl_c()
     try:
         arguments = parser.parse(sys.argv[1:] if argv is None else argv)
