@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The official Node clients against the proxy, in both APIs; prints what they saw as one JSON object.
 import { createRequire } from 'node:module';
 const [where, url, token, sdk] = process.argv.slice(2);

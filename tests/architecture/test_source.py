@@ -234,10 +234,18 @@ def test_no_registry_and_no_machine_is_named() -> None:
     assert found == []
 
 
+LICENSE = "SPDX-License-Identifier: Apache-2.0"
+LICENSED = {
+    ".py": f"# {LICENSE}",
+    ".css": f"/* {LICENSE} */",
+    ".html": f"<!-- {LICENSE} -->",
+} | dict.fromkeys((".js", ".mjs", ".ts"), f"// {LICENSE}")
+
+
 def test_every_file_says_what_its_license_is() -> None:
     for path in tracked():
-        if path.suffix != ".py" or not (text := path.read_text("utf-8").strip()):
+        if path.suffix not in LICENSED or not (text := path.read_text("utf-8").strip()):
             continue
         first, _, rest = text.partition("\n")
-        said = rest.partition("\n")[0] if first.startswith("#!") else first
-        assert said == "# SPDX-License-Identifier: Apache-2.0", path
+        said = rest.partition("\n")[0] if first.startswith(("#!", "<!doctype")) else first
+        assert said == LICENSED[path.suffix], path

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // node schema.mjs TYPES GROUP… prints JSON Schema of the interfaces GROUP in the file TYPES:
 // {"definitions": …, GROUP: {"chat.update": schema, …}, …}.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slack's Web API by npm emulate, for what an app sends to it; no Socket Mode, no streams.
 //
 // Slack takes arguments in the query where emulate wants a POST with a body, and has an error for

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What goes over Slack's wires, by Slack's own type definitions. schema.mjs makes JSON Schema of it.
 
 import type * as bolt from '@slack/bolt';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a list of Adaptive Cards as JSON, and prints what Microsoft's type of them has against each: a line a fault.
 
 import { createRequire } from 'node:module';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What goes over a Teams bot's wires, by Microsoft's own type definitions. schema.mjs makes JSON Schema of it.
 
 import type * as api from '@microsoft/teams.api';

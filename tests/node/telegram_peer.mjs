@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Telegram's Bot API on loopback: npm telegram-test-api, with what it lacks added.
 //
 // The package has the storage, the HTTP server and the shape of the methods. Added here, after

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plays what the real gateway has called a plugin with into our compiled plugin, with a stand-in for
 // goodbot and for the gateway. Reads {"plugin", "config", "notes", "steps", "down"} from stdin.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests to goodbot. A Problem carries a sentence for the person.
 
 export class Problem extends Error {

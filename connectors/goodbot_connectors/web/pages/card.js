@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One answer of the inbox: where it was asked, the question, the answer, what can be said of it.
 
 import { button, el, when } from "/files/dom.js";

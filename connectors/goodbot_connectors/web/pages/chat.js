@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The chat page: brings together who is signed in, the line, the outbox and the open conversation.
 
 import { get, persistently, signedIn } from "/files/api.js";

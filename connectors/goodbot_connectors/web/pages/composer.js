@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a message is typed. A draft stays through a reload, each conversation has its own.
 
 import { find } from "/files/dom.js";

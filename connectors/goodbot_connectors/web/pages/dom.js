@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small helpers to build and find elements. Words go in as text, never as HTML.
 
 export function el(tag, properties = {}, ...children) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One message on the page: a question, an answer with what can be said of it, or a word of goodbot's.
 
 import { announce, button, el, latecomer, when } from "/files/dom.js";

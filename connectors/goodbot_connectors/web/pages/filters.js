@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which answers the inbox shows. Kept in the address, so that a reload or a bookmark shows the same.
 
 import { el, find } from "/files/dom.js";

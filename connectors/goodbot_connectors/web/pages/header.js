@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What all signed-in pages have at the top: who this is, signing out, and a line about the connection.
 
 import { post } from "/files/api.js";

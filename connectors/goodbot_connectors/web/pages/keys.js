@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The keyboard: one letter each, wherever nothing is being typed; `?` shows them all.
 
 import { el, find, isTyping } from "/files/dom.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The line on which goodbot tells what happens. It comes back by itself, and asks for what it missed.
 
 import { get, pause, persistently } from "/files/api.js";

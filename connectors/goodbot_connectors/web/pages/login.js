@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signing in with a one-time code. The code comes in the fragment, which no server ever sees, and is
 // used when the button is pressed: programs that look at links beforehand do not use it up.
 

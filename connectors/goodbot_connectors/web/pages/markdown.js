@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A little Markdown as elements: code, headings, lists, quotes, bold, italic, links to http(s).
 // Nothing is ever parsed as HTML; what is not understood stays the text that it is.
 

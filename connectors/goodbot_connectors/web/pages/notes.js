@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lines that answers follow: edit one, switch it off, or delete it.
 
 import { get, persistently, post, signedIn } from "/files/api.js";

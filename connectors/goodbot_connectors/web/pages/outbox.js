@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a person did here, until goodbot has stored it. Nothing is sent twice in effect (each has an
 // id), nothing out of order, and a reload of the page loses nothing.
 

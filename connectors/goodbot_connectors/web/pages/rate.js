@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The inbox: one answer at a time, from every connector; a rating brings the next one.
 
 import { get, persistently, signedIn } from "/files/api.js";

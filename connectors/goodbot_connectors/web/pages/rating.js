@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What stands under an answer: good, bad, stars, why, a better answer, undo, and what follows a rating.
 // It shows what `said` says, and tells `act(event)` what was pressed.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The list of conversations: a column on a wide screen, a drawer on a phone.
 
 import { el, find, when } from "/files/dom.js";

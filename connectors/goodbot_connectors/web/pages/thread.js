@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One conversation on the page: its entries in goodbot's order, what waits to be sent, the selection.
 
 import { announce, find } from "/files/dom.js";

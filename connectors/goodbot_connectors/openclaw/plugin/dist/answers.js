@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which answer is which: runs of the agent, the messages that they became, and who they were for.
 // Nothing here is ever guessed: what two answers could be is no answer.
 import { key } from "./places.js";

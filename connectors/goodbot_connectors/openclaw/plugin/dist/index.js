@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // goodbot's plugin for OpenClaw. It sees what was asked and answered, puts buttons under the answers, and
 // tells goodbot on this machine. No handler here waits for goodbot before an answer goes out.
 import { definePluginEntry } from "openclaw/plugin-sdk/plugin-entry";

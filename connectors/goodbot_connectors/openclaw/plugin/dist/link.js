@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The way to goodbot: events wait in memory, in order, until it has them.
 import { open } from "node:fs/promises";
 import { bySocket } from "./socket.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Buttons, commands and reactions, as what goodbot takes.
 import { randomUUID } from "node:crypto";
 import { chatId } from "./places.js";

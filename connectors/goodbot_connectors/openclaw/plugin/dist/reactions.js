@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reactions are no hook: channels leave them as notes for the next prompt, and the note's key says what
 // happened. Chats may have a colon in their ids, so keys are read from the right.
 /** What a note is about; nothing for one that is no reaction. */

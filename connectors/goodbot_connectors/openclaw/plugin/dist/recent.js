@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A map that keeps its newest entries only, so that nothing here grows for ever.
 export class Recent {
     most;

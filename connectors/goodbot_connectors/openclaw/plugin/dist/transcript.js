@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run's messages, cut down to what is learnt from: roles, texts, calls of tools and their results.
 import { object, text } from "./types.js";
 const LONGEST = 400_000;

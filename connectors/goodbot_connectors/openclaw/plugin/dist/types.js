@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What goes to goodbot, and the parts of OpenClaw's events that we read.
 export function text(value) {
     if (typeof value === "string")

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What we use of OpenClaw and of Node, written down here so that nothing has to be installed to
 // compile it. Everything is optional that OpenClaw has ever been seen to leave out.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chats go by several names: `telegram:42`, `telegram:group:-100`, `42`. Here they get one.
 
 import { type HookContext, type Place, text } from "./types.js";

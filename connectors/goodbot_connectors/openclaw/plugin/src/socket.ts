@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HTTP through a Unix socket: `fetch` has no such thing without another package.
 
 import { request } from "node:http";
