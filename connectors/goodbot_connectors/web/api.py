@@ -5,7 +5,7 @@
 |---|---|
 | `POST /api/login` | a one-time code for a session: `{"code": "…"}` |
 | `POST /api/logout` | ends this browser's session |
-| `GET /api/me` | who is signed in, whether they may rate, their conversations, our clock, `live` up to here |
+| `GET /api/me` | who is signed in, what they may do and type, their conversations, our clock; `live` |
 | `GET /api/conversation?id=` | its entries, and up to which frame of the live line they go |
 | `GET /api/inbox` | answers to rate: `connector`, `since` (s), `text`, `rated`, `before`; all `connectors` |
 | `POST /api/do` | one event (`normalize`), answered after the commit; `{"stop": ENTRY, "in"}` |
@@ -126,11 +126,15 @@ class WebApi:
     async def _me(self, request: web.Request) -> web.StreamResponse:
         user = self._signed_in(request)
         last = self._live.last(user)  # first: what is told while we read comes after it
-        listed = await self._shelf.list(user)
+        listed, ref = await self._shelf.list(user), normalize.user_ref(user)
+        commands = sorted(self._host.commands(ref), key=lambda one: "chat" not in one.first)
         return guard.answer(
             {
                 "user": user,
-                "rates": self._host.may_rate(normalize.user_ref(user)),
+                "rates": self._host.may_rate(ref),
+                "commands": [
+                    {"name": one.name, "usage": one.usage, "summary": one.summary} for one in commands
+                ],
                 "now": int(self._host.clock.now() * 1000),
                 "conversations": [asdict(one) for one in listed],
                 "n": last,

@@ -8,6 +8,7 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from goodbot.api.commands import Command
 from goodbot.api.completions import OwnModel
 from goodbot.api.events import Event, Receipt, UserRef, Waiting
 from goodbot.base.clock import Clock
@@ -100,6 +101,10 @@ class ConnectorHost(Protocol):
 
     def may_rate(self, user: UserRef) -> bool:
         """Whether this person may teach the bot, now: their ratings are refused otherwise."""
+        ...
+
+    def commands(self, user: UserRef) -> Sequence[Command]:
+        """What this person may type to the bot in private, in the order in which it is shown."""
         ...
 
     async def own_turn(self, user: UserRef, turn: str, *, all_here: bool = False) -> OwnTurn | None:

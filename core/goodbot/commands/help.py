@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goodbot.api.commands import GROUPS, Command, Grant, of
+from goodbot.api.commands import GROUPS, Command, Grant, allowed
 from goodbot.api.events import ChannelKind
 from goodbot.base.errors import UsageError
 from goodbot.base.suggest import instead
@@ -24,7 +24,7 @@ async def help_(call: Call) -> Result:
     level = call.services.authorization.level(call.user)
     shared = call.event.channel.kind is ChannelKind.SHARED
     most = Grant.RATE if shared else Grant.ADMINISTER
-    known = [one for one in of("chat") if one.grant <= min(max(level, Grant.TALK), most)]
+    known = allowed(level, most=most)
     here = [_HERE] if shared and level is Grant.ADMINISTER else []
     topic = " ".join(call.args).casefold()
     there = [group for group in GROUPS if any(one.group == group for one in known)]

@@ -11,6 +11,7 @@ from typing import Any
 from goodbot.access.authorization import WEB
 from goodbot.access.inbox import Inbox
 from goodbot.api import progress
+from goodbot.api.commands import Command, allowed
 from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import Event, Receipt, UserRef, Waiting
 from goodbot.api.turns import OwnNote, OwnTurn
@@ -124,6 +125,9 @@ class Host:
 
     def may_rate(self, user: UserRef) -> bool:
         return self._authorization.may_rate(user)
+
+    def commands(self, user: UserRef) -> Sequence[Command]:
+        return allowed(self._authorization.level(user))
 
     async def own_turn(self, user: UserRef, turn: str, *, all_here: bool = False) -> OwnTurn | None:
         if user.connector != self._name:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from goodbot.api.commands import Command, Grant, allowed
 from goodbot.api.completions import NoModel, OwnModel
 from goodbot.api.connector import Connector, ConnectorSpec
 from goodbot.api.events import CaptureEvent, Event, Outcome, Receipt, UserRef, Waiting
@@ -195,6 +196,10 @@ class RecordingHost:
     def may_rate(self, user: UserRef) -> bool:
         """Whoever is not among `talkers`."""
         return user.id not in self.talkers
+
+    def commands(self, user: UserRef) -> Sequence[Command]:
+        """An owner's; a talker's, if they are among `talkers`."""
+        return allowed(Grant.TALK if user.id in self.talkers else Grant.ADMINISTER)
 
     async def own_turn(self, user: UserRef, turn: str, *, all_here: bool = False) -> OwnTurn | None:
         """What `own_turns` has by that id; that `user` may see it is the test's affair."""

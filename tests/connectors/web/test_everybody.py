@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.commands import TABLE
+from goodbot.api.events import CommandEvent
 from goodbot.testing.connector_base import eventually
 
-from tests.connectors.web.browsing import DESK, PHONE, Person, person, told
+from tests.connectors.web.browsing import DESK, PHONE, Person, person, told, until
 from tests.connectors.web.scripted import Scripted, waiting
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -120,6 +122,46 @@ async def test_everything_has_a_name_and_enough_contrast(chromium: Any, bot: Scr
             assert await ada.page.get_by_role("main").count() == 1
             assert await ada.page.get_by_role("heading", level=1).count() == 1
             assert await ada.page.evaluate(FAINT) == []
+
+
+async def test_behind_a_slash_stands_what_can_be_typed(ada: Person, bot: Scripted) -> None:
+    field = ada.page.get_by_label("Message", exact=True)
+    rows = ada.page.get_by_role("option")
+    await field.press_sequentially("/r")
+    names = [text.split()[1] for text in await rows.locator("code").all_inner_texts()]
+    assert names
+    assert set(names) <= {one.name for one in TABLE if "r" in one.name}
+    assert await unnamed(ada) == []
+    await field.press("ArrowDown")
+    marked = ada.page.locator('[role="option"][aria-selected="true"]')
+    assert await field.get_attribute("aria-activedescendant") == await marked.get_attribute("id")
+    await field.fill("/stat")
+    await field.press("Tab")
+    assert (await field.input_value()).strip() == "/rl status"
+    assert await rows.count() == 0
+    await field.press("Enter")
+    await until(lambda: any(isinstance(one, CommandEvent) for one in bot.events))
+    await field.fill("/hel")
+    await rows.first.click()
+    assert (await field.input_value()).strip().startswith("/rl help")
+    await field.fill("/h")
+    await field.press("Escape")
+    assert await rows.count() == 0
+    assert await field.input_value() == "/h", "the words stay"
+    for words in ("/help", "/tmp/x", "/rl help all", "either/or"):
+        await field.fill(words)
+        assert await rows.count() == 0, words
+
+
+async def test_nobody_is_offered_what_they_may_not_type(chromium: Any, bot: Scripted) -> None:
+    bot.talkers.add("bob")
+    async with person(chromium, viewport=PHONE, is_mobile=True, has_touch=True) as bob:
+        await bob.come_back(bot, "bob")
+        await bob.page.get_by_label("Message", exact=True).press_sequentially("/t")
+        names = await bob.page.get_by_role("option").locator("code").all_inner_texts()
+        assert names
+        assert not [name for name in names if name.split()[1] in ("train", "people", "rollback")]
+        assert not await bob.scrolls_sideways()
 
 
 async def unnamed(somebody: Person) -> list[str]:

@@ -26,7 +26,9 @@ class Chat {
     this.outbox = new Outbox(me.user, me.now, (problem) => this.#sent(problem));
     this.thread = new Thread((event, view) => this.act(event, view));
     this.sidebar = new Sidebar((id) => this.open(id));
-    this.composer = new Composer({ say: (text) => this.say(text), stop: () => this.stop() });
+    this.composer = new Composer({
+      say: (text) => this.say(text), stop: () => this.stop(), commands: me.commands ?? [],
+    });
     this.#list(me);
     this.#keyboard();
     addEventListener("hashchange", () => this.open(this.#named()));

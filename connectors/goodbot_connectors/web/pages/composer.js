@@ -2,6 +2,7 @@
 // Where a message is typed. A draft stays through a reload, each conversation has its own.
 
 import { find } from "/files/dom.js";
+import { Palette } from "/files/palette.js";
 
 function onPhone() {
   return matchMedia("(pointer: coarse)").matches;
@@ -11,15 +12,18 @@ export class Composer {
   #area = find("#words");
   #send = find("#send");
   #stop = find("#stop");
+  #palette = new Palette(this.#area);
   #key = "";
   #say;
 
-  constructor({ say, stop }) {
+  constructor({ say, stop, commands }) {
     this.#say = say;
+    this.#palette.offer(commands);
     find("#composer").addEventListener("submit", (event) => { event.preventDefault(); this.#submit(); });
     this.#stop.addEventListener("click", () => { stop(); this.#goOn(); });
     this.#area.addEventListener("input", () => this.#typed());
     this.#area.addEventListener("keydown", (event) => {
+      if (this.#palette.takes(event)) return;
       // On a phone Enter makes a line: there is a button to send.
       const sends = event.key === "Enter" && !event.shiftKey && !event.isComposing && event.keyCode !== 229;
       if (sends && !onPhone()) { event.preventDefault(); this.#submit(); }

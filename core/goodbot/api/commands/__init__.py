@@ -31,6 +31,7 @@ __all__ = [
     "Group",
     "Menu",
     "Where",
+    "allowed",
     "as_typed",
     "command_in",
     "find",
@@ -50,6 +51,11 @@ def of(where: Where, *, old: bool = False) -> list[Command]:
 def menu(kind: Menu, *, up_to: Grant = Grant.ADMINISTER) -> list[Command]:
     """The commands that a menu of that kind offers to who has that grant."""
     return [command for command in TABLE if kind in command.menus and command.grant <= up_to]
+
+
+def allowed(level: Grant, *, most: Grant = Grant.ADMINISTER) -> list[Command]:
+    """What somebody of that level may type in a chat; in a shared one not more than `most`."""
+    return [command for command in of("chat") if command.grant <= min(max(level, Grant.TALK), most)]
 
 
 def find(word: str) -> Command | None:
