@@ -7,12 +7,14 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from goodbot.access import linking
 from goodbot.api.events import MessageRef, OrderKey, RatingEvent
 from goodbot.base.clock import SystemClock
 from goodbot.daemon.control import execute
 from goodbot.daemon.wiring import local_owner
-from goodbot.store import ledger, messages, people
-from hypothesis import given, settings
+from goodbot.store import Store, ledger, messages, people, placing
+from goodbot.store.query import fetch
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.core.builders import Bot, add_turn, open_bot, rate, retract
@@ -174,3 +176,116 @@ async def test_our_own_time_comes_after_a_reaction_to_a_message_that_is_not_reco
         await bot.store.write(lambda db: messages.attach(db, "t", sent))
         labels = await bot.store.read(lambda db: ledger.labels(db, "t"))
         assert labels == {"loopback:owner": -1.0}
+
+
+A, B = "loopback:owner", "loopback:rater"
+CLOCKS = {"a": "owner", "b": "rater", "ours of a": "owner", "ours of b": "rater"}
+Spoken = tuple[str, int, float | None, str]
+TOGETHER = st.lists(
+    st.tuples(
+        st.sampled_from([*CLOCKS]),
+        st.integers(0, 6),  # what that clock shows: it stands, jumps and goes back
+        st.sampled_from([1.0, -1.0, None]),
+        st.sampled_from(["button", "command"]),
+    ),
+    min_size=2,
+    max_size=9,
+)
+
+
+def by(number: int, turn: str, step: Spoken) -> RatingEvent:
+    """What one of two accounts says; a platform account is a clock of its own."""
+    clock, at, value, source = step
+    made = event(number, turn, OrderKey(START + at, ours=clock.startswith("ours")), value)
+    user = replace(made.user, id=CLOCKS[clock], account="second" if clock == "b" else made.user.account)
+    channel = replace(made.channel, account=user.account)
+    source = "" if value is None else source
+    return replace(made, user=user, channel=channel, source=source)
+
+
+async def places(store: Store, turn: str) -> list[tuple[int, str]]:
+    query = "SELECT time_ms, tiebreak FROM events WHERE turn = ? ORDER BY seq"
+    return [(row[0], row[1]) for row in await store.read(lambda db: fetch(db, query, (turn,)))]
+
+
+async def said(bot: Bot, turn: str, made: RatingEvent) -> None:
+    """As `Ratings.rate` stores it; a second account of a platform has no connector running here."""
+
+    await bot.store.write(lambda db: bot.app.ratings.rate(db, made, turn))
+
+
+@settings(max_examples=3, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(
+    st.lists(
+        st.tuples(TOGETHER, st.lists(st.integers(0, 9), min_size=3, max_size=3)), min_size=8, max_size=16
+    )
+)
+async def test_b1_who_is_one_person_later_has_said_the_same_as_who_always_was(
+    histories: list[tuple[list[Spoken], list[int]]],
+) -> None:
+    """Two accounts by three clocks; they are joined in between, parted and joined again."""
+    with tempfile.TemporaryDirectory() as home:
+        async with open_bot(Path(home)) as bot:
+            for n, (steps, changes) in enumerate(histories):
+                found: list[object] = []
+                for turn, joined in ((f"always{n}", [0, 99, 99]), (f"later{n}", sorted(changes))):
+                    await linked(bot, False)
+                    await add_turn(bot.store, turn)
+                    for number, step in enumerate(steps):
+                        for at, together in zip(joined, (True, False, True), strict=True):
+                            if at == number:
+                                await linked(bot, together)
+                        await said(bot, turn, by(number, turn, step))
+                    await linked(bot, True)
+                    stood = await places(bot.store, turn)
+                    await bot.store.write(lambda db, t=turn: placing.anew(db, t, A))
+                    assert await places(bot.store, turn) == stood, steps
+                    found.append(await bot.store.read(lambda db, t=turn: ledger.labels(db, t)))
+                assert found[0] == found[1], (steps, changes)
+
+
+async def linked(bot: Bot, together: bool) -> None:
+    if together:
+        await bot.store.write(lambda db: linking.join(db, "default", A, B, 1.0))
+    else:
+        apart = await bot.store.write(lambda db: people.unlink(db, B, 1.0, owners=()))
+        await bot.store.write(lambda db: linking.refold(db, "default", apart or [A, B]))
+
+
+async def test_b1_what_came_last_counts_where_two_accounts_become_one_persons(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await add_turn(bot.store, "t")
+        await said(bot, "t", by(0, "t", ("ours of b", 300_000, -1.0, "button")))
+        await said(bot, "t", by(1, "t", ("a", 1_000, 1.0, "button")))
+        await linked(bot, True)
+        assert await bot.store.read(lambda db: ledger.labels(db, "t")) == {A: 1.0}
+        await linked(bot, False)
+        assert await bot.store.read(lambda db: ledger.labels(db, "t")) == {A: 1.0, B: -1.0}
+        await said(bot, "t", by(2, "t", ("a", 2_000, -1.0, "button")))
+        assert await bot.store.read(lambda db: ledger.labels(db, "t")) == {A: -1.0, B: -1.0}
+
+
+async def test_b1_two_clocks_that_stand_make_no_text_ever_longer(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await add_turn(bot.store, "t")
+        await linked(bot, True)
+        for number in range(60):
+            value = 1.0 if number % 3 else -1.0
+            await said(bot, "t", by(number, "t", ("a" if number % 2 else "b", 0, value, "button")))
+            labels = await bot.store.read(lambda db: ledger.labels(db, "t"))
+            assert labels == {A: value}, number
+        assert max(len(tiebreak) for _, tiebreak in await places(bot.store, "t")) < 300
+
+
+async def test_b1_what_two_accounts_said_of_a_message_before_it_is_known_counts_as_it_came(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        made = await add_turn(bot.store, "t")
+        late = {"message_id": "later", "turn": ""}
+        await bot.chat.host.submit([replace(by(0, "t", ("ours of b", 300_000, -1.0, "button")), **late)])
+        await bot.chat.host.submit([replace(by(1, "t", ("a", 1_000, 1.0, "button")), **late)])
+        await bot.store.write(lambda db: people.link(db, A, B, 1.0))
+        sent = [MessageRef(channel=made.channel, id="later")]
+        await bot.store.write(lambda db: messages.attach(db, "t", sent))
+        assert await bot.store.read(lambda db: ledger.labels(db, "t")) == {A: 1.0}

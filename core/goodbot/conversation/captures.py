@@ -116,7 +116,7 @@ class Capturing:
         """Under which names it is rated from now on."""
         raters = await traces.move(db, call.misplaced, turn)
         changes = [
-            await ledger.refold(db, id_, rater)
+            await ledger.regroup(db, id_, rater)
             for id_ in sorted({turn, *(one.turn for one in call.misplaced)})
             for rater in sorted(raters)
         ]

@@ -219,7 +219,7 @@ class Generator:
             await messages.detach(db, turn.id, set(stream.messages) - set(sent))
             await self._attach(db, turn, sent)
             if sent:
-                adopted = [await ledger.refold(db, *one) for one in await retries.adopt(db, turn.id)]
+                adopted = [await ledger.regroup(db, *one) for one in await retries.adopt(db, turn.id)]
                 await self._taint(db, [change for change in adopted if change])
             await inbox.close(db, event)
 

@@ -73,7 +73,8 @@ class Ratings:
             return event.receipt(Outcome.FAILED, wrong)
         receipt = event.receipt(Outcome.ACCEPTED if turn else Outcome.UNKNOWN_TARGET, turn=turn or "")
         rater, now = person(event.user), self._clock.now()
-        event = await placing.placed(db, event, turn, rater, heard=found.heard)
+        heard = found.heard or turn != found.turn
+        event = await placing.placed(db, event, turn, rater, heard=heard)
         change = await ledger.insert(db, event, turn, rater, receipt, now, overtaken=found.overtaken)
         undone = await self.taint(db, [change] if change else [])
         if turn is not None and event.kind is RatingKind.RETRACT:  # it may have been a reason alone

@@ -10,7 +10,7 @@ import aiosqlite
 
 from goodbot.api.events import OrderKey, RatingEvent, RatingKind, Receipt
 from goodbot.api.labels import LedgerEvent, Opinion, fold, is_stars
-from goodbot.store import codec, judgements, people, retries, rollback_window, teaching
+from goodbot.store import codec, judgements, people, placing, retries, rollback_window, teaching
 from goodbot.store.query import fetch
 
 
@@ -217,20 +217,22 @@ async def refold(db: aiosqlite.Connection, turn: str, rater: str) -> LabelChange
     )
 
 
+async def regroup(db: aiosqlite.Connection, turn: str, rater: str) -> LabelChange | None:
+    """As `refold`, of events that have come together only now: where they stand is decided again."""
+    await placing.anew(db, turn, rater)
+    return await refold(db, turn, rater)
+
+
 async def refold_people(db: aiosqlite.Connection, persons: Sequence[str]) -> list[str]:
     """Recompute all labels of these accounts, whose identities have changed; returns their turns."""
     marks = ", ".join("?" * len(persons))
-    rows = await fetch(
-        db,
-        f"SELECT DISTINCT turn FROM events WHERE rater IN ({marks}) AND turn IS NOT NULL",  # noqa: S608
-        persons,
-    )
-    found = [row[0] for row in rows]
+    query = f"SELECT DISTINCT turn FROM events WHERE rater IN ({marks}) AND turn IS NOT NULL"  # noqa: S608
+    found = [row[0] for row in await fetch(db, query, persons)]
     await db.execute(f"DELETE FROM labels WHERE rater IN ({marks})", tuple(persons))  # noqa: S608
     identities = {await people.identity(db, person) for person in persons}
     for turn in found:
         for identity in identities:
-            await refold(db, turn, identity)
+            await regroup(db, turn, identity)
         await teaching.count(db, turn)
     return found
 

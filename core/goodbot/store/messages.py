@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import aiosqlite
 
 from goodbot.api.events import MessageRef
-from goodbot.store.ledger import LabelChange, refold
+from goodbot.store.ledger import LabelChange, regroup
 from goodbot.store.query import fetch
 
 
@@ -42,7 +42,7 @@ async def attach(db: aiosqlite.Connection, turn: str, messages: Sequence[Message
             {"turn": turn},
         )
         raters.update([row[0] for row in rows])
-    changes = [await refold(db, turn, rater) for rater in sorted(raters)]
+    changes = [await regroup(db, turn, rater) for rater in sorted(raters)]
     return [change for change in changes if change is not None]
 
 

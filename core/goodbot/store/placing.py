@@ -7,6 +7,8 @@ two clocks the order in which they came in decides.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 import aiosqlite
@@ -17,9 +19,12 @@ from goodbot.store.query import fetch
 
 _OURS, _AFTER = "~", "+"
 """Marks in a stored tiebreak: of our own time; and of what comes after that, with its own time."""
+_OWN = re.compile(r"\+(\d{15}) ([^+]*)$")
+_LONGEST = 200
+"""Of a tiebreak that others follow: else two clocks that both stand would make it ever longer."""
 
 _KNOWN = (
-    "SELECT e.time_ms, e.tiebreak, (e.connector, e.account) = (:connector, :account) FROM events e"  # noqa: S608
+    "SELECT e.time_ms, e.tiebreak, e.connector, e.account, e.seq FROM events e"  # noqa: S608
     f" WHERE e.rater IN (SELECT {people.IDENTITY} UNION ALL"
     f" SELECT person FROM links WHERE identity = {people.IDENTITY}) AND "
 )
@@ -28,6 +33,9 @@ _OF_MESSAGE = (
     f"{_KNOWN} e.turn IS NULL AND (e.connector, e.account, e.channel, e.message)"
     " = (:connector, :account, :channel, :message)"
 )
+_Clock = tuple[str, str]
+_MACHINE: _Clock = ("", "")
+"""This machine's clock, or a page's: no connector account has that name."""
 
 
 async def placed(
@@ -46,19 +54,56 @@ async def placed(
         "channel": event.channel.id,
         "message": event.message_id,
     }
-    order = event.order
-    rows = await fetch(db, _OF_TURN if turn else _OF_MESSAGE, values) if heard else []
-    if order.ours:
-        newest = max((time_ms for time_ms, *_ in rows), default=-1)
-        tiebreak = _OURS + order.tiebreak.replace(_AFTER, "")
-        return replace(event, order=OrderKey(max(order.time_ms, newest + 1), tiebreak))
-    others = [
-        (time_ms, tiebreak)
-        for time_ms, tiebreak, here in rows
-        if not here or (tiebreak.startswith(_OURS) and _AFTER not in tiebreak)
-    ]
-    last = max(others, default=(-1, ""))
-    if last < (order.time_ms, order.tiebreak):
-        return event
-    own = f"{order.time_ms:015d} {order.tiebreak}"
-    return replace(event, order=OrderKey(last[0], f"{last[1] or _OURS}{_AFTER}{own}"))
+    newest: dict[_Clock, OrderKey] = {}
+    for time_ms, tiebreak, *place, _ in (
+        await fetch(db, _OF_TURN if turn else _OF_MESSAGE, values) if heard else ()
+    ):
+        _comes(newest, _clock(tiebreak, *place), OrderKey(time_ms, tiebreak))
+    ours, order = event.order.ours, event.order
+    if ours:
+        order = OrderKey(order.time_ms, _OURS + order.tiebreak.replace(_AFTER, ""))
+    clock = _MACHINE if ours else (event.user.connector, event.user.account)
+    return replace(event, order=_after(newest, clock, order))
+
+
+async def anew(db: aiosqlite.Connection, turn: str, rater: str) -> None:
+    """Place all that one person said of an answer again, as it came in.
+
+    For what was not known to be one person's, or of one answer, when it came: there nobody compared.
+    """
+    newest: dict[_Clock, OrderKey] = {}
+    moved: list[tuple[int, str, int]] = []
+    rows = await fetch(db, f"{_OF_TURN} ORDER BY e.seq", {"turn": turn, "person": rater})
+    for time_ms, tiebreak, *place, seq in rows:
+        stood, clock = OrderKey(time_ms, tiebreak), _clock(tiebreak, *place)
+        own = _OWN.search(tiebreak)
+        order = _after(newest, clock, OrderKey(int(own[1]), own[2]) if own else stood)
+        _comes(newest, clock, order)
+        if order != stood:
+            moved.append((order.time_ms, order.tiebreak, seq))
+    await db.executemany("UPDATE events SET time_ms = ?, tiebreak = ? WHERE seq = ?", moved)
+
+
+def _clock(tiebreak: str, connector: str, account: str) -> _Clock:
+    return _MACHINE if tiebreak.startswith(_OURS) and _AFTER not in tiebreak else (connector, account)
+
+
+def _comes(newest: dict[_Clock, OrderKey], clock: _Clock, order: OrderKey) -> None:
+    newest[clock] = max(order, newest.get(clock, order))
+
+
+def _after(newest: Mapping[_Clock, OrderKey], clock: _Clock, own: OrderKey) -> OrderKey:
+    """Where it stands: by its own time, if that is after the `newest` by each other clock.
+
+    Our own clock may have been set back: what comes by it is after all that is there.
+    """
+    if clock == _MACHINE:
+        latest = max((order.time_ms for order in newest.values()), default=-1)
+        return OrderKey(max(own.time_ms, latest + 1), own.tiebreak)
+    last = max((order for other, order in newest.items() if other != clock), default=OrderKey(-1))
+    if len(last.tiebreak) > _LONGEST:
+        last = OrderKey(last.time_ms + 1, _OURS)
+    if last < own:
+        return own
+    behind = f"{own.time_ms:015d} {own.tiebreak.replace(_AFTER, '')}"
+    return OrderKey(last.time_ms, f"{last.tiebreak or _OURS}{_AFTER}{behind}")
