@@ -5,13 +5,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from aiohttp import web
+from goodbot.base import busy
+from goodbot.base.busy import Refused
 from goodbot_connectors.kit import listener
 from goodbot_connectors.kit.listener import Listener, whole
 
+from tests.core.builders import open_bot, until
 from tests.support import patience
 
 UPLOAD = b"POST /in HTTP/1.1\r\nHost: bot.example\r\nContent-Length: 99999\r\n\r\nx"
@@ -112,3 +117,75 @@ async def test_a_whole_body_is_taken() -> None:
     async with calling(whole) as (reader, _), asyncio.timeout(patience(20)):
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
         assert await reader.readexactly(1) == b"1"
+
+
+async def test_s4_who_finds_no_room_is_told_to_come_again_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All places are taken by calls that are being answered; those who were told so hold nothing for long."""
+    monkeypatch.setattr(listener, "CONNECTIONS", 2)
+    monkeypatch.setattr(busy, "REFUSED", 3)
+    monkeypatch.setattr(busy, "READ_SECONDS", patience(1))
+    asked, go, before = asyncio.Semaphore(0), asyncio.Event(), Refused.total
+
+    async def handle(request: web.Request) -> web.Response:
+        await whole(request)
+        asked.release()
+        await go.wait()
+        return web.Response()
+
+    listening = Listener(handle, path="/in", host="127.0.0.1", port=0, setting="port")
+    await listening.start()
+    call = UPLOAD.replace(b"99999", b"1")
+    try:
+        async with asyncio.timeout(patience(60)):
+            taken = [await asyncio.open_connection("127.0.0.1", listening.port) for _ in "12"]
+            for _, writer in taken:
+                writer.write(call)
+                await asked.acquire()
+            for _ in range(8):
+                reader, writer = await asyncio.open_connection("127.0.0.1", listening.port)
+                writer.write(call)
+                said = await reader.read()
+                writer.close()
+                assert said.startswith(b"HTTP/1.1 503 "), said
+                assert b"\r\nRetry-After: 1\r\n" in said
+            deaf = [await asyncio.open_connection("127.0.0.1", listening.port) for _ in range(5)]
+            for reader, _ in deaf:  # these do not hang up, and are hung up on
+                with contextlib.suppress(ConnectionError):
+                    await reader.read()
+            await until(lambda: not listening._refused._open)
+            go.set()
+            for reader, _ in taken:
+                assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+        assert Refused.total == before + 13
+        for _, writer in (*taken, *deaf):
+            writer.close()
+    finally:
+        await listening.stop()
+    async with open_bot(tmp_path) as bot:
+        assert f"{Refused.total} calls by HTTP found no room" in (await bot.command("status"))
+
+
+async def test_s4_who_does_not_take_an_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener, "TAKING_SECONDS", patience(0.5))
+
+    async def handle(request: web.Request) -> web.Response:
+        await whole(request)
+        return web.Response(body=bytes(100_000))
+
+    listening = Listener(handle, path="/in", host="127.0.0.1", port=0, setting="port")
+    await listening.start()
+    deaf = socket.socket()
+    deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+    deaf.setblocking(False)
+    try:
+        async with asyncio.timeout(patience(60)):
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(deaf, ("127.0.0.1", listening.port))
+            await loop.sock_sendall(deaf, UPLOAD.replace(b"99999", b"1") * 100)
+            await until(lambda: len(listening._open) == 1)
+            await until(lambda: not listening._open)
+    finally:
+        deaf.close()
+        await listening.stop()

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from aiohttp import hdrs, web
+from goodbot.base.busy import TAKING_SECONDS, Refused
 from goodbot.base.descriptors import ONE_A_TURN, queue
 from goodbot.base.errors import FatalConnectorError
 
@@ -43,6 +44,7 @@ class Listener:
         self._runner: web.AppRunner | None = None
         self._server: asyncio.Server | None = None
         self._open: dict[asyncio.Transport, _Connection] = {}
+        self._refused = Refused()
 
     async def start(self) -> None:
         """Listen. Raises FatalConnectorError when the address cannot be had."""
@@ -87,7 +89,7 @@ class Listener:
     def _connection(self) -> asyncio.Protocol:
         assert self._runner is not None  # noqa: S101  we listen
         assert self._runner.server is not None  # noqa: S101  and it is set up
-        return _Connection(self._runner.server(), self._open)
+        return _Connection(self._runner.server(), self._open, self._refused)
 
     async def _answer(self, request: web.Request) -> web.Response:
         place = self._open.get(request.transport) if request.transport else None
@@ -103,22 +105,27 @@ class Listener:
 class _Connection(asyncio.Protocol):
     """One of them, around aiohttp's own protocol."""
 
-    def __init__(self, http: asyncio.Protocol, there: dict[asyncio.Transport, _Connection]) -> None:
-        self._http, self._open = http, there
+    def __init__(
+        self, http: asyncio.Protocol, there: dict[asyncio.Transport, _Connection], refused: Refused
+    ) -> None:
+        self._http, self._open, self._refused = http, there, refused
         self._there = False
         self._transport: asyncio.Transport | None = None
         self.asked: web.Request | None = None
         """What it is being answered."""
         self.heard = 0.0
         """When its last bytes came, by the loop's clock."""
+        self._untaken: asyncio.TimerHandle | None = None
+        """What ends it if its answer is not taken."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)  # noqa: S101  a stream's
         self._transport, self.heard = transport, asyncio.get_running_loop().time()
         self._there = self._makes_room()
         if not self._there:
-            return transport.abort()
+            return self._refused.add(transport)
         self._open[transport] = self
+        transport.set_write_buffer_limits(0)  # so that we hear of whatever is not taken
         self._http.connection_made(transport)
 
     def _makes_room(self) -> bool:
@@ -140,17 +147,28 @@ class _Connection(asyncio.Protocol):
             self._http.data_received(data)
 
     def eof_received(self) -> bool | None:
-        return self._http.eof_received() if self._there else None
+        return self._http.eof_received() if self._there else None  # whoever was refused has read it
 
     def pause_writing(self) -> None:
-        self._http.pause_writing()
+        if self._there and self._transport is not None:
+            loop = asyncio.get_running_loop()
+            self._untaken = loop.call_later(TAKING_SECONDS, self._transport.abort)
+            self._http.pause_writing()
 
     def resume_writing(self) -> None:
-        self._http.resume_writing()
+        self._takes()
+        if self._there:
+            self._http.resume_writing()
+
+    def _takes(self) -> None:
+        if self._untaken is not None:
+            self._untaken.cancel()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._takes()
         if self._transport is not None:
             self._open.pop(self._transport, None)
+            self._refused.gone(self._transport)
         if self._there:
             self._http.connection_lost(exc)
 

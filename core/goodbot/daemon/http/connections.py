@@ -17,6 +17,7 @@ from typing import Any
 
 from aiohttp import web
 
+from goodbot.base.busy import TAKING_SECONDS
 from goodbot.daemon.http.protocols import Handler, ProtocolFactory
 
 logger = logging.getLogger(__name__)
@@ -37,8 +38,6 @@ HEAD_SECONDS = 5.0
 """From its first byte, or from the connection's begin, until the head of a request is whole."""
 BODY_SECONDS = 10.0
 """From then on until its body is."""
-TAKING_SECONDS = 10.0
-"""An answer of which nothing was taken for so long ends its connection."""
 _LOOK_SECONDS = 0.25
 _LAST_CALLS = 1.0
 _SLOW_SECONDS = 1.0

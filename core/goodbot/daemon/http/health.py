@@ -16,6 +16,8 @@ from aiohttp import hdrs, web
 from goodbot.daemon.http.http import Parts
 from goodbot.daemon.http.readiness import OK
 
+GUARDS = {hdrs.CACHE_CONTROL: "no-store", "X-Content-Type-Options": "nosniff", hdrs.SERVER: "goodbot"}
+"""Of what is said beside an application. Without a name aiohttp tells which versions run here."""
 PATHS: tuple[str, ...] = ("/healthz", "/readyz")
 _METHODS = (hdrs.METH_GET, hdrs.METH_HEAD)
 BEGINNINGS = tuple(f"{method} {path}".encode() for method in _METHODS for path in PATHS)
@@ -43,15 +45,10 @@ class JsonResponse(web.Response):
     def __init__(
         self, status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
     ) -> None:
-        guards = {hdrs.CACHE_CONTROL: "no-store", "X-Content-Type-Options": "nosniff"}
         super().__init__(
             status=status,
             text=json.dumps(body) + "\n",
             content_type="application/json",
-            headers={**guards, **(headers or {})},
+            headers={**GUARDS, **(headers or {})},
         )
         self.force_close()
-
-    async def _prepare_headers(self) -> None:
-        await super()._prepare_headers()
-        self.headers.popall(hdrs.SERVER, None)  # which versions we run is nobody's business

@@ -14,7 +14,8 @@ import errno
 import socket
 from collections.abc import Sequence
 
-from goodbot.daemon.http import health, unready
+from goodbot.base.busy import ANSWER, READ_SECONDS, REFUSED
+from goodbot.daemon.http import health
 from goodbot.daemon.http.connections import HEAD_BYTES, Connection, Crowd
 
 _QUEUE = 2048
@@ -23,10 +24,6 @@ _TAKEN = 128
 """Connections at most a turn of the event loop: those who are answered have the rest of it."""
 _LET_IN = 16
 """Those of them that may ask."""
-_REFUSED = 32
-"""Sockets at most that are kept open for those who were told to come again, until they have read that."""
-_READ_SECONDS = 2.0
-"""Who still sends has so long to end, and to read that."""
 _AT_ONCE = 1 << 16
 _ITS_OWN = frozenset(
     getattr(errno, name)
@@ -60,7 +57,6 @@ class ListeningSockets:
         """Connections on their way to their protocol."""
         self._refused: dict[socket.socket, asyncio.TimerHandle] = {}
         """Who was told to come again, the oldest first, with what ends it."""
-        self._busy = unready.unasked(unready.busy())
         self._again: dict[socket.socket, asyncio.TimerHandle] = {}
         try:
             for one in sockets:
@@ -135,11 +131,11 @@ class ListeningSockets:
         """Say it, and take what still comes: else the kernel tells of an error, and not of what was said."""
         self._crowd.turned_away += 1
         with contextlib.suppress(OSError):
-            one.send(self._busy)
+            one.send(ANSWER)
             one.shutdown(socket.SHUT_WR)
-        if len(self._refused) >= _REFUSED:
+        if len(self._refused) >= REFUSED:
             self._hang_up(next(iter(self._refused)))
-        self._refused[one] = self._loop.call_later(_READ_SECONDS, self._hang_up, one)
+        self._refused[one] = self._loop.call_later(READ_SECONDS, self._hang_up, one)
         self._loop.add_reader(one, self._pour_out, one)
 
     def _pour_out(self, one: socket.socket) -> None:

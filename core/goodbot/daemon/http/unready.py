@@ -8,7 +8,8 @@ import hashlib
 
 from aiohttp import hdrs, web
 
-from goodbot.daemon.http.health import JsonResponse
+from goodbot.base.busy import BUSY, HEADERS
+from goodbot.daemon.http.health import GUARDS, JsonResponse
 
 _STYLE = (
     ":root{color-scheme:light dark}"
@@ -29,8 +30,7 @@ _PAGE = (
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 _HEADERS = {
     hdrs.RETRY_AFTER: "5",
-    hdrs.CACHE_CONTROL: "no-store",
-    "X-Content-Type-Options": "nosniff",
+    **GUARDS,
     "Content-Security-Policy": (
         f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; script-src 'self';"
         " base-uri 'none'; frame-ancestors 'none'"
@@ -50,22 +50,9 @@ def not_yet(request: web.BaseRequest, status: str) -> web.Response:
 
 def busy() -> JsonResponse:
     """A 503 for those for whom there is no room at the moment."""
-    error = {"message": "Too many ask at once: try again in a moment.", "type": "unavailable"}
-    return JsonResponse(503, {"status": "busy", "error": error}, {hdrs.RETRY_AFTER: "1"})
-
-
-def unasked(said: JsonResponse) -> bytes:
-    """The same as bytes, for a connection on which nothing has been asked yet."""
-    body = said.body if isinstance(said.body, bytes) else b""
-    lines = [f"HTTP/1.1 {said.status} Service Unavailable", "Connection: close"]
-    lines += [f"{name}: {value}" for name, value in said.headers.items()]
-    return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body
+    return JsonResponse(503, BUSY, HEADERS)
 
 
 def script() -> web.Response:
     """What makes the page try again: a file of its own, for no page here has script in it."""
-    return web.Response(
-        text=_SCRIPT,
-        content_type="text/javascript",
-        headers={hdrs.CACHE_CONTROL: "no-store", "X-Content-Type-Options": "nosniff"},
-    )
+    return web.Response(text=_SCRIPT, content_type="text/javascript", headers=GUARDS)

@@ -163,7 +163,7 @@ async def test_then_those_that_do_not_send_their_body_and_nobody_who_is_answered
         assert await newcomer.asks() == "200"
         newcomer.say(PAGE.replace(b"page", b"never"))
         await until(lambda: {one.rank(0.0) for one in crowd(server).open} == {None})
-        monkeypatch.setattr(web_listening, "_REFUSED", 1)
+        monkeypatch.setattr(web_listening, "REFUSED", 1)
         for count in (1, 2, 3):
             late = await Caller.call(server, PAGE)
             assert (await late.hears())[0] == "503", "all places are taken by who is being answered"
@@ -552,7 +552,7 @@ async def test_health_has_places_of_its_own_where_everybody_is_being_answered(
 async def test_who_is_refused_in_the_middle_of_an_upload_reads_why(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was still under way met a closed socket, and the kernel's reset took the answer away."""
     monkeypatch.setattr(connections, "WAITING", 1)
-    monkeypatch.setattr(web_listening, "_READ_SECONDS", patience(20))
+    monkeypatch.setattr(web_listening, "READ_SECONDS", patience(20))
     monkeypatch.setattr(web_server, "_LINGERING", patience(20))
     async with listening() as server:
         busy = await Caller.call(server, PAGE.replace(b"page", b"never"))

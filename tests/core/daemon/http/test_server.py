@@ -91,6 +91,30 @@ async def test_a_person_who_is_too_early_gets_a_page_that_asks_again(unused_tcp_
     await http.stop()
 
 
+async def test_no_answer_tells_which_versions_run(tmp_path: Path, unused_tcp_port: int) -> None:
+    """An application's, and all that is said beside one."""
+    asked = [
+        *(
+            f"GET {path} HTTP/1.1\r\nHost: localhost"
+            for path in ("/healthz", "/readyz", "/unready.js", "/page")
+        ),
+        "GET /nothing HTTP/1.1\r\nHost: localhost\r\nAccept: text/html",
+        "PUT /healthz HTTP/1.1\r\nHost: localhost",
+        "GET /page HTTP/1.1\r\nHost: evil.example",
+        "GET /page HTTP/1.1",
+        "nonsense",
+    ]
+    http = Http(HttpConfig(port=unused_tcp_port))
+    await http.start()
+    early = [await raw(unused_tcp_port, f"{one}\r\nConnection: close\r\n\r\n".encode()) for one in asked]
+    await http.stop()
+    async with served(tmp_path, unused_tcp_port):
+        late = [await raw(unused_tcp_port, f"{one}\r\nConnection: close\r\n\r\n".encode()) for one in asked]
+    for one, said in zip(asked * 2, [*early, *late], strict=True):
+        assert "aiohttp" not in said[1], (one, said)
+        assert "python" not in said[1], (one, said)
+
+
 async def test_one_that_fails_to_start_answers_503_and_the_others_answer(
     tmp_path: Path, unused_tcp_port: int
 ) -> None:
