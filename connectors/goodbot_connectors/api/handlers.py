@@ -133,9 +133,9 @@ class Handlers:
                 receipts = await self._connector.host.submit(
                     [replace(event, channel=found.turn.channel) for event in events]
                 )
-        for receipt in receipts:
-            _accepted(receipt, client)
         first = receipts[0]
+        for receipt in receipts:
+            _accepted(receipt, client, f"{first.text} " if first.outcome is Outcome.ACCEPTED else "")
         return {
             "turn": first.turn,
             "outcome": first.outcome,

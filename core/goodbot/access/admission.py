@@ -10,10 +10,24 @@ from goodbot.access.authorization import Authorization, person
 from goodbot.access.limits import Quotas
 from goodbot.api import actions
 from goodbot.api.commands import Grant
-from goodbot.api.events import ChannelKind, Event, MessageEvent, Outcome, PressEvent, Receipt
+from goodbot.api.events import (
+    ChannelKind,
+    CommandEvent,
+    Event,
+    MessageEvent,
+    Outcome,
+    PressEvent,
+    RatingEvent,
+    Receipt,
+)
 from goodbot.api.sentences import Reason, because
 from goodbot.base.clock import Clock
 from goodbot.store import channels, retries
+
+_FEW = 200
+"""Bytes of a command that are not counted."""
+_WORDS = ("reason", "better")
+"""Commands whose words are counted as what they are kept as: `Admission.unkept`."""
 
 
 class Admission:
@@ -46,6 +60,12 @@ class Admission:
     def no_reserve(self) -> Reason | None:
         """Why nothing of other programs is kept at present."""
         return self._quotas.no_reserve()
+
+    def unkept(self, event: RatingEvent) -> Reason | None:
+        """Why the words that came with a rating are not kept; the rating itself always is."""
+        if not event.text:
+            return None
+        return self._quotas.no_reserve("no_space_words") or self.too_much(event, len(event.text.encode()))
 
     async def _message(self, db: aiosqlite.Connection, event: MessageEvent) -> Receipt:
         if not event.addressed:
@@ -97,7 +117,12 @@ class Admission:
         return event.receipt(Outcome.ACCEPTED, turn=turn)
 
     def _in_time(self, event: Event) -> Receipt:
-        """Whether a person has not asked too often; those who teach and own are not counted."""
+        """Whether a person has not asked too often; those who teach and own are not counted.
+
+        A command's words count where they are many: a rating is typed in few, also by who has sent too much.
+        """
         trusted = self._authorization.may(event.user, Grant.RATE)
         allowed = trusted or self._quotas.messages.allow(person(event.user))
-        return event.receipt(Outcome.ACCEPTED if allowed else Outcome.IGNORED)
+        size = len(event.args.encode()) if isinstance(event, CommandEvent) else 0
+        refused = self.too_much(event, size) if allowed and size > _FEW and event.name not in _WORDS else None
+        return event.receipt(Outcome.ACCEPTED if allowed and not refused else Outcome.IGNORED, refused)

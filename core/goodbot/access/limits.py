@@ -53,10 +53,10 @@ class Quotas:
         """Why so many bytes more of somebody's are not kept; None: they count."""
         return None if self._bytes.allow(person, size) else because("too_much", megabytes=self._megabytes)
 
-    def no_reserve(self) -> Reason | None:
-        """Why no answers of other programs are kept at present; None: they are."""
+    def no_reserve(self, why: str = "no_space") -> Reason | None:
+        """The sentence `why` where too little of the disk is free for all but ratings; None: enough is."""
         try:
             free = shutil.disk_usage(self._home).free
         except OSError:
             return None  # the store says what is wrong with the disk
-        return None if free >= RESERVE else because("no_space", megabytes=RESERVE // _MEGABYTE)
+        return None if free >= RESERVE else because(why, megabytes=RESERVE // _MEGABYTE)

@@ -71,6 +71,8 @@ class Ratings:
             return event.receipt(Outcome.UNKNOWN_TARGET, because("not_mine"))
         if event.kind in (RatingKind.COMMENT, RatingKind.BETTER) and (wrong := sanitize.unfit(event.text)):
             return event.receipt(Outcome.FAILED, wrong)
+        if (unkept := self._admission.unkept(event)) is not None:
+            return event.receipt(Outcome.IGNORED, unkept)
         receipt = event.receipt(Outcome.ACCEPTED if turn else Outcome.UNKNOWN_TARGET, turn=turn or "")
         rater, now = person(event.user), self._clock.now()
         heard = found.heard or turn != found.turn
