@@ -4,8 +4,8 @@
     python -m tests.benchmarks.bench_changing
 
 A real daemon trains the shipped model on forty ratings, again and again. Meanwhile ratings of that round turn
-into their opposite, at moments that are drawn: within the time of an undisturbed run as many change as the
-row says. What no change met is what would be left if one changed rating ended its run.
+into their opposite, at moments that are drawn. The row says how many of a round's ratings did; as many as in
+`SHARES` are meant to, within the time of an undisturbed round that is measured before each row. What no change met is what would be left if one changed rating ended its run.
 """
 
 from __future__ import annotations
@@ -61,19 +61,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         bot.set_up()
         bot.start()
         try:
-            usual = 0.0
-            for share in (0.0, *(share for share in options.shares if share)):
+            for share in options.shares:
+                usual = _round(bot, 0.0, drawn).seconds  # how long one takes now, undisturbed
                 gap = usual / (share * RATINGS) if share else 0.0
                 rounds = [_round(bot, gap, drawn) for _ in range(options.runs)]
                 took = median(one.seconds for one in rounds)
-                usual = usual or took
+                changed = sum(one.changed for one in rounds)
                 row(
-                    f"{share:.0%}",
+                    f"{changed / (RATINGS * len(rounds)):.0%}",
                     f"{sum(not one.changed for one in rounds)} of {len(rounds)}",
                     f"{sum(one.verdict for one in rounds)} of {len(rounds)}",
                     sum(one.starts_over for one in rounds),
                     f"{took:.1f}",
-                    sum(one.changed for one in rounds),
+                    changed,
                     f"{median(one.items for one in rounds):.0f}",
                 )
         finally:
