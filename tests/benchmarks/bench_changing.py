@@ -5,7 +5,8 @@
 
 A real daemon trains the shipped model on forty ratings, again and again. Meanwhile ratings of that round turn
 into their opposite, at moments that are drawn. The row says how many of a round's ratings did; as many as in
-`SHARES` are meant to, within the time of an undisturbed round that is measured before each row. What no change met is what would be left if one changed rating ended its run.
+`SHARES` are meant to, within the time of an undisturbed round that is measured before each row. What no
+change met is what would be left if one changed rating ended its run.
 """
 
 from __future__ import annotations
