@@ -123,6 +123,8 @@ class Admission:
         """
         trusted = self._authorization.may(event.user, Grant.RATE)
         allowed = trusted or self._quotas.messages.allow(person(event.user))
-        size = len(event.args.encode()) if isinstance(event, CommandEvent) else 0
-        refused = self.too_much(event, size) if allowed and size > _FEW and event.name not in _WORDS else None
+        size = 0
+        if isinstance(event, CommandEvent) and event.name not in _WORDS:
+            size = len(event.args.encode())
+        refused = self.too_much(event, size) if allowed and size > _FEW else None
         return event.receipt(Outcome.ACCEPTED if allowed and not refused else Outcome.IGNORED, refused)
