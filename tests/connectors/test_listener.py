@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from goodbot.base import busy
-from goodbot.base.busy import Refused
+from goodbot.base.busy import TurnedAway
 from goodbot_connectors.kit import listener
 from goodbot_connectors.kit.listener import Listener, whole
 
@@ -126,7 +126,7 @@ async def test_s4_who_finds_no_room_is_told_to_come_again_and_counted(
     monkeypatch.setattr(listener, "CONNECTIONS", 2)
     monkeypatch.setattr(busy, "REFUSED", 3)
     monkeypatch.setattr(busy, "READ_SECONDS", patience(1))
-    asked, go, before = asyncio.Semaphore(0), asyncio.Event(), Refused.total
+    asked, go, before = asyncio.Semaphore(0), asyncio.Event(), TurnedAway.total
 
     async def handle(request: web.Request) -> web.Response:
         await whole(request)
@@ -158,13 +158,13 @@ async def test_s4_who_finds_no_room_is_told_to_come_again_and_counted(
             go.set()
             for reader, _ in taken:
                 assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
-        assert Refused.total == before + 13
+        assert TurnedAway.total == before + 13
         for _, writer in (*taken, *deaf):
             writer.close()
     finally:
         await listening.stop()
     async with open_bot(tmp_path) as bot:
-        assert f"{Refused.total} calls by HTTP found no room" in (await bot.command("status"))
+        assert f"{TurnedAway.total} calls by HTTP found no room" in (await bot.command("status"))
 
 
 async def test_s4_who_does_not_take_an_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

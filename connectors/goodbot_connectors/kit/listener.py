@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from aiohttp import hdrs, web
-from goodbot.base.busy import TAKING_SECONDS, Refused
+from goodbot.base.busy import TAKING_SECONDS, TurnedAway
 from goodbot.base.descriptors import ONE_A_TURN, queue
 from goodbot.base.errors import FatalConnectorError
 
@@ -44,7 +44,7 @@ class Listener:
         self._runner: web.AppRunner | None = None
         self._server: asyncio.Server | None = None
         self._open: dict[asyncio.Transport, _Connection] = {}
-        self._refused = Refused()
+        self._refused = TurnedAway()
 
     async def start(self) -> None:
         """Listen. Raises FatalConnectorError when the address cannot be had."""
@@ -106,7 +106,7 @@ class _Connection(asyncio.Protocol):
     """One of them, around aiohttp's own protocol."""
 
     def __init__(
-        self, http: asyncio.Protocol, there: dict[asyncio.Transport, _Connection], refused: Refused
+        self, http: asyncio.Protocol, there: dict[asyncio.Transport, _Connection], refused: TurnedAway
     ) -> None:
         self._http, self._open, self._refused = http, there, refused
         self._there = False

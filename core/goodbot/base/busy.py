@@ -32,7 +32,7 @@ TAKING_SECONDS = 10.0
 """An answer of which nothing was taken for so long ends its connection."""
 
 
-class Refused:
+class TurnedAway:
     """Connections that were told to come again, and may still read that."""
 
     total = 0
@@ -43,7 +43,7 @@ class Refused:
 
     def add(self, transport: asyncio.Transport) -> None:
         """Say it. Whoever it is has to take no notice of what still comes, and to call `gone` at the end."""
-        Refused.total += 1
+        TurnedAway.total += 1
         transport.write(ANSWER)
         transport.write_eof()
         if len(self._open) >= REFUSED:

@@ -12,7 +12,7 @@ from goodbot.access import pairing
 from goodbot.api.events import RatingKind
 from goodbot.api.plugins import PluginInfo
 from goodbot.api.sentences import clause, words
-from goodbot.base.busy import Refused
+from goodbot.base.busy import TurnedAway
 from goodbot.commands.base import DETAILS, Call, Result
 from goodbot.commands.compare import later
 from goodbot.commands.services import Services
@@ -115,7 +115,7 @@ def _http(s: Services) -> dict[str, Any]:
     return {
         "address": s.http.address if s.http.listening else "",
         "moved": s.http.moved,
-        "turned_away": s.http.turned_away + Refused.total,
+        "turned_away": s.http.turned_away + TurnedAway.total,
         "descriptors": s.http.descriptors.trouble,
     }
 

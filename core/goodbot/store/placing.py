@@ -7,7 +7,6 @@ two clocks the order in which they came in decides.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -19,7 +18,6 @@ from goodbot.store.query import fetch
 
 _OURS, _AFTER = "~", "+"
 """Marks in a stored tiebreak: of our own time; and of what comes after that, with its own time."""
-_OWN = re.compile(r"\+(\d{15}) ([^+]*)$")
 _LONGEST = 200
 """Of a tiebreak that others follow: else two clocks that both stand would make it ever longer."""
 
@@ -76,12 +74,17 @@ async def anew(db: aiosqlite.Connection, turn: str, rater: str) -> None:
     rows = await fetch(db, f"{_OF_TURN} ORDER BY e.seq", {"turn": turn, "person": rater})
     for time_ms, tiebreak, *place, seq in rows:
         stood, clock = OrderKey(time_ms, tiebreak), _clock(tiebreak, *place)
-        own = _OWN.search(tiebreak)
-        order = _after(newest, clock, OrderKey(int(own[1]), own[2]) if own else stood)
+        order = _after(newest, clock, _own(stood))
         _comes(newest, clock, order)
         if order != stood:
             moved.append((order.time_ms, order.tiebreak, seq))
     await db.executemany("UPDATE events SET time_ms = ?, tiebreak = ? WHERE seq = ?", moved)
+
+
+def _own(order: OrderKey) -> OrderKey:
+    """By its own clock, also where it stands after another one's."""
+    at, _, tiebreak = order.tiebreak.rpartition(_AFTER)[2].partition(" ")
+    return OrderKey(int(at), tiebreak) if _AFTER in order.tiebreak and at.isdecimal() else order
 
 
 def _clock(tiebreak: str, connector: str, account: str) -> _Clock:
