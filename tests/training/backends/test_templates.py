@@ -69,6 +69,20 @@ def test_all_that_is_said_is_in_the_prompt(name: str, shape: str, tmp_path: Path
         ("{% for m in messages %}{{ m['content'] }", "unexpected '}'"),
         ([{"name": "chat", "template": EACH}, {"name": "rag", "template": "x"}], "no default"),
         ("{% for m in messages %}{{ m['words'] }}{% endfor %}", "leaves out what is said"),
+        *(
+            (EACH.replace("m['content']", f"m['content']{change}"), "leaves out what is said, or changes it")
+            for change in (
+                "[:5]",
+                " | title",
+                " | upper",
+                ".split('\\n')[0]",
+                " | e",
+                " | tojson",
+                " | truncate(9)",
+                " | replace('<', '')",
+                " | string | title",
+            )
+        ),
         ("{{ raise_exception('never again') }}", "never again"),
         ("{{ messages[0]['content'] / 0 }}", "unsupported operand"),
         ("{{ messages[0]['content'] * 99999999999999 }}", "used: there was not enough memory. "),
@@ -79,6 +93,29 @@ def test_a_template_that_cannot_be_used_is_a_sentence(template: Any, why: str, t
     with pytest.raises(TrainingError, match=r"chat template .* cannot be used: .*chat_template\.$") as e:
         ChatTemplate(tmp_path, {})
     assert why in str(e.value)
+
+
+NEVER_BEGUN = {
+    "marks": (EACH.replace(OPEN, ""), "<|im_start|>assistant\n"),
+    "words": (
+        "{% for m in messages %}{{ m['role'] | title }}: {{ m['content'] }}\n{% endfor %}",
+        "Assistant:",
+    ),
+    "nothing": ("{% for m in messages %}{{ m['content'] + eos_token }}{% endfor %}", ""),
+    "a blank": ("{% for m in messages %}{{ ' ' + m['content'] }}{% endfor %}", ""),
+}
+
+
+@pytest.mark.parametrize("name", NEVER_BEGUN)
+def test_an_answer_is_begun_as_the_template_begins_one_though_it_does_not_when_asked(
+    name: str, tmp_path: Path
+) -> None:
+    template, opening = NEVER_BEGUN[name]
+    shapes.write("byte level", tmp_path, template=template)
+    chat = ChatTemplate(tmp_path, {})
+    raw = chat._tokenizer.apply_chat_template(WHOLE, tokenize=False, add_generation_prompt=True)
+    assert chat._tokenizer.decode(chat.prompt(WHOLE), clean_up_tokenization_spaces=False) == raw + opening
+    assert any("add_generation_prompt" in clause for clause in chat.helped) is bool(opening)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

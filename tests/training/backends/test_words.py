@@ -155,4 +155,4 @@ def test_calls_results_and_names_set_no_marks_either(shape: str, tmp_path: Path)
         {"role": "tool", "content": [{"type": "text", "text": evil}]},
     ]
     ids = chat._rendered(messages, [tool], thinking=False)
-    assert seen(chat, ids) == ["<|im_start|>", "<|im_end|>"] * 3
+    assert seen(chat, ids) == [*["<|im_start|>", "<|im_end|>"] * 3, "<|im_start|>"]

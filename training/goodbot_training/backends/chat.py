@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -17,37 +17,13 @@ from goodbot.api import model_shape
 from goodbot.api.completions import without_tools
 from goodbot.api.events import Message
 from goodbot.api.headings import around
-from goodbot.api.plain import in_parts, plainer, without_system
 from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError, message_of
 from goodbot.base.thoughts import options
 
 from goodbot_training.backends.marks import AddedTokens, byte_ids
 from goodbot_training.backends.thoughts import ModelThoughts
-
-_Way = Callable[[Sequence[Message]], list[Message]]
-_WAYS: tuple[_Way, ...] = (
-    list,
-    in_parts,
-    without_system,
-    lambda messages: in_parts(without_system(messages)),
-    plainer,
-    lambda messages: in_parts(plainer(messages)),
-)
-"""How a template may want a conversation, the plainest last; each second one in parts."""
-_NEEDS = (
-    "",
-    "needs the system's words in the first question",
-    "needs users and assistants in turn, and no system message",
-)
-_PARTS = "shows contents that are lists of parts only, not plain text"
-_PROBE: list[Message] = [
-    {"role": "system", "content": "quartz"},
-    {"role": "user", "content": "heron"},
-    {"role": "assistant", "content": "walnut"},
-    {"role": "user", "content": "lantern"},
-]
-"""Words that no template has of its own."""
+from goodbot_training.backends.ways import NEEDS, PARTS, PROBE, UNBEGUN, WAYS, Way, shows
 
 
 def context_of(config: Mapping[str, Any]) -> int:
@@ -115,9 +91,12 @@ class ChatTemplate:
             raise TrainingError(f"The tokenizer in {directory} needs a tokenizer.json beside it.")
         self._marks = AddedTokens(backend, str(self._tokenizer.chat_template))
         self._bytes = byte_ids(backend)
+        self._opening = ""
+        """How an answer begins, where the template does not begin it when it is asked to."""
         self._of_bytes = {byte: token for token, byte in self._bytes.items()}
         self.thoughts = ModelThoughts(self._tokenizer)
         self._way = self._fitting(directory)
+        self._opening = self._unbegun()
         self._marks.heed(self._gaps())
         declared = self._stops(directory, config)
         self.stops = declared
@@ -146,7 +125,7 @@ class ChatTemplate:
         try:
             return self._rendered(self._way(plain), tools, thinking)
         except refusal:
-            plainest = _WAYS[-2 + _WAYS.index(self._way) % 2]  # in parts, if it wants those
+            plainest = WAYS[-2 + WAYS.index(self._way) % 2]  # in parts, if it wants those
             with suppress(*refusal):
                 return self._rendered(plainest(plain), [], thinking)
         with suppress(*refusal):  # a template that wants a system message first
@@ -154,8 +133,9 @@ class ChatTemplate:
         raise TrainingError("The model's chat template refuses this conversation.", kind="data")
 
     def _helped(self, declared: frozenset[int]) -> tuple[str, ...]:
-        at = _WAYS.index(self._way)
-        needs = [words for words in (_NEEDS[at // 2], _PARTS if at % 2 else "") if words]
+        at = WAYS.index(self._way)
+        needs = [words for words in (NEEDS[at // 2], PARTS if at % 2 else "") if words]
+        needs += [UNBEGUN] if self._opening else []
         found = [f"its chat template {' and '.join(needs)}"] if needs else []
         if self.end not in declared:
             found.append(
@@ -164,29 +144,42 @@ class ChatTemplate:
             )
         return tuple(found)
 
-    def _fitting(self, directory: Path) -> _Way:
+    def _fitting(self, directory: Path) -> Way:
         """The first way in which the template shows all that is said. Raises TrainingError."""
-        refused = "it leaves out what is said"
-        for way in _WAYS:
+        refused = changed = ""
+        for way in WAYS:
             try:
-                shown = self._written(way(_PROBE), [], answer=True)
+                shown = self._written(way(PROBE), [], answer=True)
             except Exception as error:  # a template is a program: it may fail in any way
                 refused = message_of(error)[:300]
                 continue
-            if all(message["content"] in shown for message in _PROBE):
+            if shows(shown):
                 return way
+            changed = "it leaves out what is said, or changes it"
+        refused = changed or refused
         raise TrainingError(
             f"The chat template of the model in {directory} cannot be used: {refused}. "
             "Take another model, or mend its chat_template."
         )
 
+    def _unbegun(self) -> str:
+        """What the template writes before an answer's words, if it leaves that out where one is to begin."""
+        with suppress(Exception):  # a template that wants other turns
+            asked, answered = self._way(PROBE[:2]), self._written(self._way(PROBE[:3]), [], answer=False)
+            begun = self._written(asked, [], answer=True)
+            head, found, _ = answered.partition(str(PROBE[2]["content"]))
+            same = begun == self._written(asked, [], answer=False)
+            if same and found and head.startswith(begun) and head[len(begun) :].strip():
+                return head[len(begun) :].rstrip(" ")
+        return ""
+
     def _gaps(self) -> list[str]:
         """What the template writes around people's words: before, between and behind them."""
-        said, found = [str(message["content"]) for message in _PROBE], list[str]()
+        said, found = [str(message["content"]) for message in PROBE], list[str]()
         for end in (2, 3, 4):  # the first turn, an answer that is the last, and all of it
             for begin in (0, 1):  # with a system message and without
                 with suppress(Exception):  # a template may want other turns
-                    written = self._written(self._way(_PROBE[begin:end]), [], answer=end != 3)
+                    written = self._written(self._way(PROBE[begin:end]), [], answer=end != 3)
                     found += around(written, said)
         return found
 
@@ -198,13 +191,14 @@ class ChatTemplate:
         self, messages: Sequence[Message], tools: Sequence[Any], *, answer: bool, thinking: bool = False
     ) -> str:
         """What the template makes of it; with `answer` up to where one begins."""
-        return self._tokenizer.apply_chat_template(
+        written = self._tokenizer.apply_chat_template(
             self._marks.quote(messages),
             tools=self._marks.quote(tools) or None,
             add_generation_prompt=answer,
             **options(thinking),  # read by the templates that know it
             tokenize=False,
         )
+        return written + self._opening if answer else written
 
     def turn(self, messages: Sequence[Message], response: str, thought: str = "") -> TokenizedTurn:
         """A whole turn; the response ends with the end token, as a sampled one does.
@@ -262,7 +256,7 @@ class ChatTemplate:
         """What the template writes after a message of the probe, up to the next one's words."""
         written = self._written(self._way(conversation), [], answer=False)
         _, _, tail = written.rpartition(message["content"])
-        return self._marks.encode(tail.partition(_PROBE[3]["content"])[0])
+        return self._marks.encode(tail.partition(PROBE[3]["content"])[0])
 
     def _end(self) -> int:
         """The token that the template itself puts after an answer, whatever the files say.
@@ -270,11 +264,11 @@ class ChatTemplate:
         Where it puts none, that with which the next turn begins, if the files name it (GLM's `<|user|>`).
         """
         with suppress(Exception):  # a template that does not end with an answer
-            for token in self._behind(_PROBE[2], _PROBE[:3]):
+            for token in self._behind(PROBE[2], PROBE[:3]):
                 if self._marks.is_special(token) or token in self.stops:
                     return token
         with suppress(Exception):
-            for token in self._behind(_PROBE[2], _PROBE):
+            for token in self._behind(PROBE[2], PROBE):
                 if token in self.stops:
                     return token
         if self._tokenizer.eos_token_id is None:

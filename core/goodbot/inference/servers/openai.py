@@ -32,7 +32,7 @@ class OpenAIServer(RemoteServer):
         return filters  # what it refuses is learnt (`Manners`), and then not said to have been applied
 
     def body(self, name: str, request: GenerateRequest) -> dict[str, Any]:
-        """With the filters that no API of OpenAI's has, where they change anything: most servers take them."""
+        """With the filters that OpenAI's API does not have, where they change anything: most servers do."""
         told = request.filters.told()
         return {**super().body(name, request), **{one: told[one] for one in _NOT_OPENAIS if one in told}}
 

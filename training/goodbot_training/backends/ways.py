@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a template may want a conversation, and words by which it is seen what it makes of one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from goodbot.api.events import Message
+from goodbot.api.plain import in_parts, plainer, without_system
+
+Way = Callable[[Sequence[Message]], list[Message]]
+WAYS: tuple[Way, ...] = (
+    list,
+    in_parts,
+    without_system,
+    lambda messages: in_parts(without_system(messages)),
+    plainer,
+    lambda messages: in_parts(plainer(messages)),
+)
+"""The plainest last; each second one in parts."""
+NEEDS = (
+    "",
+    "needs the system's words in the first question",
+    "needs users and assistants in turn, and no system message",
+)
+PARTS = "shows contents that are lists of parts only, not plain text"
+UNBEGUN = "does not begin an answer when it is asked to (add_generation_prompt)"
+PROBE: list[Message] = [
+    {"role": role, "content": f'{first} < "{second}"\n{second}'}
+    for role, first, second in (
+        ("system", "quartz", "agate"),
+        ("user", "heron", "plover"),
+        ("assistant", "walnut", "hazel"),
+        ("user", "lantern", "candle"),
+    )
+]
+"""Words that no template has of its own, in two lines, with signs that are easily escaped."""
+_LISTED = re.compile(r"['\"]type['\"]\s*:", re.IGNORECASE)
+
+
+def shows(written: str) -> bool:
+    """Whether a template has written all that the probe says, as it says it, and no list of parts as code."""
+    return all(message["content"] in written for message in PROBE) and not _LISTED.search(written)
