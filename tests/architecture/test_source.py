@@ -91,6 +91,12 @@ def test_no_module_is_too_long() -> None:
     assert {path for path, n in lengths.items() if n > LONGEST + 1} == set(), "the license's line is none"
 
 
+def test_who_tries_again_waits_longer_by_one_function() -> None:
+    """`growing` of `goodbot.base.clock`: no other place doubles a pause."""
+    by_hand = re.compile(r"(\w+) = min\(2 \* \1\b|2\.0 ?\*\* ?(?:n|tries|attempt)\b")
+    assert {module.path for module in modules() if by_hand.search(module.text)} == set()
+
+
 def test_no_function_is_too_long() -> None:
     """How many decisions one holds, ruff counts: C901."""
     long = {

@@ -13,9 +13,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import goodbot_connectors
 import pytest
 import shtab
-from goodbot.api.commands import GROUPS, OLD, TABLE, Arg, Command, Grant, find, of
+from goodbot.api.commands import GROUPS, OLD, TABLE, Arg, Command, Grant, find, of, rates
 from goodbot.cli import parser
 from goodbot.commands.base import Call
 from goodbot_connectors.api import table as api
@@ -271,3 +272,19 @@ def test_what_codex_takes_without_a_slash_is_a_command_without_a_word_that_is_mi
         assert command is not None
         assert command.name == word
         assert not [argument for argument in command.words("chat") if argument.required]
+
+
+def test_what_is_typed_in_other_programs_is_in_the_table() -> None:
+    """Claude Code's files and OpenClaw's patterns are no Python, and name commands all the same."""
+    plugins = Path(goodbot_connectors.__file__).parent
+    files = sorted((plugins / "claude_code" / "plugin" / "commands").glob("*.md"))
+    assert files
+    assert {file.stem for file in files} <= {one.name for one in of("chat")}
+    source = (plugins / "openclaw" / "plugin" / "src" / "ratings.ts").read_text()
+    patterns = re.findall(r"const (?:THUMBS|STARS|SAYS) = /\^\((.+)\)\$/u?;", source)
+    assert len(patterns) == 3
+    for pattern in patterns:
+        for word in pattern.replace("\\", "").split("|"):
+            long = word.removesuffix("?")
+            assert rates(long), word
+            assert long == word or rates(long[:-1]), word

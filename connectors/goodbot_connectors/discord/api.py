@@ -160,7 +160,7 @@ class Api:
             except Exception as error:
                 raise _ours(f"{method} {path}", error) from None
 
-        return await patiently(self._clock, once) if patient else await once()
+        return await patiently(self._clock, once, patient=patient)
 
 
 def _ours(route: str, error: Exception) -> Exception:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import Event
-from goodbot.base.clock import woken
+from goodbot.base.clock import growing, woken
 from goodbot.base.errors import RetriableError, StoreError
 
 from goodbot_connectors.discord.api import Api
@@ -167,30 +168,29 @@ class Intake:
         """With its channel known: a message in a thread does not say of which channel."""
         if item.placed:
             return item
-        channel, pause = identifier(item.json.get("channel_id")), _PAUSE
+        channel, tries = identifier(item.json.get("channel_id")), 0
         while self._places.parent(channel) is None:
             try:
                 await self._places.find(self._api, channel)
             except RetriableError as error:
                 logger.info("discord: a channel is looked up later: %s", error)
+                pause = growing(tries, first=_PAUSE, most=_LONGEST_PAUSE)
                 await self._host.clock.sleep(max(pause, error.retry_after))
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                tries += 1
         events = self._normalizer.events(item.name, item.json, item.stamp)
         return replace(item, events=events)
 
     async def _submit(self, batch: Sequence[_Item]) -> None:
         """Store, however long it takes."""
         events = [event for item in batch for event in item.events]
-        pause = _PAUSE
-        while True:
+        for tries in itertools.count():
             try:
                 self._noted = self._cursor([(item.progress, item.number) for item in batch])
                 await self._host.submit(events, cursor=self._noted)
                 break
             except StoreError as error:
                 logger.error("discord: not stored yet, it is tried again: %s", error)
-                await self._host.clock.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                await self._host.clock.sleep(growing(tries, first=_PAUSE, most=_LONGEST_PAUSE))
         for item in batch:
             item.progress.done(item.number)
 

@@ -7,7 +7,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from goodbot.base.clock import Clock
+from goodbot.base.clock import Clock, growing
 from goodbot.base.errors import RetriableError
 
 T = TypeVar("T")
@@ -25,16 +25,17 @@ def jittered(seconds: float) -> float:
     return seconds * random.uniform(1.0, 1.1)  # noqa: S311
 
 
-async def patiently(clock: Clock, call: Callable[[], Awaitable[T]]) -> T:
-    """Call, and wait as long as the platform asks, a few times.
+async def patiently(clock: Clock, call: Callable[[], Awaitable[T]], *, patient: bool = True) -> T:
+    """Call, and wait as long as the platform asks, a few times; longer each time where it does not say.
 
-    Only a FloodError is tried again: after any other failure the call may have been heard.
+    Only a FloodError is tried again: after any other failure the call may have been heard. Without
+    `patient` nothing is.
     """
-    for _ in range(_TRIES - 1):
+    for tries in range(_TRIES - 1 if patient else 0):
         try:
             return await call()
         except FloodError as error:
             if error.retry_after > _LONGEST:
                 raise
-            await clock.sleep(jittered(error.retry_after))
+            await clock.sleep(jittered(error.retry_after or growing(tries, most=_LONGEST)))
     return await call()

@@ -3,23 +3,18 @@
 
 from __future__ import annotations
 
-import random
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 from goodbot.api.events import ChannelRef, MessageRef
 from goodbot.base.clock import Clock
 
-from goodbot_connectors.kit.backoff import FloodError
+from goodbot_connectors.kit.backoff import patiently
 from goodbot_connectors.teams.normalize import place
 from goodbot_connectors.teams.references import Reference, References
 from goodbot_connectors.teams.wire import RefusedError, Wire
 
-T = TypeVar("T")
-
-_TRIES = 5
-_LONGEST_PAUSE = 60.0
 _KNOWN = 500
 
 
@@ -38,8 +33,8 @@ class MessageSender:
         where = await self._where(channel)
         if to:
             activity = {**activity, "recipient": {"id": to}}
-        call = self._patiently if patient else _at_once
-        sent = await call(lambda: self._wire.send(where, activity, targeted=bool(to)))
+        send = partial(self._wire.send, where, activity, targeted=bool(to))
+        sent = await patiently(self._clock, send, patient=patient)
         sent = next((e["streamId"] for e in activity.get("entities", ()) if "streamId" in e), sent)
         if sent and activity["type"] == "message" and not to:
             self._last[channel.id] = sent
@@ -51,14 +46,13 @@ class MessageSender:
         if self.shown(message) == activity:
             return
         where = await self._where(message.channel)
-        call = self._patiently if patient else _at_once
-        await call(lambda: self._wire.update(where, message.id, activity))
+        await patiently(self._clock, lambda: self._wire.update(where, message.id, activity), patient=patient)
         self._remember(message.channel, message.id, activity)
 
     async def delete(self, message: MessageRef) -> None:
         """Delete one of our messages."""
         where = await self._where(message.channel)
-        await self._patiently(lambda: self._wire.delete(where, message.id))
+        await patiently(self._clock, lambda: self._wire.delete(where, message.id))
         self._shown.pop(place(message.channel, message.id), None)
 
     def shown(self, message: MessageRef) -> dict[str, Any] | None:
@@ -88,19 +82,3 @@ class MessageSender:
         if found is None:
             raise RefusedError("nobody has written to the bot there yet: say hello to it first")
         return found
-
-    async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Only what Microsoft says may be tried again is: after a timeout it may have arrived."""
-        for n in range(_TRIES):
-            try:
-                return await call()
-            except FloodError as error:
-                pause = error.retry_after or 2.0**n
-                if n == _TRIES - 1 or pause > _LONGEST_PAUSE:
-                    raise FloodError(str(error), retry_after=pause) from None
-                await self._clock.sleep(pause * random.uniform(1.0, 1.5))  # noqa: S311
-        raise AssertionError("the last try returns or raises")
-
-
-async def _at_once(call: Callable[[], Awaitable[T]]) -> T:
-    return await call()

@@ -8,7 +8,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Reply
@@ -16,7 +16,7 @@ from goodbot.api.reply_stream import ReplyStream
 from goodbot.api.texts import say
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
 
-from goodbot_connectors.kit.backoff import FloodError, jittered
+from goodbot_connectors.kit.backoff import FloodError, jittered, patiently
 from goodbot_connectors.kit.rate_limit import Throttle
 from goodbot_connectors.telegram import render
 from goodbot_connectors.telegram.api import Api, RefusedError, SentMessage
@@ -24,12 +24,9 @@ from goodbot_connectors.telegram.config import TelegramSettings
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
 
 _TYPING_EVERY = 4.5
 _TYPING_MOST = 600.0
-_LONGEST_PAUSE = 60.0
-_TRIES = 4
 
 Shown = Callable[[Sequence[MessageRef], Reply], Awaitable[None]]
 """Told which messages now carry an answer."""
@@ -134,15 +131,14 @@ class TelegramStream(ReplyStream):
         if whole and not wanted:  # characters that are left out, and no others
             reply = replace(reply, text=say("no_words", self.language))
             wanted = render.messages(self._channel, reply, group_buttons=buttons)
-        call = self._patiently if whole else _at_once
         for n, message in enumerate(wanted):
             if n < len(self._shown) and self._shown[n][1] == message:
                 continue
             if n < len(self._shown):
-                sent = await self._changed(self._shown[n][0], message, call)
+                sent = await self._changed(self._shown[n][0], message, patient=whole)
                 self._shown[n] = (sent, message)
             else:
-                sent = await self._sent(message, call)
+                sent = await self._sent(message, patient=whole)
                 self._shown.append((sent, message))
             self._end_typing()
             self._pace.hold(self._channel.id, self._interval)
@@ -150,23 +146,19 @@ class TelegramStream(ReplyStream):
             await self._take_away(len(wanted))
         return len(wanted)
 
-    async def _changed(
-        self, sent: SentMessage, message: dict[str, Any], call: Callable[[Callable[[], Awaitable[Any]]], Any]
-    ) -> SentMessage:
+    async def _changed(self, sent: SentMessage, message: dict[str, Any], *, patient: bool) -> SentMessage:
         """Edit a message; where that is not possible any more, the words come in a new one."""
         edit = render.edit(message | {"chat_id": sent.chat_id}, sent.message_id)
         try:
-            await call(lambda: self._api.edit(edit))
+            await patiently(self._host.clock, lambda: self._api.edit(edit), patient=patient)
         except RefusedError as error:
             logger.info("telegram: a message cannot be edited: %s", error)
-            return await self._sent(message, call)
+            return await self._sent(message, patient=patient)
         return sent
 
-    async def _sent(
-        self, message: dict[str, Any], call: Callable[[Callable[[], Awaitable[Any]]], Any]
-    ) -> SentMessage:
+    async def _sent(self, message: dict[str, Any], *, patient: bool) -> SentMessage:
         """Send a new message."""
-        sent = await call(lambda: self._api.send(message))
+        sent = await patiently(self._host.clock, lambda: self._api.send(message), patient=patient)
         await self.created(self._ref(sent))
         return sent
 
@@ -175,7 +167,7 @@ class TelegramStream(ReplyStream):
         kept = self._shown[:count]
         for sent, _ in self._shown[count:]:
             try:
-                await self._patiently(lambda s=sent: self._api.delete(*s))
+                await patiently(self._host.clock, lambda s=sent: self._api.delete(*s))
             except RefusedError:  # after 48 hours, or gone already
                 kept += await self._withdrawn(sent)
         self._shown = kept
@@ -185,7 +177,7 @@ class TelegramStream(ReplyStream):
         [message] = render.messages(self._channel, Reply(text=say("part_replaced", self.language)))
         edit = render.edit(message | {"chat_id": sent.chat_id}, sent.message_id)
         try:
-            await self._patiently(lambda: self._api.edit(edit))
+            await patiently(self._host.clock, lambda: self._api.edit(edit))
         except RefusedError as error:
             logger.debug("telegram: an old part is gone: %s", error)
             return []
@@ -195,17 +187,6 @@ class TelegramStream(ReplyStream):
         """The channel is named by the id that it has by now."""
         channel = replace(self._channel, id=str(sent.chat_id))
         return MessageRef(channel=channel, id=str(sent.message_id))
-
-    async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
-        for _ in range(_TRIES - 1):
-            try:
-                return await call()
-            except FloodError as error:
-                # Only a refusal is tried again: after a timeout the message may have arrived.
-                if error.retry_after > _LONGEST_PAUSE:
-                    raise
-                await self._host.clock.sleep(jittered(error.retry_after))
-        return await call()
 
     async def _type(self) -> None:
         thread = int(self._channel.thread) if self._channel.thread else None
@@ -222,7 +203,3 @@ class TelegramStream(ReplyStream):
         if self._typing is not None:
             self._typing.cancel()
             self._typing = None
-
-
-async def _at_once(call: Callable[[], Awaitable[T]]) -> T:
-    return await call()

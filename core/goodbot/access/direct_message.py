@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from goodbot.api.connector import Capability, Connector
 from goodbot.api.events import Button, ChannelRef, Event, Receipt, Reply
 from goodbot.api.notice import Notice
-from goodbot.base.clock import Clock
+from goodbot.base.clock import Clock, growing
 from goodbot.base.errors import RetriableError
 from goodbot.store import Store, news, settings
 
 logger = logging.getLogger(__name__)
 
-_TRIES = 4
+_TRIES, _LONGEST_PAUSE = 4, 60.0
 
 
 class Courier:
@@ -88,7 +88,7 @@ class Courier:
                 await connector.send(channel, Reply(text=text, buttons=buttons, silent=True))
             except RetriableError as error:
                 if attempt < _TRIES - 1:
-                    await self._clock.sleep(max(error.retry_after, 2.0**attempt))
+                    await self._clock.sleep(max(error.retry_after, growing(attempt, most=_LONGEST_PAUSE)))
             except Exception as error:
                 logger.info("%s: %s cannot be told: %s", connector.spec.name, channel.id, error)
                 return True

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
+import itertools
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from goodbot.api.events import (
 from goodbot.api.server import Generated, GenerateRequest
 from goodbot.api.texts import say
 from goodbot.api.turns import Turn, ids, turn_id
+from goodbot.base.clock import growing
 from goodbot.base.errors import (
     AdapterError,
     ConnectorError,
@@ -253,15 +255,13 @@ class Generator:
 
     async def _record(self, operation: Operation[None]) -> None:
         """Write what was sent; while the disk fails, again and again: ratings of it wait for that."""
-        pause = 1.0
-        while True:
+        for tries in itertools.count():
             try:
                 return await self._store.write(operation)
             except StoreError as error:
                 if not (self._store.trouble or isinstance(error, StoreFullError)):
                     raise
-            await self._clock.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            await self._clock.sleep(growing(tries, most=_LONGEST_PAUSE))
 
     async def send(self, event: Event, stream: ReplyStream, reply: Reply) -> tuple[MessageRef, ...]:
         """End a stream; nothing when the platform refuses."""
@@ -278,7 +278,7 @@ class Generator:
             except RetriableError as error:
                 if attempt == _SEND_TRIES - 1:
                     raise
-                await self._clock.sleep(max(error.retry_after, 2.0**attempt))
+                await self._clock.sleep(max(error.retry_after, growing(attempt, most=_LONGEST_PAUSE)))
         raise AssertionError("unreachable")
 
 

@@ -10,6 +10,7 @@ from importlib import import_module
 from goodbot.access.login import default_grants
 from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.registry import registered
+from goodbot.base.clock import growing
 from goodbot.base.errors import (
     ConfigError,
     GoodbotError,
@@ -97,10 +98,10 @@ class ConnectorManager:
 
     async def _keep_trying(self, name: str, wait: float | None) -> None:
         """A platform that was down when we started is connected to once it is back."""
-        pause = 1.0
+        tries = 0
         while wait is not None:
-            await self._hosts[name].clock.sleep(max(wait, pause))
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            await self._hosts[name].clock.sleep(max(wait, growing(tries, most=_LONGEST_PAUSE)))
+            tries += 1
             wait = await self._start_one(name)
 
     async def stop(self) -> None:
