@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of the zoo in docs/models.md: `python -m tests.training.zoo.table` writes it anew.
 
-What is offered to whom stands here, and the tests go by it: a cell says "yes" where its test passes, and
-where something is not offered, its test looks for the sentence that says so.
+What is offered to whom stands here, and the tests go by it. A column that says "yes" names its tests in
+`TESTS`: each runs for every row, none may fail or be skipped for one, and `test_table` holds them to that.
+Where something is not offered, its test looks for the sentence that says so.
 """
 
 from __future__ import annotations
@@ -21,6 +22,24 @@ GGUF_ADAPTER = (
     GGUF_WHOLE | _LIKE_LLAMA | {"mistral", "gemma", "gemma2", "gemma3", "phi3", "llama 2 chat", "magistral"}
 )
 """Rows whose adapter is."""
+TESTS = {
+    "prompt": ("test_words", "the_question_is_in_the_prompt_and_all_that_was_said", "nobody_forges_a_mark"),
+    "ends": ("test_words", "an_answer_ends_where_the_family_ends_it"),
+    "scripts": ("test_words", "ten_scripts_are_whole_as_shown_and_as_stored"),
+    "thoughts": ("test_words", "an_answer_without_a_thought_stays_as_it_is"),
+    "round": ("test_rounds", "a_round_trains_at_each_presets_rank_and_the_gate_loads_it_again"),
+    "gate": ("test_rounds", "a_round_trains_at_each_presets_rank_and_the_gate_loads_it_again"),
+}
+"""Of each column that says "yes" in every row: the module and its tests."""
+SOME = {
+    "thoughts": (
+        "test_words",
+        "a_thought_is_neither_shown_nor_learnt_nor_told_again",
+        "told_not_to_think_it_does_not_or_is_split_all_the_same",
+    ),
+    "tools": ("test_words", "a_tool_its_call_and_its_result_are_in_the_prompt"),
+}
+"""And tests of those rows that have the trait."""
 SHAPES = {
     "byte level": "bytes",
     "byte fallback": "SentencePiece, blank in front",
@@ -48,7 +67,7 @@ def line(row: str) -> list[str]:
     whole = "whole, adapter" if row in GGUF_WHOLE else "adapter" if row in GGUF_ADAPTER else "no"
     shown = row if family == row else f"{row} ({family})"
     offered = "yes" if mlx(row) else "no"
-    every = ["yes"] * 6
+    every = ["yes"] * len(TESTS)
     return [
         shown,
         dialect.like,
@@ -61,21 +80,7 @@ def line(row: str) -> list[str]:
     ]
 
 
-HEAD = [
-    "family",
-    "writes as",
-    "tokenizer",
-    "template",
-    "thinks",
-    "prompt",
-    "ends",
-    "scripts",
-    "thoughts",
-    "round",
-    "gate",
-    "GGUF",
-    "MLX",
-]
+HEAD = ["family", "writes as", "tokenizer", "template", "thinks", *TESTS, "GGUF", "MLX"]
 
 
 def table() -> str:

@@ -101,6 +101,20 @@ def test_the_question_is_in_the_prompt_and_all_that_was_said(chat: ChatTemplate)
     assert "What colour is grass?" in chat.thoughts.raw(chat.prompt(ASKED))
 
 
+@pytest.mark.parametrize("row", [row for row, (_, name) in ROWS.items() if DIALECTS[name].tools])
+def test_a_tool_its_call_and_its_result_are_in_the_prompt(chat: ChatTemplate) -> None:
+    said: list[str] = []
+
+    def say(words: str) -> str:
+        said.append(words)
+        return words
+
+    text = chat.thoughts.raw(chat.prompt(agents(say)))
+    assert said
+    assert [words for words in (*said, "look", "where") if words not in text] == []
+    assert "It looks." not in chat.thoughts.raw(chat.prompt(ASKED))
+
+
 @EVERY
 @pytest.mark.parametrize("made", [conversation, agents])
 def test_nobody_forges_a_mark(chat: ChatTemplate, dialect: Dialect, made: Any) -> None:
