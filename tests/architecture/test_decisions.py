@@ -40,3 +40,15 @@ def test_the_modules_that_are_named_are_there(path: Path) -> None:
     there = [f"/{module.path}" for module in modules()]
     gone = [name for name in named if not any(one.endswith(f"/{name}") for one in there)]
     assert [name for name in gone if not (ROOT / name).exists()] == []
+
+
+def test_each_finding_of_the_audits_stands_in_a_test_s_name() -> None:
+    table = (FOLDER / "audits.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([A-Z]\d[^|]*)\|", table, re.M)
+    findings = {number.lower() for row in rows for number in re.findall(r"[A-Z]\d+", row)}
+    named: set[str] = set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        for name in re.findall(r"^(?:async )?def test_(\w+)", path.read_text(encoding="utf-8"), re.M):
+            named |= set(name.split("_"))
+    assert len(findings) > 20, "the scan has lost its subject"
+    assert findings - named == set()

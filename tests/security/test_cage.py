@@ -7,13 +7,17 @@ import asyncio
 import errno
 import importlib
 import json
+import os
+import pickle
 import shutil
-from collections.abc import AsyncGenerator
+import struct
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.adapters.manifest import CONFIG, WEIGHTS
 from goodbot.base import cage, spawn
 from goodbot.base.errors import AdapterError, ServerError, TrainingError
 from goodbot.inference.servers.embedded import EmbeddedServer
@@ -125,14 +129,18 @@ async def test_its_own_directory_goes_with_it(
     await until(lambda: list(place.iterdir()) == [], seconds=30)
 
 
-def hostile(tmp_path: Path, template: str) -> Path:
+def hostile(tmp_path: Path, template: str = "", parts: Mapping[str, Any] | None = None, **more: Any) -> Path:
+    """The tiny model, with code in it. `parts` are of its tokenizer, `more` of the tokenizer's config."""
     model = tmp_path / "hostile"
     shutil.copytree(tiny.model(), model)
     tokenizer = json.loads((model / "tokenizer_config.json").read_text())
-    tokenizer.pop("chat_template", None)
+    if template:
+        tokenizer.pop("chat_template", None)
+        (model / "chat_template.jinja").write_text(template)
     tokenizer["auto_map"] = {"AutoTokenizer": ["modeling_x.T", "modeling_x.T"]}
-    (model / "tokenizer_config.json").write_text(json.dumps(tokenizer))
-    (model / "chat_template.jinja").write_text(template)
+    (model / "tokenizer_config.json").write_text(json.dumps(tokenizer | more))
+    whole = json.loads((model / "tokenizer.json").read_text())
+    (model / "tokenizer.json").write_text(json.dumps(whole | (parts or {})))
     config = json.loads((model / "config.json").read_text())
     config["auto_map"] = {"AutoConfig": "modeling_x.C", "AutoModelForCausalLM": "modeling_x.X"}
     (model / "config.json").write_text(json.dumps(config))
@@ -168,6 +176,88 @@ async def test_a_model_directory_that_means_harm(
             await server.start()
     finally:
         await server.stop()
+
+
+FAR = {"AutoTokenizer": ["evil/code--modeling_x.T", "evil/code--modeling_x.T"]}
+TOKENIZERS: dict[str, tuple[dict[str, Any], str]] = {
+    # what it tries: its files, and what is said of it; nothing where it is used without that
+    "code beside it": ({"tokenizer_class": "T"}, ""),
+    "code from elsewhere": ({"auto_map": FAR, "tokenizer_class": "T"}, ""),
+    "a class by a path": ({"tokenizer_class": "../hostile/modeling_x.T"}, ""),
+    "files of others": ({"tokenizer_file": "../secrets.env", "vocab_file": "../secrets.env"}, ""),
+    "parts of other kinds": ({"parts": {"added_tokens": 5, "normalizer": [{}]}}, "cannot be loaded"),
+    "settings of other kinds": (
+        {"added_tokens_decoder": {"x": 5}, "eos_token": {"a": 1}},
+        "cannot be loaded",
+    ),
+    "a kind that is not there": ({"parts": {"model": {"type": "Pickle", "vocab": {}}}}, "cannot be loaded"),
+}
+
+
+@pytest.mark.parametrize("tries", TOKENIZERS)
+async def test_a_tokenizer_that_means_harm(tmp_path: Path, tries: str) -> None:
+    """It is used without its code, or refused with a sentence: a child that ran it would end at once."""
+    require("mlx_lm")
+    module = importlib.import_module("goodbot_training.backends.mlx")
+    files, said = TOKENIZERS[tries]
+    (tmp_path / "secrets.env").write_text("SECRET")
+    server = EmbeddedServer(None, server_parts(module.register_backend(), hostile(tmp_path, **files)))
+    try:
+        if said:
+            with pytest.raises(ServerError, match=said):
+                await server.start()
+        else:
+            await server.start()
+    finally:
+        await server.stop()
+
+
+class Abort:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.abort, ()
+
+
+def lying(told: Mapping[str, Any], length: int | None = None) -> bytes:
+    """A safetensors file whose header says this, with next to nothing behind it."""
+    header = json.dumps({Q: told} if told else {}).encode()
+    return struct.pack("<Q", len(header) if length is None else length) + header + bytes(64)
+
+
+Q = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight"
+F32 = {"dtype": "F32", "shape": [4, 64], "data_offsets": [0, 64]}
+ADAPTERS: dict[str, tuple[dict[str, Any], dict[str, bytes], str]] = {
+    # what it tries: values of its config, files, and what is said of it; nothing where it is used without
+    "a base elsewhere": ({"base_model_name_or_path": "../secrets.env"}, {}, ""),
+    "code": ({"auto_mapping": {"base_model_class": "X", "parent_library": "modeling_x"}}, {}, ""),
+    "a pickle beside": ({}, {"adapter_model.bin": pickle.dumps(Abort())}, ""),
+    "a pickle by its name": ({}, {WEIGHTS: pickle.dumps(Abort())}, "header too large"),
+    "more than there is": ({}, {WEIGHTS: lying(F32 | {"data_offsets": [0, 1024]})}, "not fully covered"),
+    "a huge shape": ({}, {WEIGHTS: lying(F32 | {"shape": [1 << 40, 1 << 20]})}, "overflow"),
+    "a header without end": ({}, {WEIGHTS: lying({}, 1 << 60)}, "header too large"),
+}
+
+
+@pytest.mark.parametrize("tries", ADAPTERS)
+async def test_an_adapter_that_means_harm(tmp_path: Path, tries: str) -> None:
+    """The child that reads it takes it without that, or says a sentence and lives."""
+    require("torch")
+    values, files, said = ADAPTERS[tries]
+    given = tiny.adapter(tmp_path / "given", 1)
+    (tmp_path / "secrets.env").write_text("SECRET")
+    (given / "modeling_x.py").write_text("__import__('os').abort()\n")
+    config = json.loads((given / CONFIG).read_text())
+    (given / CONFIG).write_text(json.dumps(config | values))
+    for name, content in files.items():
+        (given / name).write_bytes(content)
+    conversion = formats.Formats(tmp_path, tiny.model(), spawn.child_environment())
+    if said:
+        with pytest.raises(AdapterError, match=said):
+            await conversion.take(given, tmp_path / "taken")
+        assert not (tmp_path / "taken").exists()
+    else:
+        await conversion.take(given, tmp_path / "taken")
+        made = b"".join(file.read_bytes() for file in (tmp_path / "taken").iterdir())
+        assert b"SECRET" not in made
 
 
 READS = """

@@ -23,7 +23,9 @@ NAMES = ("numpy", "goodbot", "goodbot_training", "json", "asyncio", "transformer
         (("upgrade", "--check"), "backs the data up before it changes it"),
     ],
 )
-def test_code_beside_what_is_imported_does_not_run(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+def test_s1_code_beside_what_is_imported_does_not_run(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
     require("numpy")
     here, home, ran = tmp_path / "here", tmp_path / "home", tmp_path / "ran"
     here.mkdir()

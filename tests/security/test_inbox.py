@@ -50,7 +50,9 @@ async def test_a_rater_sees_the_shared_channels_and_nobody_else_s_chat(
         assert await bot.labels(said["owner"]) == {}
 
 
-async def test_who_logged_in_from_a_chat_sees_that_chat_too(tmp_path: Path, unused_tcp_port: int) -> None:
+async def test_m5_who_logged_in_from_a_chat_sees_that_chat_and_no_other(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
     """M5: but nobody's by the name of one of the browser's own accounts."""
     async with served(tmp_path, unused_tcp_port, web=PEOPLE) as (bot, site):
         said = await answers(bot)
