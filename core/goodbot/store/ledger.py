@@ -161,15 +161,17 @@ async def set_receipt(db: aiosqlite.Connection, event: RatingEvent, answer: Rece
 _FOLDED = (
     "SELECT who.identity, l.value, l.stars, l.event_seq,"  # noqa: S608
     " EXISTS (SELECT 1 FROM run_items WHERE turn = :turn) OR EXISTS (SELECT 1 FROM judgements j"
-    " JOIN run_items i ON i.turn = j.turn WHERE j.credit_of = :turn), e.seq,"
-    " e.connector || ' ' || e.account, e.event_id, e.rater, e.time_ms, e.tiebreak,"
-    " e.kind, e.source, e.value, e.retracts"
+    " JOIN run_items i ON i.turn = j.turn WHERE j.credit_of = :turn), said.seq,"
+    " said.connector || ' ' || said.account, said.event_id, said.rater, said.time_ms, said.tiebreak,"
+    " said.kind, said.source, said.value, said.retracts"
     f" FROM (SELECT {people.IDENTITY} AS identity) AS who"
     " LEFT JOIN labels l ON (l.turn, l.rater) = (:turn, who.identity)"
-    " LEFT JOIN events e ON e.turn = :turn AND e.rater IN"
-    " (SELECT who.identity UNION ALL SELECT person FROM links WHERE identity = who.identity)"
-    f" AND NOT ({rollback_window.COVERED})"
+    " LEFT JOIN (SELECT e.*, max(printf('%015d', e.time_ms) || e.tiebreak || char(1) || e.event_id)"
+    f"  FROM events e WHERE e.turn = :turn AND e.rater IN ({people.ACCOUNTS})"
+    f"  AND NOT ({rollback_window.COVERED})"
+    "  GROUP BY e.connector, e.account, e.rater, e.kind, e.source, e.retracts, e.value IS NULL) AS said"
 )
+"""Of each source its last word is enough: the fold asks for no other, and one may have thousands."""
 
 
 async def refold(db: aiosqlite.Connection, turn: str, rater: str) -> LabelChange | None:

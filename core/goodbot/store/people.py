@@ -19,6 +19,8 @@ PAIRING = "pairing"
 
 IDENTITY = "coalesce((SELECT identity FROM links WHERE person = :person), :person)"
 """In a query: the key that the one vote of `:person` is kept under; `identity` asks for it alone."""
+ACCOUNTS = f"SELECT {IDENTITY} UNION ALL SELECT person FROM links WHERE identity = {IDENTITY}"  # noqa: S608
+"""A query: all accounts of that person, some of them twice."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -21,16 +21,18 @@ _OURS, _AFTER = "~", "+"
 _LONGEST = 200
 """Of a tiebreak that others follow: else two clocks that both stand would make it ever longer."""
 
-_KNOWN = (
-    "SELECT e.time_ms, e.tiebreak, e.connector, e.account, e.seq FROM events e"  # noqa: S608
-    f" WHERE e.rater IN (SELECT {people.IDENTITY} UNION ALL"
-    f" SELECT person FROM links WHERE identity = {people.IDENTITY}) AND "
-)
-_OF_TURN = f"{_KNOWN} e.turn = :turn"
+_OF_TURN = f"e.rater IN ({people.ACCOUNTS}) AND e.turn = :turn"
 _OF_MESSAGE = (
-    f"{_KNOWN} e.turn IS NULL AND (e.connector, e.account, e.channel, e.message)"
+    f"e.rater IN ({people.ACCOUNTS})"
+    " AND e.turn IS NULL AND (e.connector, e.account, e.channel, e.message)"
     " = (:connector, :account, :channel, :message)"
 )
+_NEWEST = (
+    "SELECT time_ms, tiebreak, connector, account, max(printf('%015d', time_ms) || tiebreak) FROM events e"
+    " WHERE {0} GROUP BY connector, account, substr(tiebreak, 1, 1) = '~' AND NOT instr(tiebreak, '+')"
+)
+"""The last by each clock."""
+_EACH = f"SELECT time_ms, tiebreak, connector, account, seq FROM events e WHERE {_OF_TURN} ORDER BY seq"  # noqa: S608
 _Clock = tuple[str, str]
 _MACHINE: _Clock = ("", "")
 """This machine's clock, or a page's: no connector account has that name."""
@@ -52,11 +54,9 @@ async def placed(
         "channel": event.channel.id,
         "message": event.message_id,
     }
-    newest: dict[_Clock, OrderKey] = {}
-    for time_ms, tiebreak, *place, _ in (
-        await fetch(db, _OF_TURN if turn else _OF_MESSAGE, values) if heard else ()
-    ):
-        _comes(newest, _clock(tiebreak, *place), OrderKey(time_ms, tiebreak))
+    query = _NEWEST.format(_OF_TURN if turn else _OF_MESSAGE)
+    rows = await fetch(db, query, values) if heard else []
+    newest = {_clock(tiebreak, *place): OrderKey(time_ms, tiebreak) for time_ms, tiebreak, *place, _ in rows}
     ours, order = event.order.ours, event.order
     if ours:
         order = OrderKey(order.time_ms, _OURS + order.tiebreak.replace(_AFTER, ""))
@@ -71,11 +71,11 @@ async def anew(db: aiosqlite.Connection, turn: str, rater: str) -> None:
     """
     newest: dict[_Clock, OrderKey] = {}
     moved: list[tuple[int, str, int]] = []
-    rows = await fetch(db, f"{_OF_TURN} ORDER BY e.seq", {"turn": turn, "person": rater})
+    rows = await fetch(db, _EACH, {"turn": turn, "person": rater})
     for time_ms, tiebreak, *place, seq in rows:
         stood, clock = OrderKey(time_ms, tiebreak), _clock(tiebreak, *place)
         order = _after(newest, clock, _own(stood))
-        _comes(newest, clock, order)
+        newest[clock] = max(order, newest.get(clock, order))
         if order != stood:
             moved.append((order.time_ms, order.tiebreak, seq))
     await db.executemany("UPDATE events SET time_ms = ?, tiebreak = ? WHERE seq = ?", moved)
@@ -89,10 +89,6 @@ def _own(order: OrderKey) -> OrderKey:
 
 def _clock(tiebreak: str, connector: str, account: str) -> _Clock:
     return _MACHINE if tiebreak.startswith(_OURS) and _AFTER not in tiebreak else (connector, account)
-
-
-def _comes(newest: dict[_Clock, OrderKey], clock: _Clock, order: OrderKey) -> None:
-    newest[clock] = max(order, newest.get(clock, order))
 
 
 def _after(newest: Mapping[_Clock, OrderKey], clock: _Clock, own: OrderKey) -> OrderKey:
