@@ -376,7 +376,7 @@ _MEDDLER = """
 # Both have the same rights, so that the kernel itself would let it: as where goodbot is not root.
 import ctypes, fcntl, json, os, signal, socket, struct, sys
 from goodbot.base.cage import seccomp
-libc, parent = ctypes.CDLL(None, use_errno=True), os.getpid()
+libc, parent, above = ctypes.CDLL(None, use_errno=True), os.getpid(), os.getppid()
 libc.prctl(4, 1, 0, 0, 0)
 if os.fork():
     os.wait()
@@ -401,6 +401,9 @@ def meddle(who, group):
         os.sched_setaffinity(who, one)
         if os.sched_getaffinity(who) != one:
             raise PermissionError(1, "answered, and not done")
+    if group:
+        yield "the parent's scheduler", lambda: os.sched_setscheduler(who, os.SCHED_OTHER, os.sched_param(0))
+        yield "the parent's affinity", lambda: os.sched_setaffinity(who, os.sched_getaffinity(0))
     yield "scheduler", scheduler
     if os.cpu_count() > 1:
         yield "affinity", affinity
@@ -428,7 +431,7 @@ def ended(work):
         return error.errno
 print(json.dumps([
     {name: ended(work) for name, work in meddle(*whom)}
-    for whom in ((parent, True), (0, False), (os.getpid(), False))
+    for whom in ((parent, True), (above, False), (0, False), (os.getpid(), False))
 ]), flush=True)
 os._exit(0)
 """
@@ -440,8 +443,9 @@ async def test_nobody_else_s_work_is_slowed_moved_or_signalled() -> None:
     )
     out, error = await process.communicate()
     assert out, error.decode()
-    others, *own = json.loads(out)
+    others, further, *own = json.loads(out)
     assert others == dict.fromkeys(others, errno.EPERM)
+    assert further == dict.fromkeys(further, errno.EPERM)
     for itself in own:
         assert {name for name, end in itself.items() if end == errno.EPERM} == set(), "it needs these"
 

@@ -150,7 +150,7 @@ _OF_ITSELF: dict[str, tuple[int, int, int | None]] = {
 A filter cannot know the ids of our other threads: what is for those is not done either.
 """
 _ANSWERED = ("sched_setaffinity", "sched_setscheduler")
-"""For others these are not done, and answered as if they were.
+"""For others than our parent these are not done, and answered as if they were.
 
 Where a new thread shall have a processor of its own (OMP_PROC_BIND), glibc asks for it by the thread's id,
 and gives the thread up when that is refused.
@@ -213,7 +213,9 @@ def _program(machine: str, own: int, cuda: bool) -> Iterator[bytes]:
     for name, (x86, arm, one) in _OF_ITSELF.items():
         named = [] if one is None else [(0, [one], _WHOLE)]
         error = 0 if name in _ANSWERED else errno.EPERM
-        yield from _only(number(x86, arm), *named, (len(named), [0, own], _WHOLE), error=error)
+        yield from _only(
+            number(x86, arm), *named, (len(named), [0, own], _WHOLE), error=error, known=[1, os.getppid()]
+        )
     yield from _only(number(62, 129), (0, [own], _WHOLE))  # kill
     yield from _only(number(234, 131), (0, [own], _WHOLE))  # tgkill
     yield from _never(number(157, 167), 0, [_PDEATHSIG])  # prctl
@@ -223,15 +225,22 @@ def _program(machine: str, own: int, cuda: bool) -> Iterator[bytes]:
     yield _step(_RETURN, _ALLOW)
 
 
-def _only(call: int, *arguments: tuple[int, Sequence[int], int], error: int = errno.EPERM) -> Iterator[bytes]:
-    """A call that is allowed with these values only. Of each argument: its place, its values, their bits."""
+def _only(
+    call: int, *arguments: tuple[int, Sequence[int], int], error: int = errno.EPERM, known: Sequence[int] = ()
+) -> Iterator[bytes]:
+    """A call that is allowed with these values only. Of each argument: its place, its values, their bits.
+
+    Others end in `error`; those that are `known` to be no thread of ours in EPERM.
+    """
     body: list[bytes] = []
     for argument, values, mask in arguments:
         body += [_step(_LOAD, _ARGUMENTS + 8 * argument), _step(_AND, mask)]
-        body += [_step(_EQUAL, value, len(values) - place, 0) for place, value in enumerate(values)]
-        body.append(_step(_RETURN, _REFUSE | error))
+        ends = [_step(_EQUAL, one, 0, 1) + _step(_RETURN, _REFUSE | errno.EPERM) for one in known]
+        last = len(values) + 2 * len(ends)
+        body += [_step(_EQUAL, value, last - place, 0) for place, value in enumerate(values)]
+        body += [*ends, _step(_RETURN, _REFUSE | error)]
     body.append(_step(_RETURN, _ALLOW))
-    yield _step(_EQUAL, call, 0, len(body))
+    yield _step(_EQUAL, call, 0, sum(len(part) // 8 for part in body))
     yield from body
 
 
