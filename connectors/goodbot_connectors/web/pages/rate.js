@@ -118,7 +118,7 @@ class Inbox {
     find("#back").disabled = this.#at === 0;
     find("#skip").disabled = !answer;
     const left = this.#answers.length - this.#at;
-    find("#count").textContent = answer ? `${left}${this.#more ? " or more" : ""} here` : "";
+    find("#count").textContent = answer ? `${left}${this.#more ? " or more" : ""} left` : "";
     if (!answer) {
       this.bar = null;
       const skipped = this.#answers.filter(({ said }) => !said.thumb && !said.stars).length;
