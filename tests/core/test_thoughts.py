@@ -98,6 +98,9 @@ def test_or_it_follows_the_thought_at_once_and_nothing_follows_on_its_line() -> 
         'Write "</think>\n"',
         "`</think>`\nis it",
         "a</think>b",
+        'Config:\n\n<plan>\n<reasoning type="x">because</reasoning>\n<step>two</step>\n</plan>',
+        '<thought lang="de">Gut</thought>\nis German',
+        "What Ada wrote.</thinking>\nends the block",
     ):
         assert split(told) == ("", told)
 

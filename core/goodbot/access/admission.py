@@ -18,6 +18,7 @@ from goodbot.api.events import (
     Outcome,
     PressEvent,
     RatingEvent,
+    RatingKind,
     Receipt,
 )
 from goodbot.api.sentences import Reason, because
@@ -62,8 +63,8 @@ class Admission:
         return self._quotas.no_reserve()
 
     def unkept(self, event: RatingEvent) -> Reason | None:
-        """Why the words that came with a rating are not kept; the rating itself always is."""
-        if not event.text:
+        """Why a reason or a better answer is not kept; a rating always is."""
+        if event.kind not in (RatingKind.COMMENT, RatingKind.BETTER):
             return None
         return self._quotas.no_reserve("no_space_words") or self.too_much(event, len(event.text.encode()))
 

@@ -23,7 +23,7 @@ _IN_PATHS = frozenset(string.ascii_letters + string.digits + "/._~-")
 _IN_ADDRESSES = frozenset(map(chr, range(0x21, 0x7F))) - frozenset('\\"<>^`{|}')
 _LONGEST = 500
 _OF_API = re.compile(
-    r"/+(?:(?:v1/+)?(?:chat/+completions|completions|responses|messages|embeddings|models)|v1"
+    r"/+(?:v1/+(?:completions|responses|messages|embeddings|models)|(?:v1/+)?chat/+completions|v1"
     r"|api/+(?:chat|generate|tags|show|version|embed))?/*\Z"
 )
 """What people copy along with an address: the way to one question of the API."""

@@ -260,15 +260,20 @@ def split(
 
 
 def orphan(text: str, marks: Sequence[ThoughtTags] = KNOWN) -> ThoughtTags | None:
-    """The marks of which a text holds the end, the last thing on its line, and no beginning. Behind other
-    words it follows at once: an answer that tells of such a mark puts it in quotes or behind a blank."""
+    """The marks of which a text holds the end, the last thing on its line, and no beginning.
+
+    Behind other words follows, at once, only what no document has as a tag: an answer that tells of such a
+    mark puts it in quotes or behind a blank, and other tags end lines of XML.
+    """
     for one in marks:
         end = re.escape(one.closes)
-        found = re.search(rf"(?im)(?:^[ \t]*|(?<=[^\s\"'`“‘(>])){end}[ \t]*$", text) if one.sure else None
+        behind = rf"|(?<=[^\s\"'`“‘(>]){end}" if one.closes == "</think>" or one.closes[:2] != "</" else ""
+        found = re.search(rf"(?im)(?:^[ \t]*{end}{behind})[ \t]*$", text) if one.sure else None
         if found is None:
             continue
-        before = text[: found.start()]
-        if one.opening(before) < 0 and before.count("```") % 2 == 0 and before.strip():
+        before, tag = text[: found.start()], one.opens[:1] == "<" and one.opens[-1:] == ">"
+        begin = rf"{re.escape(one.opens[:-1])}[\s>]" if tag else re.escape(one.opens)  # with attributes, too
+        if not re.search(begin, before, re.IGNORECASE) and before.count("```") % 2 == 0 and before.strip():
             return one
     return None
 

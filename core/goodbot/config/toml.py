@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -16,6 +17,7 @@ from goodbot.base.suggest import instead
 
 T = TypeVar("T")
 _BACKSLASH = "a backslash begins a sign in \"…\": write / in paths, or put them in '…'"
+_CONTROLS = frozenset(map(chr, (*range(32), 127)))
 _SECRET = ("token", "secret", "password", "api_key", "apikey")
 
 
@@ -36,7 +38,9 @@ def read(path: Path) -> str:
 
 def invalid(error: Exception, source: str, path: Path | None) -> ConfigError:
     """What to raise for a text that is no TOML."""
-    hint = f"; {_BACKSLASH}" if any("\\" in line.partition("=")[2] for line in source.splitlines()) else ""
+    said = re.search(r"\(at line (\d+),", str(error))
+    line = source.splitlines()[int(said[1]) - 1 : int(said[1])] if said else []
+    hint = f"; {_BACKSLASH}" if any(re.search(r"=\s*\"[^\"]*\\", one) for one in line) else ""
     return ConfigError(f"is not valid TOML: {error}{hint}", path=path)
 
 
@@ -117,7 +121,9 @@ def _value(value: Any, hint: Any, where: Where, key: str) -> Any:
     elif hint is float and type(value) in (int, float):
         return float(value)
     elif isinstance(hint, type) and type(value) is hint:
-        if "path" in key and isinstance(value, str) and not value.isprintable():  # "C:\new": a new line
+        if (
+            "path" in key and isinstance(value, str) and not _CONTROLS.isdisjoint(value)
+        ):  # "C:\new": a new line
             raise where.error(key, f"{key} holds a sign that no path has: {_BACKSLASH}")
         return value
     wanted = {str: "a text in quotes", int: "a whole number", float: "a number", bool: "true or false"}

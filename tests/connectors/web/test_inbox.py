@@ -49,7 +49,7 @@ async def test_the_inbox_is_narrowed_down(ada: Person, bot: Scripted) -> None:
     await ada.page.goto(f"{bot.address}/rate")
     await ada.page.get_by_role("combobox", name="From").select_option("slack")
     await ada.sees("Question 1?")
-    await ada.page.get_by_role("combobox", name="Which").select_option("rated by you")
+    await ada.page.get_by_role("combobox", name="Which").select_option("already rated")
     await ada.sees("Rated?")
     await pressed(ada.page.locator(".card"), "Good").wait_for()
     await ada.page.reload()

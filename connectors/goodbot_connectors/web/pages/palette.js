@@ -35,8 +35,9 @@ export class Palette {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) this.#mark((this.#at + step + this.#found.length) % this.#found.length);
     else if (event.key === "Escape") this.close();
-    else if (event.key === "Tab" && !event.shiftKey) this.#take(this.#found[Math.max(this.#at, 0)]);
-    else if (event.key === "Enter" && !event.shiftKey && this.#at >= 0) this.#take(this.#found[this.#at]);
+    else if (event.key === "Tab" && !event.shiftKey && (this.#at >= 0 || this.#found.length === 1)) {
+      this.#take(this.#found[Math.max(this.#at, 0)]); // else it leaves the field, as everywhere
+    } else if (event.key === "Enter" && !event.shiftKey && this.#at >= 0) this.#take(this.#found[this.#at]);
     else return false;
     event.preventDefault();
     event.stopPropagation(); // the page's own keys, Escape among them, mean something else

@@ -21,8 +21,8 @@ _MODPROBE = "/usr/bin/nvidia-modprobe"
 def enter(told: Mapping[str, Sequence[str]], command: Sequence[str]) -> None:
     """Lock this process up, as far as this kernel can. Raises OSError where it can and does not."""
     reads, writes = places.told(told)
+    _nvidia()  # first: what the limits are depends on whether there is a GPU
     limits.limit(reads)
-    _nvidia()
     prctl = ctypes.CDLL(None).prctl
     for capability in {*range(_CAPABILITIES)} - {_CAP_DAC_OVERRIDE}:
         prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # who is not root has none to lose

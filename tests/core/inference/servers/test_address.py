@@ -38,6 +38,8 @@ from goodbot.inference.servers.plugin import SPECS
         ("http://127.0.0.1:11434/api/generate", "http://127.0.0.1:11434"),
         ("http://127.0.0.1/openai/v1/chat/completions", "http://127.0.0.1/openai"),
         ("http://127.0.0.1/my-models", "http://127.0.0.1/my-models"),
+        ("http://127.0.0.1/models", "http://127.0.0.1/models"),
+        ("http://127.0.0.1/ai/responses", "http://127.0.0.1/ai/responses"),
         ("http://127.0.0.1/api", "http://127.0.0.1/api"),
     ],
 )
