@@ -110,23 +110,26 @@ async def tried(
     """What a job says of each note that is tried: its number, and questions with and without it."""
     if lines is None:
         return []
-    most = [id_ for id_, _ in Counter(id_ for item in items for id_ in item.notes).most_common(TRIED)]
-    taught = await turns.some(db, [item.turn for item in items if item.notes])
-    asked = [item.turn for item in items if item.split == "held_out"]
-    persons = {person(turn.talker) for turn in taught.values()}
-    for more in (await distilled.asked_by(db, core.pool, run, persons, _LOOKED_AT)).values():
-        asked += more
+    most = Counter(id_ for item in items for id_ in item.notes).most_common(TRIED)
+    found: dict[int, list[dict[str, Any]]] = {id_: [] for id_, _ in most}
     followed = _Followed(db, lines)
-    found: dict[int, list[dict[str, Any]]] = {id_: [] for id_ in most}
-    stored = await turns.some(db, asked)
-    for turn in (stored[id_] for id_ in dict.fromkeys(asked) if id_ in stored):
-        if not _own(core, turn):
-            continue
+    for turn in await _questions(db, core, run, items):
         chosen = await followed.of(turn)
         for note in chosen:
             if len(found.get(note.id, [0] * _PROMPTS)) < _PROMPTS:
                 found[note.id].append(_trial(lines, turn, chosen, note))
     return [{"id": id_, "prompts": prompts} for id_, prompts in found.items() if prompts]
+
+
+async def _questions(db: aiosqlite.Connection, core: Core, run: int, items: Sequence[RunItem]) -> list[Turn]:
+    """What notes are tried with: what is held out, then what the same people asked and nobody rated."""
+    taught = await turns.some(db, [item.turn for item in items if item.notes])
+    persons = {person(turn.talker) for turn in taught.values()}
+    asked = [item.turn for item in items if item.split == "held_out"]
+    for more in (await distilled.asked_by(db, core.pool, run, persons, _LOOKED_AT)).values():
+        asked += more
+    stored = await turns.some(db, asked)
+    return [stored[id_] for id_ in dict.fromkeys(asked) if id_ in stored and _own(core, stored[id_])]
 
 
 def _trial(lines: NoteLines, turn: Turn, chosen: Sequence[Note], note: Note) -> dict[str, Any]:
