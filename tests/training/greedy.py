@@ -33,7 +33,8 @@ class Greedy:
     def load(self, *args: Any, **kwargs: Any) -> None:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         limit = pages * resource.getpagesize() + ROOM
-        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+        _, most = resource.getrlimit(resource.RLIMIT_AS)  # the cage may have set one already
+        resource.setrlimit(resource.RLIMIT_AS, (limit, most))
 
     def tokenize(self, messages: Any, response: str) -> TokenizedTurn:
         return TokenizedTurn(prompt=(1,) * 50, response=(2,) * 50)
