@@ -7,6 +7,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from goodbot.access import linking
 from goodbot.api.events import MessageRef, OrderKey, RatingEvent, RatingKind
 from goodbot.api.labels import LedgerEvent, fold
@@ -198,7 +199,7 @@ def by(number: int, turn: str, step: Spoken) -> RatingEvent:
     """What one of two accounts says; a platform account is a clock of its own."""
     clock, at, value, source = step
     made = event(number, turn, OrderKey(START + at, ours=clock.startswith("ours")), value)
-    user = replace(made.user, id=CLOCKS[clock], account="second" if clock == "b" else made.user.account)
+    user = replace(made.user, id=CLOCKS[clock], account="second" if clock.endswith("b") else made.user.account)
     channel = replace(made.channel, account=user.account)
     source = "" if value is None else source
     return replace(made, user=user, channel=channel, source=source)
@@ -264,6 +265,20 @@ async def test_b1_what_came_last_counts_where_two_accounts_become_one_persons(tm
         assert await bot.store.read(lambda db: ledger.labels(db, "t")) == {A: 1.0, B: -1.0}
         await said(bot, "t", by(2, "t", ("a", 2_000, -1.0, "button")))
         assert await bot.store.read(lambda db: ledger.labels(db, "t")) == {A: -1.0, B: -1.0}
+
+
+@pytest.mark.parametrize(("first", "second"), [("a", "b"), ("b", "a")])
+async def test_b1_by_our_clock_the_last_of_several_accounts_is_the_last(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    """The clock was set back after what another account of theirs said by it."""
+    async with open_bot(tmp_path) as bot:
+        await add_turn(bot.store, "t")
+        await linked(bot, True)
+        await said(bot, "t", by(0, "t", (f"ours of {first}", 0, 1.0, "button")))
+        await said(bot, "t", by(1, "t", (f"ours of {second}", 300_000, 1.0, "button")))
+        await said(bot, "t", by(2, "t", (f"ours of {first}", 10, None, "button")))
+        assert await bot.store.read(lambda db: ledger.labels(db, "t")) == {}
 
 
 async def test_b1_two_clocks_that_stand_make_no_text_ever_longer(tmp_path: Path) -> None:

@@ -56,7 +56,10 @@ async def placed(
     }
     query = _NEWEST.format(_OF_TURN if turn else _OF_MESSAGE)
     rows = await fetch(db, query, values) if heard else []
-    newest = {_clock(tiebreak, *place): OrderKey(time_ms, tiebreak) for time_ms, tiebreak, *place, _ in rows}
+    newest: dict[_Clock, OrderKey] = {}
+    for time_ms, tiebreak, *place, _ in rows:  # ours, too, may have several: it is no account's
+        clock, order = _clock(tiebreak, *place), OrderKey(time_ms, tiebreak)
+        newest[clock] = max(order, newest.get(clock, order))
     ours, order = event.order.ours, event.order
     if ours:
         order = OrderKey(order.time_ms, _OURS + order.tiebreak.replace(_AFTER, ""))
