@@ -37,7 +37,7 @@ from goodbot.conversation.captures import Captured, Capturing
 from goodbot.conversation.notes import Notes
 from goodbot.conversation.ratings import Ratings
 from goodbot.learning.training import unavailability
-from goodbot.store import Store, inbox
+from goodbot.store import Store, inbox, placing
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +108,9 @@ class Dispatcher:
         async def operation(db: aiosqlite.Connection) -> list[Receipt]:
             receipts = list[Receipt]()
             of_one = dict[str, Receipt]()  # what was refused of a request; the rest goes with it
-            for event, wrong in zip(events, refused, strict=True):
+            for n, wrong in enumerate(refused):
+                if isinstance(event := events[n], PressEvent):
+                    events[n] = event = await placing.numbered(db, event)
                 if (before := of_one.get(event.digest)) is not None:
                     receipts.append(replace(before, event_id=event.event_id))
                     continue

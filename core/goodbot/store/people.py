@@ -19,6 +19,8 @@ PAIRING = "pairing"
 
 IDENTITY = "coalesce((SELECT identity FROM links WHERE person = :person), :person)"
 """In a query: the key that the one vote of `:person` is kept under; `identity` asks for it alone."""
+IDENTITY_OF = "coalesce((SELECT k.identity FROM links k WHERE k.person = {0}), {0})"
+"""The same in an expression, of the account in a column."""
 ACCOUNTS = f"SELECT {IDENTITY} UNION ALL SELECT person FROM links WHERE identity = {IDENTITY}"  # noqa: S608
 """A query: all accounts of that person, some of them twice."""
 

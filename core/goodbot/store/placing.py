@@ -7,19 +7,27 @@ two clocks the order in which they came in decides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import aiosqlite
 
-from goodbot.api.events import OrderKey, RatingEvent
+from goodbot.api.events import OrderKey, PressEvent, RatingEvent
 from goodbot.store import people
-from goodbot.store.query import fetch
+from goodbot.store.query import fetch, value
 
-_OURS, _AFTER = "~", "+"
-"""Marks in a stored tiebreak: of our own time; and of what comes after that, with its own time."""
+_OURS, _AFTER, _HEARD = "~", "+", " @"
+"""Marks in a stored tiebreak: of our own time; of what comes after that, with its own time; of a press, with
+the last event before it."""
+_LAST = f"substr({{0}}.tiebreak, instr({{0}}.tiebreak || '{_HEARD}', '{_HEARD}') + {len(_HEARD)})"
+HEARD = f"CAST(nullif({_LAST}, '') AS INTEGER)"
+"""SQL: of a press, the last event that came before it; NULL where that was not noted."""
+OWN = f"(substr({{0}}.tiebreak, 1, 1) <> '{_OURS}' AND NOT instr({{0}}.tiebreak, '{_AFTER}'))"
+"""SQL: it stands by its own platform's time."""
 _LONGEST = 200
 """Of a tiebreak that others follow: else two clocks that both stand would make it ever longer."""
+_UNKNOWN = 2**62
+"""After all events: a press of a time when none was noted."""
 
 _OF_TURN = f"e.rater IN ({people.ACCOUNTS}) AND e.turn = :turn"
 _OF_MESSAGE = (
@@ -34,6 +42,8 @@ _NEWEST = (
 """The last by each clock."""
 _EACH = f"SELECT time_ms, tiebreak, connector, account, seq FROM events e WHERE {_OF_TURN} ORDER BY seq"  # noqa: S608
 _Clock = tuple[str, str]
+Row = tuple[int, str, str, str]
+"""As it is stored: time_ms, tiebreak, connector, account."""
 _MACHINE: _Clock = ("", "")
 """This machine's clock, or a page's: no connector account has that name."""
 
@@ -60,11 +70,35 @@ async def placed(
     for time_ms, tiebreak, *place, _ in rows:  # ours, too, may have several: it is no account's
         clock, order = _clock(tiebreak, *place), OrderKey(time_ms, tiebreak)
         newest[clock] = max(order, newest.get(clock, order))
-    ours, order = event.order.ours, event.order
-    if ours:
-        order = OrderKey(order.time_ms, _OURS + order.tiebreak.replace(_AFTER, ""))
-    clock = _MACHINE if ours else (event.user.connector, event.user.account)
-    return replace(event, order=_after(newest, clock, order))
+    clock = _MACHINE if event.order.ours else (event.user.connector, event.user.account)
+    return replace(event, order=_after(newest, clock, marked(event.order)))
+
+
+def marked(order: OrderKey) -> OrderKey:
+    """As it is stored: our own time with a mark."""
+    return OrderKey(order.time_ms, _OURS + order.tiebreak.replace(_AFTER, "")) if order.ours else order
+
+
+async def numbered(db: aiosqlite.Connection, press: PressEvent) -> PressEvent:
+    """The press, with the last event before it: what came after that came after the press."""
+    if _HEARD in press.order.tiebreak:
+        return press
+    last = await value(db, "SELECT coalesce(max(seq), 0) FROM events")
+    order = press.order._replace(tiebreak=f"{press.order.tiebreak}{_HEARD}{last}")
+    return replace(press, order=order)
+
+
+def asked(order: OrderKey) -> tuple[OrderKey | None, int]:
+    """Of a press as it is stored: its time, None for ours, and the last event that came before it."""
+    tiebreak, noted, last = order.tiebreak.rpartition(_HEARD)
+    plain = OrderKey(order.time_ms, tiebreak if noted else order.tiebreak)
+    heard = int(last) if noted and last.isdecimal() else _UNKNOWN
+    return None if plain.tiebreak.startswith(_OURS) else plain, heard
+
+
+def own(order: OrderKey) -> OrderKey | None:
+    """The time of an event as it is stored by its platform's clock; None for ours."""
+    return _own(order) if _clock(order.tiebreak, "platform", "") != _MACHINE else None
 
 
 async def anew(db: aiosqlite.Connection, turn: str, rater: str) -> None:
@@ -72,16 +106,24 @@ async def anew(db: aiosqlite.Connection, turn: str, rater: str) -> None:
 
     For what was not known to be one person's, or of one answer, when it came: there nobody compared.
     """
-    newest: dict[_Clock, OrderKey] = {}
-    moved: list[tuple[int, str, int]] = []
     rows = await fetch(db, _EACH, {"turn": turn, "person": rater})
-    for time_ms, tiebreak, *place, seq in rows:
-        stood, clock = OrderKey(time_ms, tiebreak), _clock(tiebreak, *place)
-        order = _after(newest, clock, _own(stood))
-        newest[clock] = max(order, newest.get(clock, order))
-        if order != stood:
-            moved.append((order.time_ms, order.tiebreak, seq))
+    moved = [
+        (order.time_ms, order.tiebreak, row[4])
+        for row, order in zip(rows, in_order(row[:4] for row in rows), strict=True)
+        if order != (row[0], row[1], False)
+    ]
     await db.executemany("UPDATE events SET time_ms = ?, tiebreak = ? WHERE seq = ?", moved)
+
+
+def in_order(rows: Iterable[Row]) -> list[OrderKey]:
+    """Where each of these events of one person stands among them; they are given as they came in."""
+    newest: dict[_Clock, OrderKey] = {}
+    stand: list[OrderKey] = []
+    for time_ms, tiebreak, *place in rows:
+        clock = _clock(tiebreak, *place)
+        stand.append(order := _after(newest, clock, _own(OrderKey(time_ms, tiebreak))))
+        newest[clock] = max(order, newest.get(clock, order))
+    return stand
 
 
 def _own(order: OrderKey) -> OrderKey:
@@ -97,12 +139,15 @@ def _clock(tiebreak: str, connector: str, account: str) -> _Clock:
 def _after(newest: Mapping[_Clock, OrderKey], clock: _Clock, own: OrderKey) -> OrderKey:
     """Where it stands: by its own time, if that is after the `newest` by each other clock.
 
-    Our own clock may have been set back: what comes by it is after all that is there.
+    Our own clock may have been set back: what comes by it is after all that is there. Where a platform's
+    stands, what comes later is later.
     """
     if clock == _MACHINE:
         latest = max((order.time_ms for order in newest.values()), default=-1)
         return OrderKey(max(own.time_ms, latest + 1), own.tiebreak)
     last = max((order for other, order in newest.items() if other != clock), default=OrderKey(-1))
+    if (before := newest.get(clock)) is not None and _own(before) == own:
+        last = max(last, before)
     if len(last.tiebreak) > _LONGEST:
         last = OrderKey(last.time_ms + 1, _OURS)
     if last < own:

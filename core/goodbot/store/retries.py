@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from dataclasses import dataclass
+from typing import Any
 
 import aiosqlite
 
 from goodbot.api.events import MessageRef, OrderKey, PressEvent, RatingEvent, RatingKind
-from goodbot.store import codec, turns
+from goodbot.store import codec, placing, turns
 from goodbot.store.query import fetch, first
 
 COMING = (
@@ -32,10 +35,12 @@ class Retry:
     asked_by: str
     """The person who asked for it, `connector:id`."""
     asked: OrderKey
+    """As it is stored: with the last event before it (`placing.asked`)."""
 
 
 async def insert(db: aiosqlite.Connection, retry: Retry) -> None:
     """Join two stored answers."""
+    asked = placing.marked(retry.asked)
     await db.execute(
         "INSERT INTO retries VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
@@ -44,8 +49,8 @@ async def insert(db: aiosqlite.Connection, retry: Retry) -> None:
             retry.depth,
             retry.hint,
             retry.asked_by,
-            retry.asked.time_ms,
-            retry.asked.tiebreak,
+            asked.time_ms,
+            asked.tiebreak,
         ),
     )
 
@@ -141,25 +146,18 @@ async def adopt(db: aiosqlite.Connection, turn: str) -> list[tuple[str, str]]:
     rows = await fetch(
         db,
         "SELECT seq, connector || ' ' || account, event_id, rater, message, source, kind, retracts,"
-        " time_ms, tiebreak FROM events WHERE turn = ? AND kind IN ('rate', 'retract')"
-        " AND (source LIKE 'reaction:%' OR retracts <> '') ORDER BY time_ms, tiebreak, seq",
+        " time_ms, tiebreak, connector, account FROM events WHERE turn = ? AND kind IN ('rate', 'retract')"
+        " AND (source LIKE 'reaction:%' OR retracts <> '') ORDER BY seq",
         (retry.instead_of,),
     )
-    changed = {(row[3], row[4], row[8]) for row in rows if row[6] == RatingKind.RATE}
-    stands: dict[tuple[str, ...], bool] = {}
-    """By reaction that is there: whether it is the retry's."""
+    by_rater: defaultdict[str, list[Any]] = defaultdict(list)
+    for row in rows:
+        by_rater[row[3]].append(row)
     taken: dict[int, tuple[str, str, str]] = {}
-    for seq, account, id_, rater, message, source, kind, named, time_ms, tiebreak in rows:
-        after = OrderKey(time_ms, tiebreak) > retry.asked
-        stood = stands.pop((account, rater, message, source), None)
-        if kind == RatingKind.RATE:
-            mine = stands[account, rater, message, source] = after if stood is None else stood
-        else:  # or it makes room for another one, in the same moment
-            mine = after if (rater, message, time_ms) in changed else bool(stood)
-        if mine and not named:
-            taken[seq] = (account, id_, rater)
+    for said in by_rater.values():
+        taken |= _overtook(retry, said)
     ids = {(account, id_) for account, id_, _ in taken.values()}
-    for seq, account, id_, rater, *_, named, _, _ in rows:
+    for seq, account, id_, rater, *_, named, _, _, _, _ in rows:
         if (account, named) in ids:
             taken[seq] = (account, id_, rater)
     await db.execute(
@@ -167,6 +165,34 @@ async def adopt(db: aiosqlite.Connection, turn: str) -> list[tuple[str, str]]:
         (turn, codec.dump_json(list(taken))),
     )
     return [(id_, rater) for rater in {who for *_, who in taken.values()} for id_ in (retry.instead_of, turn)]
+
+
+def _overtook(retry: Retry, rows: list[Any]) -> dict[int, tuple[str, str, str]]:
+    """Of what one rater's reactions said, as it came in, what speaks of the retry: `(account, id, rater)`."""
+    keys = placing.in_order(row[8:] for row in rows)
+    owns = {row[0]: placing.own(OrderKey(row[8], row[9])) for row in rows}
+    changed = {(row[4], own.time_ms) for row in rows if row[6] == RatingKind.RATE and (own := owns[row[0]])}
+    stands: dict[tuple[str, ...], bool] = {}
+    """By reaction that is there: whether it is the retry's."""
+    taken: dict[int, tuple[str, str, str]] = {}
+    for _, row in sorted(zip(keys, rows, strict=True), key=lambda one: (one[0], one[1][0])):
+        seq, account, id_, rater, message, source, kind, named = row[:8]
+        own = owns[seq]
+        after = _follows(retry, own, seq)
+        stood = stands.pop((account, message, source), None)
+        if kind == RatingKind.RATE:
+            mine = stands[account, message, source] = after if stood is None else stood
+        else:  # or it makes room for another one, in the same moment
+            mine = after if own and (message, own.time_ms) in changed else bool(stood)
+        if mine and not named:
+            taken[seq] = (account, id_, rater)
+    return taken
+
+
+def _follows(retry: Retry, own: OrderKey | None, seq: float) -> bool:
+    """Whether it was said after the retry was asked for: by their one clock, else as it came in."""
+    asked, heard = placing.asked(retry.asked)
+    return seq > heard if asked is None or own is None or own == asked else own > asked
 
 
 async def meant(db: aiosqlite.Connection, event: RatingEvent, carried: str, *, moved: bool) -> str | None:
@@ -185,8 +211,9 @@ async def meant(db: aiosqlite.Connection, event: RatingEvent, carried: str, *, m
         said = await _last_said(db, event, shown)
         if said is not None and (event.kind is RatingKind.RETRACT or said[1] == RatingKind.RATE):
             return said[0]
+    own = None if event.order.ours else event.order
     for turn, retry in zip(shown, past, strict=False):
-        if retry.asked < event.order:
+        if _follows(retry, own, math.inf):
             return turn
     return shown[-1]
 
@@ -198,10 +225,10 @@ async def _last_said(
     user = event.user
     rows = await fetch(
         db,
-        "SELECT turn, kind FROM events WHERE turn IN (SELECT value FROM json_each(?))"
+        "SELECT time_ms, tiebreak, connector, account, turn, kind FROM events"
+        " WHERE turn IN (SELECT value FROM json_each(?))"
         " AND (connector, account, message, source, rater) = (?, ?, ?, ?, ?)"
-        " AND kind IN ('rate', 'retract') AND (time_ms, tiebreak) <= (?, ?)"
-        " ORDER BY time_ms DESC, tiebreak DESC LIMIT 1",
+        " AND kind IN ('rate', 'retract') ORDER BY seq",
         (
             codec.dump_json(shown),
             user.connector,
@@ -209,9 +236,11 @@ async def _last_said(
             event.message_id,
             event.source,
             f"{user.connector}:{user.id}",
-            event.order.time_ms,
-            event.order.tiebreak,
         ),
     )
-    row = first(rows)
-    return (row[0], row[1]) if row else None
+    now = placing.marked(event.order)
+    *keys, at = placing.in_order(
+        [*(row[:4] for row in rows), (now.time_ms, now.tiebreak, user.connector, user.account)]
+    )
+    before = [(key, n) for n, key in enumerate(keys) if key <= at]
+    return tuple(rows[max(before)[1]][4:]) if before else None

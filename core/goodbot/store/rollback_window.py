@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import aiosqlite
 
+from goodbot.store import people
 from goodbot.store.query import fetch, first
 
 _WITHIN = (
@@ -15,7 +16,9 @@ COVERED = f"e.kind IN ('rate', 'outcome') AND {_WITHIN}"
 """SQL: of the ledger `e`, a rating or an outcome that some quarantine covers."""
 
 KEPT = (
-    "NOT EXISTS (SELECT 1 FROM events r WHERE r.kind = 'retract' AND (r.turn, r.rater) = (e.turn, e.rater)"
+    "NOT EXISTS (SELECT 1 FROM events r WHERE r.kind = 'retract' AND r.turn = e.turn"  # noqa: S608
+    " AND (r.rater = e.rater"
+    f" OR {people.IDENTITY_OF.format('r.rater')} = {people.IDENTITY_OF.format('e.rater')})"
     " AND ((r.connector, r.account, r.retracts) = (e.connector, e.account, e.event_id)"
     " OR (r.source = '' AND r.retracts = '' AND (r.time_ms, r.tiebreak) > (e.time_ms, e.tiebreak))))"
 )

@@ -14,16 +14,17 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import aiosqlite
 
 from goodbot.api.hindsight import CHIPS, RATERS, hindsight
 from goodbot.api.labels import Opinion
 from goodbot.api.turns import CHOICE
-from goodbot.store import codec, rollback_window
+from goodbot.store import codec, people, placing, rollback_window
 from goodbot.store.query import fetch, value
 
-_IDENTITY = "coalesce((SELECT k.identity FROM links k WHERE k.person = {0}), {0})"
+_IDENTITY = people.IDENTITY_OF
 _TYPED = (
     f"SELECT e.turn, {_IDENTITY.format('e.rater')}, e.kind, e.seq, '' FROM events e"  # noqa: S608
     " WHERE e.turn IN (SELECT value FROM json_each(:turns)) AND e.kind IN ('comment', 'better')"
@@ -35,10 +36,20 @@ _CHIPS = (
     " WHERE c.instead_of IN (SELECT value FROM json_each(:turns))"
     " ORDER BY c.time_ms, c.tiebreak"
 )
+# By its own clock or as it came in: that of another clock says nothing, and ours may have been set.
 _CHIP_GONE = (
-    f"SELECT EXISTS (SELECT 1 FROM events r WHERE r.turn = :turn AND {_IDENTITY.format('r.rater')} = :rater"  # noqa: S608
-    " AND r.kind = 'retract' AND r.source = '' AND r.retracts = '' AND r.time_ms >= :at)"
-    " OR EXISTS (SELECT 1 FROM quarantines q WHERE :at BETWEEN 1000 * q.since AND 1000 * q.made_at)"
+    f"WITH chip AS (SELECT {placing.HEARD.format('c')} AS heard, {placing.OWN.format('c')} AS own,"  # noqa: S608
+    "  t.created_at, t.connector, t.account FROM retries c JOIN turns t ON t.id = c.turn"
+    "  WHERE (c.instead_of, c.time_ms) = (:turn, :at))"
+    " SELECT EXISTS (SELECT 1 FROM events r LEFT JOIN chip c"
+    f" WHERE r.turn = :turn AND {_IDENTITY.format('r.rater')} = :rater"
+    " AND r.kind = 'retract' AND r.source = '' AND r.retracts = '' AND iif(c.heard IS NULL OR (c.own"
+    f"  AND {placing.OWN.format('r')} AND (r.connector, r.account) = (c.connector, c.account)"
+    "  AND r.time_ms <> :at), r.time_ms >= :at, r.seq > c.heard))"
+    " OR EXISTS (SELECT 1 FROM quarantines q LEFT JOIN chip c WHERE iif(c.heard IS NULL,"
+    "  :at BETWEEN 1000 * q.since AND 1000 * q.made_at,"
+    "  (c.created_at >= q.since OR c.heard >= q.first_event_seq) AND (c.heard < q.last_event_seq"
+    "  OR (c.heard = q.last_event_seq AND c.created_at <= q.made_at))))"
 )
 
 
@@ -144,12 +155,21 @@ async def counts(db: aiosqlite.Connection, runs: Sequence[int]) -> dict[str, int
 async def said(db: aiosqlite.Connection, turns: Sequence[str]) -> dict[str, list[Word]]:
     """Turn → what stands of what was said of it, each kind in the order in which it was."""
     found: defaultdict[str, list[Word]] = defaultdict(list)
-    for query in (_TYPED, _CHIPS):
-        for turn, rater, kind, at, hint in await fetch(db, query, {"turns": codec.dump_json(list(turns))}):
-            word = Word(kind=kind, rater=rater, at=at, hint=hint)
-            if kind != "chip" or (hint in CHIPS and not await _gone(db, turn, word)):
-                found[turn].append(word)
+    values = {"turns": codec.dump_json(list(turns))}
+    typed, chips = await fetch(db, _TYPED, values), await fetch(db, _CHIPS, values)
+    for turn, rater, kind, at, hint in (*_as_it_came(typed), *chips):
+        word = Word(kind=kind, rater=rater, at=at, hint=hint)
+        if kind != "chip" or (hint in CHIPS and not await _gone(db, turn, word)):
+            found[turn].append(word)
     return found
+
+
+def _as_it_came(typed: Sequence[Any]) -> list[Any]:
+    """Of each person in the order in which they said it; of several as it came: no clocks are compared."""
+    places: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    for turn, rater, _, seq, _ in sorted(typed, key=lambda row: -row[3]):
+        places[turn, rater].append(seq)
+    return [row for _, row in sorted((places[row[0], row[1]].pop(), row) for row in typed)]
 
 
 async def _gone(db: aiosqlite.Connection, turn: str, chip: Word) -> bool:
