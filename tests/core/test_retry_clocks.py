@@ -11,7 +11,7 @@ import pytest
 from goodbot.api.events import OrderKey, Outcome, RatingEvent, RatingKind
 from goodbot.conversation.generate import Generator
 from goodbot.daemon.loopback import Answer
-from goodbot.store import people, words
+from goodbot.store import inbox, people, turns, words
 
 from tests.core.builders import Bot, check_store, open_bot, rate, retract, until
 from tests.core.test_retry import again, bad, carried, overtaken, press
@@ -155,8 +155,8 @@ async def test_b1_a_chip_is_taken_back_by_what_comes_after_it_whatever_our_clock
 async def test_on_one_clock_an_undo_that_comes_late_takes_no_later_chip_back(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answer = await bad(bot)
-        late = said(answer, bot.chat._count, None)
         bot.chat._count += 1
+        late = said(answer, bot.chat._count, None)
         await again(bot, answer)
         [receipt] = await bot.chat.host.submit([late])
         assert receipt.outcome is Outcome.ACCEPTED
@@ -201,3 +201,31 @@ async def test_b1_an_undo_by_another_account_of_theirs_takes_words_back(tmp_path
         await bot.command("undo", answer.turn, channel="#lab", user="rater")
         assert await bot.labels(answer) == {}
         assert await bot.store.read(lambda db: words.said(db, [answer.turn])) == {}
+
+
+async def test_b1_a_reaction_that_is_given_again_to_the_new_answer_stands(tmp_path: Path) -> None:
+    """Reconciling would find it anew at every start, and count it after what was said since."""
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("What is love?")
+        await on_the_page(bot, answer, 1.0)
+        await bot.react(answer, "👎")
+        new = await again(bot, answer)
+        await bot.unreact(new, "👎")
+        await bot.react(new, "👎")
+        [open_] = await bot.store.read(lambda db: turns.open_turns(db, "loopback", 0))
+        assert open_.reactions == {(answer.message.id, "owner", "reaction:👎")}
+        await bot.unreact(new, "👎")
+        [open_] = await bot.store.read(lambda db: turns.open_turns(db, "loopback", 0))
+        assert open_.reactions == frozenset()
+
+
+async def test_b1_what_waits_is_done_as_it_came_though_the_clock_was_set_back(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        made = [replace(bot.chat.typed("good"), event_id=id_) for id_ in ("b", "a", "c")]
+        for event, now in zip(made, (AHEAD / 1000, 5.0, 5.0), strict=True):
+            accepted = event.receipt(Outcome.ACCEPTED)
+            await bot.store.write(
+                lambda db, e=event, r=accepted, at=now: inbox.insert(db, e, r, at, open_=True)
+            )
+        waiting = await bot.store.read(inbox.unfinished)
+        assert [event.event_id for event, _ in waiting] == ["b", "a", "c"]

@@ -21,13 +21,19 @@ async def receipt(db: aiosqlite.Connection, event: Event) -> Receipt | None:
 
 
 async def insert(db: aiosqlite.Connection, event: Event, answer: Receipt, now: float, *, open_: bool) -> None:
-    """Remember an event; with `open_` its payload too, until `close` says that it is done."""
+    """Remember an event; with `open_` its payload too, until `close` says that it is done.
+
+    It is done after what waits already, though our clock was set back since that came.
+    """
     await db.execute(
-        "INSERT INTO inbox VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO inbox VALUES (?, ?, ?, ?, ?, iif(?, max(?,"
+        " (SELECT coalesce(max(received_at) + 0.000001, 0) FROM inbox WHERE payload <> '')), ?))",
         (
             *_key(event),
             codec.dump_event(event) if open_ else "",
             codec.dump_receipt(answer, event.digest),
+            open_,
+            now,
             now,
         ),
     )

@@ -13,7 +13,7 @@ import aiosqlite
 from goodbot.api.connector import OpenTurn
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, UserRef
 from goodbot.api.turns import CHOICE, Turn
-from goodbot.store import codec, rollback_window
+from goodbot.store import codec, placing, rollback_window
 from goodbot.store.prompts import QUESTION, STANDING
 from goodbot.store.query import Row, fetch, first, records, value
 
@@ -226,19 +226,21 @@ async def _reactions(
         db,
         "WITH RECURSIVE shown (id) AS (SELECT id FROM turns WHERE connector = ? AND created_at > ?"
         " UNION SELECT instead_of FROM retries JOIN shown ON turn = id)"
-        " SELECT turn, message, rater, source FROM ("
-        " SELECT m.turn, m.message, e.rater, e.source, e.kind, row_number() OVER ("
-        "  PARTITION BY m.turn, m.message, e.rater, e.source"
-        "  ORDER BY e.time_ms DESC, e.tiebreak DESC) AS newest"
+        " SELECT e.time_ms, e.tiebreak, e.connector, e.account, e.kind, m.turn, m.message, e.rater, e.source"
         " FROM events e JOIN messages m ON (m.connector, m.account, m.channel, m.message)"
         "  = (e.connector, e.account, e.channel, e.message)"
         " WHERE e.kind IN ('rate', 'retract') AND e.source LIKE 'reaction:%'"
-        " AND e.turn IN (SELECT id FROM shown)) WHERE newest = 1 AND kind = 'rate'",
+        " AND e.turn IN (SELECT id FROM shown) ORDER BY e.seq",
         (connector, since),
     )
+    said: dict[tuple[str, ...], list[Any]] = {}
+    for row in rows:
+        said.setdefault(tuple(row[5:]), []).append(row)
     found: dict[str, list[tuple[str, str, str]]] = {}
-    for turn, message, rater, source in rows:
-        found.setdefault(turn, []).append((message, rater.partition(":")[2], source))
+    for (turn, message, rater, source), each in said.items():
+        _, last = max(zip(placing.in_order(row[:4] for row in each), range(len(each)), strict=True))
+        if each[last][4] == "rate":
+            found.setdefault(turn, []).append((message, rater.partition(":")[2], source))
     return found
 
 
