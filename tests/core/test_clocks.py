@@ -152,6 +152,17 @@ async def test_a_late_press_says_that_a_later_one_counts(tmp_path: Path) -> None
         assert (label, told.startswith("Taken back")) == (1.0, False)
 
 
+async def test_where_a_platform_s_clock_stands_what_came_last_counts(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await add_turn(bot.store, "t")
+        for number in range(9, 0, -1):  # no id of theirs decides it
+            value = (1.0, -1.0, None)[number % 3]
+            made = event(number, "t", OrderKey(5), value)
+            told, label = await submitted(bot, made, "t")
+            assert label == value, told
+        assert (await submitted(bot, event(99, "t", OrderKey(4), 1.0), "t"))[1] == label
+
+
 async def test_what_comes_after_our_own_time_keeps_its_own_order(tmp_path: Path) -> None:
     """A reaction and its removal that arrive the wrong way round, by a platform that is behind."""
     async with open_bot(tmp_path) as bot:
@@ -199,7 +210,9 @@ def by(number: int, turn: str, step: Spoken) -> RatingEvent:
     """What one of two accounts says; a platform account is a clock of its own."""
     clock, at, value, source = step
     made = event(number, turn, OrderKey(START + at, ours=clock.startswith("ours")), value)
-    user = replace(made.user, id=CLOCKS[clock], account="second" if clock.endswith("b") else made.user.account)
+    user = replace(
+        made.user, id=CLOCKS[clock], account="second" if clock.endswith("b") else made.user.account
+    )
     channel = replace(made.channel, account=user.account)
     source = "" if value is None else source
     return replace(made, user=user, channel=channel, source=source)
