@@ -190,11 +190,15 @@ def test_thumbs_and_stars_do_not_disturb_one_another(history: list[LedgerEvent])
 
 
 def stored(e: LedgerEvent, turn: str) -> RatingEvent:
-    """As a connector tells it. A retraction of one event names no message, as in Matrix."""
+    """As a connector tells it. A retraction of one event names no message, as in Matrix.
+
+    Equal times are told apart, as platforms do: where they are not, what came last is last.
+    """
     common = {"source": e.source, "kind": e.kind, "retracts": e.retracts}
     if e.retracts:
         common |= {"retracts": f"{turn}-{e.retracts}", "message_id": ""}
-    return rate(f"{turn}-{e.event_id}", e.order.time_ms, e.value, turn, **common)
+    made = rate(f"{turn}-{e.event_id}", e.order.time_ms, e.value, turn, **common)
+    return replace(made, order=e.order._replace(tiebreak=e.event_id))
 
 
 async def take(store: Store, events: Sequence[RatingEvent]) -> None:
