@@ -458,6 +458,11 @@ def test_a_captured_answer_is_stored_without_the_thought_that_it_begins_with() -
     assert (seen.response, seen.thought) == ("Green.", "Hm.")
     mentioned = capture_rules.storable(capture("1", response="Write <think> first."))
     assert (mentioned.response, mentioned.thought) == ("Write <think> first.", "")
+    tags = "<answer>4</answer>"
+    asked = {"role": "user", "content": f"2 + 2? Write {tags}."}
+    wrapped = f"<think>Hm.</think>{tags}"
+    assert capture_rules.storable(capture("1", response=wrapped)).response == "4"
+    assert capture_rules.storable(capture("1", response=wrapped, messages=(asked,))).response == tags
 
 
 # -- numbers that mean nothing

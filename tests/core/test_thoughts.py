@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from goodbot.base.thoughts import KNOWN, Splitter, Thought, ThoughtTags, opened_by, opened_by_template, split
+from goodbot.api.marks import opened_by_template
+from goodbot.base.thoughts import KNOWN, Splitter, Thought, ThoughtTags, opened_by, split
 
 THINK = KNOWN[0]
 CASES = [
@@ -125,3 +126,16 @@ def test_a_prompt_or_a_template_tells_whether_it_begins_a_thought() -> None:
     assert opened_by_template(hybrid, thinking=False) is None
     assert opened_by_template(asked, thinking=False) is None
     assert opened_by_template(asked, thinking=True) == THINK
+
+
+@pytest.mark.parametrize("asked", ["In <answer> tags, please.", "End with </answer>.", "<\u2060ANSWER>"])
+def test_a_tag_that_the_messages_speak_of_is_a_word_of_the_answer(asked: str) -> None:
+    """Who asked for it, a program most of all, looks for it there."""
+    messages = [{"role": "user", "content": [{"type": "text", "text": asked}]}]
+    kept, other = "<answer>Green.</answer>", "<response>Green.</response>"
+    assert split(f"<think>hm</think>{kept}", asked=messages) == ("hm", kept)
+    assert split(f"hm\n</think>\n{kept}", asked=messages) == ("hm", kept)
+    assert split(f"<think>hm</think>{other}", asked=messages) == ("hm", "Green.")
+    splitter = Splitter(asked=messages)
+    pieces = [piece for sign in f"<think>hm</think>\n{kept}" for piece in splitter.feed(sign)]
+    assert "".join(one for one in [*pieces, *splitter.end()] if isinstance(one, str)) == kept

@@ -50,7 +50,9 @@ def chat(at: Path, template: str, special: tuple[str, ...] = ()) -> ChatTemplate
     return ChatTemplate(at, check_model_directory(at))
 
 
-def shown(chat: ChatTemplate, text: str, *, streams: bool, finish: bool = True) -> tuple[list[str], Any]:
+def shown(
+    chat: ChatTemplate, text: str, *, streams: bool, finish: bool = True, asked: Any = ASKED
+) -> tuple[list[str], Any]:
     """A row that writes this text token by token."""
     pieces: list[str] = []
 
@@ -59,8 +61,8 @@ def shown(chat: ChatTemplate, text: str, *, streams: bool, finish: bool = True) 
         return True
 
     ids = chat._tokenizer.encode(text, add_special_tokens=False)
-    request = SampleRequest(messages=ASKED, max_tokens=len(ids) + finish, seed=1)
-    row = Row(chat.prompt(ASKED), request, chat, 4096, on_text if streams else None)
+    request = SampleRequest(messages=asked, max_tokens=len(ids) + finish, seed=1)
+    row = Row(chat.prompt(asked), request, chat, 4096, on_text if streams else None)
     for token in [*ids, *([chat.end] if finish else [])]:
         row.add(token, -0.5, chat.stops)
     return pieces, row.result()
@@ -127,6 +129,14 @@ def test_what_an_answer_stands_in_is_not_shown_and_its_tokens_begin_with_its_wor
     assert loaded.text(said.response[:-1]).lstrip() == written[written.index("Green.") :]
     assert len(said.response) == len(answer.tokens) - answer.thought_tokens
     assert said.prompt + said.response == answer.prompt + answer.tokens
+
+
+def test_tags_that_were_asked_for_are_words_of_the_answer(tmp_path: Path) -> None:
+    asked = [{"role": "user", "content": "Think, then write <answer>a color</answer>."}]
+    written = "Hm, a color.</think>\n<answer>Green.</answer>"
+    pieces, answer = shown(chat(tmp_path / "m", OPENS), written, streams=True, asked=asked)
+    assert (answer.text, answer.thought) == ("<answer>Green.</answer>", "Hm, a color.")
+    assert "".join(pieces) == answer.text
 
 
 @pytest.mark.parametrize("finish", [True, False])

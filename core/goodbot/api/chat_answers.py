@@ -64,8 +64,10 @@ Part = str | Thought | Completion
 class Reader:
     """Takes the messages of one answer, and tells thought from text."""
 
-    def __init__(self, opened: ThoughtTags | None = None) -> None:
-        self._splitter = Splitter(opened=opened)
+    def __init__(self, asked: object, opened: ThoughtTags | None = None) -> None:
+        """`asked`: the messages that are answered; `opened`: the thought that the prompt has begun."""
+        self._asked = asked
+        self._splitter = Splitter(opened=opened, asked=asked)
         self._apart: list[str] = []
         self._text: list[str] = []
         self._answer_at: int | None = None
@@ -98,7 +100,7 @@ class Reader:
         thought = "".join(self._apart) or tidy(self._splitter.thought)
         at = self._answer_at
         if not thought and orphan(text) is not None:
-            thought, text = split(text)
+            thought, text = split(text, asked=self._asked)
             at = None
         whole = replace(whole, text=text, thought=thought)
         if not thought:

@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from goodbot.api.headings import INNER, Heading, headings, pieces, signs
-from goodbot.base.thoughts import KNOWN, ThoughtTags, opened_by_template
+from goodbot.base import endings
+from goodbot.base.thoughts import KNOWN, ThoughtTags, opened_by
 
 _Value = TypeVar("_Value")
 Pattern = re.Pattern[str]
-BREAK = "\u2060"
+Match = re.Match[str]
+BREAK = endings.BREAK
 _BRACKETS = (
     "INST SYSTEM_PROMPT AVAILABLE_TOOLS TOOL_CALLS TOOL_RESULTS TOOL_CONTENT ARGS CALL_ID THINK IMG gMASK "
     "BOS EOS [A-Z]+_[A-Z]+(?:_[A-Z0-9]+)?"
@@ -184,6 +186,21 @@ def is_mark(token: Mapping[str, Any]) -> bool:
 def opened(model: Path, *, thinking: bool) -> ThoughtTags | None:
     """The thought that the template of our base begins, for a server that has no parser for it."""
     return opened_by_template(chat_template(model), thinking=thinking)
+
+
+def opened_by_template(template: str, *, thinking: bool) -> ThoughtTags | None:
+    """The thought that a chat template begins for the model, read without running it.
+
+    One that depends on whether the model is to think is begun only where it is.
+    """
+    _, found, tail = template.rpartition("add_generation_prompt")
+    for one in KNOWN if found else ():
+        for literal in re.finditer(r"'([^']*)'|\"([^\"]*)\"|\}([^{}]+)\{", tail):
+            words = next(group for group in literal.groups() if group is not None)
+            if opened_by(words.replace("\\n", "\n"), (one,)) is not None:
+                asks = "thinking" in tail[: literal.start()]
+                return one if thinking or not asks else None
+    return None
 
 
 def thinks(model: Path, *, thinking: bool) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 SMALL = {sign: sign + 32 for sign in range(ord("A"), ord("Z") + 1)}
@@ -21,8 +22,16 @@ HEADERS = {
 """What may stand in front of an answer, with a thought or without, and what then stands behind it."""
 WRAPPERS = {f"<{name}>": f"</{name}>" for name in ("response", "answer", "output", "solution")}
 """What may stand so between a thought and its answer only: else it is a word of the answer."""
+BREAK = "\u2060"
+"""What marks are broken with in prompts (`goodbot.api.marks`)."""
 _ENDS = ("<|end_of_solution|>", "<|END_RESPONSE|>", "<|return|>")
 """What ends an answer, and is left as text by some servers."""
+
+
+def wrappers(asked: object) -> dict[str, str]:
+    """What an answer to these messages may stand in. Who speaks of such a tag wants to see it."""
+    said = json.dumps(asked, ensure_ascii=False, default=str).replace(BREAK, "").translate(SMALL)
+    return {opens: ends for opens, ends in WRAPPERS.items() if opens not in said and ends not in said}
 
 
 class Ending:

@@ -7,7 +7,7 @@ Only a thought at the very beginning counts: an answer that mentions `<think>` s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from goodbot.base.endings import (
@@ -21,6 +21,7 @@ from goodbot.base.endings import (
     WRAPPERS,
     Ending,
     begun,
+    wrappers,
 )
 
 
@@ -95,14 +96,20 @@ class Splitter:
     """Takes the text of one answer as it comes, gives it back as pieces of thought and of answer."""
 
     def __init__(
-        self, marks: Sequence[ThoughtTags] = KNOWN, opened: ThoughtTags | None = None, *, ends: bool = True
+        self,
+        marks: Sequence[ThoughtTags] = KNOWN,
+        opened: ThoughtTags | None = None,
+        *,
+        ends: bool = True,
+        asked: object = (),
     ) -> None:
         """`opened`: the prompt has begun such a thought already. `ends`: the mark behind the answer is left
-        out, too."""
+        out, too. `asked`: the messages that are answered; the tags that they speak of are kept."""
         self._ends, self._ending = ends, Ending()
         self.wrapper = ""
         """The end of what the answer stands in."""
-        self._thought_over = False
+        self._asked = asked
+        self._headers: Mapping[str, str] = HEADERS
         self._marks = marks
         self._inside: ThoughtTags | None = opened
         self._rest: str = ""
@@ -165,9 +172,8 @@ class Splitter:
         text = self._rest.lstrip()
         if not text:
             return False
-        headers = {**HEADERS, **(WRAPPERS if self._thought_over else {})}
         low = text.translate(SMALL)
-        for header, wrapper in headers.items():
+        for header, wrapper in self._headers.items():
             if (low if header in WRAPPERS else text).startswith(header):
                 self._rest, self._fresh = text[len(header) :], False
                 self._stands_in(wrapper)
@@ -181,19 +187,19 @@ class Splitter:
                     self._inside, self._rest, self._depth = marks, rest, 1
                     self._fresh = False
                     return bool(rest)
-        if self._may_begin(text, headers):
+        if self._may_begin(text):
             return False
         said, self._rest = (self._rest if self._fresh else text), ""
         self.answering = True
         found.append(said)
         return False
 
-    def _may_begin(self, text: str, headers: Iterable[str]) -> bool:
+    def _may_begin(self, text: str) -> bool:
         """Whether a text may go on to begin with a mark."""
         if text.startswith(CHANNEL) and MESSAGE not in text and len(text) <= LONGEST:
             return True
         low = text.translate(SMALL)
-        known = any(one.startswith(low if one in WRAPPERS else text) for one in headers)
+        known = any(one.startswith(low if one in WRAPPERS else text) for one in self._headers)
         return known or any(marks.may_begin(text) for marks in self._marks)
 
     def _stands_in(self, wrapper: str) -> None:
@@ -218,7 +224,7 @@ class Splitter:
             if text[:close]:
                 found.append(self._think(text[:close]))
             self._inside, self._rest = None, text[close + len(marks.closes) :]
-            self._thought_over = True
+            self._headers = {**HEADERS, **wrappers(self._asked)}
             if marks.closes == FINAL:
                 self._stands_in(HEADERS[FINAL])
             return bool(self._rest)
@@ -248,13 +254,18 @@ def tidy(thought: str) -> str:
 
 
 def split(
-    text: str, marks: Sequence[ThoughtTags] = KNOWN, opened: ThoughtTags | None = None, *, cut: bool = False
+    text: str,
+    marks: Sequence[ThoughtTags] = KNOWN,
+    opened: ThoughtTags | None = None,
+    *,
+    cut: bool = False,
+    asked: object = (),
 ) -> tuple[str, str]:
     """The thought and the answer of a whole text. A thought that the prompt has begun may lack its first
-    mark: then its end has to be the last thing on a line."""
+    mark: then its end has to be the last thing on a line. `asked` as in `Splitter`."""
     if opened is None:
         opened = orphan(text, marks)
-    splitter = Splitter(marks, opened)
+    splitter = Splitter(marks, opened, asked=asked)
     pieces = [*splitter.feed(text), *splitter.end(cut=cut)]
     return tidy(splitter.thought), "".join(piece for piece in pieces if isinstance(piece, str))
 
@@ -282,18 +293,3 @@ def opened_by(prompt: str, marks: Sequence[ThoughtTags] = KNOWN) -> ThoughtTags 
     """The thought that a prompt ends within."""
     end = prompt.rstrip()
     return next((one for one in marks if not one.then and end.endswith(one.opens)), None)
-
-
-def opened_by_template(template: str, *, thinking: bool) -> ThoughtTags | None:
-    """The thought that a chat template begins for the model, read without running it.
-
-    One that depends on whether the model is to think is begun only where it is.
-    """
-    _, found, tail = template.rpartition("add_generation_prompt")
-    for one in KNOWN if found else ():
-        for literal in re.finditer(r"'([^']*)'|\"([^\"]*)\"|\}([^{}]+)\{", tail):
-            words = next(group for group in literal.groups() if group is not None)
-            if opened_by(words.replace("\\n", "\n"), (one,)) is not None:
-                asks = "thinking" in tail[: literal.start()]
-                return one if thinking or not asks else None
-    return None

@@ -55,7 +55,7 @@ def storable(event: CaptureEvent) -> CaptureEvent:
     """
     messages = tuple(_message(message) for message in event.messages)
     response, thought = _text(event.response), redact(_text(event.thought))
-    if not thought and (found := split(response))[0]:
+    if not thought and (found := split(response, asked=event.messages))[0]:
         thought, response = redact(found[0]), found[1]
         event = replace(event, prompt_tokens=(), tokens=(), logprobs=(), lifts=())
     masked = tuple(_each(redact, message) for message in messages), redact(response)

@@ -181,7 +181,7 @@ class Row:
         self._words = 0  # tokens without the end token
         self._pieces: list[str] = []
         self._from, self._shown = 0, ""
-        self._leading = Leading(chat.thoughts, chat.text, prompt)
+        self._leading = Leading(chat.thoughts, chat.text, prompt, request.messages)
 
     def restart(self) -> None:
         """Draw the next token's number again, and those after it: what was drawn ahead is lost."""

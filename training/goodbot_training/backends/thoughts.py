@@ -65,9 +65,11 @@ class ModelThoughts:
 class Leading:
     """What comes before the answer of one row, until that has begun."""
 
-    def __init__(self, thoughts: ModelThoughts, plain: Decode, prompt: Sequence[int]) -> None:
-        """`plain` makes text of tokens without the template's own."""
-        self._splitter = Splitter(thoughts.marks, thoughts.opened(prompt), ends=False)
+    def __init__(
+        self, thoughts: ModelThoughts, plain: Decode, prompt: Sequence[int], asked: object = ()
+    ) -> None:
+        """`plain` makes text of tokens without the template's own; `asked`: the messages of the prompt."""
+        self._splitter = Splitter(thoughts.marks, thoughts.opened(prompt), ends=False, asked=asked)
         self._ending = Ending()
         self._plain = plain
         self._all = ""

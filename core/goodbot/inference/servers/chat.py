@@ -95,7 +95,7 @@ async def stream(
 async def _streamed(
     upstream: Upstream, attempt: Attempt, path: str, opened: ThoughtTags | None
 ) -> AsyncGenerator[Part]:
-    answer = _Answer(upstream.place, Reader(opened))
+    answer = _Answer(upstream.place, Reader(attempt.sent.get("messages"), opened))
     async with upstream.stream(path, attempt.sent) as (kind, pieces):
         attempt.taken()
         if kind == "application/json":  # it does not stream, whatever was asked

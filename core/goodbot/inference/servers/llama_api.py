@@ -67,7 +67,7 @@ async def write(
     upstream: Upstream, given: PromptTokens, request: GenerateRequest
 ) -> AsyncGenerator[str | Thought | Completion]:
     """One answer: its pieces, then the whole. Raises ServerError."""
-    answer = _Answer(upstream.place, given, request.temperature)
+    answer = _Answer(upstream.place, given, request)
     body = {
         "prompt": list(given.tokens),
         "n_predict": request.max_tokens,
@@ -175,11 +175,11 @@ async def _asked(upstream: Upstream, path: str, body: Mapping[str, Any]) -> dict
 class _Answer:
     """Adds up the events of one answer."""
 
-    def __init__(self, place: str, given: PromptTokens, temperature: float) -> None:
+    def __init__(self, place: str, given: PromptTokens, request: GenerateRequest) -> None:
         self._place = place
         self._given, self._form = given.tokens, given.form
-        self._reader = Reader(given.opened)
-        self._sampled = temperature > 0
+        self._reader = Reader(request.messages, given.opened)
+        self._sampled = request.temperature > 0
         self._tokens: list[int] = []
         self._logprobs: list[float] = []
         self._finish = ""

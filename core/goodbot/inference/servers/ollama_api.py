@@ -126,7 +126,7 @@ class OllamaApi:
 
     async def chat(self, body: Mapping[str, Any]) -> AsyncGenerator[str | Thought | Completion]:
         """The pieces, then one `Completion`. Closing it early ends the answer there too."""
-        reader = Reader()
+        reader = Reader(body.get("messages"))
         if body.get("think") and not (await self.show(str(body["model"]))).thinks:
             body = {**body, "think": False}  # it refuses what its template cannot do
         async for line in self._lines("/api/chat", body):

@@ -14,6 +14,7 @@ import pytest
 from goodbot.api.completions import FarSide
 from goodbot.api.manners import Manners, formed
 from goodbot.base.sampling import Filters
+from goodbot.conversation import capture_rules
 
 from tests.connectors.api.proxy import requests, schemas
 from tests.connectors.api.proxy.ground import Scripted, far_side, proxied
@@ -302,3 +303,18 @@ async def test_nobody_writes_the_templates_marks_there_and_what_comes_back_is_wh
     text = said if isinstance(said, str) else said[0]["text"]
     assert "<|im_" not in text
     assert text.replace("\u2060", "") == evil
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_program_that_asks_for_tags_around_the_answer_gets_them(
+    tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession, path: str
+) -> None:
+    """They are left out only where a model writes them of itself, behind a thought."""
+    vllm.says = "<think>Hm.</think><answer>42</answer>"
+    field = "input" if path == "/v1/responses" else "messages"
+    async with proxied(tmp_path, model=Scripted(far=far_side(vllm.url))) as ground:
+        body = {**requests.BODIES[path], field: [{"role": "user", "content": "Write <answer>…</answer>."}]}
+        async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
+            assert "<answer>42</answer>" in await response.text()
+        [kept] = map(capture_rules.storable, await ground.captured())
+        assert (kept.response, kept.thought) == ("<answer>42</answer>", "Hm.")

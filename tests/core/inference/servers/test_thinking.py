@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
@@ -155,6 +156,15 @@ async def test_the_thought_is_apart_from_the_answer(shape: str) -> None:
     assert (whole.thought, whole.text) == (thought, answer)
     if shape != "begun by the template":  # nobody knows before its end has come
         assert "".join(piece for piece in pieces if isinstance(piece, str)) == answer
+
+
+async def test_tags_that_were_asked_for_are_kept() -> None:
+    messages = [{"role": "user", "content": "Think, then write <response>a color</response>."}]
+    chunks, thought, _ = SHAPES["an answer that is wrapped"]
+    async with serving(events(*chunks), chat.PATH) as url, started(OpenAIServer(None, parts(url))) as server:
+        *_, whole = [piece async for piece in server.generate(dataclasses.replace(ASKED, messages=messages))]
+    assert isinstance(whole, Generated)
+    assert (whole.thought, whole.text) == (thought, "<response>Green.</response>")
 
 
 async def _told(url: str, opened: bool) -> tuple[str, Completion]:

@@ -179,14 +179,15 @@ def filters(far: FarSide, asked: ChatRequest | None = None) -> Filters:
 
 
 async def answer(
-    far: FarSide, response: aiohttp.ClientResponse, *, mend: bool = False
+    far: FarSide, response: aiohttp.ClientResponse, asked: ChatRequest, *, mend: bool = False
 ) -> AsyncGenerator[Delta]:
-    """A stream of chat completions, piece by piece. Raises ServerError where it breaks off.
+    """A stream of chat completions, an answer to `asked`, piece by piece. Raises ServerError where it breaks
+    off.
 
     `mend`: marks were broken in the question, and the model may repeat them so.
     """
     listener = ChatAnswer()
-    reader, in_turn = Reader(), InTurn(listener.calls)
+    reader, in_turn = Reader(asked.messages), InTurn(listener.calls)
     counts = (0, 0)
     async for heard, part in _chunks(far, response):
         chunk = whole(heard) if mend else heard

@@ -113,7 +113,7 @@ class OwnDoor:
                 kept_out = asking.guarded(far, asked_there)
                 given = asking.theirs(asked, body)
                 async with self._fars.asked(far, CHAT, kept_out, given) as (response, far):
-                    deltas = asking.answer(far, response, mend=kept_out != asked_there)
+                    deltas = asking.answer(far, response, asked, mend=kept_out != asked_there)
                     return await self._written(request, call, session, about, deltas)
         except ServerError as error:
             raise HttpError(503, sentence(str(error)), retry_after=5.0) from error
