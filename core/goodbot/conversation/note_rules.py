@@ -2,7 +2,7 @@
 """What people want of answers, in lines for the prompt: how a line comes about, and which are shown. Pure.
 
 A line is quoted data: one line, without control signs, without brackets of any kind, of which all marks of
-templates and all tool calls are made, and not longer than a sentence.
+templates and all tool calls are made, and not longer than a sentence. Marks that are words stay readable.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from goodbot.api.marks import Pattern
+from goodbot.api.marks import Match, Pattern
 from goodbot.api.noted import FRAME
 from goodbot.api.sentences import Reason, because
 from goodbot.base.text import clean
@@ -102,9 +102,14 @@ def one_line(text: str, marks: Pattern, *, room: int = _LONGEST) -> str:
     """Somebody's words as one line of data of at most `room` bytes; `marks` are the model's own."""
     folded = unicodedata.normalize("NFKC", clean(text)).translate(_SIGNS)
     words = " ".join("".join(map(_harmless, folded)).split())
-    while (safe := " ".join(marks.sub(" ", words).split())) != words:
+    while (safe := " ".join(marks.sub(_unmarked, words).split())) != words:
         words = safe
     return _cut(words.lstrip("#-*•/ "), room)
+
+
+def _unmarked(beginning: Match) -> str:
+    """Without the sign that a mark begins with. A heading (`User:`) is words, which prompts break."""
+    return beginning[0] if beginning[0][-1].isalpha() else " "
 
 
 def _harmless(sign: str) -> str:
