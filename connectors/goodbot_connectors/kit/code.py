@@ -20,6 +20,8 @@ _DELIMITERS = re.compile(r"(?=[^-\r\n]*-)[ \t>*+|:-]*+[\r\n]*\Z")
 _PIPE = re.compile(r"(?<!\\)\|")
 CONTAINERS = re.compile(r"(?:[ \t>]|[-*+](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))*+")
 """What may stand before a line's words: blanks, and the signs of lists and quotations."""
+_BLOCK = re.compile(r"[\s>#*+-]|[0-9]{1,9}[.)]")
+"""What a line begins with that may be more than a line of text to Discord."""
 _ODD = 4
 """So many columns beyond its place make no fence any more."""
 _DEEP = 50
@@ -248,8 +250,9 @@ def _pairs(line: str, runs: list[_Span]) -> tuple[list[tuple[_Span, _Span]], int
 def discord(text: str) -> Scan:
     """Code as Discord finds it: three backticks anywhere up to the next three, spans of one or two.
 
-    A span of two may hold single ones. What pairs in another way than that makes the rest of the text have
-    no code.
+    A span of two may hold single ones, and one of one may hold two. It goes over line breaks, unless its
+    first line stands in a list, a quotation or a heading, which may end with it. What pairs in another way
+    than that makes the rest of the text have no code.
     """
     codes: list[CodeSpan] = []
     runs = [found.span() for found in _RUN.finditer(text)]
@@ -260,7 +263,7 @@ def discord(text: str) -> Scan:
             break
         code = text[inside : close[0]]
         if size < 3:
-            if "\n" in code:
+            if "\n" in code and _BLOCK.match(text, line):
                 break
             codes.append(CodeSpan(start, inside, *close))
             continue
@@ -275,11 +278,12 @@ def discord(text: str) -> Scan:
 
 
 def _in_twos(runs: list[_Span]) -> Iterator[tuple[_Span, _Span | None]]:
-    """Each run that opens, and the next one; behind one of two those of one are passed over."""
+    """Each run that opens, and the next one; behind one of two those of one are passed over, and the other
+    way round."""
     ahead = iter(runs)
     for opening in ahead:
         close = next(ahead, None)
-        while close and opening[1] - opening[0] == 2 and close[1] - close[0] == 1:
+        while close and {opening[1] - opening[0], close[1] - close[0]} == {1, 2}:
             close = next(ahead, None)
         yield opening, close
 

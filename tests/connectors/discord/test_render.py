@@ -126,7 +126,15 @@ def test_a_code_block_goes_on_in_the_next_message() -> None:
         ("Use ``a`b<@1> @here`` and `` ` `` now", None),
         ("``a`b @here", "``a`b @|here"),
         ("``a ``` @here`` ```", "``a ``` @|here`` ```"),
-        ("`a``b @here`", "`a``b @|here`"),
+        ("`a``b @here`", None),
+        ("`a``b @here", "`a``b @|here"),
+        ("`a```b @here`", "`a```b @|here`"),
+        ("See `a\nb<@1> @here` now", None),
+        ("See ``a\n\n> b`<@1> @here`` now", None),
+        ("- See `a\nb @here`", "- See `a\nb @|here`"),
+        ("> See `a\nb @here`", "> See `a\nb @|here`"),
+        ("1. See\n   `a\nb @here`", "1. See\n   `a\nb @|here`"),
+        ("# See `a\nb @here`", "# See `a\nb @|here`"),
         ("[a`b](http://c)", "[a`b]|(http://c)"),
         ("```python\n@decorator\n[a](http://b)\n```", None),
         ("- So:\n  ```\n  [a](http://b)\n  ```", None),
@@ -146,6 +154,14 @@ def test_a_code_block_goes_on_in_the_next_message() -> None:
 )
 def test_code_is_left_to_be_copied_where_it_is_code_to_discord(written: str, shown: str | None) -> None:
     assert render.inert(written).replace(JOINER, "|") == (written if shown is None else shown)
+
+
+def test_an_indented_block_is_running_text_to_discord() -> None:
+    """Its Markdown knows fences and backticks only."""
+    assert (
+        render.inert("So:\n\n    [a](http://b) @here").replace(JOINER, "|")
+        == "So:\n\n    [a]|(http://b) @|here"
+    )
 
 
 def test_a_hostile_text_is_shown_in_time() -> None:

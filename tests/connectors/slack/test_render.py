@@ -128,6 +128,18 @@ def test_inert(written: str, shown: str | None) -> None:
     assert render.inert(written).replace(JOINER, "|") == (written if shown is None else shown)
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("See `a\nb<c> @here` now", "See `a\nb<|c> @|here` now"),
+        ("So:\n\n    <b> @here", "So:\n\n    <|b> @|here"),
+    ],
+)
+def test_what_slack_does_not_say_it_shows_as_code_is_running_text(written: str, shown: str) -> None:
+    """It names code between backticks and fences, and says nothing of line breaks or of indented lines."""
+    assert render.inert(written).replace(JOINER, "|") == shown
+
+
 def test_thumbs_are_slacks_own_feedback_buttons() -> None:
     [_, row] = render.message("An answer.", ABOUT, THUMBS)["blocks"]
     assert row["type"] == "context_actions"
