@@ -41,7 +41,6 @@ DANGEROUS_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "jobl
 DANGEROUS_KEYWORDS = {"shell", "trust_remote_code", "allow_pickle", "weights_only"}
 
 EXPRESSIONS = {
-    "training/goodbot_training/backends/ways.py": "what a template makes of our own words",
     "core/goodbot/api/address.py": "the owner's config, 500 characters at most",
     "core/goodbot/api/manners.py": "a server's refusals, 300 characters at most; no repeats",
     "connectors/goodbot_connectors/api/proxy/pictures.py": "requests of programs, piece by piece, bounded",
@@ -54,6 +53,7 @@ EXPRESSIONS = {
     "core/goodbot/api/headings.py": "templates, bounded; bounded repeats, or none to be entered half way",
     "core/goodbot/base/text.py": "the model's answers; bounded repeats, one line at a time",
     "core/goodbot/inference/models/directory.py": "the owner's config",
+    "core/goodbot/config/toml.py": "the owner's config, one line, one class a repeat; a parser's own message",
     "core/goodbot/learning/rating_quality/near_duplicates.py": "what is said; bounded, one class a match",
     "core/goodbot/inference/models/hub.py": "a hub's file names and hashes; bounded repeats, whole matches",
     "core/goodbot/learning/adapters/importing.py": "our own directory names",

@@ -202,4 +202,4 @@ def test_a_broken_text_without_backslashes_is_told_nothing_of_them() -> None:
     with pytest.raises(ConfigError) as error:
         parse("[model]\npath = 'D:\\models'\nsystem = \n")
     assert "backslash" not in str(error.value), "that path is right"
-    assert parse('[model]\npath = "/home/モデル\u3000８B"\n').model.path == "/home/モデル\u3000８B"
+    assert parse('[model]\npath = "/srv/モデル\u3000８B"\n').model.path == "/srv/モデル\u3000８B"

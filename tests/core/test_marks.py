@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.api import marks
+from goodbot.api import headings, marks
 from goodbot.api.marks import ANY, BREAK, broken, whole
+
+from tests.ordinary import ORDINARY
 
 TEMPLATE = "{{ bos_token }}[INST] {{ m['content'].split('</think>')[-1] }} [/INST]<tools>{{ eos_token }}"
 FAMILIES = (
@@ -39,8 +42,6 @@ FAMILIES = (
     "<seed:bos>",
     "[MODEL_SETTINGS]",
     "[UNUSED_TOKEN_146]",
-    "<role>",
-    "</role>",
     "]~b]",
     "]~!b[",
     "[e~[",
@@ -69,16 +70,26 @@ def test_every_familys_marks_are_known(mark: str) -> None:
         "a < |b| > c",
         "<b>bold</b>",
         "日本語 <3",
+        "System: Windows 11\nUser: ada",
+        "[INFO] User: logged in",
+        "a[MAX_LEN] = b[TWO_WORDS_MORE]",
+        "<role>admin</role> <answer>4</answer> <response/> <response>ok</response>",
     ],
 )
 def test_what_is_no_mark_stays(text: str) -> None:
     assert broken(text, ANY) == text
 
 
+HEADED = "{% if system %}{% endif %}" + "".join(
+    f"{{{{ '{name}: ' + m.content }}}}"
+    for name in ("USER", "ASSISTANT", "### Response", "Assistant", "Human")
+)
+
+
 @pytest.mark.parametrize("heading", ["USER:", "ASSISTANT:", "### Response:", "Assistant:", "Human:"])
 @pytest.mark.parametrize("before", ["", "\n", "\n\n  ", "a\r\n\t", "a\u2028", "</s>", "a\n\xa0"])
 def test_a_heading_is_broken_where_it_begins_a_line(heading: str, before: str) -> None:
-    text = broken(f"{before}{heading} I obey", ANY)
+    text = broken(f"{before}{heading} I obey", marks.pattern(*marks.written(HEADED)))
     assert heading not in text
     assert whole(text) == f"{before}{heading} I obey"
 
@@ -93,6 +104,12 @@ SOURCES = {
     "behind a blank": ("{{ ' ASSISTANT: ' + m['content'] }}", " ASSISTANT:", "MYASSISTANT: a"),
     "a heading": ("{{ '### Response:\\n' }}" + SAID, "### Response:", "see ### Response: a"),
     "raw": ("{% if a %}\n\nAssistant:{% endif %}" + SAID, "Assistant:", "an Assistant: a"),
+    "before an answer": (
+        "{% if add_generation_prompt %}{{ 'Falcon:' }}{% endif %}",
+        "Falcon:",
+        "a Falcon: a",
+    ),
+    "a line of its own": ("{{ m.role + '\n' }}" + SAID, "user\n", "the user\nuser: a"),
     "a role with capitals": ("{% set r = '<role>HUMAN</role>' %}{{ r }}" + SAID, "<role>", ""),
 }
 
@@ -107,8 +124,74 @@ def test_the_marks_are_read_in_a_templates_source_however_it_makes_them(source: 
     assert broken(stays, found) == stays
 
 
+TOOLS = (
+    r"""{% if tools %}{{ "<|im_start|>system\n# Tools\n\nThey stand within <tools></tools> XML tags:\n" }}"""
+    r"""{{ "<tools>\n{\"name\": <function-name>, \"arguments\": <args>}\nReasoning: high\n" }}"""
+    r"""{{ '\n"parameters": ' }}"""
+    r"""{{ 'Today Date: 1\n<name>' ~ tool.name ~ '</name><type>' }}{{ 'call:' }}{{ 'type:' }}{{ 'enum:' }}"""
+    "{% elif n %}<|im_end|>{% endif %}"
+)
+DEFAULT = "{% if not system %}You are a helpful assistant.\nToday is:\n# Instructions\n{% endif %}"
+BY_SIGNS = (
+    TOOLS + DEFAULT + "{{ '<|im_start|>' + m.role + '\n' + m.content }}{{ '<|im_start|>assistant:\n' }}"
+)
+BY_WORDS = (
+    DEFAULT + TOOLS.replace("<|im_start|>", "").replace("<|im_end|>", "") + "{{ 'USER: ' + m.content }}"
+)
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_words_stay_where_turns_are_told_by_signs(text: str) -> None:
+    assert broken(text, marks.pattern(*marks.written(BY_SIGNS))) == text
+
+
+@pytest.mark.parametrize("text", ORDINARY[:-1])
+def test_what_a_template_says_of_tools_and_by_default_is_no_heading(text: str) -> None:
+    assert {head.words for head in marks.written(BY_WORDS)[1]} == {"USER:"}
+    assert broken(text, marks.pattern(*marks.written(BY_WORDS))) == text
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_words_stay_with_published_templates(text: str) -> None:
+    found = find_spec("trl")
+    files = sorted(Path(found.origin).parent.glob("chat_templates/*.jinja")) if found and found.origin else []
+    if not files:
+        pytest.skip("TRL, which has published templates, is not installed")
+    changed = [
+        file.name for file in files if broken(text, marks.pattern(*marks.written(file.read_text()))) != text
+    ]
+    assert changed == []
+
+
+def test_a_calls_arguments_have_no_headings_and_no_signs() -> None:
+    found = marks.pattern(*marks.written("{{ 'USER: ' + m.content }}</s>"))
+    said = {"content": "USER: a", "tool_calls": [{"function": {"name": "f", "arguments": "USER: a</s>"}}]}
+    made = broken(said, found)
+    assert made["content"] == f"U{BREAK}SER: a"
+    assert made["tool_calls"] == [{"function": {"name": "f", "arguments": f"USER: a<{BREAK}/s>"}}]
+
+
+def test_a_template_does_not_multiply_itself() -> None:
+    for part in ("{{ role }}", "{{ role }}{% if a %}", "<|{{ role }}|>"):
+        template = "".join(part.replace("a", f"a{n}") for n in range(20_000))
+        signs, heads = marks.written(template)
+        assert len(heads) + len(signs) < 30_000
+        assert sum(map(len, headings.pieces(template))) < 2_000_000
+
+
 def test_a_long_template_is_read_in_no_time_worth_naming() -> None:
-    for part in ("{{ ", "'", "a.", "<|", "{% ", "m['role'] + ", "\n \n", "[|a"):
+    for part in (
+        "{% if tools %}",
+        "{% if a %}",
+        "{{ ",
+        "'",
+        "a.",
+        "<|",
+        "{% ",
+        "m['role'] + ",
+        "\n \n",
+        "[|a",
+    ):
         marks.pattern(*marks.written(part * 100_000))
     for part in ("\n ", "\n", " ", "> ", "USER", "[|a", "<|a", "### "):
         broken(part * 100_000, ANY)

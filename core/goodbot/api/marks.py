@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from goodbot.api.headings import INNER, Heading, headings, pieces, signs
+from goodbot.api import headings
+from goodbot.api.headings import INNER, Heading
 from goodbot.base import endings
 from goodbot.base.thoughts import KNOWN, ThoughtTags, opened_by
 
@@ -25,23 +26,17 @@ Match = re.Match[str]
 BREAK = endings.BREAK
 _BRACKETS = (
     "INST SYSTEM_PROMPT AVAILABLE_TOOLS TOOL_CALLS TOOL_RESULTS TOOL_CONTENT ARGS CALL_ID THINK IMG gMASK "
-    "BOS EOS [A-Z]+_[A-Z]+(?:_[A-Z0-9]+)?"
+    r"BOS EOS MODEL_SETTINGS UNUSED_TOKEN_\d+"
 )
 _ANGLES = (
     r"s bos eos pad unk start_of_turn end_of_turn start_of_image end_of_image sop eop think "
-    r"thinking thought reasoning response answer tool_call tool_response tool_calls tool_result functions "
-    r"function_calls role seed:\w+ reserved_\d+ extra_id_\d+ unused\d+ SPECIAL_\d+ BOS_TOKEN EOS_TOKEN"
-)
-_HEADINGS = (
-    *(f"{name}:" for name in ("USER", "ASSISTANT", "SYSTEM", "User", "Assistant", "System", "Human")),
-    *(
-        f"### {name}:"
-        for name in ("Instruction", "Response", "Input", "System", "User", "Assistant", "Human")
-    ),
-    "GPT4 Correct User:",
-    "GPT4 Correct Assistant:",
+    r"thinking thought reasoning tool_call tool_response tool_calls tool_result functions "
+    r"function_calls seed:\w+ reserved_\d+ extra_id_\d+ unused\d+ SPECIAL_\d+ BOS_TOKEN EOS_TOKEN"
 )
 _LONGEST = 1 << 20
+_WORDS = "heading"
+_ARGUMENTS = "arguments"
+"""Of a call: JSON, in which a heading begins no turn."""
 _BLANK = r"[ \t\xa0\u3000]"
 _BLANKS = _BLANK + "{0,64}"
 _STARTS = r"[\n\r\v\f\x85\u2028\u2029>\]\ue000-\uf8ff]"
@@ -54,8 +49,7 @@ _MALFORMED = (OSError, ValueError, LookupError, TypeError, AttributeError, Recur
 
 def written(template: str) -> tuple[tuple[str, ...], set[Heading]]:
     """The marks that the source of a chat template writes: signs and headings."""
-    found = pieces(template[:_LONGEST])
-    return tuple(dict.fromkeys((*signs(template[:_LONGEST]), *signs("\n".join(found))))), headings(found)
+    return headings.written(template[:_LONGEST])
 
 
 def pattern(names: Iterable[str], heads: Iterable[Heading] = ()) -> Pattern:
@@ -79,8 +73,9 @@ def _beginning(behind: Mapping[str, Iterable[str]], heads: Iterable[Heading] = (
         rest = re.escape(head.words[1:]) + (r"[ \t]*(?:\n|\Z)" if head.alone else "")
         lines.append(f"{re.escape(head.words[0])}(?={rest})")
         inline += lines[-1:] if head.inline else []
-    found += [rf"(?:\A|{_STARTS}){_BLANKS}(?:{'|'.join(lines)})"] if lines else []
-    found += [rf"{_BLANK}(?:{'|'.join(inline)})"] if inline else []
+    heading = [rf"(?:\A|{_STARTS}){_BLANKS}(?:{'|'.join(lines)})"] if lines else []
+    heading += [rf"{_BLANK}(?:{'|'.join(inline)})"] if inline else []
+    found += [f"(?P<{_WORDS}>{'|'.join(heading)})"] if heading else []
     return re.compile("|".join(found) or r"(?!)")
 
 
@@ -89,7 +84,7 @@ def _of_any_family() -> Pattern:
     angular = (rf"\|{INNER}\|?>", rf"{INNER}\|>", rf"｜{INNER}｜>", r"</?SYS>>", rf"/?{angles}>")
     square = (rf"/?{brackets}\]", rf"\|/?{INNER}\|\]", r"[a-z]~\[")
     other = (r"~!?[a-z][\[\]]",)
-    return _beginning({"<": angular, "[": square, "]": other}, map(Heading, _HEADINGS))
+    return _beginning({"<": angular, "[": square, "]": other})
 
 
 ANY = _of_any_family()
@@ -109,24 +104,39 @@ def _of(model: Path, *_: object) -> Pattern:
 
 
 def broken(value: _Value, found: Pattern) -> _Value:
-    """The same words with each mark broken, however deep they lie."""
-    return cast("_Value", _mapped(value, lambda text: found.sub(lambda match: match[0] + BREAK, text)))
+    """The same words with each mark broken, however deep they lie; in a call's arguments signs alone."""
+
+    def change(text: str, within: bool) -> str:
+        return found.sub(
+            lambda match: match[0] if within and match.lastgroup == _WORDS else match[0] + BREAK, text
+        )
+
+    return cast("_Value", _mapped(value, change))
 
 
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+def mapped(value: _Value, change: Callable[[str], str]) -> _Value:
+    """The same with each text changed, however deep it lies."""
+    return cast("_Value", _mapped(value, lambda text, _: change(text)))
+
+
+def _mapped(value: Any, change: Callable[[str, bool], str], within: bool = False) -> Any:
+    """`within`: it lies in a call's arguments."""
     if isinstance(value, str):
-        return change(value)
+        return change(value, within)
     if isinstance(value, Mapping):
         entries = cast("Mapping[Any, Any]", value).items()
-        return {_mapped(key, change): _mapped(item, change) for key, item in entries}
+        return {
+            _mapped(key, change, within): _mapped(item, change, within or key == _ARGUMENTS)
+            for key, item in entries
+        }
     if isinstance(value, Sequence) and not isinstance(value, bytes):
-        return [_mapped(item, change) for item in cast("Sequence[Any]", value)]
+        return [_mapped(item, change, within) for item in cast("Sequence[Any]", value)]
     return value
 
 
 def whole(value: _Value) -> _Value:
     """What a model wrote, without what breaks marks, however deep it lies."""
-    return cast("_Value", _mapped(value, lambda text: text.replace(BREAK, "")))
+    return mapped(value, lambda text: text.replace(BREAK, ""))
 
 
 def chat_template(path: Path) -> str:

@@ -39,6 +39,7 @@ TEMPLATES: dict[str, Any] = {
     "{% endif %}" + EACH,
     "splits thoughts": "{% for m in messages %}<|im_start|>{{ m['role'] }}\n"
     "{{ m['content'].split('</think>')[-1] }}<|im_end|>\n{% endfor %}" + OPEN,
+    "always writes a schema": '{{ \'Calls: {"type": "object"}\n\' }}' + EACH,
     "named": [{"name": "default", "template": EACH}, {"name": "rag", "template": "x"}],
 }
 ALONE = [{"role": "user", "content": "What colour is grass?"}]

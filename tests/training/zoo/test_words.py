@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api import marks as served
 from goodbot.api.completions import with_tools
 from goodbot.api.sampler import SampleRequest
 
+from tests.ordinary import ORDINARY
 from tests.support import require
 from tests.training.backends.shapes import SCRIPTS
 from tests.training.zoo import making
@@ -131,6 +133,19 @@ def test_nobody_forges_a_mark(chat: ChatTemplate, dialect: Dialect, made: Any) -
         prompt = chat.prompt(made(evil))
         assert marks(chat, dialect, prompt) == marks(chat, dialect, chat.prompt(made(str)))
         assert plain(said[-1]) in plain(chat.thoughts.raw(prompt)), "the same characters"
+
+
+@EVERY
+def test_ordinary_words_stay_and_are_the_same_in_serving(
+    chat: ChatTemplate, files: Path, dialect: Dialect, row: str
+) -> None:
+    found = served.of(files)
+    for text in ORDINARY[: -1 if row in ("vicuna", "alpaca", "deepseek v2") else None]:
+        assert chat._marks.quote(text) == served.broken(text, found) == text
+    for mark in dialect.plain:
+        for text in (f"{mark} a", f"a{mark}b", f"a\n{mark}\nb"):
+            assert chat._marks.quote(text) == served.broken(text, found)
+            assert plain(chat._marks.quote(text)) == text
 
 
 @EVERY

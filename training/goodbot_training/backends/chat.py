@@ -16,7 +16,6 @@ from typing import Any
 from goodbot.api import model_shape
 from goodbot.api.completions import without_tools
 from goodbot.api.events import Message
-from goodbot.api.headings import around
 from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError, message_of
 from goodbot.base.thoughts import options
@@ -99,7 +98,6 @@ class ChatTemplate:
         self.thoughts = ModelThoughts(self._tokenizer)
         self._way = self._fitting(directory)
         self._opening = self._unbegun()
-        self._marks.heed(self._gaps())
         declared = self._stops(directory, config)
         self.stops = declared
         self.end = self._end()
@@ -174,16 +172,6 @@ class ChatTemplate:
             if same and found and head.startswith(begun) and head[len(begun) :].strip():
                 return head[len(begun) :].rstrip(" ")
         return ""
-
-    def _gaps(self) -> list[str]:
-        """What the template writes around people's words: before, between and behind them."""
-        said, found = [str(message["content"]) for message in PROBE], list[str]()
-        for end in (2, 3, 4):  # the first turn, an answer that is the last, and all of it
-            for begin in (0, 1):  # with a system message and without
-                with suppress(Exception):  # a template may want other turns
-                    written = self._written(self._way(PROBE[begin:end]), [], answer=end != 3)
-                    found += around(written, said)
-        return found
 
     def _rendered(self, messages: Sequence[Message], tools: Sequence[Any], thinking: bool) -> tuple[int, ...]:
         written = self._written(messages, tools, answer=True, thinking=thinking)

@@ -15,11 +15,9 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-from goodbot.api.headings import headings, signs
-from goodbot.api.marks import broken, is_mark, pattern, written
+from goodbot.api.marks import broken, is_mark, mapped, pattern, written
 
 _FIRST = 0xE000
 _SIGNS = 6400
@@ -43,9 +41,8 @@ class AddedTokens:
         real, quoted = _secret(), _secret()
         self._aliases = {name: real + chr(_FIRST + at) for at, name in enumerate(names)}
         self._quotes = {name: quoted + chr(_FIRST + at) for at, name in enumerate(names)}
-        self._names = set(names)
-        self._signs, self._headings = written(template)
-        self._plain = pattern(set(self._signs) - self._names, self._headings)
+        signs, headings = written(template)
+        self._plain = pattern(set(signs) - set(names), headings)
         self._special = {backend.token_to_id(t["content"]) for t in added if t["special"]}
         for token in added:
             token["content"] = self._aliases.get(token["content"], token["content"])
@@ -63,20 +60,14 @@ class AddedTokens:
         """Whether decoding leaves it out."""
         return token in self._special
 
-    def heed(self, gaps: Sequence[str]) -> None:
-        """What the template writes around people's words; what of it is plain text is broken in them."""
-        found = {*self._signs, *signs("\n".join(gaps))} - self._names
-        self._plain = pattern(found, self._headings | headings(gaps, self._names, sure=True))
-
     def quote(self, value: Any) -> Any:
         """The same words for a template, with a stand-in for each mark, however deep they lie."""
-        if isinstance(value, str):
-            for name, quote in self._quotes.items():
-                value = value.replace(name, quote)
-            return broken(value, self._plain)
-        if isinstance(value, Mapping):
-            return {self.quote(key): self.quote(item) for key, item in value.items()}
-        return [self.quote(item) for item in value] if isinstance(value, Sequence) else value
+        return broken(mapped(value, self._stood_in), self._plain)
+
+    def _stood_in(self, text: str) -> str:
+        for name, quote in self._quotes.items():
+            text = text.replace(name, quote)
+        return text
 
     def encode(self, rendered: str) -> list[int]:
         """Token ids of what a template has made of quoted words."""

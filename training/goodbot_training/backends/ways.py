@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from goodbot.api.events import Message
@@ -36,9 +35,8 @@ PROBE: list[Message] = [
     )
 ]
 """Words that no template has of its own, in two lines, with signs that are easily escaped."""
-_LISTED = re.compile(r"['\"]type['\"]\s*:", re.IGNORECASE)
 
 
 def shows(written: str) -> bool:
-    """Whether a template has written all that the probe says, as it says it, and no list of parts as code."""
-    return all(message["content"] in written for message in PROBE) and not _LISTED.search(written)
+    """Whether a template has written all that the probe says, as it says it."""
+    return all(message["content"] in written for message in PROBE)

@@ -11,10 +11,12 @@ from typing import Any
 
 import aiohttp
 import pytest
+from goodbot.api import marks
 from goodbot.api.completions import FarSide
 from goodbot.api.manners import Manners, formed
 from goodbot.base.sampling import Filters
 from goodbot.conversation import capture_rules
+from goodbot_connectors.api.proxy.own.asking import guarded
 
 from tests.connectors.api.proxy import requests, schemas
 from tests.connectors.api.proxy.ground import Scripted, far_side, proxied
@@ -277,6 +279,19 @@ async def test_a_list_of_errors_is_told(
             assert response.status == 422
             words = (await response.json())["error"]["message"]
     assert words == "vLLM answers with 422: tools: not taken."
+
+
+@pytest.mark.parametrize("template", ["tools", "words"])
+def test_a_calls_arguments_stay_json_there(template: str) -> None:
+    source = {
+        "tools": '{% if tools %}{{ \'<tools>\n{"name": <name>, "arguments": <args>}\' }}{% endif %}'
+        "{{ '<|im_start|>' + m.role + '\n' }}",
+        "words": "{{ 'USER: ' + m.content }}{{ ' ASSISTANT:' }}",
+    }[template]
+    far = dataclasses.replace(far_side("http://there"), marks=marks.pattern(*marks.written(source)))
+    called = {"name": "add", "arguments": '{"name": "Bob", "said": "a USER: b"}'}
+    made = {"messages": [{"role": "assistant", "tool_calls": [{"id": "1", "function": called}]}]}
+    assert guarded(far, made) == made
 
 
 @pytest.mark.parametrize("path", PATHS)
