@@ -11,15 +11,21 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from goodbot.base import busy
+from goodbot.base import connection
+from goodbot.base import crowd as crowds
 from goodbot.base.busy import TurnedAway
 from goodbot_connectors.kit import listener
-from goodbot_connectors.kit.listener import Listener, whole
+from goodbot_connectors.kit.listener import Listener
 
 from tests.core.builders import open_bot, until
 from tests.support import patience
 
 UPLOAD = b"POST /in HTTP/1.1\r\nHost: bot.example\r\nContent-Length: 99999\r\n\r\nx"
+
+
+def crowd_of(listening: Listener) -> crowds.Crowd:
+    assert listening._crowd is not None
+    return listening._crowd
 
 
 @contextlib.asynccontextmanager
@@ -29,7 +35,7 @@ async def calling(begun: bytes) -> AsyncIterator[tuple[asyncio.StreamReader, asy
 
     async def handle(request: web.Request) -> web.Response:
         came.set()
-        return web.Response(text=str(len(await whole(request))))
+        return web.Response(text=str(len(await request.read())))
 
     listening = Listener(handle, path="/in", host="127.0.0.1", port=0, setting="port")
     await listening.start()
@@ -47,7 +53,7 @@ async def calling(begun: bytes) -> AsyncIterator[tuple[asyncio.StreamReader, asy
 async def test_a_body_that_never_comes_is_given_up(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(listener, "BODY_SECONDS", 0.1)
+    monkeypatch.setattr(connection, "BODY_SECONDS", 0.1)
     async with calling(UPLOAD) as (reader, _), asyncio.timeout(patience(20)):
         assert (await reader.read()).startswith(b"HTTP/1.1 408 ")
     assert [record.getMessage() for record in caplog.records if record.exc_info] == []
@@ -61,10 +67,26 @@ async def test_who_goes_away_in_the_middle_fills_no_log(caplog: pytest.LogCaptur
 
 @pytest.mark.parametrize("begun", [b"", b"POST /in HT"])
 async def test_who_says_nothing_is_not_waited_for(begun: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listener, "IDLE_SECONDS", 0.1)
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.1)
     async with calling(b"") as (reader, writer), asyncio.timeout(patience(20)):
         writer.write(begun)
         assert await reader.read() == b""
+
+
+ZIPPED = UPLOAD.replace(b"Host", b"Content-Encoding: gzip\r\nHost")[:-1]
+
+
+@pytest.mark.parametrize(("begun", "then"), [(b"", b"no HTTP\r\n\r\n"), (ZIPPED, b"not zipped")])
+async def test_what_is_no_http_is_told_so_in_few_words_and_fills_no_log(
+    begun: bytes, then: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was answered with the versions that run here, and each time a trace was written."""
+    async with calling(begun) as (reader, writer), asyncio.timeout(patience(20)):
+        writer.write(then)
+        said = await reader.read()
+    assert said.split(b" ")[1] == b"400"
+    assert b"aiohttp" not in said
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
 
 
 @pytest.mark.parametrize("begun", [b"", UPLOAD], ids=["silent", "half sent"])
@@ -78,7 +100,7 @@ async def test_b4_s4_a_crowd_that_asks_nothing_takes_no_more_than_its_places(
     async def handle(request: web.Request) -> web.Response:
         asked.set()
         await go.wait()
-        return web.Response(text=str(len(await whole(request))))
+        return web.Response(text=str(len(await request.read())))
 
     listening = Listener(handle, path="/in", host="127.0.0.1", port=0, setting="port")
     await listening.start()
@@ -124,12 +146,12 @@ async def test_s4_who_finds_no_room_is_told_to_come_again_and_counted(
 ) -> None:
     """All places are taken by calls that are being answered; those who were told so hold nothing for long."""
     monkeypatch.setattr(listener, "CONNECTIONS", 2)
-    monkeypatch.setattr(busy, "REFUSED", 3)
-    monkeypatch.setattr(busy, "READ_SECONDS", patience(1))
+    monkeypatch.setattr(crowds, "REFUSED", 3)
+    monkeypatch.setattr(crowds, "READ_SECONDS", patience(1))
     asked, go, before = asyncio.Semaphore(0), asyncio.Event(), TurnedAway.total
 
     async def handle(request: web.Request) -> web.Response:
-        await whole(request)
+        await request.read()
         asked.release()
         await go.wait()
         return web.Response()
@@ -154,7 +176,7 @@ async def test_s4_who_finds_no_room_is_told_to_come_again_and_counted(
             for reader, _ in deaf:  # these do not hang up, and are hung up on
                 with contextlib.suppress(ConnectionError):
                     await reader.read()
-            await until(lambda: not listening._refused._open)
+            await until(lambda: not crowd_of(listening)._refused)
             go.set()
             for reader, _ in taken:
                 assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
@@ -168,10 +190,10 @@ async def test_s4_who_finds_no_room_is_told_to_come_again_and_counted(
 
 
 async def test_s4_who_does_not_take_an_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listener, "TAKING_SECONDS", patience(0.5))
+    monkeypatch.setattr(connection, "TAKING_SECONDS", patience(0.5))
 
     async def handle(request: web.Request) -> web.Response:
-        await whole(request)
+        await request.read()
         return web.Response(body=bytes(100_000))
 
     listening = Listener(handle, path="/in", host="127.0.0.1", port=0, setting="port")
@@ -184,8 +206,8 @@ async def test_s4_who_does_not_take_an_answer_is_not_waited_for(monkeypatch: pyt
             loop = asyncio.get_running_loop()
             await loop.sock_connect(deaf, ("127.0.0.1", listening.port))
             await loop.sock_sendall(deaf, UPLOAD.replace(b"99999", b"1") * 100)
-            await until(lambda: len(listening._open) == 1)
-            await until(lambda: not listening._open)
+            await until(lambda: len(crowd_of(listening).open) == 1)
+            await until(lambda: not crowd_of(listening).open)
     finally:
         deaf.close()
         await listening.stop()

@@ -27,7 +27,7 @@ from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 
 from goodbot_connectors.kit.fields import as_json, string
-from goodbot_connectors.kit.listener import Listener, whole
+from goodbot_connectors.kit.listener import Listener
 from goodbot_connectors.slack.api import LOGGER, Api
 from goodbot_connectors.slack.config import SIGNING_SECRET, SlackSettings
 
@@ -192,7 +192,7 @@ class HttpTransport:
         await self._listener.stop()
 
     async def _handle(self, request: web.Request) -> web.Response:
-        raw = await whole(request)
+        raw = await request.read()
         if not self._signed(raw, request):
             return web.Response(status=401)
         try:

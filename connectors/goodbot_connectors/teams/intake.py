@@ -12,7 +12,6 @@ from goodbot.api.connector import ConnectorHost
 from goodbot.base.errors import GoodbotError, RetriableError, StoreError
 
 from goodbot_connectors.kit.fields import Json, as_json, string
-from goodbot_connectors.kit.listener import whole
 from goodbot_connectors.kit.rate_limit import Throttle
 from goodbot_connectors.teams import feedback
 from goodbot_connectors.teams.config import is_loopback
@@ -48,7 +47,7 @@ class Intake:
         if self._local and not _from_here(request):
             return web.Response(status=403)
         try:
-            body = as_json(json.loads(await whole(request)))
+            body = as_json(json.loads(await request.read()))
         except (ValueError, RecursionError):
             return web.Response(status=400)
         if not string(body, "type"):

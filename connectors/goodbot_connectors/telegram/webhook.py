@@ -18,7 +18,7 @@ from aiohttp import web
 from goodbot.base.errors import StoreError
 from goodbot.config.secrets import Secret
 
-from goodbot_connectors.kit.listener import Listener, whole
+from goodbot_connectors.kit.listener import Listener
 from goodbot_connectors.telegram.intake import Intake, Taken
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class Webhook:
         if not hmac.compare_digest(given, self._secret):
             return web.Response(status=401)
         try:
-            update = json.loads(await whole(request))
+            update = json.loads(await request.read())
         except (ValueError, RecursionError):
             return web.Response(status=400)
         try:

@@ -115,7 +115,7 @@ def _http(s: Services) -> dict[str, Any]:
     return {
         "address": s.http.address if s.http.listening else "",
         "moved": s.http.moved,
-        "turned_away": s.http.turned_away + TurnedAway.total,
+        "turned_away": TurnedAway.total,
         "descriptors": s.http.descriptors.trouble,
     }
 

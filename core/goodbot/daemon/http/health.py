@@ -7,21 +7,14 @@ with the names of the parts that do not. Both answer GET and HEAD.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 from aiohttp import hdrs, web
 
+from goodbot.base.answers import JsonResponse
 from goodbot.daemon.http.http import Parts
 from goodbot.daemon.http.readiness import OK
 
-GUARDS = {hdrs.CACHE_CONTROL: "no-store", "X-Content-Type-Options": "nosniff", hdrs.SERVER: "goodbot"}
-"""Of what is said beside an application. Without a name aiohttp tells which versions run here."""
 PATHS: tuple[str, ...] = ("/healthz", "/readyz")
 _METHODS = (hdrs.METH_GET, hdrs.METH_HEAD)
-BEGINNINGS = tuple(f"{method} {path}".encode() for method in _METHODS for path in PATHS)
-"""Of a request for one of `PATHS`, as it comes."""
 
 
 async def answer(request: web.BaseRequest, parts: Parts) -> web.Response:
@@ -37,18 +30,3 @@ async def answer(request: web.BaseRequest, parts: Parts) -> web.Response:
     starts = any(state.startswith("starting") for state in found.values())
     status = "starting" if starts else "unavailable" if missing else "ready"
     return JsonResponse(503 if missing else 200, {"status": status, "missing": missing, **found})
-
-
-class JsonResponse(web.Response):
-    """One JSON object; the connection ends with it."""
-
-    def __init__(
-        self, status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(
-            status=status,
-            text=json.dumps(body) + "\n",
-            content_type="application/json",
-            headers={**GUARDS, **(headers or {})},
-        )
-        self.force_close()

@@ -74,11 +74,6 @@ class Http:
         """Whether anything can be asked."""
         return self._server is not None
 
-    @property
-    def turned_away(self) -> int:
-        """Connections and requests for which there was no room since it listens."""
-        return self._server.turned_away if self._server else 0
-
     async def start(self) -> None:
         """Listen if a port is configured, and hear of connections that cannot be taken.
 

@@ -2,7 +2,7 @@
 """The HTTP server: where it listens, who is let in. Import it only to listen: aiohttp.
 
 What is mounted is exchanged under a running server, so that the port is not let go of while one App
-makes way for the next. `connections` says what one connection may cost.
+makes way for the next. `goodbot.base.crowd` says how many there may be, and what one may cost.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from typing import Any
 
 from aiohttp import hdrs, web
 
+from goodbot.base.answers import Handler, JsonResponse
+from goodbot.base.connection import HEAD_BYTES
+from goodbot.base.crowd import Crowd, bound
 from goodbot.base.errors import ConfigError
 from goodbot.config import HttpConfig
 from goodbot.config.sections import PUBLISHED
-from goodbot.daemon.http import connections, health, names, unready
-from goodbot.daemon.http.connections import HEAD_BYTES, Crowd
-from goodbot.daemon.http.health import JsonResponse
+from goodbot.daemon.http import health, names, unready
 from goodbot.daemon.http.http import Parts
-from goodbot.daemon.http.listening import ListeningSockets
-from goodbot.daemon.http.protocols import Handler, ProtocolFactory
 
 logger = logging.getLogger(__name__)
 
+CONNECTIONS = 512
+"""At once, on the port."""
+AT_HOME = 128
+"""At once, on the Unix socket: nobody else takes these."""
 LONGEST_LINE = 8190
 """Bytes of a request's first line, and of each of its headers: a platform's token is one."""
 _LAST_CALLS = 1.0
 """Seconds for what is under way at a stop (aiohttp waits twice as long)."""
-_LINGERING = 2.0
-"""Seconds in which a client that still sends can read why it should not."""
 
 
 class HttpServer:
@@ -45,10 +46,8 @@ class HttpServer:
         self._config = config
         self._parts = parts
         self._names = names.known(config)
-        self._server: ProtocolFactory | None = None
         self._crowds: list[Crowd] = []
         """Of the port, and of the Unix socket."""
-        self._listening: list[ListeningSockets] = []
         self._mounted: web.AppRunner | None = None
         self._path: Path | None = None
         self._under_way: set[asyncio.Task[Any]] = set()
@@ -59,18 +58,9 @@ class HttpServer:
         Raises ConfigError when none can be had.
         """
         host = self._config.host
-        self._server = ProtocolFactory(
-            self._answer,
-            request_factory=self._request,
-            access_log=None,
-            auto_decompress=False,
-            lingering_time=_LINGERING,
-            max_line_size=LONGEST_LINE,
-            max_field_size=LONGEST_LINE,
-        )
         try:
             sockets = [listening] if listening is not None else await _free(host, port, others)
-            self._listen(connections.CONNECTIONS, sockets)
+            self._listen(CONNECTIONS, sockets)
         except OSError as error:
             await self.stop()
             raise ConfigError(
@@ -80,20 +70,23 @@ class HttpServer:
         if not names.is_loopback(host) and self._config.url != os.environ.get(PUBLISHED):
             logger.warning("[http] host = %s: others on the network can reach goodbot", host)
 
-    @property
-    def turned_away(self) -> int:
-        """Connections and requests for which there was no room."""
-        return sum(crowd.turned_away for crowd in self._crowds)
-
     def _listen(self, most: int, sockets: list[socket.socket]) -> None:
-        assert self._server is not None  # noqa: S101  asked while it listens
-        self._crowds.append(Crowd(self._server, most))
-        self._listening.append(ListeningSockets(self._crowds[-1], sockets))
+        crowd = Crowd(
+            self._asked,
+            self._request,
+            sockets,
+            most,
+            health=health.PATHS,
+            auto_decompress=False,
+            max_line_size=LONGEST_LINE,
+            max_field_size=LONGEST_LINE,
+        )
+        self._crowds.append(crowd)
 
     @property
     def port(self) -> int:
         """The port in use; another than was asked for if that was 0."""
-        return self._listening[0].port
+        return self._crowds[0].port
 
     async def listen_at(self, path: Path) -> None:
         """Listen on a Unix socket, too, for its owner alone. Idempotent; raises OSError.
@@ -101,7 +94,7 @@ class HttpServer:
         What lies there was left by a daemon that was killed: call it only with the state directory's
         lock in hand.
         """
-        if self._server is None or self._path is not None:
+        if not self._crowds or self._path is not None:
             return
         path.unlink(missing_ok=True)
         own = socket.socket(socket.AF_UNIX)
@@ -113,7 +106,7 @@ class HttpServer:
             raise
         finally:
             os.umask(umask)
-        self._listen(connections.AT_HOME, [own])
+        self._listen(AT_HOME, [own])
         self._path = path
 
     async def mount(self, application: web.Application) -> None:
@@ -138,40 +131,11 @@ class HttpServer:
     async def stop(self) -> None:
         """Stop listening; idempotent."""
         await self.unmount()
-        server, self._server = self._server, None
-        if server is not None:
-            await self._end(server)
+        crowds, self._crowds = self._crowds, []
+        await asyncio.gather(*(crowd.close() for crowd in crowds))
         if self._path is not None:
             self._path.unlink(missing_ok=True)
             self._path = None
-
-    async def _end(self, http: ProtocolFactory) -> None:
-        """Close the ports, and every connection: also those that are half way in."""
-        for crowd in self._crowds:
-            crowd.closing = True
-        for one in self._listening:
-            await one.close()
-        self._listening.clear()
-        http.pre_shutdown()
-        await http.shutdown(_LAST_CALLS)
-        await asyncio.gather(*(crowd.gone() for crowd in self._crowds))
-        self._crowds.clear()
-
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        assert isinstance(request.protocol, Handler)  # noqa: S101  we have made it
-        connection = request.protocol.connection
-        crowd, waiting = connection.crowd, connection.crowd.waiting
-        may = connection in waiting or crowd.free() > 0
-        if request.path not in health.PATHS and not (may and crowd.settles(connection)):
-            crowd.turned_away += 1
-            connection.ends()
-            return unready.busy()
-        waiting.add(connection)
-        try:
-            return await self._asked(request)
-        finally:
-            waiting.discard(connection)
-            connection.ends()
 
     async def _begins(self, request: web.Request, response: web.StreamResponse) -> None:
         """An answer begins: a page's line, a stream and whatever else takes its time wait for nobody."""
@@ -201,37 +165,24 @@ class HttpServer:
         finally:
             self._under_way.discard(task)
 
-    def _request(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
-        """The request as the mounted application wants it; a body that never ends is ended."""
-        loop = asyncio.get_running_loop()
-        if isinstance(protocol, Handler):
-            protocol.connection.begins(payload)
+    def _request(self, *parts: Any) -> web.BaseRequest:
+        """The request as the mounted application wants it."""
         server = self._mounted.server if self._mounted else None
         if server is None:
-            return web.BaseRequest(message, payload, protocol, writer, task, loop)
-        return server.request_factory(message, payload, protocol, writer, task)
+            return web.BaseRequest(*parts, loop=asyncio.get_running_loop())
+        return server.request_factory(*parts)
 
 
 async def _free(host: str, port: int, others: int) -> list[socket.socket]:
     """Sockets at that port, or at the first free one of the next ones. Raises OSError of the first."""
     try:
-        return await _bound(host, port)
+        return await bound(host, port)
     except OSError as error:
         for other in range(port + 1, port + 1 + others):
             if error.errno == errno.EADDRINUSE:
                 with contextlib.suppress(OSError):
-                    return await _bound(host, other)
+                    return await bound(host, other)
         raise
-
-
-async def _bound(host: str, port: int) -> list[socket.socket]:
-    """Sockets at all addresses of that name. Raises OSError."""
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
-    with contextlib.closing(server), contextlib.ExitStack() as made:
-        sockets = [made.enter_context(one.dup()) for one in server.sockets]
-        made.pop_all()
-        return sockets
 
 
 def _length_of_head(request: web.BaseRequest) -> int:

@@ -8,8 +8,8 @@ import hashlib
 
 from aiohttp import hdrs, web
 
-from goodbot.base.busy import BUSY, HEADERS
-from goodbot.daemon.http.health import GUARDS, JsonResponse
+from goodbot.base.answers import JsonResponse
+from goodbot.base.busy import GUARDS
 
 _STYLE = (
     ":root{color-scheme:light dark}"
@@ -46,11 +46,6 @@ def not_yet(request: web.BaseRequest, status: str) -> web.Response:
     error = {"message": f"goodbot cannot answer yet: {status}.", "type": "unavailable"}
     program = {"error": error} if request.path.startswith("/v1/") else {}
     return JsonResponse(503, {"status": status, **program}, {hdrs.RETRY_AFTER: "5"})
-
-
-def busy() -> JsonResponse:
-    """A 503 for those for whom there is no room at the moment."""
-    return JsonResponse(503, BUSY, HEADERS)
 
 
 def script() -> web.Response:

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from goodbot.base import connection
+from goodbot.base import crowd as crowds
+from goodbot.base.busy import TurnedAway
 from goodbot.config import HttpConfig
-from goodbot.daemon.http import connections, protocols
-from goodbot.daemon.http import listening as web_listening
 from goodbot.daemon.http import server as web_server
 from goodbot.daemon.http.http import starting
 from goodbot.daemon.http.routes import application
@@ -28,6 +29,11 @@ from tests.core.daemon.http.asking import get, raw
 from tests.support import patience
 
 PAGE = b"GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.fixture(autouse=True)
+def nobody_was_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TurnedAway, "total", 0)
 
 
 async def page(request: web.Request) -> web.Response:
@@ -57,7 +63,7 @@ async def listening(*more: web.RouteDef) -> AsyncIterator[HttpServer]:
         assert not all_of_them.open
 
 
-def crowd(server: HttpServer) -> connections.Crowd:
+def crowd(server: HttpServer) -> crowds.Crowd:
     return server._crowds[0]
 
 
@@ -109,7 +115,7 @@ async def test_a_thousand_who_say_nothing_keep_nobody_out() -> None:
             await Caller.call(server, b"" if n % 2 else b"POST /size HTTP/1.1\r\nHost: loc")
             for n in range(1000)
         ]
-        await until(lambda: len(crowd(server).open) <= connections.CONNECTIONS, 20)
+        await until(lambda: len(crowd(server).open) <= web_server.CONNECTIONS, 20)
         assert await owner.asks() == "200", "whoever has been heard stays"
         for _ in range(20):
             assert await get(server.port, "/page") == (200, "a page")
@@ -134,7 +140,7 @@ async def test_a_crowd_that_comes_at_once_and_asks_is_answered() -> None:
 
 
 async def test_those_who_wait_between_two_requests_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "CONNECTIONS", 4)
+    monkeypatch.setattr(web_server, "CONNECTIONS", 4)
     async with listening() as server:
         callers = [await Caller.call(server) for _ in range(4)]
         for one in (*callers, callers[0]):
@@ -151,7 +157,7 @@ async def test_those_who_wait_between_two_requests_make_room(monkeypatch: pytest
 async def test_then_those_that_do_not_send_their_body_and_nobody_who_is_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connections, "CONNECTIONS", 3)
+    monkeypatch.setattr(web_server, "CONNECTIONS", 3)
     async with listening() as server:
         busy = [await Caller.call(server, PAGE.replace(b"page", b"never")) for _ in range(2)]
         begun = b"POST /size HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx"
@@ -163,12 +169,12 @@ async def test_then_those_that_do_not_send_their_body_and_nobody_who_is_answered
         assert await newcomer.asks() == "200"
         newcomer.say(PAGE.replace(b"page", b"never"))
         await until(lambda: {one.rank(0.0) for one in crowd(server).open} == {None})
-        monkeypatch.setattr(web_listening, "REFUSED", 1)
+        monkeypatch.setattr(crowds, "REFUSED", 1)
         for count in (1, 2, 3):
             late = await Caller.call(server, PAGE)
             assert (await late.hears())[0] == "503", "all places are taken by who is being answered"
             assert await late.ended()
-            assert server.turned_away == count
+            assert TurnedAway.total == count
             assert sum(not one.dropped for one in crowd(server).open) <= 4
             late.close()
         for one in (*busy, slow, newcomer):
@@ -179,7 +185,7 @@ async def test_then_those_that_do_not_send_their_body_and_nobody_who_is_answered
 async def test_a_head_has_its_time_in_all_however_busily_it_trickles(
     asked_before: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", patience(0.3))
+    monkeypatch.setattr(connection, "HEAD_SECONDS", patience(0.3))
     async with listening() as server:
         caller = await Caller.call(server)
         if asked_before:
@@ -203,8 +209,8 @@ async def test_a_head_that_grows_and_grows_is_not_kept(
     asked_before: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """T17: 128 headers of 8 KiB each would be two MiB of memory for everybody who begins to ask."""
-    monkeypatch.setattr(connections, "HEAD_SECONDS", patience(60))
-    monkeypatch.setattr(protocols, "IDLE_SECONDS", patience(60))
+    monkeypatch.setattr(connection, "HEAD_SECONDS", patience(60))
+    monkeypatch.setattr(crowds, "IDLE_SECONDS", patience(60))
     async with listening() as server:
         caller = await Caller.call(server)
         if asked_before:
@@ -238,7 +244,7 @@ async def test_a_body_is_no_head_however_slowly_it_comes() -> None:
 
 
 async def test_who_waits_between_two_requests_may_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", limit := patience(0.3))
+    monkeypatch.setattr(connection, "HEAD_SECONDS", limit := patience(0.3))
     async with listening() as server:
         caller = await Caller.call(server, PAGE[:10])
         caller.say(PAGE[10:])
@@ -251,8 +257,8 @@ async def test_who_waits_between_two_requests_may_take_longer(monkeypatch: pytes
 async def test_what_has_come_in_time_is_not_cut_off_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A live line, or an answer that is long under way, has no body that it could be late with."""
     limit = patience(0.3)
-    monkeypatch.setattr(connections, "HEAD_SECONDS", limit)
-    monkeypatch.setattr(connections, "BODY_SECONDS", limit)
+    monkeypatch.setattr(connection, "HEAD_SECONDS", limit)
+    monkeypatch.setattr(connection, "BODY_SECONDS", limit)
 
     async def line(request: web.Request) -> web.WebSocketResponse:
         line = web.WebSocketResponse()
@@ -291,7 +297,7 @@ async def test_a_body_that_never_comes_is_no_fault_of_ours(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Platforms' bodies are read before anybody knows who sent them: each wrote a trace to the log."""
-    monkeypatch.setattr(connections, "BODY_SECONDS", patience(0.3))
+    monkeypatch.setattr(connection, "BODY_SECONDS", patience(0.3))
     async with listening() as server:
         slow = await Caller.call(server, UPLOAD)
         assert (await slow.hears())[0] == "408"
@@ -317,9 +323,9 @@ async def test_what_fails_here_is_logged(caplog: pytest.LogCaptureFixture) -> No
 
 async def test_nothing_is_kept_of_a_body_whose_sender_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its first 128 KiB stayed in memory for ten seconds, of however many connections."""
-    monkeypatch.setattr(connections, "BODY_SECONDS", limit := patience(0.5))
+    monkeypatch.setattr(connection, "BODY_SECONDS", limit := patience(0.5))
     late: list[object] = []
-    monkeypatch.setattr(connections, "_give_up", late.append)
+    monkeypatch.setattr(connection, "_give_up", late.append)
     async with listening() as server:
         gone = await Caller.call(server, UPLOAD)
         await until(lambda: any(one.is_half_sent() for one in crowd(server).open))
@@ -355,15 +361,15 @@ async def test_s4_an_answer_of_which_nothing_is_taken_ends_its_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """530 sockets whose answers nobody read kept everybody out for as long as they liked."""
-    monkeypatch.setattr(connections, "TAKING_SECONDS", patience(0.5))
+    monkeypatch.setattr(connection, "TAKING_SECONDS", patience(0.5))
     ranks: list[int | None] = []
-    drop = connections.Connection.drop
+    drop = connection.Connection.drop
 
-    def dropped(one: connections.Connection) -> None:
+    def dropped(one: connection.Connection) -> None:
         ranks.append(one.rank(1e12))
         drop(one)
 
-    monkeypatch.setattr(connections.Connection, "drop", dropped)
+    monkeypatch.setattr(connection.Connection, "drop", dropped)
     async with listening(web.get("/flood", flood)) as server:
         with socket.create_connection(("127.0.0.1", server.port)) as deaf:
             deaf.sendall(FLOOD)
@@ -373,7 +379,7 @@ async def test_s4_an_answer_of_which_nothing_is_taken_ends_its_connection(
 
 async def test_s4_who_takes_an_answer_slowly_gets_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """For longer than the limit in all, never for so long nothing."""
-    monkeypatch.setattr(connections, "TAKING_SECONDS", limit := patience(2))
+    monkeypatch.setattr(connection, "TAKING_SECONDS", limit := patience(2))
     async with listening(web.get("/flood", flood)) as server:
         caller = await Caller.call(server, FLOOD)
         head = await caller._reader.readuntil(b"\r\n\r\n")
@@ -386,7 +392,7 @@ async def test_s4_who_takes_an_answer_slowly_gets_all_of_it(monkeypatch: pytest.
 
 async def test_who_asks_again_before_an_answer_is_taken_gets_both(monkeypatch: pytest.MonkeyPatch) -> None:
     """HTTP/1.1 allows it. The second request lies there until then, and the first answer was cut off."""
-    monkeypatch.setattr(connections, "HEAD_SECONDS", limit := patience(1))
+    monkeypatch.setattr(connection, "HEAD_SECONDS", limit := patience(1))
     async with listening(web.get("/flood", flood)) as server:
         caller = await Caller.call(server, FLOOD)
         await caller._reader.readuntil(b"\r\n\r\n")
@@ -399,8 +405,8 @@ async def test_who_asks_again_before_an_answer_is_taken_gets_both(monkeypatch: p
 
 
 async def test_s4_who_does_not_take_an_answer_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "CONNECTIONS", 2)
-    monkeypatch.setattr(connections, "_SLOW_SECONDS", 0.0)
+    monkeypatch.setattr(web_server, "CONNECTIONS", 2)
+    monkeypatch.setattr(connection, "_SLOW_SECONDS", 0.0)
     async with listening(web.get("/flood", flood)) as server:
         deaf = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2)]
         for one in deaf:
@@ -414,8 +420,8 @@ async def test_s4_who_does_not_take_an_answer_makes_room(monkeypatch: pytest.Mon
 async def test_s4_the_unix_socket_has_places_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "CONNECTIONS", 2)
-    monkeypatch.setattr(connections, "WAITING", 2)
+    monkeypatch.setattr(web_server, "CONNECTIONS", 2)
+    monkeypatch.setattr(crowds, "WAITING", 2)
     async with listening() as server:
         await server.listen_at(tmp_path / "http.sock")
         busy = [await Caller.call(server, PAGE.replace(b"page", b"never")) for _ in range(2)]
@@ -430,13 +436,13 @@ async def test_s4_the_unix_socket_has_places_of_its_own(
 
 async def test_b4_the_limit_holds_in_a_burst(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 4,000 that came at once 2,797 were open: each newcomer drove the same one out."""
-    monkeypatch.setattr(connections, "CONNECTIONS", 128)
+    monkeypatch.setattr(web_server, "CONNECTIONS", 128)
     seen: list[int] = []
     async with listening() as server:
         everybody = crowd(server)
         enter = everybody.enter
 
-        def counted(asks: bool) -> connections.Connection:
+        def counted(asks: bool) -> connection.Connection | None:
             newcomer = enter(asks)
             seen.append(len(everybody.open))
             return newcomer
@@ -452,13 +458,13 @@ async def test_b4_the_limit_holds_in_a_burst(monkeypatch: pytest.MonkeyPatch) ->
             assert await last.asks() == "200"
             last.close()
         assert len(seen) == 401
-        most = 128 + connections.HEALTH + connections.CLOSING
+        most = 128 + crowds.HEALTH + crowds.CLOSING
         assert max(seen) <= most, "those that were driven out are closed in the next turns"
 
 
 async def test_b6_what_there_is_no_room_for_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """At ten times what it can do, requests took 15 s, and nobody was told to come later."""
-    monkeypatch.setattr(connections, "WAITING", 3)
+    monkeypatch.setattr(crowds, "WAITING", 3)
 
     async def stream(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -483,7 +489,7 @@ async def test_b6_what_there_is_no_room_for_is_told_at_once(monkeypatch: pytest.
         status, head, said = await raw(server.port, PAGE)
         assert (status, "retry-after: 1" in head) == (503, True)
         assert b"Too many ask at once" in said
-        assert server.turned_away == 1
+        assert TurnedAway.total == 1
         assert (await get(server.port, "/healthz"))[0] == 200
         free.set()
         for one in waiting:
@@ -497,8 +503,8 @@ async def test_b6_newcomers_are_told_in_the_next_turns_and_not_one_after_the_oth
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """At ten times what it can do, one a turn was let in to be told, and the others waited for up to 15 s."""
-    monkeypatch.setattr(connections, "WAITING", 1)
-    monkeypatch.setattr(connections, "CONNECTIONS", 3)
+    monkeypatch.setattr(crowds, "WAITING", 1)
+    monkeypatch.setattr(web_server, "CONNECTIONS", 3)
     async with listening() as server:
         idle = await Caller.call(server)
         assert await idle.asks() == "200"
@@ -511,7 +517,7 @@ async def test_b6_newcomers_are_told_in_the_next_turns_and_not_one_after_the_oth
                 callers[-1].sendall(PAGE if n else PAGE.replace(b"page", b"healthz"))
             for _ in range(12):
                 await asyncio.sleep(0)
-            assert server.turned_away == 199
+            assert TurnedAway.total == 199
             said = [one.recv(1 << 16, socket.MSG_DONTWAIT) for one in callers]
             assert [answer.split(b" ")[1] for answer in said] == [b"200", *[b"503"] * 199]
             assert b"Retry-After: 1" in said[-1]
@@ -526,20 +532,20 @@ async def test_health_has_places_of_its_own_where_everybody_is_being_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A supervisor was told 503 when all places were taken, and would have ended a goodbot that works."""
-    monkeypatch.setattr(connections, "CONNECTIONS", 2)
+    monkeypatch.setattr(web_server, "CONNECTIONS", 2)
     async with listening() as server:
         busy = [await Caller.call(server, PAGE.replace(b"page", b"never")) for _ in range(2)]
         await until(lambda: len(crowd(server).waiting) == 2)
         assert (await get(server.port, "/page"))[0] == 503
-        silent = [await Caller.call(server) for _ in range(3 * connections.HEALTH)]
-        await until(lambda: len(crowd(server).open) == 2 + connections.HEALTH)
+        silent = [await Caller.call(server) for _ in range(3 * crowds.HEALTH)]
+        await until(lambda: len(crowd(server).open) == 2 + crowds.HEALTH)
         assert (await get(server.port, "/healthz"))[0] == 200
         slow = await Caller.call(server)  # it asks once it has been taken
-        await until(lambda: len(crowd(server).open) == 2 + connections.HEALTH)
+        await until(lambda: len(crowd(server).open) == 2 + crowds.HEALTH)
         slow.say(PAGE.replace(b"page", b"healthz"))
         assert (await slow.hears())[0] == "200"
         late = await Caller.call(server)
-        await until(lambda: len(crowd(server).open) == 2 + connections.HEALTH)
+        await until(lambda: len(crowd(server).open) == 2 + crowds.HEALTH)
         assert await late.asks() == "503", "those places are for nothing else"
         busy[0].close()
         await until(lambda: len(crowd(server).waiting) == 1)
@@ -551,9 +557,9 @@ async def test_health_has_places_of_its_own_where_everybody_is_being_answered(
 
 async def test_who_is_refused_in_the_middle_of_an_upload_reads_why(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was still under way met a closed socket, and the kernel's reset took the answer away."""
-    monkeypatch.setattr(connections, "WAITING", 1)
-    monkeypatch.setattr(web_listening, "READ_SECONDS", patience(20))
-    monkeypatch.setattr(web_server, "_LINGERING", patience(20))
+    monkeypatch.setattr(crowds, "WAITING", 1)
+    monkeypatch.setattr(crowds, "READ_SECONDS", patience(20))
+    monkeypatch.setattr(crowds, "_LINGERING", patience(20))
     async with listening() as server:
         busy = await Caller.call(server, PAGE.replace(b"page", b"never"))
         await until(lambda: len(crowd(server).waiting) == 1)
@@ -569,7 +575,7 @@ async def test_who_is_refused_in_the_middle_of_an_upload_reads_why(monkeypatch: 
 
         pause = threading.Event()
         told = asyncio.create_task(asyncio.to_thread(uploads))
-        await until(lambda: server.turned_away == 1)
+        await until(lambda: TurnedAway.total == 1)
         pause.set()
         assert (await told).split(b" ")[1] == b"503"
         busy.close()
@@ -580,7 +586,7 @@ async def test_a_connection_that_fails_before_it_is_taken_keeps_nobody_waiting(
 ) -> None:
     """Linux tells of its fault where the next one is taken: that was held for a lack of descriptors."""
     async with listening() as server:
-        ground = server._listening[0]
+        ground = crowd(server)
         [real] = ground._sockets
         faults = [errno.EPROTO, errno.ECONNABORTED, errno.EHOSTUNREACH]
 
@@ -612,13 +618,13 @@ async def test_what_cannot_be_listened_at_is_let_go_of_whole() -> None:
     async with listening() as server:
         first, second = socket.create_server(("127.0.0.1", 0)), Deaf()
         with pytest.raises(OSError, match="taken"):
-            web_listening.ListeningSockets(crowd(server), [first, second])
+            crowds.Crowd(server._asked, server._request, [first, second], 1)
         assert (first.fileno(), second.fileno()) == (-1, -1)
 
 
 async def test_who_has_asked_is_not_driven_out_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both come in the same turn, before the first is read."""
-    monkeypatch.setattr(connections, "CONNECTIONS", 2)
+    monkeypatch.setattr(web_server, "CONNECTIONS", 2)
     async with listening() as server:
         idle = [await Caller.call(server) for _ in range(2)]
         for one in idle:
@@ -638,7 +644,7 @@ async def test_who_has_asked_is_not_driven_out_by_the_next(monkeypatch: pytest.M
 
 async def test_b6_who_does_not_send_a_body_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """A platform's body is read before anybody knows who sends it: 128 slow ones kept everybody out."""
-    monkeypatch.setattr(connections, "WAITING", 3)
+    monkeypatch.setattr(crowds, "WAITING", 3)
     async with listening() as server:
         slow = [await Caller.call(server, UPLOAD) for _ in range(4)]
         await until(lambda: len(crowd(server).waiting) == 4)
@@ -652,8 +658,8 @@ async def test_b6_who_does_not_send_a_body_keeps_nobody_waiting(monkeypatch: pyt
 
 async def test_b6_empty_lines_are_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two of them are skipped. They took a place among those who wait, and nobody drove their sender out."""
-    monkeypatch.setattr(connections, "WAITING", 3)
-    monkeypatch.setattr(connections, "CONNECTIONS", 4)
+    monkeypatch.setattr(crowds, "WAITING", 3)
+    monkeypatch.setattr(web_server, "CONNECTIONS", 4)
     async with listening() as server:
         callers: list[socket.socket] = []
         with closed(callers):

@@ -10,9 +10,9 @@ from urllib.parse import urljoin
 
 import aiohttp
 import pytest
+from goodbot.base import connection
 from goodbot.base.errors import ConfigError, FatalConnectorError
 from goodbot.config import HttpConfig, parse
-from goodbot.daemon.http import connections
 from goodbot.daemon.http.http import PORT, Http
 from goodbot.testing import RecordingHost
 
@@ -284,8 +284,8 @@ async def test_a_socket_that_is_left_half_open_is_closed(
     tmp_path: Path, unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither who says nothing, nor who never ends a head or a body, holds a connection for ever."""
-    monkeypatch.setattr(connections, "HEAD_SECONDS", patience(0.3))
-    monkeypatch.setattr(connections, "BODY_SECONDS", patience(0.3))
+    monkeypatch.setattr(connection, "HEAD_SECONDS", patience(0.3))
+    monkeypatch.setattr(connection, "BODY_SECONDS", patience(0.3))
     async with served(tmp_path, unused_tcp_port):
         for begun in (b"", b"GET /page HTTP/1.1\r\nHost: loc"):
             reader, writer = await asyncio.open_connection("127.0.0.1", unused_tcp_port)

@@ -1,37 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""aiohttp's protocols as we want them: they know the connection that they lie in, and say little."""
+"""aiohttp's protocol as we want it: it knows the connection that it lies in, and says little."""
 
 from __future__ import annotations
 
-import asyncio
+import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from goodbot.daemon.http.health import JsonResponse
+from goodbot.base.busy import GUARDS
 
 if TYPE_CHECKING:
-    from goodbot.daemon.http.connections import Connection
+    from goodbot.base.connection import Connection
 
 logger = logging.getLogger(__name__)
 
-IDLE_SECONDS = 30.0
-"""Between two requests of one connection."""
 _SAID = {400: "That is no HTTP request.", 504: "That took too long."}
 
 
-class ProtocolFactory(web.Server):
-    """Makes aiohttp's protocols."""
+class JsonResponse(web.Response):
+    """One JSON object; the connection ends with it."""
 
-    def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[Any]], **options: Any) -> None:
-        factory = options.pop("request_factory")
-        self._options: dict[str, Any] = {"keepalive_timeout": IDLE_SECONDS, **options}
-        super().__init__(handler, request_factory=factory, **self._options)
-
-    def __call__(self) -> Handler:
-        return Handler(self, loop=asyncio.get_running_loop(), **self._options)
+    def __init__(
+        self, status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(
+            status=status,
+            text=json.dumps(body) + "\n",
+            content_type="application/json",
+            headers={**GUARDS, **(headers or {})},
+        )
+        self.force_close()
 
 
 class Handler(web.RequestHandler):
@@ -46,6 +47,8 @@ class Handler(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
+        if isinstance(exc, web.RequestPayloadError):
+            status = 400  # a body that says of itself what it is not
         if status == 500 and not (self.transport is None and isinstance(exc, ConnectionError)):
             logger.error("a request failed", exc_info=exc)
         if request.writer.output_size > 0:
@@ -56,6 +59,6 @@ class Handler(web.RequestHandler):
         return JsonResponse(status, {"status": "error", **program})
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
-        """A body that was given up is no fault of ours: aiohttp meets that once more after the answer."""
-        if not isinstance(kw.get("exc_info"), web.HTTPRequestTimeout):
+        """A body that fails is no fault of ours: aiohttp meets that once more after the answer."""
+        if not isinstance(kw.get("exc_info"), web.HTTPRequestTimeout | web.RequestPayloadError):
             super().log_exception(*args, **kw)

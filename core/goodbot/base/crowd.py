@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All connections to a port of ours: how many there may be, and who has to go when there are too many.
+
+Places are counted. When all are taken, those go that have not said what they want, then those that are
+between two requests, the longest silent first, then those that do not send their body or do not take their
+answer (`Connection.rank`). Whoever is being answered stays, and a newcomer is told to come again.
+
+That is said as it is taken from the kernel: a transport, a parser and two tasks for it cost a good part of
+an answer. And whom the kernel has no room for hears nothing: it knocks again after one second, three and
+seven. So a turn of the event loop takes a few that may ask, and of the others as many as there are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from aiohttp import web
+
+from goodbot.base.answers import Handler, JsonResponse
+from goodbot.base.busy import ANSWER, BUSY, HEADERS, TurnedAway
+from goodbot.base.connection import HEAD_BYTES, LOOK_SECONDS, Connection
+
+HEALTH = 8
+"""Beyond those, while nobody can go: for who asks how we are, or has not said yet what they want."""
+CLOSING = 16
+"""Beyond those: connections that were driven out and are not closed yet."""
+WAITING = 128
+"""Requests at once that have come whole, and whose answer has not begun; more are told to come again."""
+IDLE_SECONDS = 30.0
+"""Between two requests of one connection."""
+REFUSED = 32
+"""Connections at most that are kept open for those who were told to come again, until they have read that."""
+READ_SECONDS = 2.0
+"""Who still sends has so long to end, and to read that."""
+_LINGERING = 2.0
+"""Seconds in which a client that still sends can read why it should not."""
+_LAST_CALLS = 1.0
+"""Seconds for what is under way at a stop (aiohttp waits twice as long), and then to take it."""
+_QUEUE = 2048
+"""Connections that the kernel holds until they are taken; it may have a lower limit."""
+_TAKEN = 128
+"""Connections at most a turn of the event loop: those who are answered have the rest of it."""
+_LET_IN = 16
+"""Those of them that may ask."""
+_AT_ONCE = 1 << 16
+_ITS_OWN = {errno.ECONNABORTED, errno.EPROTO, errno.EPERM, errno.ENOPROTOOPT, errno.EOPNOTSUPP} | (
+    {errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH, getattr(errno, "ENONET", -1)}
+)
+"""What Linux says of one connection that has failed before it was taken: it is no fault of ours."""
+_AGAIN_SECONDS = 1.0
+"""Until the next attempt where no descriptor was left."""
+
+
+class Crowd:
+    """Takes connections at some sockets, and has their requests answered by `handle`."""
+
+    def __init__(
+        self,
+        handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+        request: Callable[..., web.BaseRequest],
+        sockets: Sequence[socket.socket],
+        most: int,
+        *,
+        health: Sequence[str] = (),
+        **options: Any,
+    ) -> None:
+        """`request` makes one for `handle`; there are `most` places, a few more for paths of `health`.
+
+        The sockets are closed in the end, also where this raises OSError: they cannot be listened at.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._handle, self._request, self._sockets = handle, request, sockets
+        self._most, self._health, self._spare = most, health, HEALTH if health else 0
+        self._server = web.Server(self._answer, request_factory=self._begins)
+        own = {"access_log": None, "keepalive_timeout": IDLE_SECONDS, "lingering_time": _LINGERING}
+        self._options: dict[str, Any] = own | options
+        self.open: set[Connection] = set()
+        """Whose sockets are open."""
+        self.waiting: set[Connection] = set()
+        """Those who have asked, and whose answer has not begun."""
+        self.closing = False
+        self._looking: asyncio.TimerHandle | None = None
+        self._refused: dict[socket.socket, asyncio.TimerHandle] = {}
+        """Who was told to come again, the oldest first, with what ends it."""
+        self._again: dict[socket.socket, asyncio.TimerHandle] = {}
+        try:
+            for one in sockets:
+                one.setblocking(False)
+                one.listen(_QUEUE)
+                self._listen(one)
+        except OSError:
+            self._let_go()
+            raise
+
+    @property
+    def port(self) -> int:
+        """The port of the first socket."""
+        return self._sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """Take no more, answer what is under way, and wait until every connection is closed.
+
+        Who has not taken the last words after a second is cut off.
+        """
+        self.closing = True
+        self._let_go()
+        for one in [*self._refused]:
+            self._hang_up(one)
+        self._server.pre_shutdown()
+        await self._server.shutdown(_LAST_CALLS)
+        for _ in ("let them end", "cut them off"):
+            if self.open:
+                await asyncio.wait([one.closed for one in self.open], timeout=_LAST_CALLS)
+            for connection in [*self.open]:
+                connection.drop()
+        if self._looking is not None:
+            self._looking.cancel()
+
+    def _let_go(self) -> None:
+        for timer in self._again.values():
+            timer.cancel()
+        for one in self._sockets:
+            self._loop.remove_reader(one)
+            one.close()
+
+    # Who is taken, and who is told to come again.
+
+    def _listen(self, listening: socket.socket) -> None:
+        self._loop.add_reader(listening, self._take, listening)
+
+    def _take(self, listening: socket.socket) -> None:
+        free = self._free()
+        full: set[bool] = set()
+        """For whom there is no place: those who ask, those who do not."""
+        taken = 0
+        for _ in range(_TAKEN):
+            if taken >= _LET_IN or len(self.open) >= self._most + self._spare + CLOSING:
+                return
+            try:
+                one, _ = listening.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError as error:
+                if error.errno in _ITS_OWN:
+                    continue
+                return self._wait(listening, error)
+            one.setblocking(False)
+            asks = self._asks(one)
+            if asks in full or (asks and free <= 0) or (newcomer := self.enter(asks)) is None:
+                full.add(asks)
+                self._refuse(one)
+                continue
+            newcomer.coming = self._loop.create_task(self._enters(one, newcomer))
+            free -= asks
+            taken += 1
+
+    def _asks(self, one: socket.socket) -> bool:
+        """Whether it has sent the head of a request already, and that is no supervisor's."""
+        with contextlib.suppress(OSError):
+            # Empty lines before a request are skipped: who sends nothing else has asked nothing.
+            begun = one.recv(HEAD_BYTES, socket.MSG_PEEK).lstrip(b"\r\n")
+            path = begun.partition(b" ")[2]
+            return b"\r\n\r\n" in begun and not any(path.startswith(own.encode()) for own in self._health)
+        return False
+
+    async def _enters(self, one: socket.socket, connection: Connection) -> None:
+        try:
+            await self._loop.connect_accepted_socket(lambda: connection, one)
+        except OSError:  # it has gone already
+            one.close()
+            self.leave(connection)
+
+    def _refuse(self, one: socket.socket) -> None:
+        """Say it, and take what still comes: else the kernel tells of an error, and not of what was said."""
+        TurnedAway.total += 1
+        with contextlib.suppress(OSError):
+            one.send(ANSWER)
+            one.shutdown(socket.SHUT_WR)
+        if len(self._refused) >= REFUSED:
+            self._hang_up(next(iter(self._refused)))
+        self._refused[one] = self._loop.call_later(READ_SECONDS, self._hang_up, one)
+        self._loop.add_reader(one, self._pour_out, one)
+
+    def _pour_out(self, one: socket.socket) -> None:
+        try:
+            if one.recv(_AT_ONCE):
+                return
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        self._hang_up(one)
+
+    def _hang_up(self, one: socket.socket) -> None:
+        self._refused.pop(one).cancel()
+        self._loop.remove_reader(one)
+        with contextlib.suppress(OSError):
+            one.recv(_AT_ONCE)
+        one.close()
+
+    def _wait(self, listening: socket.socket, error: OSError) -> None:
+        """Without a descriptor each attempt fails: one a second, and it is told, as asyncio's servers do."""
+        self._loop.remove_reader(listening)
+        self._again[listening] = self._loop.call_later(_AGAIN_SECONDS, self._listen, listening)
+        self._loop.call_exception_handler(
+            {"message": "no connection can be taken", "exception": error, "socket": listening}
+        )
+
+    # Who is there.
+
+    def enter(self, asks: bool) -> Connection | None:
+        """Let one in, if there is a place. `asks`: it has said what it wants, and that is not how we are.
+
+        Its place is taken from now on, and also that among those who wait, where it `asks`.
+        """
+        if (spare := self._place(asks)) is None:
+            return None
+        if self._looking is None:
+            self._looking = self._loop.call_later(LOOK_SECONDS, self._look)
+        http = Handler(self._server, loop=self._loop, **self._options)
+        newcomer = Connection(self, http, spare=spare)
+        self.open.add(newcomer)
+        if asks:
+            self.waiting.add(newcomer)
+        return newcomer
+
+    def _place(self, asks: bool) -> bool | None:
+        """Whether there is but a spare place for one more, None: not even that. Another goes if need be."""
+        if len(self.open) < self._most:
+            return False
+        now = self._loop.time()
+        for spare, places in ((False, self._most), (True, 0 if asks else self._spare)):
+            there = [one for one in self.open if one.spare is spare and not one.dropped]
+            if len(there) < places:
+                return spare
+            ranked = {one: (rank, one.heard) for one in there if (rank := one.rank(now)) is not None}
+            if places and ranked:
+                min(ranked, key=ranked.__getitem__).drop()
+                return spare
+        return None
+
+    def leave(self, gone: Connection) -> None:
+        """Its socket is closed at the end of this turn of the loop."""
+        self.open.discard(gone)
+        self.waiting.discard(gone)
+        if not gone.closed.done():
+            gone.closed.set_result(None)
+
+    def _look(self) -> None:
+        """End those whose time is over."""
+        self._looking = None
+        now = self._loop.time()
+        for one in [*self.open]:
+            if one.is_over(now):
+                one.drop()
+        if self.open:
+            self._looking = self._loop.call_later(LOOK_SECONDS, self._look)
+
+    # What is asked.
+
+    def _free(self) -> int:
+        """How many more may wait for an answer; who has not sent all yet waits for none."""
+        return WAITING - sum(not one.is_half_sent() for one in self.waiting)
+
+    def _begins(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+        protocol.connection.begins(payload)
+        return self._request(message, payload, protocol, writer, task)
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        assert isinstance(request.protocol, Handler)  # noqa: S101  we have made it
+        connection = request.protocol.connection
+        may = connection in self.waiting or self._free() > 0
+        if request.path not in self._health and not (may and self._settles(connection)):
+            TurnedAway.total += 1
+            connection.ends()
+            return JsonResponse(503, BUSY, HEADERS)
+        self.waiting.add(connection)
+        try:
+            return await self._handle(request)
+        finally:
+            self.waiting.discard(connection)
+            connection.ends()
+
+    def _settles(self, one: Connection) -> bool:
+        """Whether somebody who asks for more than how we are has a place for that, or gets one now."""
+        one.spare = one.spare and self._place(asks=True) is None
+        return not one.spare
+
+
+async def bound(host: str, port: int) -> list[socket.socket]:
+    """Sockets at all addresses of that name. Raises OSError."""
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
+    with contextlib.closing(server):
+        return [one.dup() for one in server.sockets]
