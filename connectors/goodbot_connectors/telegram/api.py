@@ -83,18 +83,6 @@ class Api(Client):
         with self.errors(), _unmodified():
             await self.bot.edit_message_reply_markup(chat_id, message_id, reply_markup=markup)
 
-    async def is_ours(self, chat_id: int, message_id: int) -> bool:
-        """Whether that is a text of ours, which nothing says but what Telegram refuses it for.
-
-        A text has no caption that could be edited (editMessageCaption), another's message none that we may.
-        """
-        with self.errors():
-            try:
-                await self.bot.edit_message_caption(chat_id, message_id, caption="")
-            except BadRequest as error:
-                return "no caption" in error.message
-        return False  # with a picture, which we send none of
-
     async def delete(self, chat_id: int, message_id: int) -> None:
         """deleteMessage."""
         with self.errors():

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from goodbot.api.connector import Connector, ConnectorHost
@@ -25,7 +24,6 @@ from goodbot.api.events import (
 )
 from goodbot.base.errors import ConnectorError, RetriableError, StoreError
 
-from goodbot_connectors.kit.backoff import patiently
 from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.kit.rate_limit import Throttle
 from goodbot_connectors.kit.receipt_marks import ReceiptMarks
@@ -51,8 +49,6 @@ _KEPT = ("data", "prompts", "offers", "parts")
 """The values of the host's that are about chats of this account."""
 _MENUS = "menus"
 """The value of the host's that says which menus we have published, and for which account."""
-_LOOKED_AT = 50
-"""Messages behind a question, of all chats, that are looked at for a first copy of its answer."""
 _OUR_WEBHOOK = "webhook"
 """The value of the host's that says which webhook we have set."""
 
@@ -198,15 +194,6 @@ class TelegramConnector(Connector):
             self._keyboards.take(messages)
         stream.begin()
         return stream
-
-    async def between(self, question: str, answer: MessageRef) -> list[MessageRef]:
-        """All private chats of a bot share one count, so it asks of one id after the other."""
-        api, chat, first = self._connected(), int(answer.channel.id), int(question) + 1
-        return [
-            replace(answer, id=str(id_))
-            for id_ in range(first, min(int(answer.id), first + _LOOKED_AT))
-            if await patiently(self.host.clock, lambda one=id_: api.is_ours(chat, one))
-        ]
 
     async def private(self, user: str) -> ChannelRef:
         """A private chat has the person's own id; they must have written to the bot first."""

@@ -247,14 +247,6 @@ class Connector(ABC):
     async def sign_out(self) -> None:  # noqa: B027
         """End every session that `ConnectorHost.log_in` has begun; by default there are none."""
 
-    async def between(self, question: str, answer: MessageRef) -> Sequence[MessageRef]:
-        """Our own messages after a question and before its answer in a private chat.
-
-        Asked after a crash, when an answer was sent again: a first copy of it is among them. Only those that
-        the platform says are ours; by default it says so of none.
-        """
-        return ()
-
     async def reconcile(self, open_turns: Sequence[OpenTurn]) -> Sequence[Event]:
         """Read the reactions on open turns again. Needs RECONCILE."""
         raise NotImplementedError(f"{self.spec.name} declares no RECONCILE")

@@ -207,16 +207,14 @@ class Generator:
         buttons = await self._requests.buttons(turn, language if private else self._config.language)
         return Reply(text=f"{self._model.label}{text}", turn=turn.id, reply_to=reply_to, buttons=buttons)
 
-    async def deliver(
-        self, event: Event, turn: Turn, stream: ReplyStream, reply_to: str
-    ) -> Sequence[MessageRef]:
+    async def deliver(self, event: Event, turn: Turn, stream: ReplyStream, reply_to: str) -> bool:
         """Send, then record which messages carry the turn; a crash in between sends again.
 
         An answer to a question has each message recorded as soon as it is there, so that both
-        copies are known then. Returns the messages; none when it was not sent.
+        copies are known then. Whether it was sent.
         """
         if isinstance(event, MessageEvent):
-            stream.keep = functools.partial(self.keep, turn)
+            stream.keep = functools.partial(self._keep, turn)
         sent: tuple[MessageRef, ...] = ()
 
         async def operation(db: aiosqlite.Connection) -> None:
@@ -236,9 +234,9 @@ class Generator:
             raise
         self._rated()
         await self._plugins.on_turn(turn)
-        return sent
+        return bool(sent)
 
-    async def keep(self, turn: Turn, sent: Sequence[MessageRef]) -> None:
+    async def _keep(self, turn: Turn, sent: Sequence[MessageRef]) -> None:
         """Record what is sent of an answer so far; a disk that fails must not stop the rest."""
 
         async def operation(db: aiosqlite.Connection) -> None:
@@ -247,7 +245,6 @@ class Generator:
 
         with contextlib.suppress(StoreError):
             await self._store.write(operation)
-            self._rated()  # one may have waited for this
 
     async def _attach(self, db: aiosqlite.Connection, turn: Turn, sent: Sequence[MessageRef]) -> None:
         await self._taint(db, await messages.attach(db, turn.id, sent))

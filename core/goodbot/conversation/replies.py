@@ -7,24 +7,15 @@ import asyncio
 import contextlib
 import logging
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from goodbot.access.authorization import person
 from goodbot.api import actions
-from goodbot.api.events import (
-    ChannelKind,
-    ChannelRef,
-    Event,
-    MessageEvent,
-    MessageRef,
-    Outcome,
-    PressEvent,
-    UserRef,
-)
+from goodbot.api.events import ChannelKind, ChannelRef, Event, MessageEvent, Outcome, PressEvent, UserRef
 from goodbot.api.plain import question
 from goodbot.api.sentences import Reason, because
 from goodbot.api.turns import Turn, ids, turn_id
-from goodbot.base.errors import ConnectorError, ServerError, StoreError
+from goodbot.base.errors import ConnectorError, ServerError
 from goodbot.conversation.connectors import Connectors
 from goodbot.conversation.generate import Asked, Generator
 from goodbot.conversation.notes import Notes
@@ -32,7 +23,7 @@ from goodbot.inference import prompts
 from goodbot.inference.prompts import Room, TooLongError
 from goodbot.learning.core import Core
 from goodbot.learning.training.settings import shape
-from goodbot.store import messages, retries, turns
+from goodbot.store import retries, turns
 from goodbot.store.retries import Retry
 
 logger = logging.getLogger(__name__)
@@ -84,7 +75,7 @@ class Answers:
             await stream.cancel(event.say(reason))
 
         async with _unbroken(cancel):
-            turn = stored = await self._stored(event)
+            turn = await self._stored(event)
             if turn is None:
                 try:
                     turn = await self._generator.write(await self._asked(event), stream)
@@ -93,21 +84,7 @@ class Answers:
                     return await self._generator.close(event)
                 if turn is None:
                     return await cancel(because("forgotten"))
-            sent = await self._generator.deliver(event, turn, stream, event.message_id)
-            if stored and sent and event.channel.kind is ChannelKind.PRIVATE:
-                await self._adopt(event, turn, sent)
-
-    async def _adopt(self, event: MessageEvent, turn: Turn, sent: Sequence[MessageRef]) -> None:
-        """Record the messages of an answer that were sent before a crash, which came before their record.
-
-        Of more than the answer has, nothing says which of them are its own.
-        """
-        between = self._connectors.running[event.channel.connector].between
-        with contextlib.suppress(ConnectorError, StoreError):
-            found = await between(event.message_id, sent[0])
-            first = await self._store.read(lambda db: messages.unknown(db, found))
-            if 0 < len(first) <= len(sent):
-                await self._generator.keep(turn, (*sent, *first))
+            await self._generator.deliver(event, turn, stream, event.message_id)
 
     async def _asked(self, event: MessageEvent) -> Asked:
         """The message after what was said before in its conversation. Raises TooLongError."""

@@ -46,19 +46,6 @@ async def attach(db: aiosqlite.Connection, turn: str, messages: Sequence[Message
     return [change for change in changes if change is not None]
 
 
-async def unknown(db: aiosqlite.Connection, messages: Collection[MessageRef]) -> list[MessageRef]:
-    """Those that carry no answer that we know of."""
-    found = [
-        await fetch(
-            db,
-            "SELECT 1 FROM messages WHERE (connector, account, channel, message) = (?, ?, ?, ?)",
-            (message.channel.connector, message.channel.account, message.channel.id, message.id),
-        )
-        for message in messages
-    ]
-    return [message for message, rows in zip(messages, found, strict=True) if not rows]
-
-
 async def detach(db: aiosqlite.Connection, turn: str, messages: Collection[MessageRef]) -> None:
     """These carry the turn no more; what was said of it there stays said."""
     for message in messages:

@@ -93,14 +93,6 @@ def edit_message_text(
     return _edit(account, chat, message, fields, reply_markup)
 
 
-def edit_message_caption(
-    account: BotAccount, *, chat_id: int | str = 0, message_id: int = 0, caption: str = ""
-) -> Json:
-    """editMessageCaption: nothing here has one."""
-    account.own(chat_id, message_id, "edit")
-    raise bad_request("there is no caption in the message to edit")
-
-
 def edit_message_reply_markup(
     account: BotAccount, *, chat_id: int | str = 0, message_id: int = 0, reply_markup: Json | None = None
 ) -> Json:
@@ -189,7 +181,6 @@ METHODS = (
     send_message,
     send_message_draft,
     edit_message_text,
-    edit_message_caption,
     edit_message_reply_markup,
     delete_message,
     delete_messages,
