@@ -21,12 +21,12 @@ _ELEMENT = re.compile(r"</?[A-Za-z][\w.:-]{0,40}>")
 """A sign if the template writes it as one: a tool's description may have such, too."""
 _QUIET = re.compile(
     r"[<\[]\W?(?:bos|eos|pad|unk|endoftext|(?:begin|start|end)\W?_?of\W?_?(?:text|sentence|document))\W?[>\]]"
-    r"|.*(?:think|thought|reason|tool|function|image|video|audio).*",
+    r"|.*(?:think|thought|reason|tool|function|image|video|audio|end|eot|sep|stop).*",
     re.IGNORECASE,
 )
-"""Signs that tell no turns, but texts, thoughts, tools and media."""
+"""Signs that begin no turns, but texts, thoughts, tools and media; or that end what was said."""
 _TURN = re.compile(
-    r"</?(?:\w*(?:turn|role|user|assistant|human|bot|model|utterance|message|extra_id|reserved)\w*|seed:\w+)>",
+    r"</?(?:\w*(?:turn|role|user|assistant|human|bot|model|utterance|message|extra_id|reserved|special_\d)\w*|seed:\w+)>",
     re.IGNORECASE,
 )
 """Elements that do."""
@@ -39,11 +39,14 @@ _PART = re.compile(
 )
 _TOOLS = re.compile(r"\b\w{0,64}tools\b")
 _OTHERWISE = re.compile(
-    r"\bnot\s+\w{0,64}tools\b|tools\s*(?:==|is)\s*(?:none|undefined|not\s+defined)|\bor\b", re.IGNORECASE
+    r"\bnot\s+\w{0,64}tools\b|tools\s*(?:==|is)\s*(?:none|undefined|not\s+defined)|tools\s*\|\s*length\s*==\s*0|\bor\b",
+    re.IGNORECASE,
 )
 _ROLE, _BREAK, _ASKED, _TOKEN = "\ue000", "\ue001", "\ue002", "\ue003"
 _ROLES = ("system", "user", "assistant", "tool", "developer", "model", "human", "bot", "observation")
-_NAMED = {*_ROLES, "instruction", "input", "response", "question", "answer", "ai"}
+_ASKING = ("instruction", "instruct", "input", "question", "q", "用户", "问")
+_ANSWERING = ("response", "output", "answer", "a", "ai", "助手", "答")
+_NAMED = {*_ROLES, *_ASKING, *_ANSWERING}
 _LONGEST, _WORDS, _COLONS = 64, 4, (":", "：")
 _MOST, _PIECES, _AROUND, _LONG = 512, 64, 64, 256
 """Headings of a template; pieces with roles in them, and what is read of one."""
@@ -68,7 +71,8 @@ def written(template: str) -> tuple[tuple[str, ...], set[Heading]]:
     found = pieces(template)
     text = "\n".join(found)
     clear, elements = {*_SIGN.findall(template), *_SIGN.findall(text)}, set(_ELEMENT.findall(text))
-    told = [*(sign for sign in clear if not _QUIET.fullmatch(sign)), *filter(_TURN.fullmatch, elements)]
+    told = [one for one in {*_SIGN.findall(text)} if not _QUIET.fullmatch(one)]
+    told += filter(_TURN.fullmatch, elements)
     heads = set[Heading]() if told else {head for piece in found for head in _headings(piece)}
     return tuple(sorted(clear | elements)), set(sorted(heads, key=lambda one: one.words)[:_MOST])
 
@@ -110,6 +114,8 @@ def _stream(template: str) -> Iterator[str]:
     """Of each block that is open: whether it is about tools."""
     for at, part in enumerate(_TAG.split(template)):
         if at % 2:
+            if inside == "{#" and part != "#}":
+                continue  # in a comment nothing is a tag
             inside = part[:2] if part[0] == "{" else ""
             if "%" in part:
                 yield _BREAK + ("" if inside else behind)

@@ -100,7 +100,10 @@ def of(model: Path) -> Pattern:
 def _of(model: Path, *_: object) -> Pattern:
     names = [token["content"] for token in added(model) if is_mark(token)]
     found, heads = written(chat_template(model))
-    return pattern((*names, *found), heads) if names else ANY
+    if not (names or found or heads):
+        return ANY
+    known = pattern((*names, *found), heads)
+    return known if names else re.compile(f"{known.pattern}|{ANY.pattern}")
 
 
 def broken(value: _Value, found: Pattern) -> _Value:

@@ -121,7 +121,7 @@ async def test_a_rater_from_a_chat_rates_what_was_said_elsewhere(
         assert await rater.page.get_by_text("The owner's own?").count() == 0
         assert sorted(value for _, value, _ in await labels(bot)) == [-1.0, 1.0]
         assert {who for who, _, _ in await labels(bot)} <= {"loopback:rater", "web:loopback:rater"}
-        await rater.page.get_by_role("combobox", name="Which").select_option("rated by you")
+        await rater.page.get_by_role("combobox", name="Which").select_option("already rated")
         await rater.sees("Second?")
         await pressed(rater.page.locator(".card"), "Good").wait_for()
 
