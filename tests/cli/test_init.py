@@ -568,7 +568,7 @@ def test_where_no_model_fits_the_config_is_written_and_says_what_is_missing(
     # Of a quick processor one of the catalogue would do, and there is no hub to have it of.
     said = ("no model answers within 20 s here", "the hub cannot be reached")
     assert any(one in result["missing"][0] for one in said)
-    assert result["next"] == "goodbot init"
+    assert (result["model"], result["next"]) == ("", "goodbot init")
     assert (home / ".goodbot" / "config.toml").exists()
 
 

@@ -5,7 +5,7 @@
 |---|---|
 | `POST /api/login` | a one-time code for a session: `{"code": "…"}` |
 | `POST /api/logout` | ends this browser's session |
-| `GET /api/me` | who is signed in, what they may do and type, their conversations, our clock; `live` |
+| `GET /api/me` | who is signed in, what they may do and type, conversations, our clock, how far `live` is |
 | `GET /api/conversation?id=` | its entries, and up to which frame of the live line they go |
 | `GET /api/inbox` | answers to rate: `connector`, `since` (s), `text`, `rated`, `before`; all `connectors` |
 | `POST /api/do` | one event (`normalize`), answered after the commit; `{"stop": ENTRY, "in"}` |

@@ -39,7 +39,7 @@ READ_SECONDS = 2.0
 """Who still sends has so long to end, and to read that."""
 _LINGERING = 2.0
 """Seconds in which a client that still sends can read why it should not."""
-_LAST_CALLS = 1.0
+LAST_CALLS = 1.0
 """Seconds for what is under way at a stop (aiohttp waits twice as long), and then to take it."""
 _QUEUE = 2048
 """Connections that the kernel holds until they are taken; it may have a lower limit."""
@@ -112,10 +112,10 @@ class Crowd:
         for one in [*self._refused]:
             self._hang_up(one)
         self._server.pre_shutdown()
-        await self._server.shutdown(_LAST_CALLS)
+        await self._server.shutdown(LAST_CALLS)
         for _ in ("let them end", "cut them off"):
             if self.open:
-                await asyncio.wait([one.closed for one in self.open], timeout=_LAST_CALLS)
+                await asyncio.wait([one.closed for one in self.open], timeout=LAST_CALLS)
             for connection in [*self.open]:
                 connection.drop()
         if self._looking is not None:

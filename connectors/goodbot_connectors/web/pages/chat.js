@@ -27,7 +27,7 @@ class Chat {
     this.thread = new Thread((event, view) => this.act(event, view));
     this.sidebar = new Sidebar((id) => this.open(id));
     this.composer = new Composer({
-      say: (text) => this.say(text), stop: () => this.stop(), commands: me.commands ?? [],
+      say: (text) => this.say(text), stop: () => this.stop(), commands: me.commands,
     });
     this.#list(me);
     this.#keyboard();

@@ -20,7 +20,7 @@ from aiohttp import hdrs, web
 
 from goodbot.base.answers import Handler, JsonResponse
 from goodbot.base.connection import HEAD_BYTES
-from goodbot.base.crowd import Crowd, bound
+from goodbot.base.crowd import LAST_CALLS, Crowd, bound
 from goodbot.base.errors import ConfigError
 from goodbot.config import HttpConfig
 from goodbot.config.sections import PUBLISHED
@@ -35,8 +35,6 @@ AT_HOME = 128
 """At once, on the Unix socket: nobody else takes these."""
 LONGEST_LINE = 8190
 """Bytes of a request's first line, and of each of its headers: a platform's token is one."""
-_LAST_CALLS = 1.0
-"""Seconds for what is under way at a stop (aiohttp waits twice as long)."""
 
 
 class HttpServer:
@@ -123,7 +121,7 @@ class HttpServer:
         if runner is None:
             return
         if self._under_way:
-            await asyncio.wait(set(self._under_way), timeout=_LAST_CALLS)
+            await asyncio.wait(set(self._under_way), timeout=LAST_CALLS)
         for task in list(self._under_way):
             task.cancel()
         await runner.cleanup()
