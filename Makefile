@@ -66,16 +66,16 @@ install-all: $(VENV)/installed-all $(PEERS)
 demo: $(VENV)/installed
 	@$(BIN)/goodbot demo $(ARGS)
 
-# Four at a time, a file in one process: tests wait more than they compute. And at the lowest priority from the
-# start: trainings and samplers lower their own, and would wait behind three other tests.
+# Four at a time, a file in one process: tests wait more than they compute. All at one priority, the trainings
+# too (tests/conftest.py): beside programs that compute all the time, whoever stands behind them never ends.
 test: $(VENV)/installed-test $(PEERS)
-	nice -n 19 $(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # On a real model, torch and then MLX. It is made first, outside of the tests, which reach
 # nothing but loopback; without it each of them says why.
 test-real: $(VENV)/installed-test
 	-@$(BIN)/python -m tests.real.model
-	nice -n 19 $(BIN)/python -m pytest -m real -rsfE --timeout 900 $(ARGS)
+	$(BIN)/python -m pytest -m real -rsfE --timeout 900 $(ARGS)
 
 # Against real model servers: each test says which it needs, and how it is found.
 test-serving: $(VENV)/installed-test

@@ -10,12 +10,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from goodbot.base import priority
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ("tests.children", "tests.network", "tests.surroundings", "tests.passed", "tests.busy")
 
 # What tests expect are the numbers of fp32 on a processor; on a GPU torch computes in bf16.
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+# Beside programs that compute all the time, a training that stands behind them never ends.
+os.environ[priority.KEEP] = "1"
 
 # How quick a machine is says nothing of the code; and fixtures here are either made once for a
 # test's examples on purpose, or hold nothing that an example changes.

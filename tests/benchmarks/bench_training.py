@@ -22,11 +22,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from goodbot.base import priority
+
 from tests.benchmarks.shapes import CPU, CUDA, Ratings, make_model, toy
 
 _WORKER = """
-import os, sys
-os.nice = lambda _: 0  # at its own priority a busy machine would never let it end
+import sys
 from goodbot_training.process import worker
 sys.exit(worker.main(["train", sys.argv[1]]))
 """
@@ -111,10 +112,16 @@ def loop_table(name: str, directory: Path, ratings: Ratings, options: argparse.N
         for contender, changes in contenders.items():
             if changes["contender"] == "mlx" and repeat and not options.toy:
                 continue  # an order of magnitude slower on a CPU: once says it
+            start = time.perf_counter()
             try:
-                runs[contender].append(_child({**task, **changes}))
+                measures = _child({**task, **changes})
             except MemoryError:
                 continue
+            runs[contender].append(measures)
+            # Told at once: whoever rents a GPU by the minute may have to stop before the table is whole.
+            rate, whole = measures["tokens"] / measures["wall"], time.perf_counter() - start
+            told = f"{rate:,.0f} tokens/s, {measures['peak']:,.0f} MB ({whole:.0f} s in all)"
+            print(f"{name}, {contender}: {told}", file=sys.stderr, flush=True)
     flops = max((run.get("flops", 0.0) for found in runs.values() for run in found), default=0.0)
     rates = {c: median([r["rate"] for r in f]) for c, f in runs.items() if f and "rate" in f[0]}
     rows: list[list[str]] = []
@@ -231,14 +238,16 @@ def _child(task: dict[str, Any]) -> dict[str, float]:
 
 
 def _run(program: list[str], task: dict[str, Any]) -> list[dict[str, Any]]:
-    threads = {} if os.environ.get("CUDA_VISIBLE_DEVICES") else {"OMP_NUM_THREADS": "1"}
+    more = {"TOKENIZERS_PARALLELISM": "false", priority.KEEP: "1"}
+    if not os.environ.get("CUDA_VISIBLE_DEVICES"):
+        more["OMP_NUM_THREADS"] = "1"
     paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     ended = subprocess.run(
         [sys.executable, *program],
         input=json.dumps(task) + "\n",
         capture_output=True,
         text=True,
-        env={**os.environ, **threads, "PYTHONPATH": paths, "TOKENIZERS_PARALLELISM": "false"},
+        env={**os.environ, **more, "PYTHONPATH": paths},
     )
     if ended.returncode and "OutOfMemoryError" in ended.stderr:
         raise MemoryError

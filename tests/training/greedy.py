@@ -63,5 +63,4 @@ class Greedy:
 
 
 if __name__ == "__main__":
-    worker.give_way = lambda: None
     sys.exit(worker.main(sys.argv[1:]))

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from goodbot.base import priority
 from goodbot.base.errors import AdapterError, TrainingError
 from goodbot_training.process import worker
 
@@ -227,7 +228,6 @@ def test_a_terminated_run_leaves_nothing(random_model: Path, tmp_path: Path) -> 
         for line in child.stdout:
             if json.loads(line).get("phase") == "train":
                 break
-        assert os.getpriority(os.PRIO_PROCESS, child.pid) >= 10, "the chat goes first"
         child.send_signal(signal.SIGTERM)
         rest = child.stdout.read()
         assert child.wait(patience(10)) == 143
@@ -236,20 +236,26 @@ def test_a_terminated_run_leaves_nothing(random_model: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux' scheduling policies")
-def test_a_run_in_the_background_takes_only_what_nobody_else_wants() -> None:
+def test_a_run_in_the_background_takes_only_what_nobody_else_wants_unless_told_not_to() -> None:
     code = (
-        "import os; from goodbot_training.process.worker import give_way, stand_back; give_way();"
+        "import os; from goodbot.base.priority import give_way, stand_back; give_way();"
         " stand_back(); print(os.sched_getscheduler(0) == os.SCHED_IDLE, os.nice(0))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == f"True {min(19, os.nice(0) + worker.NICENESS)}\n"
+    lower = min(19, os.nice(0) + priority.NICENESS)
+    for kept, told in (("", f"True {lower}"), ("1", f"False {os.nice(0)}")):
+        environ = {**os.environ, priority.KEEP: kept}
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environ
+        )
+        assert done.stdout == f"{told}\n"
 
 
 def test_on_a_mac_it_is_the_background_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(priority.KEEP)
     asked: list[tuple[int, ...]] = []
     monkeypatch.setattr(os, "setpriority", lambda *arguments: asked.append(arguments))
-    worker.stand_back("darwin")
-    worker.stand_back("plan9")
+    priority.stand_back("darwin")
+    priority.stand_back("plan9")
     assert asked == [(4, 0, 0x1000)]  # PRIO_DARWIN_PROCESS, this one, PRIO_DARWIN_BG
 
 
@@ -258,8 +264,9 @@ def test_only_a_job_that_says_so_stands_back(
     background: object, expected: list[bool], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     stood: list[bool] = []
-    monkeypatch.setattr(worker, "give_way", lambda: None)
-    monkeypatch.setattr(worker, "stand_back", lambda: stood.append(True))
+    given: list[bool] = []
+    monkeypatch.setattr(worker, "give_way", lambda: given.append(True))
+    monkeypatch.setattr(priority, "stand_back", lambda: stood.append(True))
     job = {**make_job(tmp_path, tmp_path / "out"), "background": background}
     events: list[dict[str, Any]] = []
 
@@ -267,7 +274,7 @@ def test_only_a_job_that_says_so_stands_back(
         emit = staticmethod(events.append)
 
     worker.train(Lines(), io.BytesIO(json.dumps(job).encode() + b"\n"), "no.such:Thing")  # type: ignore[arg-type]
-    assert stood == expected
+    assert (given, stood) == ([True], expected)
     assert events[-1]["event"] == "failed"
 
 

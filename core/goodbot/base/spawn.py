@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.base import cage as cages
-from goodbot.base import scratch
+from goodbot.base import priority, scratch
 from goodbot.base.scratch import Scratch
 
 _KEPT = (
@@ -67,6 +67,7 @@ _KEPT = (
     "MKL_*",
     "OPENBLAS_*",
     "GGML_*",
+    priority.KEEP,
 )
 """Of our environment, what any child may need: where things are, and which processors to use."""
 _XDG = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")

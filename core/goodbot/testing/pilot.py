@@ -121,7 +121,8 @@ class Pilot:
         """
         if not self.app.scheduler.training:
             receipt = await self.chat.command("train", "wait")
-            if receipt.outcome is not Outcome.ACCEPTED:
+            # One may have begun by itself between the look and the command.
+            if receipt.outcome is not Outcome.ACCEPTED and not self.app.scheduler.training:
                 raise GoodbotError(receipt.text)
         while self.app.scheduler.training:
             await asyncio.sleep(_POLL_SECONDS)

@@ -21,6 +21,7 @@ from types import FrameType
 from typing import Any, BinaryIO, NoReturn
 
 from goodbot.api.backend import TrainingBackend
+from goodbot.base import priority
 from goodbot.base.errors import GoodbotError, TrainingError
 
 from goodbot_training.memory.planning import run_plan
@@ -29,10 +30,7 @@ from goodbot_training.process.serve import serve
 from goodbot_training.process.types import Job, data_error
 from goodbot_training.round.run import run_round
 
-NICENESS = 10
 _LOOK_SECONDS = 0.5
-_PRIO_DARWIN_PROCESS, _PRIO_DARWIN_BG = 4, 0x1000
-"""From <sys/resource.h>."""
 _USAGE = "usage: python -m goodbot_training.process.worker train|plan|serve package.module:Class"
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY")
 
@@ -123,7 +121,7 @@ def train(lines: Lines, stdin: BinaryIO, factory: str, work: Work = run_round) -
             raise data_error("The job is not JSON.") from error
         job = Job.parse(raw)
         if raw.get("background") is True:
-            stand_back()
+            priority.stand_back()
         work(job, make_backend(factory), lines.emit)
     except Exception as error:
         kind, reason = failure(error)
@@ -141,23 +139,9 @@ def outlive_nobody(parent: int) -> None:
 
 def give_way() -> None:
     """Let the chat go first, and let the kernel kill us before the daemon. Best effort."""
-    with contextlib.suppress(OSError, AttributeError):
-        os.nice(NICENESS)
+    priority.give_way()
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("500")
-
-
-def stand_back(platform: str = sys.platform) -> None:
-    """Take only what nobody else wants of processors and disks: nobody waits. Best effort.
-
-    Linux's idle policy brings the idle class of disk accesses along (ioprio_set(2)); macOS' background
-    state (setpriority(2), PRIO_DARWIN_BG) also keeps to the efficient cores.
-    """
-    with contextlib.suppress(OSError, AttributeError):
-        if platform == "linux":
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-        elif platform == "darwin":
-            os.setpriority(_PRIO_DARWIN_PROCESS, 0, _PRIO_DARWIN_BG)
 
 
 def main(arguments: list[str]) -> int:

@@ -8,9 +8,7 @@ or with 1 and the reason as the last line on stderr.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
@@ -18,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.api.tracker import TrackedRun, Tracker
+from goodbot.base import priority
 from goodbot.base.errors import unexpected
 
 _INTERRUPTED = "interrupted"
@@ -26,8 +25,7 @@ _INTERRUPTED = "interrupted"
 
 def main(arguments: list[str], lines: Iterable[str]) -> int:
     """Feed one tracker until the run, or the daemon, has ended."""
-    with contextlib.suppress(OSError):
-        os.nice(10)
+    priority.give_way()
     try:
         feed(arguments[0], (json.loads(line) for line in lines))
     except Exception as error:
