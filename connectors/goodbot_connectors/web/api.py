@@ -11,6 +11,7 @@
 | `POST /api/do` | one event (`normalize`), answered after the commit; `{"stop": ENTRY, "in"}` |
 | `GET /api/notes` | the lines that answers to them follow |
 | `POST /api/notes` | changes one: `{"do": "on", "off", "delete" or "edit", "number", "text"}`; what is left |
+| `GET /api/progress` | how far learning is: only what this person may ask the bot for |
 | `GET /api/live?after=` | a WebSocket with what happens (`live`) |
 """
 
@@ -80,6 +81,7 @@ class WebApi:
             "/api/conversation": self._conversation,
             "/api/inbox": self._inbox,
             "/api/notes": self._notes,
+            "/api/progress": self._progress,
             "/api/live": self._watch,
         }
         post: dict[str, Handler] = {
@@ -197,6 +199,10 @@ class WebApi:
         except UsageError as error:
             raise HttpError(400, sentence(str(error))) from None
         return guard.answer({"notes": [asdict(one) for one in found]})
+
+    async def _progress(self, request: web.Request) -> web.StreamResponse:
+        user = normalize.user_ref(self._signed_in(request))
+        return guard.answer(asdict(await self._host.overview(user)))
 
     async def _do(self, request: web.Request) -> web.StreamResponse:
         guard.same_origin(request, self._host.address)

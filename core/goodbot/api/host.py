@@ -15,6 +15,7 @@ from goodbot.base.clock import Clock
 from goodbot.config.secrets import Secrets
 
 if TYPE_CHECKING:
+    from goodbot.api.overview import Overview
     from goodbot.api.turns import OwnNote, OwnTurn
 
 
@@ -116,6 +117,13 @@ class ConnectorHost(Protocol):
 
     async def notes(self, user: UserRef, *words: str) -> Sequence[OwnNote]:
         """What answers to this person of ours follow, after `/rl notes` was told these words, if any.
+
+        Raises UsageError with a sentence for them.
+        """
+        ...
+
+    async def overview(self, user: UserRef) -> Overview:
+        """How far the bot is in learning, with nothing that this person of ours may not ask for.
 
         Raises UsageError with a sentence for them.
         """

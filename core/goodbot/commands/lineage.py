@@ -51,9 +51,9 @@ async def listed(call: Call) -> Result:
     s = call.services
     registry = s.registry
     active, rows = await registry.active(), await registry.rows()
-    liked = await _liked(call)
+    told_of = await liked(call)
     ends = {run.id: run for run in await s.store.read(lambda db: runs.last_runs(db, registry.scope, _ALL))}
-    lines = [_line("", f"base  {s.model.name}", liked.get(BASE), active == BASE)]
+    lines = [_line("", f"base  {s.model.name}", told_of.get(BASE), active == BASE)]
     entries: list[dict[str, Any]] = []
     for lead, row in lineage.branches(rows):
         made_of = await _material(call, row)
@@ -67,10 +67,10 @@ async def listed(call: Call) -> Result:
         if row.model != registry.model:
             parts.append(f"of {row.model}")
         parts += _state(row)
-        lines.append(_line(lead, "  ".join(parts), liked.get(row.version), row.version == active))
+        lines.append(_line(lead, "  ".join(parts), told_of.get(row.version), row.version == active))
         if verdict and not row.tainted:
             lines.append(f"  {lead}   {_short(verdict)}")
-        told = liked.get(row.version)
+        told = told_of.get(row.version)
         entries.append(
             {
                 **asdict(row),
@@ -110,7 +110,7 @@ async def show(call: Call, words: Sequence[str]) -> Result:
     line = [f"v{one.version}" for one in lineage.ancestors(await registry.rows(), row.version)]
     made_of = await _material(call, row)
     cause, verdict = await s.store.read(lambda db: news.cause(db, row.run or 0))
-    told = (await _liked(call)).get(row.version)
+    told = (await liked(call)).get(row.version)
     active = await registry.active()
     lines = [
         f"v{row.version}, made {_day(row.created_at)}, {' → '.join(['base', *line[::-1]])}",
@@ -258,7 +258,8 @@ async def _material(call: Call, row: AdapterRow) -> news.RunMaterial:
     return await call.services.store.read(lambda db: news.material(db, [row.run] if row.run else []))
 
 
-async def _liked(call: Call) -> dict[int, Liked]:
+async def liked(call: Call) -> dict[int, Liked]:
+    """By version, how its answers were rated; nothing of one of which no answer was."""
     registry = call.services.registry
     pool = Pool(scope=registry.scope, model=registry.model, owners=())
     found = await call.services.store.read(lambda db: acceptance.by_version(db, pool, limit=_ALL))

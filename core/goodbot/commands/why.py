@@ -63,7 +63,7 @@ async def _why(call: Call) -> Result:
     lines += left_out([asdict(one) for one in aside])
     if len(line) > 1:
         lines.append(f"The versions before it learnt from {counted(earlier)}.")
-    changed, pairs = await _changed(call, line[-1])
+    changed, pairs = await what_changed(call, line[-1])
     lines[1:1] = [account(changed)] if changed and changed.named else []
     lines += shown(pairs, "Your own questions that changed most, before and after:", f"v{active}")
     asked = bool(run := line[-1].run) and await s.store.read(lambda db: comparisons.asks(db, run))
@@ -91,13 +91,7 @@ async def _untrained(call: Call) -> Result:
     s = call.services
     next_ = (await s.scheduler.readiness()).condition
     off = bool(await s.store.read(lambda db: settings.switch(db, "off")))
-    rows = await s.registry.rows()
-    last = await s.store.read(lambda db: runs.last_runs(db, s.registry.scope, model=s.model.name))
-    now = states.Now(model=s.model.name, active=BASE, off=off)
-    run = last[0] if last else None
-    if run is not None and run.state == "failed" and not call.confidential:
-        run = replace(run, reason="")
-    told, waiting = states.why_the_base(rows, run, now)
+    told, waiting = await untrained(call)
     lines = [f"{told} {sentence(next_.for_owners() if call.confidential else next_.for_everybody())}"]
     if waiting is not None and waiting.run:
         run = waiting.run
@@ -112,6 +106,18 @@ async def _untrained(call: Call) -> Result:
         "waiting": waiting.version if waiting else None,
     }
     return Result(text="\n".join(lines), data=data)
+
+
+async def untrained(call: Call) -> tuple[str, adapters.AdapterRow | None]:
+    """Why the base model answers, as this person may know it, and the version that waits."""
+    s = call.services
+    off = bool(await s.store.read(lambda db: settings.switch(db, "off")))
+    last = await s.store.read(lambda db: runs.last_runs(db, s.registry.scope, model=s.model.name))
+    run = last[0] if last else None
+    if run is not None and run.state == "failed" and not call.confidential:
+        run = replace(run, reason="")
+    now = states.Now(model=s.model.name, active=BASE, off=off)
+    return states.why_the_base(await s.registry.rows(), run, now)
 
 
 async def _lineage(s: Services, version: int) -> list[adapters.AdapterRow]:
@@ -145,7 +151,7 @@ def _day(seconds: float) -> str:
     return f"{day.day} {day:%b %Y}"
 
 
-async def _changed(call: Call, row: adapters.AdapterRow) -> tuple[Learnt | None, list[AnsweredTwice]]:
+async def what_changed(call: Call, row: adapters.AdapterRow) -> tuple[Learnt | None, list[AnsweredTwice]]:
     """What the version has changed, and the person's own questions that show it; nothing of one that rests
     on what was taken back, or that its owners are asked about: they would know which answer is whose."""
     s, run = call.services, row.run

@@ -14,9 +14,11 @@ from goodbot.api import progress
 from goodbot.api.commands import Command, allowed
 from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import Event, Receipt, UserRef, Waiting
+from goodbot.api.overview import Overview
 from goodbot.api.turns import OwnNote, OwnTurn
 from goodbot.base.errors import FatalConnectorError, message_of
 from goodbot.commands.notes import own_notes
+from goodbot.commands.overview import overview
 from goodbot.commands.services import Services
 from goodbot.config.secrets import Secrets
 from goodbot.conversation.own_answers import own_turn
@@ -140,6 +142,11 @@ class Host:
         if user.connector != self._name:
             raise ValueError(f"{self._name} asks for somebody else's")
         return await own_notes(self._services, user, words)
+
+    async def overview(self, user: UserRef) -> Overview:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await overview(self._services, user)
 
     async def log_in(self, code: str) -> str:
         if self._name != WEB:

@@ -13,6 +13,7 @@ from goodbot.api.commands import Command, Grant, allowed
 from goodbot.api.completions import NoModel, OwnModel
 from goodbot.api.connector import Connector, ConnectorSpec
 from goodbot.api.events import CaptureEvent, Event, Outcome, Receipt, UserRef, Waiting
+from goodbot.api.overview import Overview
 from goodbot.api.turns import OwnNote, OwnTurn, turn_id
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import StoreError
@@ -79,6 +80,9 @@ class RecordingHost:
         """What `own_turn` finds, by turn."""
         self.own_notes: list[OwnNote] = []
         self.told_notes: list[tuple[str, ...]] = []
+        nothing = "0 of 40 ratings until the next training."
+        self.seen = Overview(answers="The base model answers now.", ratings=0, needed=40, next=nothing)
+        """What `overview` answers; that `user` may see it is the test's affair."""
         self.codes: dict[str, str] = {}
         """One-time codes that hold, and the user ids that they stand for."""
         self._server: LocalServer | None = None
@@ -210,6 +214,10 @@ class RecordingHost:
         if words:
             self.told_notes.append(words)
         return self.own_notes
+
+    async def overview(self, user: UserRef) -> Overview:
+        """What `seen` says."""
+        return self.seen
 
     async def log_in(self, code: str) -> str:
         """Take a code of `codes`."""

@@ -33,6 +33,10 @@ OTHERS = (
     "http://[",
     "*",
 )
+READ = (
+    *("/api/me", "/api/inbox", "/api/conversation?id=main"),
+    *("/api/notes", "/api/progress", "/api/live"),
+)
 SAY = {"id": "a1", "at": 1, "in": "main", "say": "hello"}
 
 
@@ -84,7 +88,14 @@ async def test_without_an_origin_nothing_is_done(bot: Scripted, ada: Browser) ->
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 async def test_what_a_browser_says_came_from_elsewhere_reads_nothing(ada: Browser, site: str) -> None:
     """Pages at another port of this host are same-site: they would have the cookie."""
-    for path in ("/api/me", "/api/inbox", "/api/conversation?id=main", "/api/notes", "/api/live"):
+    for path in (
+        "/api/me",
+        "/api/inbox",
+        "/api/conversation?id=main",
+        "/api/notes",
+        "/api/progress",
+        "/api/live",
+    ):
         assert await status(ada.http, "GET", path, headers={"Sec-Fetch-Site": site}) == 403
 
 
@@ -98,7 +109,14 @@ async def test_a_stranger_sees_the_pages_and_nothing_else(
     bot: Scripted, stranger: aiohttp.ClientSession
 ) -> None:
     bot.waiting.append(waiting("t1", "What is secret?", "This."))
-    for path in ("/api/me", "/api/inbox", "/api/conversation?id=main", "/api/notes", "/api/live"):
+    for path in (
+        "/api/me",
+        "/api/inbox",
+        "/api/conversation?id=main",
+        "/api/notes",
+        "/api/progress",
+        "/api/live",
+    ):
         assert await status(stranger, "GET", path) == 401
     assert await status(stranger, "POST", "/api/do", json=SAY) == 401
     assert await status(stranger, "POST", "/api/notes", json={"do": "off", "number": "1"}) == 401

@@ -48,9 +48,9 @@ def of_version(row: AdapterRow, now: Now) -> str:
     return f"does not answer; `rollback {row.version}` lets it"
 
 
-def answering(version: int, *, off: bool) -> str:
-    """`v3 answers now`; while goodbot is paused, when it will."""
-    name = version_name(version)
+def answering(version: int, *, off: bool, begins: bool = False) -> str:
+    """`v3 answers now`; while goodbot is paused, when it will. `begins`: with it a sentence begins."""
+    name = version_name(version, begins=begins)
     return f"{name} answers {'after `resume`: goodbot is paused' if off and version else 'now'}"
 
 

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far the bot is in learning, for a page: of `status`, `why` and `adapters` what each person may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from goodbot.api import progress
+from goodbot.api.commands import find
+from goodbot.api.events import ChannelKind, ChannelRef, CommandEvent, OrderKey, UserRef
+from goodbot.api.learnt import card
+from goodbot.api.overview import LearntCard, Overview, TrainingNow, VersionRatings
+from goodbot.api.sentences import ended, sentence
+from goodbot.api.server import BASE
+from goodbot.base.errors import UsageError
+from goodbot.commands.base import Call
+from goodbot.commands.lineage import liked
+from goodbot.commands.why import untrained, what_changed
+from goodbot.conversation.notifications import states
+from goodbot.store import comparisons, settings
+
+if TYPE_CHECKING:
+    from goodbot.commands.services import Services
+
+
+async def overview(services: Services, user: UserRef) -> Overview:
+    """What this person may see, as they are told it in private. Raises UsageError."""
+    if not _may(services, user, "status"):
+        raise UsageError("You may not talk to this bot.")
+    channel = ChannelRef(connector=user.connector, account=user.account, id=user.id, kind=ChannelKind.PRIVATE)
+    event = CommandEvent(event_id="", order=OrderKey(0), user=user, channel=channel, name="status")
+    call = Call(event=event, args=(), services=services)
+    condition = (await services.scheduler.readiness()).condition
+    off, paused = [
+        bool(await services.store.read(lambda db, name=name: settings.switch(db, name)))
+        for name in ("off", "paused")
+    ]
+    active = await services.registry.active()
+    now = services.scheduler.progress
+    return Overview(
+        answers=ended(states.answering(active, off=off, begins=True)),
+        ratings=(await services.scheduler.standing()).available,
+        needed=await services.scheduler.needed(),
+        next=sentence(condition.for_owners() if call.confidential else condition.for_everybody()),
+        paused=off or paused,
+        begun=now is not None or await services.trainer.underway() is not None,
+        training=_training(now) if now else None,
+        lesson=await _lesson(call, active) if _may(services, user, "why") else None,
+        versions=await _versions(call, active) if _may(services, user, "adapters") else [],
+    )
+
+
+def _may(services: Services, user: UserRef, name: str) -> bool:
+    command = find(name)
+    return command is not None and services.authorization.may(user, command.grant)
+
+
+def _training(now: Mapping[str, Any]) -> TrainingNow:
+    step, steps = progress.steps(now)
+    eta = now.get("eta")
+    return TrainingNow(
+        doing=progress.phase(now),
+        step=step,
+        steps=steps,
+        left=progress.left(eta) if isinstance(eta, int | float) else "",
+    )
+
+
+async def _lesson(call: Call, active: int) -> LearntCard:
+    if active == BASE:
+        return LearntCard(version=BASE, told=(await untrained(call))[0])
+    s = call.services
+    row = await s.registry.row(active)
+    changed, pairs = await what_changed(call, row)
+    if row.tainted:
+        told = f"It answers until it is replaced: {row.tainted}."
+    elif row.run and await s.store.read(lambda db: comparisons.asks(db, row.run or 0)):
+        told = "The owners are asked which version is better: until they have chosen, this is not told."
+    elif said := card(changed):
+        told = f"My answers have changed: {said}."
+    else:
+        told = "The answers that were compared prove no change."
+    return LearntCard(version=active, told=told, pinned=row.pinned, pairs=pairs)
+
+
+async def _versions(call: Call, active: int) -> list[VersionRatings]:
+    made = {row.version: row.created_at for row in await call.services.registry.rows()}
+    return [
+        VersionRatings(
+            version=version,
+            made_at=made.get(version),
+            active=version == active,
+            good=one.good,
+            rated=one.rated,
+            share=one.share,
+            low=one.low,
+            high=one.high,
+        )
+        for version, one in sorted((await liked(call)).items())
+    ]
