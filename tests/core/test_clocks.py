@@ -6,6 +6,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from goodbot.access import linking
@@ -320,19 +321,57 @@ async def test_b1_what_two_accounts_said_of_a_message_before_it_is_known_counts_
         assert await bot.store.read(lambda db: ledger.labels(db, "t")) == {A: 1.0}
 
 
-async def test_the_fold_and_the_placing_read_the_last_words_alone(tmp_path: Path) -> None:
+COLUMNS = (
+    "connector, account, event_id, kind, turn, rater, channel, message, source, value, retracts, text,"
+    " time_ms, tiebreak, received_at, receipt"
+)
+
+
+async def changed(bot: Bot, first: int, last: int) -> None:
+    """They changed their mind so often: by two clocks, up and down, taking back by name or altogether."""
+
+    def one(number: int) -> tuple[object, ...]:
+        ours = "~" * (number % 2)
+        source, value = ("command" if ours else "button"), (1.0, -1.0)[number % 3 > 0]
+        kind, retracts = "rate", ""
+        if number % 5 == 0:
+            kind, source, value, retracts = "retract", "", None, f"{number - 1}" * (number % 2)
+        at = (START + number, f"{ours}{number}")
+        place = ("loopback", "loopback", f"{number}", kind, "t", A, "c", "m")
+        return (*place, source, value, retracts, "", *at, 0.0, "{}")
+
+    made = [one(number) for number in range(first, last)]
+    insert = f"INSERT INTO events ({COLUMNS}) VALUES ({', '.join('?' * 16)})"
+    await bot.store.write(lambda db: db.executemany(insert, made))
+    await bot.store.write(lambda db: ledger.refold(db, "t", A))
+
+
+async def instructions(bot: Bot, made: RatingEvent) -> int:
+    """What SQLite does for one rating, from the event to its receipt."""
+    steps = [0]
+
+    def step() -> None:
+        steps[0] += 1
+
+    writing: Any = bot.store._writing
+    await writing.set_progress_handler(step, 1)
+    await submitted(bot, made, "t")
+    await writing.set_progress_handler(None, 1)
+    return steps[0]
+
+
+async def test_a_rating_costs_the_same_after_ten_changes_and_after_two_thousand(tmp_path: Path) -> None:
     """Who changed a mind 2,250 times paid 22 ms of the one writer for each further one."""
     async with open_bot(tmp_path) as bot:
         await add_turn(bot.store, "t")
-        for number in range(120):
-            made = event(
-                number, "t", OrderKey(START + number, ours=bool(number % 2)), (1.0, -1.0)[number % 3 > 0]
-            )
-            _, label = await submitted(bot, made, "t")
-            assert label == made.value
-        values = {"turn": "t", "person": A}
-        for query in (ledger._FOLDED, placing._NEWEST.format(placing._OF_TURN)):
-            assert len(await bot.store.read(lambda db, q=query: fetch(db, q, values))) == 2
+        taken: dict[tuple[int, float | None], int] = {}
+        for first, last in ((0, 10), (10, 2000)):
+            await changed(bot, first, last)
+            for n, value in enumerate((1.0, -1.0, None)):
+                made = event(last * 10 + n, "t", OrderKey(START + last * 10 + n), value)
+                taken[last, value] = await instructions(bot, made)
+        for value in (1.0, -1.0, None):
+            assert taken[2000, value] < taken[10, value] * 1.2, taken
 
 
 ALL = (

@@ -8,7 +8,7 @@ on the *set* of events: not on the order in which they arrived, nor on how often
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from goodbot.api.events import OrderKey, RatingKind
@@ -55,7 +55,7 @@ class Label:
     """The stars that were given beside a thumb."""
 
 
-def fold(events: Iterable[LedgerEvent]) -> Label | None:
+def fold(events: Iterable[LedgerEvent], *, killed: Collection[str] = ()) -> Label | None:
     """The label that these events add up to, or None when nothing is rated any more.
 
     A RATE replaces its own source's earlier one. Thumbs and stars stand side by side: of each of
@@ -65,16 +65,17 @@ def fold(events: Iterable[LedgerEvent]) -> Label | None:
     stars: whoever looked at the answer knows more than what was measured.
     A RETRACT that names an event kills exactly that one, whenever it arrived. One that names a
     source kills what that source said before it; one that names neither kills all before it.
+    `killed`: ids of events that were taken back by name, where those that name them are not given.
     """
     in_order = sorted({event.event_id: event for event in events}.values(), key=_at)
-    live = _live(in_order)
+    live = _live(in_order, killed)
     rated = [event for event in live if event.kind is RatingKind.RATE]
     return _rated(rated) if rated else _measured(live)
 
 
-def _live(in_order: Sequence[LedgerEvent]) -> list[LedgerEvent]:
+def _live(in_order: Sequence[LedgerEvent], before: Collection[str]) -> list[LedgerEvent]:
     """What still stands: the last word of each source, unless it was taken back."""
-    killed = {event.retracts for event in in_order if event.retracts}
+    killed = {*before, *(event.retracts for event in in_order if event.retracts)}
     said: dict[tuple[RatingKind, str], LedgerEvent] = {}
     for event in in_order:
         if event.kind is RatingKind.RETRACT and not event.retracts:

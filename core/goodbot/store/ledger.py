@@ -10,7 +10,7 @@ import aiosqlite
 
 from goodbot.api.events import OrderKey, RatingEvent, RatingKind, Receipt
 from goodbot.api.labels import LedgerEvent, Opinion, fold, is_stars
-from goodbot.store import codec, judgements, people, placing, retries, rollback_window, teaching
+from goodbot.store import codec, judgements, last_said, people, placing, retries, teaching
 from goodbot.store.query import fetch
 
 
@@ -159,19 +159,14 @@ async def set_receipt(db: aiosqlite.Connection, event: RatingEvent, answer: Rece
 
 
 _FOLDED = (
-    "SELECT who.identity, l.value, l.stars, l.event_seq,"  # noqa: S608
+    f"WITH RECURSIVE {last_said.BY_SOURCE} SELECT who.identity, l.value, l.stars, l.event_seq,"  # noqa: S608
     " EXISTS (SELECT 1 FROM run_items WHERE turn = :turn) OR EXISTS (SELECT 1 FROM judgements j"
-    " JOIN run_items i ON i.turn = j.turn WHERE j.credit_of = :turn), said.seq,"
-    " said.connector || ' ' || said.account, said.event_id, said.rater, said.time_ms, said.tiebreak,"
-    " said.kind, said.source, said.value, said.retracts"
+    " JOIN run_items i ON i.turn = j.turn WHERE j.credit_of = :turn), last.seq,"
+    " last.connector || ' ' || last.account, last.event_id, last.rater, last.time_ms, last.tiebreak,"
+    f" last.kind, last.source, last.value, {last_said.KILLED}"
     f" FROM (SELECT {people.IDENTITY} AS identity) AS who"
-    " LEFT JOIN labels l ON (l.turn, l.rater) = (:turn, who.identity)"
-    " LEFT JOIN (SELECT e.*, max(printf('%015d', e.time_ms) || e.tiebreak || char(1) || e.event_id)"
-    f"  FROM events e WHERE e.turn = :turn AND e.rater IN ({people.ACCOUNTS})"
-    f"  AND NOT ({rollback_window.COVERED})"
-    "  GROUP BY e.connector, e.account, e.rater, e.kind, e.source, e.retracts, e.value IS NULL) AS said"
+    " LEFT JOIN labels l ON (l.turn, l.rater) = (:turn, who.identity) LEFT JOIN last"
 )
-"""Of each source its last word is enough: the fold asks for no other, and one may have thousands."""
 
 
 async def refold(db: aiosqlite.Connection, turn: str, rater: str) -> LabelChange | None:
@@ -186,16 +181,18 @@ async def refold(db: aiosqlite.Connection, turn: str, rater: str) -> LabelChange
     events = [row[5:] for row in rows if row[5] is not None]
     found = {f"{place} {event_id}": (seq, event_id) for seq, place, event_id, *_ in events}
     label = fold(
-        LedgerEvent(
-            event_id=f"{place} {event_id}",
-            order=OrderKey(time_ms, tiebreak),
-            kind=RatingKind(kind),
-            source=source and f"{account} {source}",
-            value=value,
-            retracts=retracts and f"{place} {retracts}",
-            stars=is_stars(source),
-        )
-        for _, place, event_id, account, time_ms, tiebreak, kind, source, value, retracts in events
+        (
+            LedgerEvent(
+                event_id=f"{place} {event_id}",
+                order=OrderKey(time_ms, tiebreak),
+                kind=RatingKind(kind),
+                source=source and f"{account} {source}",
+                value=value,
+                stars=is_stars(source),
+            )
+            for _, place, event_id, account, time_ms, tiebreak, kind, source, value, _ in events
+        ),
+        killed={f"{place} {event_id}" for _, place, event_id, *_, killed in events if killed},
     )
     seq, event_id = found[label.event_id] if label else (None, "")
     after = (label.value, label.stars, seq) if label else None

@@ -13,7 +13,7 @@ from dataclasses import replace
 import aiosqlite
 
 from goodbot.api.events import OrderKey, PressEvent, RatingEvent
-from goodbot.store import people
+from goodbot.store import last_said, people
 from goodbot.store.query import fetch, value
 
 _OURS, _AFTER, _HEARD = "~", "+", " @"
@@ -29,18 +29,18 @@ _LONGEST = 200
 _UNKNOWN = 2**62
 """After all events: a press of a time when none was noted."""
 
-_OF_TURN = f"e.rater IN ({people.ACCOUNTS}) AND e.turn = :turn"
 _OF_MESSAGE = (
-    f"e.rater IN ({people.ACCOUNTS})"
+    "SELECT time_ms, tiebreak, connector, account, max(printf('%015d', time_ms) || tiebreak) FROM events e"  # noqa: S608
+    f" WHERE e.rater IN ({people.ACCOUNTS})"
     " AND e.turn IS NULL AND (e.connector, e.account, e.channel, e.message)"
     " = (:connector, :account, :channel, :message)"
+    " GROUP BY connector, account, substr(tiebreak, 1, 1) = '~' AND NOT instr(tiebreak, '+')"
 )
-_NEWEST = (
-    "SELECT time_ms, tiebreak, connector, account, max(printf('%015d', time_ms) || tiebreak) FROM events e"
-    " WHERE {0} GROUP BY connector, account, substr(tiebreak, 1, 1) = '~' AND NOT instr(tiebreak, '+')"
+"""The last by each clock, as `last_said.BY_CLOCK`."""
+_EACH = (
+    "SELECT time_ms, tiebreak, connector, account, seq FROM events e"  # noqa: S608
+    f" WHERE e.rater IN ({people.ACCOUNTS}) AND e.turn = :turn ORDER BY seq"
 )
-"""The last by each clock."""
-_EACH = f"SELECT time_ms, tiebreak, connector, account, seq FROM events e WHERE {_OF_TURN} ORDER BY seq"  # noqa: S608
 _Clock = tuple[str, str]
 Row = tuple[int, str, str, str]
 """As it is stored: time_ms, tiebreak, connector, account."""
@@ -64,10 +64,9 @@ async def placed(
         "channel": event.channel.id,
         "message": event.message_id,
     }
-    query = _NEWEST.format(_OF_TURN if turn else _OF_MESSAGE)
-    rows = await fetch(db, query, values) if heard else []
+    rows = await fetch(db, last_said.BY_CLOCK if turn else _OF_MESSAGE, values) if heard else []
     newest: dict[_Clock, OrderKey] = {}
-    for time_ms, tiebreak, *place, _ in rows:  # ours, too, may have several: it is no account's
+    for time_ms, tiebreak, *place in (row[:4] for row in rows):  # ours may have several: it is no account's
         clock, order = _clock(tiebreak, *place), OrderKey(time_ms, tiebreak)
         newest[clock] = max(order, newest.get(clock, order))
     clock = _MACHINE if event.order.ours else (event.user.connector, event.user.account)
