@@ -45,8 +45,8 @@ ELSEWHERE: dict[str, int] = {
     "goodbot_connectors.slack.home": 1,
     "goodbot_connectors.slack.presses": 1,  # to the log
     "goodbot_connectors.teams.stream": 1,  # to the log
-    "goodbot_connectors.terminal.conversation": 7,
-    "goodbot_connectors.terminal.plain": 4,
+    "goodbot_connectors.terminal.conversation": 5,
+    "goodbot_connectors.terminal.plain": 2,
     "goodbot_connectors.web.normalize": 1,
     "goodbot_connectors.web.stream": 1,  # to the log
 }

@@ -106,7 +106,7 @@ class Person:
     def press(self, key: str) -> None:
         """One key, and a moment without another."""
         self.type(key)
-        self.look(0.45)
+        self.look(0.9)
 
     def look(self, seconds: float = 0.1) -> str:
         """What is on the screen after a while."""

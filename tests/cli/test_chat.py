@@ -17,22 +17,22 @@ def test_it_starts_a_goodbot_talks_rates_and_stops_it(bot: Bot) -> None:
     with Person(bot.home, "chat", "--demo-model") as ada:
         ada.sees("starting the model…", "type a message", "0 of 40 until the next training")
         ada.type("What is the capital of France?\r")
-        screen = ada.sees("› What is the capital of France?", "[demo model]", "1 good · 2 bad")
+        screen = ada.sees("› What is the capital of France?", "[demo model]", "g good · b bad · s skip")
         assert "u undo" not in screen, "there is nothing to undo yet"
-        ada.press("1")
+        ada.press("g")
         ada.sees("👍 Good. 1 of 40 ratings (39 to go).", "› u undo")
         ada.press("u")
-        ada.sees("Taken back. 0 of 40", "› 1 good")
-        ada.press("2")
+        ada.sees("Taken back. 0 of 40", "› g good")
+        ada.press("b")
         ada.sees("👎 Bad. 1 of 40")
         ada.type("next\r")
-        ada.until(lambda screen: screen.count("[demo model]") == 2 and "› 1 good" in screen)
+        ada.until(lambda screen: screen.count("[demo model]") == 2 and "› g good" in screen)
         ada.type("/status\r")
         ada.sees("› /status", "tiny, the base model answers")
         pid = bot.json("status")["pid"]
         ada.press("\x04")
         assert ada.ends() == 0
-        assert "› 1 good" not in ada.look(), "only what was said stays on the screen"
+        assert "› g good" not in ada.look(), "only what was said stays on the screen"
     until(lambda: not _alive(pid))
     assert DOWN in bot.call("status").stdout
     assert [turn["value"] for turn in bot.json("history")["turns"]] == [None, -1.0]
@@ -43,23 +43,25 @@ def test_it_attaches_to_a_running_one_and_leaves_it_running(running: Bot) -> Non
         ada.sees("type a message")
         assert "starting" not in ada.look()
         ada.type("Hello\r")
-        ada.sees("1 good")
+        ada.sees("g good")
         ada.type("/quit\r")
         assert ada.ends() == 0
     assert running.json("status")["pid"] == running.process.pid
 
 
-def test_digits_begin_a_message_when_text_follows(running: Bot) -> None:
+def test_a_key_begins_a_message_when_text_follows(running: Bot) -> None:
     with Person(running.home, "chat") as ada:
         ada.type("Hello\r")
-        ada.sees("1 good")
+        ada.sees("g good")
         before = running.json("status")["ratings"]
         ada.type("2")
         ada.type("+")
         ada.type("2?\r")
         ada.sees("› 2+2?")
-        ada.until(lambda screen: screen.count("[demo model]") == 2 and "› 1 good" in screen)
-        ada.press("3")
+        ada.until(lambda screen: screen.count("[demo model]") == 2 and "› g good" in screen)
+        ada.type("g")
+        ada.type("\x7f")  # it was no rating, and is no letter any more
+        ada.press("s")
         ada.press("1")
         ada.press("2 o'clock?")
         screen = ada.sees("› 12 o'clock?")
@@ -68,16 +70,49 @@ def test_digits_begin_a_message_when_text_follows(running: Bot) -> None:
         assert running.json("status")["ratings"] == before
 
 
+def test_digits_are_stars_as_in_the_browser(running: Bot) -> None:
+    with Person(running.home, "chat", columns=60) as ada:
+        ada.type("Hello\r")
+        ada.sees("› g good · b bad · s skip · 1–5 stars · or write")
+        ada.type("4\r")
+        ada.sees("★ 4 of 5 stars.", "› u undo")
+        assert running.json("history")["turns"][0]["value"] == 0.5
+        ada.press("u")
+        ada.sees("Taken back.", "› g good")
+        ada.press("3")
+        ada.sees("★ 3 of 5 stars.", "› u undo")
+        ada.type("Hello\r")
+        ada.sees("› g good · b bad · s skip · 1–5 stars · u undo · or write")
+
+
+def test_a_space_before_it_makes_a_key_a_message(running: Bot) -> None:
+    with Person(running.home, "chat") as ada:
+        ada.type("How many?\r")
+        ada.sees("g good")
+        ada.press(" ")
+        ada.press("4")
+        ada.type("\r")
+        ada.until(lambda screen: screen.count("[demo model]") == 2 and "› g good" in screen)
+        assert "\n› 4\n" in ada.look()
+    plain = running.call("chat", input="How many?\n 4\n4\n")
+    assert (plain.stdout.count("[demo model]"), plain.returncode) == (2, 0)
+    assert "★ 4 of 5 stars." in plain.stderr
+    assert [turn["value"] for turn in running.json("history", "4")["turns"]] == [0.5, None, None, None]
+    early = running.call("chat", input="4\n")
+    assert (early.stdout, early.returncode) == ("", 1)
+    assert "a space before it makes it a message" in early.stderr
+
+
 def test_pasted_lines_are_one_message_and_no_rating(running: Bot) -> None:
     with Person(running.home, "chat") as ada:
         ada.type("Hello\r")
-        ada.sees("1 good")
+        ada.sees("g good")
         ada.press("\x1b[200~2\x1b[201~")
         ada.sees("› 2\n")
         ada.press("\x1b[200~ lines\r\nin one\x1b[201~")
         ada.sees("› 2 lines⏎in one")
         ada.type("\r")
-        ada.until(lambda screen: screen.count("[demo model]") == 2 and "› 1 good" in screen)
+        ada.until(lambda screen: screen.count("[demo model]") == 2 and "› g good" in screen)
         assert "2 lines" in running.json("history")["turns"][0]["prompt"]
 
 
@@ -104,11 +139,11 @@ def test_two_chats_and_a_rating_in_the_other(running: Bot) -> None:
         ada.sees("type a message")
         bob.sees("type a message")
         ada.type("Hello\r")
-        bob.sees("(another chat) › Hello", "[demo model]", "1 good")
-        bob.press("1")
+        bob.sees("(another chat) › Hello", "[demo model]", "g good")
+        bob.press("g")
         ada.sees("👍 Good.", "› u undo")
         ada.press("u")
-        bob.sees("Taken back.", "› 1 good")
+        bob.sees("Taken back.", "› g good")
 
 
 def test_without_colour_and_on_a_dumb_terminal(running: Bot) -> None:
@@ -122,7 +157,7 @@ def test_without_colour_and_on_a_dumb_terminal(running: Bot) -> None:
         ada.sees("/quit\n>")
         ada.type("Hello\r")
         ada.sees("[demo model]")
-        ada.type("1\r")
+        ada.type("g\r")
         ada.sees("Good.")
         ada.type("\x04")
         assert ada.ends() == 0
@@ -132,7 +167,7 @@ def test_without_colour_and_on_a_dumb_terminal(running: Bot) -> None:
 def test_a_narrow_window_is_no_trouble(running: Bot) -> None:
     with Person(running.home, "chat", columns=30) as ada:
         ada.type("What is the capital of France?\r")
-        screen = ada.sees("1 good")
+        screen = ada.sees("g good")
         assert max(map(len, screen.split("\n"))) <= 30
 
 
@@ -146,8 +181,8 @@ def test_leaving_waits_for_a_training_unless_told_not_to(bot: Bot) -> None:
     with Person(bot.home, "chat", "--demo-model") as ada:
         for number in range(4):
             ada.type(f"What is {number}+1?\r")
-            ada.until(lambda screen, n=number: screen.count("[demo") > n and "› 1 good" in screen)
-            ada.press("12"[number % 2])  # all alike would teach nothing
+            ada.until(lambda screen, n=number: screen.count("[demo") > n and "› g good" in screen)
+            ada.press("gb"[number % 2])  # all alike would teach nothing
         ada.until(lambda screen: "loading ·" in screen or "learning" in screen)
         ada.type("\x04")
         ada.sees("a training is under way: waiting for it to end")

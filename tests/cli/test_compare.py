@@ -30,7 +30,7 @@ async def asking(home: Path) -> AsyncGenerator[tuple[Bot, Program]]:
         await control.start()
         try:
             program = Program(home / "bot")
-            lines = "".join(f"What is {n}+1?\n{1 + n % 2}\n" for n in range(8))
+            lines = "".join(f"What is {n}+1?\n{'gb'[n % 2]}\n" for n in range(8))
             assert (await typed(program.call, "chat", input=lines)).returncode == 0
             await bot.train()
             await until(lambda: asked(bot), 30)

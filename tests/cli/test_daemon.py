@@ -45,7 +45,7 @@ def test_reports_are_json(running: Bot, command: str) -> None:
 
 def test_chat_in_a_pipe_and_ratings_from_the_command_line(running: Bot) -> None:
     before = running.json("status")["ratings"]
-    first = running.call("chat", input="Hello\n1\n")
+    first = running.call("chat", input="Hello\ng\n")
     assert first.returncode == 0
     assert first.stdout.startswith("[demo model] ")
     assert "Good." in first.stderr
@@ -181,7 +181,7 @@ def test_the_control_socket_bears_anything(running: Bot, request_: bytes) -> Non
 def test_a_daemon_that_stops_hangs_up_on_who_waits(bot: Bot) -> None:
     need_backend()
     bot.start()
-    assert bot.call("chat", input="".join(f"What is {n}+1?\n{1 + n % 2}\n" for n in range(3)))
+    assert bot.call("chat", input="".join(f"What is {n}+1?\n{'gb'[n % 2]}\n" for n in range(3)))
     with subprocess.Popen(
         [*PROGRAM, "--home", str(bot.home), "train"], stderr=subprocess.PIPE, text=True, env=environment()
     ) as train:
@@ -203,13 +203,13 @@ def test_what_was_acknowledged_outlives_sigterm_and_sigkill(bot: Bot) -> None:
     need_backend()
     bot.start()
     pid = bot.json("status")["pid"]
-    assert "Good." in bot.call("chat", input=f"{CANARY}?\n1\n").stderr
+    assert "Good." in bot.call("chat", input=f"{CANARY}?\ng\n").stderr
     assert bot.stop() == 0
     assert [turn["value"] for turn in bot.json("history")["turns"]] == [1.0]
     assert "not running" in bot.call("status").stdout
     bot.start()
     assert bot.json("status")["pid"] != pid
-    assert "Bad." in bot.call("chat", input=f"{CANARY}!\n2\n").stderr
+    assert "Bad." in bot.call("chat", input=f"{CANARY}!\nb\n").stderr
     bot.stop(signal.SIGKILL)
     assert (bot.home / "control.sock").exists(), "a dead daemon's"
     assert "not running" in bot.call("status").stdout
@@ -259,7 +259,7 @@ def test_sigterm_while_it_starts(bot: Bot, delay: float) -> None:
 def test_few_ratings_are_asked_about_and_ctrl_c_in_train_leaves_the_training_to_the_daemon(bot: Bot) -> None:
     need_backend()
     bot.start()
-    assert bot.call("chat", input="".join(f"What is {n}+1?\n{1 + n % 2}\n" for n in range(4)))
+    assert bot.call("chat", input="".join(f"What is {n}+1?\n{'gb'[n % 2]}\n" for n in range(4)))
     with Person(bot.home, "train") as ada:
         ada.sees("4 ratings are few: with 36 more", "Train now anyway? [y/N]")
         ada.type("n\n")

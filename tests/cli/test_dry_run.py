@@ -17,7 +17,7 @@ def test_with_no_ratings_it_says_why_and_exits_with_2(bot: Bot) -> None:
 
 
 def test_the_real_worker_s_numbers_reach_the_terminal(running: Bot) -> None:
-    running.call("chat", input="Hello\n1\nWhat is 1+1?\n2\nWhat is 2+2?\n1\nWhat is 3+4?\n2\n")
+    running.call("chat", input="Hello\ng\nWhat is 1+1?\nb\nWhat is 2+2?\ng\nWhat is 3+4?\nb\n")
     before = running.json("status")
     data = running.json("train", "--dry-run")
     assert data["trains"]

@@ -643,8 +643,8 @@ def test_in_the_terminal_it_goes_on_with_a_chat(home: Path) -> None:
             ada.answer(f"Step {step} of 6")
         ada.sees(MATTERS, "type a message")
         ada.type("What is the capital of France?\r")
-        ada.until(lambda: "› 1 good" in ada.text)
-        ada.type("1")
+        ada.until(lambda: "› g good" in ada.text)
+        ada.type("g")
         ada.until(lambda: "Good. 1 of 40" in ada.text)
         ada.type("\x04")
         assert ada.ends() == 0

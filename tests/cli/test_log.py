@@ -144,7 +144,7 @@ def test_a_daemon_writes_json_and_nothing_else(bot: Bot) -> None:
     bot.home.mkdir(mode=0o700)
     (bot.home / "config.toml").write_text('[log]\nformat = "json"\nlevel = "debug"\n')
     bot.start()
-    assert "Good." in bot.call("chat", input=f"{CANARY}?\n1\n").stderr
+    assert "Good." in bot.call("chat", input=f"{CANARY}?\ng\n").stderr
     assert bot.stop() == 0
     text = bot.log.read_text()
     lines = [json.loads(line) for line in text.splitlines()]

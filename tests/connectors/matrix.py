@@ -135,7 +135,7 @@ ROWS = (
             discord="connectors/discord/test_surfaces.py::test_stars_rate_where_they_are_the_buttons",
             teams="connectors/teams/test_normalize.py::test_recorded",
             web="connectors/web/test_pages.py::test_an_answer_comes_word_by_word_and_is_rated_by_keyboard",
-            terminal=("typed", TYPED),
+            terminal=("keys", "cli/test_chat.py::test_digits_are_stars_as_in_the_browser"),
         ),
     ),
     Row(

@@ -89,7 +89,7 @@ class Bot(Program):
                 chat.stdin.write(question + "\n")
                 chat.stdin.flush()
                 answer = chat.stdout.readline().strip()
-                chat.stdin.write("1\n" if style_of(answer) == "friendly" else "2\n")
+                chat.stdin.write("g\n" if style_of(answer) == "friendly" else "b\n")
                 chat.stdin.flush()
             chat.stdin.close()
 

@@ -6,16 +6,16 @@ reads, all optional:
 
 - `{"say": "…"}` is answered;
 - `{"rate": 1, "turn": "…"}` is good, -1 bad, 0 takes it back; `message` may name the answer's id;
-- `{"press": "again:HINT", "turn": "…"}`, with its `message`, asks for another answer in its place; any
-  other action of a button goes the same way;
+- `{"press": "star:4", "turn": "…"}` gives stars; `again:HINT`, with its `message`, asks for another
+  answer in its place; any other action of a button goes the same way;
 - `{"stop": "ID"}` ends the answer to the message ID half way.
 
 Out: `{"hello": 1, "chats": N}` at first and when a chat comes or goes; `{"taken": "ID"}` once a
 line is stored, or `{"refused": "…", "id": "ID"}`; `{"said": "…"}` for what another chat said;
 `{"late": "…", "to": "ID"}` says why an answer is late, `{"text": "…", "to"}` while it comes;
 `{"answer": "…", "id", "turn", "to", "buttons"}` when it is whole; `{"failed": "…", "to"}` when none
-comes; `{"receipt": "…", "id", "turn", "value", "offer"}` for a rating, and for what a press came to;
-`{"news": "…", "id"}` for what nobody has asked for.
+comes; `{"receipt": "…", "id", "turn", "value", "source", "offer"}` for a rating, and for what a press
+came to; `{"news": "…", "id"}` for what nobody has asked for.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from goodbot import (
     ReplyStream,
     UserRef,
 )
-from goodbot.api.actions import hint
+from goodbot.api.actions import hint, rating
 from goodbot.api.reply_stream import CancelledReplyError
 from goodbot.base.descriptors import ONE_A_TURN, queue
 from goodbot.base.text import clean, split
@@ -142,13 +142,14 @@ class TerminalConnector(Connector):
                 return self.tell({"news": receipt.text, "id": event.event_id}) if receipt.text else None
             if not receipt.text:
                 return  # what it comes to follows
-        value = event.value if isinstance(event, RatingEvent) else None
+        value, source = (event.value, event.source) if isinstance(event, RatingEvent) else (None, "")
         self.tell(
             {
                 "receipt": receipt.text,
                 "id": event.event_id,
                 "turn": receipt.turn,
                 "value": value,
+                "source": source,
                 "offer": [button.action for button in receipt.offer],
             }
         )
@@ -230,6 +231,9 @@ class TerminalConnector(Connector):
                 return RatingEvent(**common, kind=RatingKind.RATE, source="button", value=float(value))
             case {"press": str(action), "turn": str(turn)}:
                 message = _id(line.get("message"))
+                if turn and (pressed := rating(action)):
+                    common |= {"turn": clean(turn), "message_id": message, **pressed._asdict()}
+                    return RatingEvent(**common, kind=RatingKind.RATE)
                 if len(self._pressed) >= _MAX_PRESSED:  # presses that came to nothing
                     self._pressed.clear()
                 self._pressed[message] = event_id

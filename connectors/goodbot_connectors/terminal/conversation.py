@@ -7,52 +7,20 @@ import os
 import re
 import time
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from goodbot.api.actions import HINTS, RETRY
-from goodbot.api.commands import as_typed, find, of
+from goodbot.api.commands import as_typed, find
+from goodbot.api.labels import is_stars
 from goodbot.api.texts import language_here
 
 from goodbot_connectors.terminal.link import Link
+from goodbot_connectors.terminal.view import ConversationView
+from goodbot_connectors.terminal.words import AGAIN, HELP, KEYS, RATINGS
 
 _COMMAND = re.compile(r"/(?:rl(?:\s+|$))?([A-Za-z?]*)(?:\s+(.*))?$", re.DOTALL)
-_RATINGS = {"good": 1, "bad": -1, "undo": 0}  # what the answer is marked as
-_AGAIN = f"Another answer: /again {', '.join(HINTS)}. Or say yourself: /reason TEXT, /better TEXT."
-_FIRST = (one for one in of("chat") if "chat" in one.first and one.name not in _RATINGS)
-_HELP = """\
-After an answer, one key: 1 good, 2 bad, 3 skip, u takes your last rating back.
-Or just type the next message. Ctrl-C stops an answer, Ctrl-D or /quit leaves.
-/{} mean the last answer, or one from /history. After a bad one
-another is given by /again and one of: {}. And:
-{}
-More: /help all""".format(
-    ", /".join(_RATINGS), ", ".join(HINTS), "\n".join(one.explained("  /") for one in _FIRST)
-)
-
-
-class ConversationView(Protocol):
-    """How a conversation shows itself."""
-
-    def piece(self, text: str) -> None:
-        """More of an answer."""
-        ...
-
-    def whole(self) -> None:
-        """The answer is complete."""
-        ...
-
-    def other(self, text: str) -> None:
-        """What another chat said."""
-        ...
-
-    def result(self, text: str) -> None:
-        """What a command answered."""
-        ...
-
-    def note(self, text: str) -> None:
-        """Something on the side: a receipt, a new version."""
-        ...
 
 
 class Conversation:
@@ -112,7 +80,7 @@ class Conversation:
             if name == "again":
                 self._again((found[2] or "").strip())
             elif name in ("", "?", "help") and not found[2]:
-                self._view.result(_HELP)
+                self._view.result(HELP)
             else:
                 self.command(name, (found[2] or "").split())
             return
@@ -120,22 +88,40 @@ class Conversation:
         self.waiting.append(id_)
         self.open = self.undoable = False
 
-    def rate(self, value: int) -> None:
-        """Rate the last answer: 1 or -1."""
+    @property
+    def keys(self) -> Sequence[str]:
+        """Which of `KEYS` mean something now."""
+        if self.waiting:
+            return ()
+        rates = [key for key in KEYS if key != "u"] if self.open else []
+        return [*rates, "u"] if self.rated and self.undoable else rates
+
+    def press(self, key: str) -> bool:
+        """Do what one of `KEYS` means; False when there is nothing to do it to."""
+        match KEYS[key]:
+            case "undo":
+                return self.undo()
+            case "skip":  # the last answer stays without a rating
+                self.open = self.undoable = False
+                return True
+            case action:
+                if self.last:
+                    self.rate(action)
+                return bool(self.last)
+
+    def rate(self, action: str) -> None:
+        """Rate the last answer: `good`, `bad` or `star:4`."""
         self.open = False
-        self._unsettled.add(self._send({"rate": value, "turn": self.last}))
+        line = {"rate": RATINGS[action]} if action in RATINGS else {"press": action}
+        self._unsettled.add(self._send({**line, "turn": self.last}))
 
     def _again(self, hint: str) -> None:
         """Ask for another answer in place of the last one."""
         if hint not in HINTS or not self.last:
-            self._view.note(_AGAIN if self.last else "There is no answer here yet.")
+            self._view.note(AGAIN if self.last else "There is no answer here yet.")
             return
         press = {"press": f"{RETRY}:{hint}", "turn": self.last, "message": self._message}
         self.waiting.append(self._send(press))
-        self.open = self.undoable = False
-
-    def skip(self) -> None:
-        """The last answer stays without a rating."""
         self.open = self.undoable = False
 
     def undo(self) -> bool:
@@ -232,10 +218,9 @@ class Conversation:
                 self._view.note(f"not stored: {text}")
             case {"receipt": str(text), "turn": str(turn)}:
                 self._settle(line.get("id"))
-                value = line.get("value")
-                self._receipt(text, turn, round(value) if value else 0)
+                self._receipt(text, turn, line.get("value"), stars=is_stars(str(line.get("source"))))
                 if line.get("offer"):
-                    self._view.note(_AGAIN)
+                    self._view.note(AGAIN)
             case _:
                 pass  # of a newer daemon
 
@@ -264,17 +249,18 @@ class Conversation:
         self._streamed = ""
         self._view.whole()
 
-    def _receipt(self, text: str, turn: str, value: int) -> None:
-        mark = {1: "👍 ", -1: "👎 "}.get(value, "") if turn else ""
+    def _receipt(self, text: str, turn: str, value: float | None, *, stars: bool = False) -> None:
+        """Tell it, and remember what is rated; without a value a rating was taken back."""
         if text:
-            self._view.note(mark + text)
+            mark = "" if value is None else "★ " if stars else "👍 " if value > 0 else "👎 "
+            self._view.note((mark if turn else "") + text)
         if not turn:
             return
         self.rated = [other for other in self.rated if other != turn]
-        if value:
+        if value is not None:
             self.rated.append(turn)
         if turn == self.last:
-            self.open = not value
+            self.open = value is None
 
     def _answered(self, name: str, line: dict[str, Any]) -> None:
         if name == "poll":
@@ -283,8 +269,8 @@ class Conversation:
         elif not line.get("ok"):
             self.failures += 1
             self._view.result(as_typed(f"{line.get('error')}.", "/"))
-        elif (command := find(name)) and command.name in _RATINGS:
-            self._receipt(line["text"], line["data"].get("turn", ""), _RATINGS[command.name])
+        elif (command := find(name)) and command.name in RATINGS:
+            self._receipt(line["text"], line["data"].get("turn", ""), RATINGS[command.name] or None)
         else:
             self._view.result(as_typed(line["text"], "/"))
 

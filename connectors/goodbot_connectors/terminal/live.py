@@ -22,10 +22,11 @@ from goodbot_connectors.terminal.keys import Key, Keys, Terminal
 from goodbot_connectors.terminal.link import Link
 from goodbot_connectors.terminal.plain import QUIT
 from goodbot_connectors.terminal.screen import Screen
+from goodbot_connectors.terminal.words import hint as rating_keys
 
 _STDIN = 0
-_GRACE_SECONDS = 0.35
-"""`2` rates, but `2+2?` is a question: a rating key counts when no text follows at once."""
+_GRACE_SECONDS = 0.7
+"""`2` rates, but `2+2?` is a question: a rating key counts when nothing else follows at once."""
 _TWICE_SECONDS = 2.0
 _POLL_SECONDS = 2.0
 _POLL_TRAINING_SECONDS = 0.5
@@ -43,6 +44,7 @@ class LiveChat:
         self._editor = Editor()
         self._keys = Keys()
         self._pending: tuple[str, float] | None = None
+        """The answer that a key alone in the line is about to rate, and when."""
         self._interrupted = float("-inf")
         self._next_poll = 0.0
         self._left = False
@@ -117,23 +119,14 @@ class LiveChat:
         for key in self._keys.feed(data):
             self._key(key)
 
-    def _rates(self, key: Key) -> bool:
-        """Whether a key is nothing but a rating, or the end of one."""
-        if self._pending is None:
-            if key.name == "text" and not self._editor.text and key.text in self._rating_keys():
-                self._pending = (key.text, time.monotonic() + _GRACE_SECONDS)
-                return True
-            return False
-        if key.name == "text":  # it was the beginning of a message
-            self._editor.insert(self._pending[0])
-            self._pending = None
-            return False
-        self._rate()
-        return key.name == "enter"
-
     def _key(self, key: Key) -> None:
-        if self._rates(key):
-            return
+        if self._pending and key.name in ("enter", "ctrl-d"):
+            self._rate()
+            if key.name == "enter":
+                return
+        self._pending = None  # whatever follows makes it the beginning of a message
+        if key.name == "text" and not self._editor.text and key.text in self.conversation.keys:
+            self._pending = (self.conversation.last, time.monotonic() + _GRACE_SECONDS)
         if key.name != "ctrl-c":
             self._interrupted = float("-inf")
         match key.name:
@@ -150,23 +143,14 @@ class LiveChat:
             case _:
                 self._editor.handle(key)
 
-    def _rating_keys(self) -> tuple[str, ...]:
-        """Which characters are a rating now."""
-        conversation = self.conversation
-        if conversation.waiting:
-            return ()
-        undo = ("u",) if conversation.rated and conversation.undoable else ()
-        return ("1", "2", "3", *undo) if conversation.open else undo
-
     def _rate(self) -> None:
+        """Do what the key means that stands in the line; it is text where another answer has come."""
         assert self._pending is not None  # noqa: S101  asked by the callers
-        key, self._pending = self._pending[0], None
-        if key == "u":
-            self.conversation.undo()
-        elif key == "3":
-            self.conversation.skip()
-        else:
-            self.conversation.rate(1 if key == "1" else -1)
+        (turn, _), self._pending = self._pending, None
+        key = self._editor.text
+        if turn == self.conversation.last and key in self.conversation.keys:
+            self._editor.clear()
+            self.conversation.press(key)
 
     def _interrupt(self) -> None:
         now = time.monotonic()
@@ -196,11 +180,9 @@ class LiveChat:
             self.conversation.say(text)
 
     def _draw(self) -> None:
-        keys = self._rating_keys() if not self._pending else ()
-        names = {"1": "1 good", "2": "2 bad", "3": "3 skip", "u": "u undo"}
-        hint = " · ".join(names[key] for key in keys)
+        hint = rating_keys(self.conversation.keys)
         if hint:
-            hint += "   or type on"
+            hint += " · or write"
         elif not self.conversation.last and not self.conversation.waiting:
             hint = "type a message"
         line = status_line(self.conversation.status)

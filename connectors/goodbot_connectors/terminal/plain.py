@@ -17,6 +17,7 @@ from goodbot.base.printing import say
 from goodbot_connectors.terminal.conversation import Conversation
 from goodbot_connectors.terminal.daemon import Daemon
 from goodbot_connectors.terminal.link import Link
+from goodbot_connectors.terminal.words import KEYS, hint, nothing
 
 QUIT = ("/quit", "/exit", "/q")
 _TWICE_SECONDS = 2.0
@@ -36,7 +37,7 @@ class PlainChat:
     def run(self) -> int:
         """Until the input ends; 1 when something was not answered or not stored."""
         if self._prompts:
-            self.note("goodbot chat: after an answer 1 good, 2 bad, 3 skip, u undo; /help, /quit")
+            self.note(f"goodbot chat: after an answer {hint(KEYS)}; /help, /quit")
         interrupted = float("-inf")
         while True:
             try:
@@ -45,7 +46,7 @@ class PlainChat:
                 line = sys.stdin.readline()
                 if not line or line.strip() in QUIT:
                     return 1 if self.conversation.failures else 0
-                self._handle(line.strip())
+                self._handle(line.rstrip())
                 self._wait(lambda: not self.conversation.busy)
             except KeyboardInterrupt:
                 if not self._prompts or time.monotonic() - interrupted < _TWICE_SECONDS:
@@ -57,18 +58,13 @@ class PlainChat:
                 else:
                     self.note("Ctrl-C again leaves")
 
-    def _handle(self, text: str) -> None:
-        conversation = self.conversation
-        if text in ("1", "2"):
-            if conversation.last:
-                conversation.rate(1 if text == "1" else -1)
-            else:
-                self._refuse("there is no answer here yet to rate")
-        elif text == "u":
-            if not conversation.undo():
-                self._refuse("there is nothing to undo here")
-        elif text and text != "3":
-            conversation.say(text)
+    def _handle(self, line: str) -> None:
+        """A key alone is what it means; with a space before it, it is a message as any other."""
+        if line not in KEYS:
+            if text := line.strip():
+                self.conversation.say(text)
+        elif not self.conversation.press(line):
+            self._refuse(nothing(line))
 
     def _refuse(self, text: str) -> None:
         self.conversation.failures += 1

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,6 +16,7 @@ from goodbot.api.events import OrderKey, Outcome, PressEvent, Receipt
 from goodbot_connectors.terminal.connector import TerminalConnector
 from goodbot_connectors.terminal.conversation import Conversation
 from goodbot_connectors.terminal.link import Link
+from goodbot_connectors.terminal.words import KEYS
 
 from tests.connectors.terminal.test_news import Lines, View
 from tests.core.made import CHANNEL, OWNER
@@ -37,7 +40,7 @@ def test_a_bad_answer_can_be_asked_for_again(tmp_path: Path) -> None:
     chat.say("Hello?")
     daemon.lines = [{"answer": "Hello!", "turn": "t", "to": chat.waiting[0], "id": "m"}]
     chat.read(chat.chat)
-    chat.rate(-1)
+    assert chat.press("b")
     daemon.lines = [{"receipt": "Bad.", "id": "r", "turn": "t", "value": -1.0, "offer": ["again:long"]}]
     chat.read(chat.chat)
     assert "/again long, short, wrong, tone, better" in view.shown[-1]
@@ -96,6 +99,44 @@ def test_help_is_made_of_the_table_of_commands(tmp_path: Path) -> None:
     assert all(name in told for name in ("/good", "/bad", "/undo", *HINTS))
     assert all(one.explained("/") in told for one in of("chat") if "chat" in one.first and not one.rates)
     assert "/rl" not in told
+
+
+@pytest.mark.parametrize(("key", "value", "shown"), [("3", 0.0, "★"), ("1", -1.0, "★"), ("g", 1.0, "👍")])
+def test_a_key_rates_once_and_three_stars_are_a_rating_too(
+    key: str, value: float, shown: str, tmp_path: Path
+) -> None:
+    view, daemon = View(), Daemon()
+    chat = Conversation(cast("Link", daemon), tmp_path, view)
+    assert (chat.keys, chat.press(key), chat.press("u")) == ([], False, False)
+    daemon.lines = [{"answer": "Hello!", "turn": "t", "to": "", "id": "m"}]
+    chat.read(chat.chat)
+    assert chat.keys == ["g", "b", "s", "1", "2", "3", "4", "5"]
+    assert chat.press(key)
+    source = "button" if key == "g" else "stars"
+    line = {"receipt": "Noted.", "id": daemon.sent[-1]["id"], "turn": "t", "value": value, "source": source}
+    daemon.lines = [line]
+    chat.read(chat.chat)
+    assert view.shown[-1] == f"({shown} Noted.)"
+    assert (chat.keys, chat.busy) == (["u"], False)
+    assert chat.press("u")
+    daemon.lines = [{**line, "id": daemon.sent[-1]["id"], "value": None, "source": ""}]
+    chat.read(chat.chat)
+    assert chat.keys[:3] == ["g", "b", "s"]
+    assert chat.press("s")
+    assert chat.keys == []
+
+
+def test_the_keys_are_those_of_the_browser() -> None:
+    pages = (files("goodbot_connectors.web") / "pages" / name for name in ("keys.js", "rate.js"))
+    rows = [row for page in pages for row in re.findall(r"keys: \[(.+?)\], does: \"(\w+)", page.read_text())]
+    there = {key: does for keys, does in rows for key in re.findall(r'"(\w)"', keys)}
+    assert {key: there[key] for key in KEYS} == {
+        "g": "Good",
+        "b": "Bad",
+        "s": "Skip",
+        **dict.fromkeys("12345", "So"),  # many stars
+        "u": "Take",  # it back
+    }
 
 
 @pytest.mark.parametrize(("typed", "shown"), [("/yes", "👍"), ("/bad", "👎"), ("/status", "")])

@@ -182,6 +182,21 @@ async def test_ratings_and_their_undoing(attach: Any, host: RecordingHost) -> No
     assert bad.order < back.order
 
 
+async def test_stars_are_given_as_a_button_gives_them(
+    attach: Any, connector: TerminalConnector, host: RecordingHost
+) -> None:
+    client = await attach()
+    client.send({"press": "star:4", "turn": "t", "id": "r"})
+    [event] = await host.received(RatingEvent)
+    assert (event.kind, event.value, event.source) == (RatingKind.RATE, 0.5, "stars")
+    await connector.acknowledge(event, Receipt(event_id="r", outcome=Outcome.ACCEPTED, text="4.", turn="t"))
+    receipt = await client.next("receipt")
+    assert (receipt["value"], receipt["source"]) == (0.5, "stars")
+    client.send({"press": "star:6", "turn": "t"})
+    [press] = await host.received(PressEvent)
+    assert press.action == "star:6", "of which the core says what it is"
+
+
 async def test_a_chat_that_hangs_holds_nobody_up(
     attach: Any, connector: TerminalConnector, host: RecordingHost
 ) -> None:
@@ -239,6 +254,7 @@ async def test_another_answer_is_the_answer_to_its_press(
         "id": "p",
         "turn": "",
         "value": None,
+        "source": "",
         "offer": [],
     }
 

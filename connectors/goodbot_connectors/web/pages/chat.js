@@ -166,7 +166,7 @@ class Chat {
     listen([
       ...ratingKeys(bar),
       { keys: ["u"], does: "Take what you said of it back", run: () => bar()?.undo() },
-      { keys: ["s", "k"], does: "The answer before", run: () => this.thread.select(-1) },
+      { keys: ["s", "k"], does: "Skip to the answer before", run: () => this.thread.select(-1) },
       { keys: ["j"], does: "The answer after", run: () => this.thread.select(1) },
       { keys: ["/"], does: "Write", run: () => this.composer.focus() },
       { keys: ["n"], does: "A new conversation", run: () => this.sidebar.begin() },

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a conversation asks of whatever shows it: a screen, or plain lines."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class ConversationView(Protocol):
+    """How a conversation shows itself."""
+
+    def piece(self, text: str) -> None:
+        """More of an answer."""
+        ...
+
+    def whole(self) -> None:
+        """The answer is complete."""
+        ...
+
+    def other(self, text: str) -> None:
+        """What another chat said."""
+        ...
+
+    def result(self, text: str) -> None:
+        """What a command answered."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Something on the side: a receipt, a new version."""
+        ...
