@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from goodbot.base import connection
+from goodbot.base import connection, sockets
 from goodbot.base import crowd as crowds
 from goodbot.base.busy import TurnedAway
 from goodbot_connectors.kit import listener
@@ -71,6 +71,43 @@ async def test_who_says_nothing_is_not_waited_for(begun: bytes, monkeypatch: pyt
     async with calling(b"") as (reader, writer), asyncio.timeout(patience(20)):
         writer.write(begun)
         assert await reader.read() == b""
+
+
+@pytest.mark.parametrize(("lines", "status"), [(7, b"200"), (9, b"431")])
+async def test_t17_a_head_has_a_limit_for_all_of_its_lines(lines: int, status: bytes) -> None:
+    wide = b"".join(b"X-%d: %s\r\n" % (number, b"a" * 2000) for number in range(lines))
+    head = b"POST /in HTTP/1.1\r\nHost: bot.example\r\nContent-Length: 0\r\nConnection: close\r\n" + wide
+    async with calling(b"") as (reader, writer), asyncio.timeout(patience(20)):
+        writer.write(head + b"\r\n")
+        assert (await reader.read()).startswith(b"HTTP/1.1 " + status)
+
+
+async def test_no_descriptor_stays_where_the_second_address_cannot_be_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[socket.socket] = []
+
+    class Server(socket.socket):
+        def dup(self) -> socket.socket:
+            if made:
+                raise OSError(24, "too many open files")
+            made.append(super().dup())
+            return made[0]
+
+    class Two:
+        sockets = (Server(), Server())
+
+        def close(self) -> None:
+            for one in self.sockets:
+                one.close()
+
+    async def two(*_: object, **__: object) -> Two:
+        return Two()
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "create_server", two)
+    with pytest.raises(OSError, match="too many"):
+        await sockets.bound("localhost", 0)
+    assert made[0].fileno() == -1
 
 
 ZIPPED = UPLOAD.replace(b"Host", b"Content-Encoding: gzip\r\nHost")[:-1]

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from aiohttp import hdrs, web
-from goodbot.base.crowd import Crowd, bound
+from goodbot.base.crowd import Crowd
 from goodbot.base.errors import FatalConnectorError
+from goodbot.base.sockets import bound
 
 CONNECTIONS = 128
 """At once."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from goodbot.base.busy import GUARDS
+from goodbot.base.busy import GUARDS, HEAD_BYTES
 
 if TYPE_CHECKING:
     from goodbot.base.connection import Connection
@@ -18,6 +18,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SAID = {400: "That is no HTTP request.", 504: "That took too long."}
+
+
+Answers = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+
+def with_short_heads(answer: Answers) -> Answers:
+    """The same, but for requests whose head is too long; of all its lines together aiohttp has no limit."""
+
+    async def answered(request: web.BaseRequest) -> web.StreamResponse:
+        lines = sum(len(name) + len(value) + 4 for name, value in request.raw_headers)
+        if len(request.raw_path) + lines > HEAD_BYTES:
+            return JsonResponse(431, {"status": f"the headers are longer than {HEAD_BYTES} bytes in all"})
+        return await answer(request)
+
+    return answered
 
 
 class JsonResponse(web.Response):

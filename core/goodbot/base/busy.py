@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What somebody is told by HTTP for whom there is no room, and how many. It needs no aiohttp."""
+"""What there is room for by HTTP, what is said where there is none, and how often. It needs no aiohttp."""
 
 from __future__ import annotations
 
 import json
 
+HEAD_BYTES = 16 << 10
+"""Of the head of a request, before anybody knows who sends it."""
 GUARDS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Server": "goodbot"}
 """Of what is said beside an application. Without a name aiohttp tells which versions run here."""
 BUSY = {

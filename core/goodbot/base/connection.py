@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from goodbot.base.answers import Handler
+from goodbot.base.busy import HEAD_BYTES
 
 if TYPE_CHECKING:
     from goodbot.base.crowd import Crowd
 
-HEAD_BYTES = 16 << 10
-"""Of the head of a request, before anybody knows who sends it."""
 HEAD_SECONDS = 5.0
 """From its first byte, or from the connection's begin, until the head of a request is whole."""
 BODY_SECONDS = 10.0

@@ -16,14 +16,14 @@ import asyncio
 import contextlib
 import errno
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from aiohttp import web
 
-from goodbot.base.answers import Handler, JsonResponse
-from goodbot.base.busy import ANSWER, BUSY, HEADERS, TurnedAway
-from goodbot.base.connection import HEAD_BYTES, LOOK_SECONDS, Connection
+from goodbot.base.answers import Answers, Handler, JsonResponse, with_short_heads
+from goodbot.base.busy import ANSWER, BUSY, HEAD_BYTES, HEADERS, TurnedAway
+from goodbot.base.connection import LOOK_SECONDS, Connection
 
 HEALTH = 8
 """Beyond those, while nobody can go: for who asks how we are, or has not said yet what they want."""
@@ -61,7 +61,7 @@ class Crowd:
 
     def __init__(
         self,
-        handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+        handle: Answers,
         request: Callable[..., web.BaseRequest],
         sockets: Sequence[socket.socket],
         most: int,
@@ -74,7 +74,7 @@ class Crowd:
         The sockets are closed in the end, also where this raises OSError: they cannot be listened at.
         """
         self._loop = asyncio.get_running_loop()
-        self._handle, self._request, self._sockets = handle, request, sockets
+        self._handle, self._request, self._sockets = with_short_heads(handle), request, sockets
         self._most, self._health, self._spare = most, health, HEALTH if health else 0
         self._server = web.Server(self._answer, request_factory=self._begins)
         own = {"access_log": None, "keepalive_timeout": IDLE_SECONDS, "lingering_time": _LINGERING}
@@ -290,11 +290,3 @@ class Crowd:
         """Whether somebody who asks for more than how we are has a place for that, or gets one now."""
         one.spare = one.spare and self._place(asks=True) is None
         return not one.spare
-
-
-async def bound(host: str, port: int) -> list[socket.socket]:
-    """Sockets at all addresses of that name. Raises OSError."""
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
-    with contextlib.closing(server):
-        return [one.dup() for one in server.sockets]

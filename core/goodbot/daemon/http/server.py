@@ -19,9 +19,9 @@ from typing import Any
 from aiohttp import hdrs, web
 
 from goodbot.base.answers import Handler, JsonResponse
-from goodbot.base.connection import HEAD_BYTES
-from goodbot.base.crowd import LAST_CALLS, Crowd, bound
+from goodbot.base.crowd import LAST_CALLS, Crowd
 from goodbot.base.errors import ConfigError
+from goodbot.base.sockets import bound
 from goodbot.config import HttpConfig
 from goodbot.config.sections import PUBLISHED
 from goodbot.daemon.http import health, names, unready
@@ -142,8 +142,6 @@ class HttpServer:
             request.protocol.connection.crowd.waiting.discard(request.protocol.connection)
 
     async def _asked(self, request: web.BaseRequest) -> web.StreamResponse:
-        if _length_of_head(request) > HEAD_BYTES:
-            return JsonResponse(431, {"status": f"the headers are longer than {HEAD_BYTES} bytes in all"})
         if len(request.headers.getall(hdrs.HOST, [])) != 1:
             return JsonResponse(400, {"status": "a request must name one host"})
         if not names.ours(request, self._names):
@@ -181,8 +179,3 @@ async def _free(host: str, port: int, others: int) -> list[socket.socket]:
                 with contextlib.suppress(OSError):
                     return await bound(host, other)
         raise
-
-
-def _length_of_head(request: web.BaseRequest) -> int:
-    """Its bytes, but for the method and the version."""
-    return len(request.raw_path) + sum(len(n) + len(v) + 4 for n, v in request.raw_headers)
