@@ -27,6 +27,7 @@ PARTS = (
     connector.Capability,
     connector.ConnectorSpec,
     connector.OpenTurn,
+    connector.SentAnswer,
     connector.ConnectorHost,
     connector.Connector,
     reply_stream.ReplyStream,

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-from goodbot.api.connector import Connector, ConnectorHost
+from goodbot.api.connector import Connector, ConnectorHost, SentAnswer
 from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
@@ -25,6 +25,7 @@ from goodbot.api.events import (
 from goodbot.base.errors import ConnectorError, RetriableError, StoreError
 
 from goodbot_connectors.kit.dates import Dates
+from goodbot_connectors.kit.lru import Recent
 from goodbot_connectors.kit.rate_limit import Throttle
 from goodbot_connectors.kit.receipt_marks import ReceiptMarks
 from goodbot_connectors.kit.state import StateTexts
@@ -66,6 +67,8 @@ class TelegramConnector(Connector):
         self._pace = Throttle(host.clock)
         self._data = StateTexts(host, "data", 500)
         self._prompts = Prompts(host)
+        self._read = Recent[tuple[int, int], str | None]()
+        """What stands in messages that we did not know."""
         self._source: asyncio.Task[None] | Webhook | None = None
         self._side: set[asyncio.Task[None]] = set()
         """What runs beside, and may say its last words before we disconnect."""
@@ -194,6 +197,22 @@ class TelegramConnector(Connector):
             self._keyboards.take(messages)
         stream.begin()
         return stream
+
+    async def copied(self, message: MessageRef, answers: Sequence[SentAnswer]) -> str:
+        """By its words, which Telegram is asked for once; a first copy stands before the second."""
+        chat, id_ = int(message.channel.id), int(message.id)
+        behind = [one for one in answers if max(int(ref.id) for ref in one.messages) > id_]
+        if not behind:
+            return ""
+        if (chat, id_) not in self._read:
+            self._read[chat, id_] = await self._connected().words(chat, id_)
+        words = self._read[chat, id_]
+        fits = [
+            one.turn
+            for one in behind
+            if words in [part["text"] for part in render.messages(message.channel, Reply(text=one.text))]
+        ]
+        return fits[0] if len(fits) == 1 else ""
 
     async def private(self, user: str) -> ChannelRef:
         """A private chat has the person's own id; they must have written to the bot first."""

@@ -40,6 +40,7 @@ __all__ = [
     "ConnectorSpec",
     "OpenTurn",
     "ReplyStream",
+    "SentAnswer",
 ]
 
 API_VERSION = 1
@@ -131,6 +132,15 @@ class OpenTurn:
     messages: tuple[MessageRef, ...]
     reactions: frozenset[tuple[str, str, str]] = frozenset()
     """The reactions that we know of: message id, user id and `RatingEvent.source` of each."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SentAnswer:
+    """An answer of ours, as it was sent last."""
+
+    turn: str
+    text: str
+    messages: tuple[MessageRef, ...]
 
 
 class Connector(ABC):
@@ -246,6 +256,16 @@ class Connector(ABC):
 
     async def sign_out(self) -> None:  # noqa: B027
         """End every session that `ConnectorHost.log_in` has begun; by default there are none."""
+
+    async def copied(self, message: MessageRef, answers: Sequence[SentAnswer]) -> str:
+        """The turn of the answer that a message is another copy of; empty where nothing proves that.
+
+        Asked where a message is rated, in a private chat, that carries no answer that we know of: cut
+        off between the sending and the record, we sent the answer again. `answers` are those of that chat
+        of which that may be so. Go by what the platform itself says now: that the message is
+        ours, and its words.
+        """
+        return ""
 
     async def reconcile(self, open_turns: Sequence[OpenTurn]) -> Sequence[Event]:
         """Read the reactions on open turns again. Needs RECONCILE."""

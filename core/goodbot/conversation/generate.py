@@ -96,7 +96,7 @@ class Generator:
         self._vocabulary = vocabulary(core.model.path)
         self._requests = RatingRequests(core, connectors)
         self._presence, self._version_for = presence, version_for
-        self._taint, self._rated = taint, rated
+        self._taint, self.rated = taint, rated
         self._wordless = Wordless()
 
     async def write(self, asked: Asked, stream: ReplyStream) -> Turn | None:
@@ -134,7 +134,7 @@ class Generator:
             stored = await answers.insert(db, asked.event, turn, asked.retry, trainable=trainable)
             if stored is not None and asked.retry is None:  # a retry's stand for the one before yet
                 await self._requests.decide(db, stored)
-                await self._attach(db, turn, stream.messages)
+                await self.attach(db, turn.id, stream.messages)
             return stored
 
         return await self._store.write(operation)
@@ -219,7 +219,7 @@ class Generator:
 
         async def operation(db: aiosqlite.Connection) -> None:
             await messages.detach(db, turn.id, set(stream.messages) - set(sent))
-            await self._attach(db, turn, sent)
+            await self.attach(db, turn.id, sent)
             if sent:
                 adopted = [await ledger.regroup(db, *one) for one in await retries.adopt(db, turn.id)]
                 await self._taint(db, [change for change in adopted if change])
@@ -232,22 +232,28 @@ class Generator:
             with contextlib.suppress(StoreError):
                 await self._store.write(lambda db: messages.detach(db, turn.id, stream.messages))
             raise
-        self._rated()
+        self.rated()
         await self._plugins.on_turn(turn)
         return bool(sent)
+
+    async def sending_again(self, turn: str) -> None:
+        """Remember that the answer may have been sent before, without our hearing of it (`copies`)."""
+        with contextlib.suppress(StoreError):
+            await self._store.write(lambda db: messages.sending_again(db, turn))
 
     async def _keep(self, turn: Turn, sent: Sequence[MessageRef]) -> None:
         """Record what is sent of an answer so far; a disk that fails must not stop the rest."""
 
         async def operation(db: aiosqlite.Connection) -> None:
             if not await turns.missing(db, [turn.id]):  # it was not forgotten meanwhile
-                await self._attach(db, turn, sent)
+                await self.attach(db, turn.id, sent)
 
         with contextlib.suppress(StoreError):
             await self._store.write(operation)
 
-    async def _attach(self, db: aiosqlite.Connection, turn: Turn, sent: Sequence[MessageRef]) -> None:
-        await self._taint(db, await messages.attach(db, turn.id, sent))
+    async def attach(self, db: aiosqlite.Connection, turn: str, sent: Sequence[MessageRef]) -> None:
+        """Record which messages carry a turn, within the caller's transaction."""
+        await self._taint(db, await messages.attach(db, turn, sent))
 
     async def close(self, event: Event, answer: Receipt | None = None) -> None:
         """Nothing more is to be done about an event of the inbox."""
@@ -278,6 +284,7 @@ class Generator:
             except RetriableError as error:
                 if attempt == _SEND_TRIES - 1:
                     raise
+                await self.sending_again(reply.turn)
                 await self._clock.sleep(max(error.retry_after, growing(attempt, most=_LONGEST_PAUSE)))
         raise AssertionError("unreachable")
 

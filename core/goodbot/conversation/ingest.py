@@ -194,6 +194,8 @@ class Dispatcher:
                 self._then.rated()
                 if self._plugins.observed("on_rating"):
                     self._spawn(self._plugins.on_rating(event, receipt), "on_rating")
+            if receipt.outcome is Outcome.UNKNOWN_TARGET and event.message_id:
+                self._spawn(self._then.answer(event), "copy")
             self._spawn(self._then.acknowledge(event, receipt), "acknowledge")
             for notice in self._ratings.progress.due(event):
                 self._spawn(self._then.tell(notice), "tell")

@@ -11,12 +11,22 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from goodbot.access.authorization import person
 from goodbot.api import actions
-from goodbot.api.events import ChannelKind, ChannelRef, Event, MessageEvent, Outcome, PressEvent, UserRef
+from goodbot.api.events import (
+    ChannelKind,
+    ChannelRef,
+    Event,
+    MessageEvent,
+    Outcome,
+    PressEvent,
+    RatingEvent,
+    UserRef,
+)
 from goodbot.api.plain import question
 from goodbot.api.sentences import Reason, because
 from goodbot.api.turns import Turn, ids, turn_id
 from goodbot.base.errors import ConnectorError, ServerError
 from goodbot.conversation.connectors import Connectors
+from goodbot.conversation.copies import Copies
 from goodbot.conversation.generate import Asked, Generator
 from goodbot.conversation.notes import Notes
 from goodbot.inference import prompts
@@ -35,16 +45,20 @@ class Answers:
     def __init__(self, core: Core, *, generator: Generator, connectors: Connectors, notes: Notes) -> None:
         self._store, self._config, self._notes = core.store, core.config.serving, notes
         self._generator, self._connectors = generator, connectors
+        self._copies = Copies(core, generator=generator, connectors=connectors)
         self._room = Room.of(shape(core.model.path), core.config.serving)
         self._places: weakref.WeakValueDictionary[tuple[str, ...], asyncio.Lock] = (
             weakref.WeakValueDictionary()
         )
 
     async def answer(self, event: Event) -> None:
-        """Do what one event of the inbox asks for, and close it there."""
+        """Do what one event of the inbox asks for, and close it; of a rating, find what it speaks of."""
         if isinstance(event, MessageEvent):
             async with self._place(event.channel):
                 await self._message(event)
+            await self._copies.look(event.channel)
+        elif isinstance(event, RatingEvent):
+            await self._copies.look(event.channel)
         elif isinstance(event, PressEvent):
             await self._pressed(event)
 
@@ -84,6 +98,8 @@ class Answers:
                     return await self._generator.close(event)
                 if turn is None:
                     return await cancel(because("forgotten"))
+            else:
+                await self._generator.sending_again(turn.id)
             await self._generator.deliver(event, turn, stream, event.message_id)
 
     async def _asked(self, event: MessageEvent) -> Asked:

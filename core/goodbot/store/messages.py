@@ -4,12 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import aiosqlite
 
-from goodbot.api.events import MessageRef
+from goodbot.api.connector import SentAnswer
+from goodbot.api.events import ChannelRef, MessageRef
+from goodbot.store import codec, settings
 from goodbot.store.ledger import LabelChange, regroup
 from goodbot.store.query import fetch
+
+_AGAIN = "sent again"
+_REMEMBERED = 100
 
 
 async def attach(db: aiosqlite.Connection, turn: str, messages: Sequence[MessageRef]) -> list[LabelChange]:
@@ -44,6 +50,41 @@ async def attach(db: aiosqlite.Connection, turn: str, messages: Sequence[Message
         raters.update([row[0] for row in rows])
     changes = [await regroup(db, turn, rater) for rater in sorted(raters)]
     return [change for change in changes if change is not None]
+
+
+async def unknown(db: aiosqlite.Connection, place: ChannelRef) -> list[str]:
+    """The messages there that were rated and carry no answer that we know of."""
+    rows = await fetch(
+        db,
+        "SELECT DISTINCT message FROM events WHERE turn IS NULL AND message <> ''"
+        " AND (connector, account, channel) = (?, ?, ?)",
+        (place.connector, place.account, place.id),
+    )
+    return [row[0] for row in rows]
+
+
+async def sending_again(db: aiosqlite.Connection, turn: str) -> None:
+    """Remember that an answer may have been sent before, without our hearing of it; the last few are."""
+    others = [one for one in (await settings.switch(db, _AGAIN)).split() if one != turn]
+    await settings.set_switch(db, _AGAIN, " ".join([*others, turn][-_REMEMBERED:]))
+
+
+async def sent_again(db: aiosqlite.Connection, place: ChannelRef) -> list[SentAnswer]:
+    """Those of that channel, with the messages that we know of."""
+    turns = (await settings.switch(db, _AGAIN)).split()
+    rows = await fetch(
+        db,
+        "SELECT t.id, t.response, t.thread, m.message FROM json_each(?) JOIN turns t ON t.id = value"
+        " JOIN messages m ON m.turn = t.id WHERE (t.connector, t.account, t.channel) = (?, ?, ?)"
+        " ORDER BY t.seq, m.position",
+        (codec.dump_json(turns), place.connector, place.account, place.id),
+    )
+    found: dict[tuple[str, str], list[MessageRef]] = {}
+    for turn, text, thread, message in rows:
+        found.setdefault((turn, text), []).append(
+            MessageRef(channel=replace(place, thread=thread), id=message)
+        )
+    return [SentAnswer(turn=turn, text=text, messages=tuple(refs)) for (turn, text), refs in found.items()]
 
 
 async def detach(db: aiosqlite.Connection, turn: str, messages: Collection[MessageRef]) -> None:
