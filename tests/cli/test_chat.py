@@ -110,7 +110,7 @@ def test_pasted_lines_are_one_message_and_no_rating(running: Bot) -> None:
         ada.press("\x1b[200~2\x1b[201~")
         ada.sees("› 2\n")
         ada.press("\x1b[200~ lines\r\nin one\x1b[201~")
-        ada.sees("› 2 lines⏎in one")
+        ada.sees("› 2 lines\n  in one\n")
         ada.type("\r")
         ada.until(lambda screen: screen.count("[demo model]") == 2 and "› g good" in screen)
         assert "2 lines" in running.json("history")["turns"][0]["prompt"]

@@ -7,7 +7,7 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ class Conversation:
         self._time = 0
         self._unsettled: set[str] = set()
         """Ids of ratings without a receipt."""
-        self._news: list[str] = []
+        self._news: list[tuple[Callable[[str], None], str]] = []
         self._untaken: dict[str, dict[str, Any]] = {}
         """Lines that the daemon has not stored yet."""
 
@@ -188,7 +188,8 @@ class Conversation:
                 self.open = False
                 self._view.other(text)
             case {"news": str(text)}:
-                self._news.append(as_typed(text, "/"))
+                tell = self._view.note if line.get("id") in self.waiting else self._view.news
+                self._news.append((tell, as_typed(text, "/")))
                 self._tell()
             case _:
                 self._outcome(line)
@@ -234,7 +235,8 @@ class Conversation:
     def _tell(self) -> None:
         """Show what came unasked, but not in the middle of an answer."""
         while self._news and not self.waiting:
-            self._view.note(self._news.pop(0))
+            tell, text = self._news.pop(0)
+            tell(text)
 
     def _finish(self, text: str) -> None:
         """Show what of the whole answer was not streamed."""
@@ -284,4 +286,4 @@ class Conversation:
             learnt = run and run["state"] == "activated" and now["version"] > before["version"]
             if not learnt:
                 name = f"v{now['version']}" if now["version"] else "The base model"
-                self._view.note(f"{name} answers from now on.")
+                self._view.news(f"{name} answers from now on.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 
-from goodbot.api.commands import of
+from goodbot.api.commands import Command, of
 
 from goodbot_connectors.terminal.keys import Key
 
@@ -41,11 +41,12 @@ class Editor:
 
     def handle(self, key: Key) -> None:
         """Do what an editing key says; unknown ones do nothing."""
-        at, end = self.cursor, len(self.text)
+        at = self.cursor
+        start, end = self._ends(at)
         moves = {
             "left": max(0, at - 1),
-            "right": min(end, at + 1),
-            "home": 0,
+            "right": min(len(self.text), at + 1),
+            "home": start,
             "end": end,
             "word-left": self._word_start(),
             "word-right": self._word_end(),
@@ -54,7 +55,7 @@ class Editor:
             "backspace": (max(0, at - 1), at),
             "delete": (at, at + 1),
             "kill": (at, end),
-            "clear": (0, at),
+            "clear": (start, at),
             "word-rubout": (self._word_start(), at),
         }
         if key.name in ("text", "paste"):
@@ -67,19 +68,50 @@ class Editor:
             self.insert("\n")
         elif key.name == "tab":
             self._complete()
-        elif key.name in ("up", "down"):
-            self._recall(self._at + (1 if key.name == "down" else -1))
+        elif key.name == "search":  # Ctrl-R
+            self._search()
+        elif key.name == "up":
+            self._climb(start - 1, at - start, self._at - 1)
+        elif key.name == "down":
+            self._climb(end + 1, at - start, self._at + 1)
+
+    @property
+    def menu(self) -> str:
+        """Which commands begin like this; of a single one what it does."""
+        found = self._begun()
+        return found[0].explained("/") if len(found) == 1 else "  ".join(f"/{one.name}" for one in found)
+
+    def _begun(self) -> list[Command]:
+        """The commands that begin with what was typed."""
+        return [one for one in of("chat") if self.text and f"/{one.name}".startswith(self.text)]
 
     def _complete(self) -> None:
         """Write the rest of a command's name, or what all have in common that begin like that."""
-        typed = self.text[1:]
-        if self.text[:1] != "/" or self.cursor != len(self.text):
-            return
-        found = [one.name for one in of("chat") if one.name.startswith(typed)]
-        if found:
-            same = itertools.takewhile(lambda signs: len(set(signs)) == 1, zip(*found, strict=False))
+        found = self._begun()
+        if found and self.cursor == len(self.text):
+            letters = zip(*(f"/{one.name}" for one in found), strict=False)
+            same = itertools.takewhile(lambda signs: len(set(signs)) == 1, letters)
             shared = "".join(signs[0] for signs in same)
-            self.insert(shared[len(typed) :] + (" " if len(found) == 1 else ""))
+            self.insert(shared[len(self.text) :] + (" " if len(found) == 1 else ""))
+
+    def _ends(self, at: int) -> tuple[int, int]:
+        """Where the line that holds this place begins and ends."""
+        end = self.text.find("\n", at)
+        return self.text.rfind("\n", 0, at) + 1, len(self.text) if end < 0 else end
+
+    def _climb(self, place: int, column: int, at: int) -> None:
+        """To the line that holds a place; where there is none, to another message."""
+        if 0 <= place <= len(self.text):
+            start, end = self._ends(place)
+            self.cursor = min(start + column, end)
+        else:
+            self._recall(at)
+
+    def _search(self) -> None:
+        """An earlier message that holds what was typed; again, one before it."""
+        sought = (self.text if self._at == len(self._history) else self._draft).casefold()
+        earlier = range(self._at - 1, -1, -1)
+        self._recall(next((at for at in earlier if sought in self._history[at].casefold()), -1))
 
     def _remove(self, start: int, end: int) -> None:
         self.text = self.text[:start] + self.text[end:]

@@ -51,6 +51,7 @@ _CONTROLS = {
     "\x0c": "redraw",
     "\x0e": "down",
     "\x10": "up",
+    "\x12": "search",
     "\x15": "clear",
     "\x17": "word-rubout",
     "\x1a": "ctrl-z",

@@ -185,7 +185,7 @@ class LiveChat:
             hint += " · or write"
         elif not self.conversation.last and not self.conversation.waiting:
             hint = "type a message"
-        line = status_line(self.conversation.status)
+        line = self._editor.menu or status_line(self.conversation.status)
         if self.conversation.waiting:
             line = f"answering (Ctrl-C stops) · {line}"
         self._screen.draw(self._editor.text, self._editor.cursor, hint, line)
@@ -204,6 +204,11 @@ class LiveChat:
     def result(self, text: str) -> None:
         self._screen.say(text)
         self._next_poll = 0.0
+
+    def news(self, text: str) -> None:
+        """Apart from the talk, also where there is no colour."""
+        self._screen.say("")
+        self.note("● " + text)
 
     def note(self, text: str) -> None:
         self._screen.say(text, dim=True)

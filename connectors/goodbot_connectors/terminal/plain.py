@@ -93,5 +93,8 @@ class PlainChat:
     def result(self, text: str) -> None:
         say(text, flush=True)
 
+    def news(self, text: str) -> None:
+        self.note(text)
+
     def note(self, text: str) -> None:
         say(text, file=sys.stderr, flush=True)

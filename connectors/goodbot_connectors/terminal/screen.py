@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 from goodbot.base.printing import printable
 
+_ROWS = 5
+"""Lines of a message that are shown while it is typed: those around the cursor."""
 _DIM, _BOLD, _RESET = "\x1b[2m", "\x1b[1m", "\x1b[0m"
 
 
@@ -85,23 +87,21 @@ class Screen:
             self._open = ""
 
     def draw(self, text: str, cursor: int, placeholder: str, status: str) -> None:
-        """Show all of it: news, the open row, the line that is typed, the status."""
+        """Show all of it: news, the open row, what is typed, the status."""
         width = self._width()
-        rows = [self._open] if self._open else []
-        line, column = self._line(text, cursor, width - cells(self.prompt))
+        begun = [self._open] if self._open else []
+        typed, row, right = self._typed(text, cursor, width)
         if not text:
-            line = self._styled(placeholder[: cut(placeholder, width - 4)], _DIM)
-        bar = self._styled(status[: cut(status, width)], _DIM)
-        rows += [self._styled(self.prompt, _BOLD) + line, bar]
-        right = column + cells(self.prompt)
-        shown = (rows, right, width)
+            typed[0] += self._styled(placeholder[: cut(placeholder, width - 4)], _DIM)
+        rows = [*begun, *typed, self._styled(status[: cut(status, width)], _DIM)]
+        shown = (rows, row, right, width)
         if shown == self._shown and not self._done:
             return
         self._shown = shown
         top = f"\x1b[{self._above}A" if self._above else ""
         out = f"\r{top}\x1b[J" + "".join(f"{row}\n" for row in self._done) + "\n".join(rows)
-        self._above = len(rows) - 2
-        self._write(f"{out}\x1b[1A\r\x1b[{right}C")
+        self._above = len(begun) + row
+        self._write(f"{out}\x1b[{len(typed) - row}A\r\x1b[{right}C")
         self._done = []
 
     def forget(self) -> None:
@@ -115,14 +115,26 @@ class Screen:
         self._write(f"\r{top}\x1b[J" + "".join(f"{row}\n" for row in self._done))
         self._done, self._above, self._shown = [], 0, None
 
+    def _typed(self, text: str, cursor: int, width: int) -> tuple[list[str], int, int]:
+        """Rows for what is typed, and the cursor's row and column in them."""
+        at = text.count("\n", 0, cursor)
+        first = max(0, at - _ROWS + 1)
+        cursor -= text.rfind("\n", 0, cursor) + 1
+        rows: list[str] = []
+        right = indent = cells(self.prompt)
+        for number, line in [*enumerate(text.split("\n"))][first : first + _ROWS]:
+            shown, column = self._line(line, cursor if number == at else 0, width - indent)
+            right = indent + column if number == at else right
+            rows.append((" " * indent if number else self._styled(self.prompt, _BOLD)) + shown)
+        return rows, at - first, right
+
     def _line(self, text: str, cursor: int, room: int) -> tuple[str, int]:
         """The part of a long line that is around the cursor, and the cursor's column in it."""
-        shown = text.replace("\n", "⏎")
         start = 0
-        while cells(shown[start:cursor]) >= room:
+        while cells(text[start:cursor]) >= room:
             start += max(1, room // 2)
-        visible = shown[start:]
-        return visible[: cut(visible, room)], cells(shown[start:cursor])
+        visible = text[start:]
+        return visible[: cut(visible, room)], cells(text[start:cursor])
 
     def _clean(self, text: str) -> str:
         return printable(text).replace("\t", "    ")

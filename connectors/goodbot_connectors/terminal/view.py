@@ -25,6 +25,10 @@ class ConversationView(Protocol):
         """What a command answered."""
         ...
 
+    def news(self, text: str) -> None:
+        """What nobody has asked for: a new version, a training that waits."""
+        ...
+
     def note(self, text: str) -> None:
-        """Something on the side: a receipt, a new version."""
+        """Something on the side: a receipt, why an answer is late."""
         ...

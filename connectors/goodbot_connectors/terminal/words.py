@@ -37,7 +37,8 @@ _FIRST = (one for one in of("chat") if "chat" in one.first and one.name not in R
 HELP = """\
 After an answer, one key: {}.
 A space before it makes it a message. Or just type the next message.
-Ctrl-C stops an answer, Ctrl-D or /quit leaves.
+Alt+Enter begins a new line, Tab completes a command, Ctrl-R finds an earlier message
+that holds what you have typed. Ctrl-C stops an answer, Ctrl-D or /quit leaves.
 /{} mean the last answer, or one from /history. After a bad one
 another is given by /again and one of: {}. And:
 {}

@@ -126,9 +126,10 @@ def test_a_key_rates_once_and_three_stars_are_a_rating_too(
     assert chat.keys == []
 
 
-def test_the_keys_are_those_of_the_browser() -> None:
-    pages = (files("goodbot_connectors.web") / "pages" / name for name in ("keys.js", "rate.js"))
-    rows = [row for page in pages for row in re.findall(r"keys: \[(.+?)\], does: \"(\w+)", page.read_text())]
+@pytest.mark.parametrize("page", ["rate.js", "chat.js"])
+def test_the_keys_are_those_of_the_browser(page: str) -> None:
+    pages = (files("goodbot_connectors.web") / "pages" / name for name in ("keys.js", page))
+    rows = [row for one in pages for row in re.findall(r"keys: \[(.+?)\], does: \"(\w+)", one.read_text())]
     there = {key: does for keys, does in rows for key in re.findall(r'"(\w)"', keys)}
     assert {key: there[key] for key in KEYS} == {
         "g": "Good",

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 from goodbot_connectors.terminal.conversation import Conversation
 from goodbot_connectors.terminal.link import Link
+from goodbot_connectors.terminal.live import LiveChat
+from goodbot_connectors.terminal.screen import Screen
 
 
 class View:
@@ -26,6 +29,9 @@ class View:
 
     def result(self, text: str) -> None:
         self.shown.append(text)
+
+    def news(self, text: str) -> None:
+        self.shown.append(f"● {text}")
 
     def note(self, text: str) -> None:
         self.shown.append(f"({text})")
@@ -56,7 +62,17 @@ def test_news_wait_for_the_answer_to_end(tmp_path: Any) -> None:
         {"answer": "Hello!", "turn": "t", "to": id_},
     ]
     chat.read(chat.chat)
-    assert view.shown == ["Hel", "lo!", "|", "(v1 is live. `/why` shows before and after.)"]
+    assert view.shown == ["Hel", "lo!", "|", "● v1 is live. `/why` shows before and after."]
     daemon.lines = [{"news": "more", "id": "m"}]
     chat.read(chat.chat)
-    assert view.shown[-1] == "(more)"
+    assert view.shown[-1] == "● more"
+
+
+def test_news_stand_apart_from_the_talk_without_colour_too() -> None:
+    written: list[str] = []
+    screen = Screen(written.append, -1, colour=False)
+    chat = cast("LiveChat", SimpleNamespace(_screen=screen, note=screen.say))
+    screen.stream("An answer.")
+    LiveChat.news(chat, "v1 is live.")
+    screen.draw("", 0, "", "")
+    assert "An answer.\n\n● v1 is live.\n" in written[-1]

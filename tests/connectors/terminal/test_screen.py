@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from goodbot_connectors.terminal.editor import Editor
 from goodbot_connectors.terminal.keys import Key, Keys
@@ -10,6 +12,8 @@ from goodbot_connectors.terminal.live import status_line
 from goodbot_connectors.terminal.screen import Screen, cells, wrap
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.cli.terminal import Page
 
 
 def typed(*chunks: bytes) -> list[Key]:
@@ -28,6 +32,7 @@ def typed(*chunks: bytes) -> list[Key]:
         ([b"\x1b[1;5C"], [Key("word-right")]),
         ([b"\x1b[200~a\rb", b"\r\nc\x1b[201~d"], [Key("paste", "a\nb\nc"), Key("text", "d")]),
         ([b"\x1b\r", b"\x1b", b"\n"], [Key("newline"), Key("newline")]),
+        ([b"\x12"], [Key("search")]),
         ([b"/st\t"], [Key("text", "/st"), Key("tab")]),
         ([b"\x03\x04\x7f"], [Key("ctrl-c"), Key("ctrl-d"), Key("backspace")]),
         ([b"\x00\x1c\x1bb\x1b[99;99Z"], []),
@@ -99,6 +104,69 @@ def test_alt_enter_begins_a_new_line() -> None:
     for key in typed(b"one\x1b\rtwo"):
         editor.handle(key)
     assert editor.take() == "one\ntwo"
+
+
+def test_the_commands_that_begin_like_what_was_typed_are_shown() -> None:
+    editor = Editor()
+    shown: list[str] = []
+    for piece in ("/", "sta", "tu", "s now"):
+        editor.insert(piece)
+        shown.append(editor.menu)
+    assert "  /good  /bad  /stars  /undo  " in shown[0]
+    assert shown[1:] == ["/stars  /status", "/status – what answers, and how far the next training is", ""]
+    editor.clear()
+    assert editor.menu == ""
+
+
+def test_up_and_down_go_through_the_lines_of_a_message_first() -> None:
+    editor = Editor()
+    editor.insert("before")
+    editor.take()
+    editor.insert("one\nlonger\nx")
+    for name, cursor in {"up": 5, "end": 10, "home": 4, "left": 3, "down": 7, "kill": 7}.items():
+        editor.handle(Key(name))
+        assert editor.cursor == cursor, name
+    assert editor.text == "one\nlon\nx"
+    for name in ("up", "up"):
+        editor.handle(Key(name))
+    assert editor.text == "before"
+    editor.handle(Key("down"))
+    assert editor.text == "one\nlon\nx"
+
+
+def test_ctrl_r_finds_earlier_messages_that_hold_what_was_typed() -> None:
+    editor = Editor()
+    for line in ("the Capital of France", "hello", "capital of Peru", "thanks"):
+        editor.insert(line)
+        editor.take()
+    editor.insert("capital")
+    for text in ("capital of Peru", "the Capital of France", "the Capital of France"):
+        editor.handle(Key("search"))
+        assert editor.text == text
+    for text in ("hello", "capital of Peru", "thanks", "capital"):
+        editor.handle(Key("down"))
+        assert editor.text == text
+    editor.insert(" of Mars")
+    editor.handle(Key("search"))
+    assert editor.text == "capital of Mars"
+
+
+@pytest.mark.parametrize("colour", [True, False])
+def test_several_lines_are_shown_as_lines_with_the_cursor_in_its_own(colour: bool) -> None:
+    page, written = Page(), [""]
+    screen = Screen(written.append, -1, colour=colour)
+    for text, cursor, shown, place in [
+        ("one\ntwo", 7, ["› one", "  two", "bar"], (1, 5)),
+        ("one\ntwo", 2, ["› one", "  two", "bar"], (0, 4)),
+        ("one\n" * 9 + "end", 39, ["  one"] * 4 + ["  end", "bar"], (4, 5)),
+        ("", 0, ["› say", "bar"], (0, 2)),
+    ]:
+        screen.draw(text, cursor, "say", "bar")
+        page.feed(written[-1].replace("\n", "\r\n"))  # as the terminal is set
+        assert [row.rstrip() for row in page.rows] == shown
+        assert (page.row, page.column) == place
+    codes = set(re.findall(r"\x1b\[([0-9;]*)m", "".join(written)))
+    assert codes == ({"0", "1", "2"} if colour else set()), "what every terminal knows: bold and faint"
 
 
 @pytest.mark.parametrize(
