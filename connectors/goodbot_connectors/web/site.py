@@ -10,7 +10,13 @@ from importlib import resources
 from aiohttp import hdrs, web
 
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-_PAGES = {"/": "chat.html", "/rate": "rate.html", "/notes": "notes.html", "/login": "login.html"}
+_PAGES = {
+    "/": "chat.html",
+    "/rate": "rate.html",
+    "/progress": "progress.html",
+    "/notes": "notes.html",
+    "/login": "login.html",
+}
 _FILES = "/files/"
 
 

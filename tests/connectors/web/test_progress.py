@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `/api/progress` answers over HTTP: of a whole goodbot, and to whom."""
+"""The page of how far learning is, of a whole goodbot: who gets what by HTTP, and all of it by keyboard."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ import contextlib
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import aiohttp
+import pytest
 from goodbot.testing.connector_base import eventually
 from goodbot_connectors.web.connector import WebConnector
 
+from tests.connectors.web.browsing import Person, person
 from tests.connectors.web.peer import Browser, Json
-from tests.connectors.web.test_whole import goodbot
+from tests.connectors.web.test_whole import goodbot, link
 from tests.core.builders import Bot
 from tests.core.commands.test_overview import SHORTER, TOLD
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NARROW = {"width": 390, "height": 844}
 PARTS = {"answers", "ratings", "needed", "next", "paused", "begun", "training", "lesson", "versions"}
 SAID = "who-is-asking-for-a-secret"
 
@@ -92,3 +98,87 @@ async def test_who_is_not_signed_in_gets_nothing(tmp_path: Path, unused_tcp_port
         http.get(f"http://127.0.0.1:{unused_tcp_port}/api/progress") as response,
     ):
         assert response.status == 401
+
+
+async def press(somebody: Person, name: str) -> None:
+    """Go to a button or link with the Tab key alone, as often as need be, and press it."""
+    there = f'a:text-is("{name}"), button:enabled:text-is("{name}")'
+    await somebody.page.locator(there).locator("visible=true").first.wait_for()
+    for _ in range(60):
+        await somebody.page.keyboard.press("Tab")
+        if await somebody.page.evaluate("document.activeElement.textContent") == name:
+            await somebody.page.keyboard.press("Enter")
+            return
+    raise AssertionError(f"no key leads to {name!r}")
+
+
+@pytest.mark.parametrize("viewport", [NARROW, {"width": 1280, "height": 800}], ids=["phone", "desk"])
+async def test_an_owner_trains_looks_keeps_and_takes_back_by_keyboard(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int, viewport: Any
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, viewport=viewport) as owner:
+        await owner.sign_in(await link(bot))
+        await press(owner, "Progress")
+        await owner.sees("Nothing is trained yet: the base model answers.")
+        await owner.sees("No answer is rated yet.")
+        bot.fake.set(learnt=[SHORTER])
+        await bot.rated(4)
+        await owner.page.reload()
+        await owner.page.get_by_role("img", name="4 of 8 ratings").wait_for()
+        await press(owner, "Train now")
+        await owner.sees("4 ratings are few")
+        await press(owner, "Train anyway")
+        await owner.sees(TOLD)
+        await owner.sees("v1 answers now.")
+        await owner.page.get_by_text("One moment").wait_for(state="detached")
+        await owner.page.get_by_role("img", name="Liked share of the rated answers: base 50%").wait_for()
+        await press(owner, "Keep this version")
+        await owner.sees("kept: no newer version answers")
+        await press(owner, "Let newer versions answer")
+        await owner.page.get_by_role("button", name="Keep this version").wait_for()
+        await press(owner, "Why?")
+        await owner.sees("It learnt from")
+        await press(owner, "Take back")
+        await owner.sees("This lets the base model answer in place of v1.")
+        await press(owner, "Yes, roll back")
+        await owner.sees("The base model answers now.")
+        assert not await owner.scrolls_sideways()
+
+
+async def test_a_training_is_watched_paused_and_cancelled(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, viewport=NARROW) as owner:
+        await owner.sign_in(await link(bot))
+        await press(owner, "Progress")
+        await owner.page.get_by_role("img", name="0 of 8 ratings").wait_for()
+        await bot.rated(8)
+        await bot.start_training()
+        await owner.sees("A training goes on")
+        await press(owner, "Pause")
+        await owner.sees("Training is paused")
+        await owner.page.get_by_role("button", name="Go on").wait_for()
+        await press(owner, "Go on")
+        await owner.sees("A training goes on")
+        await press(owner, "Cancel")
+        await owner.sees("The training was dropped")
+        await owner.page.get_by_role("button", name="Train now").wait_for()
+
+
+async def test_a_rater_is_shown_no_button_that_would_be_refused(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, viewport=NARROW) as rater:
+        bot.fake.set(learnt=[SHORTER])
+        await bot.rated(8)
+        await bot.train()
+        found = re.search(r"http://\S+", await bot.command("web", user="rater"))
+        assert found is not None
+        await rater.sign_in(found[0])
+        await rater.page.get_by_role("link", name="Progress").click()
+        await rater.sees(TOLD)
+        shown = rater.page.locator("main").get_by_role("button").locator("visible=true")
+        assert await shown.all_inner_texts() == ["Why?"]
+        assert await rater.page.locator("#versions").is_hidden()
+        await shown.click()
+        await rater.sees("It learnt from")

@@ -121,7 +121,7 @@ async def test_a_stranger_sees_the_pages_and_nothing_else(
     assert await status(stranger, "POST", "/api/do", json=SAY) == 401
     assert await status(stranger, "POST", "/api/notes", json={"do": "off", "number": "1"}) == 401
     assert (bot.events, bot.told_notes) == ([], [])
-    for path in ("/", "/rate", "/notes", "/login"):
+    for path in ("/", "/rate", "/progress", "/notes", "/login"):
         async with stranger.get(path) as response:
             assert response.status == 200
             assert "secret" not in await response.text()
@@ -210,7 +210,11 @@ async def test_everybody_is_signed_out_at_once(bot: Scripted, ada: Browser) -> N
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/rate", "/notes", "/login", "/files/chat.js", "/api/me", "/api/inbox", "/api/notes"]
+    "path",
+    [
+        *("/", "/rate", "/progress", "/notes", "/login", "/files/chat.js"),
+        *("/api/me", "/api/inbox", "/api/notes", "/api/progress"),
+    ],
 )
 async def test_every_answer_is_held_to_our_own_files(ada: Browser, path: str) -> None:
     async with ada.http.get(path) as response:

@@ -11,7 +11,8 @@ export class Live {
   #handlers;
   #socket = null;
 
-  // `frame(frame)`; `stale()`: read the state anew; `state(open)`; `signedOut()`.
+  // `frame(frame)`; `stale()`: read the state anew; `state(open)`; `signedOut()`; if wanted, `learning()`:
+  // a training has begun, got on or ended.
   constructor(handlers) {
     this.#handlers = handlers;
     addEventListener("pagehide", () => this.#socket?.close());
@@ -48,7 +49,10 @@ export class Live {
 
   #heard(frame) {
     this.#after = frame.n;
-    if ("learning" in frame) return showLearning(frame.learning);
+    if ("learning" in frame) {
+      showLearning(frame.learning);
+      return this.#handlers.learning?.();
+    }
     if (frame.stale) this.#handlers.stale();
     else this.#handlers.frame(frame);
     return undefined;

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small pictures of figures, as SVG: a ring, and shares with their bands.
+
+import { el } from "/files/dom.js";
+
+function shape(tag, properties = {}, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(properties)) node.setAttribute(name, String(value));
+  node.append(...children);
+  return node;
+}
+
+const RADIUS = 52;
+
+// `have` of `need`, as a ring that fills.
+export function ring(have, need, of) {
+  const around = 2 * Math.PI * RADIUS;
+  const filled = around * Math.min(1, need ? have / need : 0);
+  const circle = (kind, more = {}) => shape("circle", { class: kind, cx: 64, cy: 64, r: RADIUS, ...more });
+  return shape("svg", { viewBox: "0 0 128 128", role: "img", "aria-label": `${have} of ${need} ${of}` },
+    circle("ring-all"),
+    filled ? circle("ring-done", { "stroke-dasharray": `${filled} ${around}`, transform: "rotate(-90 64 64)" }) : "",
+    shape("text", { class: "ring-have", x: 64, y: 68 }, String(have)),
+    shape("text", { class: "ring-need", x: 64, y: 88 }, `of ${need}`));
+}
+
+const HIGH = 200;
+const LEFT = 44;
+const RIGHT = 16;
+const TOP = 12;
+const BOTTOM = 30;
+const LABEL = 52; // so wide is the name of a version, with space around it
+
+export function percent(share) {
+  return `${Math.round(100 * share)}%`;
+}
+
+export function versionName(version) {
+  return version ? `v${version}` : "base";
+}
+
+// The liked share of each version, `width` pixels wide; the band is where the true share lies, 95 times of 100.
+export function shares(versions, width) {
+  const step = (width - LEFT - RIGHT) / versions.length;
+  const x = (n) => LEFT + step * (n + 0.5);
+  const y = (share) => TOP + (HIGH - TOP - BOTTOM) * (1 - share);
+  const points = (values) => values.map(([n, share]) => `${x(n)},${y(share)}`).join(" ");
+  const every = Math.ceil(LABEL / step);
+  const told = versions.map((one) => `${versionName(one.version)} ${percent(one.share)}`).join(", ");
+  const lines = [0, 0.5, 1].map((share) => shape("g", {},
+    shape("line", { class: "chart-grid", x1: LEFT, x2: width - RIGHT, y1: y(share), y2: y(share) }),
+    shape("text", { class: "chart-share", x: LEFT - 8, y: y(share) + 4 }, percent(share))));
+  const band = versions.length > 1 ? [
+    shape("polygon", { class: "chart-band", points: points([
+      ...versions.map((one, n) => [n, one.high]), ...versions.map((one, n) => [n, one.low]).reverse()]) }),
+    shape("polyline", { class: "chart-line", points: points(versions.map((one, n) => [n, one.share])) })] : [];
+  const marks = versions.map((one, n) => shape("g", {},
+    shape("line", { class: "chart-reach", x1: x(n), x2: x(n), y1: y(one.low), y2: y(one.high) }),
+    shape("circle", { class: one.active ? "chart-point active" : "chart-point", cx: x(n), cy: y(one.share), r: one.active ? 6 : 4.5 }),
+    (versions.length - 1 - n) % every ? "" : shape("text", { class: one.active ? "chart-name active" : "chart-name", x: x(n), y: HIGH - 8 },
+      versionName(one.version))));
+  return shape("svg", { class: "chart", viewBox: `0 0 ${width} ${HIGH}`, width, height: HIGH, role: "img",
+    "aria-label": `Liked share of the rated answers: ${told}` }, ...lines, ...band, ...marks);
+}
+
+const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
+
+// The same in words and figures.
+export function sharesTable(versions) {
+  const heads = ["Version", "Made", "Liked", "Between"];
+  const rows = [...versions].reverse().map((one) => el("tr", {},
+    el("th", { scope: "row" }, `${one.version ? versionName(one.version) : "base model"}${one.active ? " (answers)" : ""}`),
+    el("td", {}, one.made_at ? day.format(new Date(1000 * one.made_at)) : "–"),
+    el("td", {}, `${percent(one.share)}, ${one.good} of ${one.rated}`),
+    el("td", {}, `${percent(one.low)} and ${percent(one.high)}`)));
+  return el("details", { class: "figures" }, el("summary", {}, "As a table"),
+    el("table", {}, el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", { scope: "col" }, head)))),
+      el("tbody", {}, ...rows)));
+}
