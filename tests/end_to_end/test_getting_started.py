@@ -22,16 +22,15 @@ from tests.cli.screens import CTRL_C, Screen
 from tests.connectors.telegram.peer import SECRET, TelegramPeer, people, serve
 from tests.end_to_end.newcomer import clone, shop, stock, surroundings
 from tests.end_to_end.telegram import Person
-from tests.support import patience, require
+from tests.support import require
 
 PAGE = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
 INSTALL, SET_UP, LOOK, LEAVE, SCRIPT = re.findall(r"```console\n(.*?)```", PAGE, flags=re.S)
 PROMPT = re.compile(r"(Your choice \[.*?\]:|Install them now\? \[Y/n\]:|Token .*:)(.*)")
 CODE = re.compile(r"[A-Z0-9]{4}-[A-Z0-9]{4}")
-MINUTES = 5
 
 
-def play(window: Screen, block: str, home: Path) -> None:
+def play(window: Screen, block: str, source: Path) -> None:
     """Type a block's commands, wait for what it shows, and give the answers that it gives."""
     for line in block.splitlines():
         text = " ".join(line.split())
@@ -43,7 +42,7 @@ def play(window: Screen, block: str, home: Path) -> None:
                 window.type('echo "ended with $?"\r')
                 window.sees("ended with 0", seconds=120)
             if "-m venv" in text:
-                stock(home / "goodbot")
+                stock(source / ".venv")
         elif asked := PROMPT.fullmatch(text):
             window.sees(asked[1], seconds=120)
             typed = SECRET if asked[1].startswith("Token") else asked[2].strip()
@@ -75,9 +74,9 @@ async def test_a_newcomer_does_what_the_page_says(peer: TelegramPeer, tmp_path: 
     source = await asyncio.to_thread(clone, tmp_path / "source")
     with Screen(**shell) as window, Screen(**shell) as another:
         window.type(f"cd {source}\r")
-        await asyncio.to_thread(play, window, INSTALL, home)
-        began, keys, allowed = time.monotonic(), window.keys, patience(MINUTES * 60)
-        await asyncio.to_thread(play, window, SET_UP, home)
+        await asyncio.to_thread(play, window, INSTALL, source)
+        began, keys = time.monotonic(), window.keys
+        await asyncio.to_thread(play, window, SET_UP, source)
         await asyncio.to_thread(window.sees, "Ctrl-C stops.")
         command = SET_UP.split("\n")[0].removeprefix("$ ") + "\r"
         typed = window.keys - keys - len(command) - len(SECRET)
@@ -95,13 +94,13 @@ async def test_a_newcomer_does_what_the_page_says(peer: TelegramPeer, tmp_path: 
         took = time.monotonic() - began
         assert told[0].startswith("Good. 1 of 40 ratings (39 to go).")
         print(f"\ninit to the first rated answer: {took:.0f} s, {typed} keystrokes and a token")
-        assert took <= max(allowed, patience(MINUTES * 60)), "minutes of a machine that is quiet"
 
+        another.type(f"cd {source}\r")
         activate = INSTALL.splitlines()[1]
-        await asyncio.to_thread(play, another, f"{activate}\n{LOOK}", home)
+        await asyncio.to_thread(play, another, f"{activate}\n{LOOK}", source)
         assert "1 of 40" in another.text
-        await asyncio.to_thread(play, another, LEAVE, home)
+        await asyncio.to_thread(play, another, LEAVE, source)
         window.type(CTRL_C)
         await asyncio.to_thread(window.sees, "ada$")
-        await asyncio.to_thread(play, another, SCRIPT, home)
+        await asyncio.to_thread(play, another, SCRIPT, source)
         assert SECRET not in window.raw + another.raw

@@ -38,7 +38,7 @@ _AGAIN = "goodbot is set up here; every question shows how it is now."
 _AS_IT_IS = "Nothing would change."
 _KEYS = """\
 Answer with a number or in words; Enter takes what stands in [ ].
-b goes back, q leaves. Nothing is written before the last question."""
+b goes back, q leaves. Settings are written after the last question."""
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -30,7 +30,7 @@ def ask_start(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
             what = "chat with it" if draft.platform == TERMINAL else "run it"
             choices.append(Choice(value="now", label=f"Write this, and {what} here now"))
             if draft.keep != "environment" and _supervised():
-                note = "it starts again after a restart of this machine"
+                note = "it starts again when you log in"
                 label = "Write this, and run it in the background"
                 choices.append(Choice(value="service", label=label, note=note))
         choices.append(Choice(value="no", label="Write this, and start it later"))
