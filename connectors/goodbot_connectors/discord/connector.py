@@ -11,11 +11,11 @@ import logging
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from goodbot.api.connector import Connector, ConnectorHost, OpenTurn
+from goodbot.api.connector import Connector, ConnectorHost, OpenTurn, SentAnswer
 from goodbot.api.events import ChannelKind, ChannelRef, Event, MessageRef, Receipt, Reply
 from goodbot.base.errors import ConnectorError, RetriableError
 
-from goodbot_connectors.discord import SPEC, commands, emoji, members, permissions
+from goodbot_connectors.discord import SPEC, commands, emoji, members, permissions, render
 from goodbot_connectors.discord.api import Api, RefusedError
 from goodbot_connectors.discord.catchup import CatchUp
 from goodbot_connectors.discord.config import TOKEN, DiscordSettings
@@ -25,14 +25,15 @@ from goodbot_connectors.discord.identity import BotIdentity
 from goodbot_connectors.discord.intake import NOTED, Intake, Taken
 from goodbot_connectors.discord.normalize import Normalizer
 from goodbot_connectors.discord.offers import Offers
-from goodbot_connectors.discord.places import Places
+from goodbot_connectors.discord.places import Places, where
 from goodbot_connectors.discord.presses import AnswerRef
 from goodbot_connectors.discord.progress import Cursor
 from goodbot_connectors.discord.reconcile import reconciler
 from goodbot_connectors.discord.snowflake import Timeline, identifier
-from goodbot_connectors.discord.stream import DiscordStream
+from goodbot_connectors.discord.stream import MESSAGE, DiscordStream
+from goodbot_connectors.kit.copies import copy_of
 from goodbot_connectors.kit.dates import Dates
-from goodbot_connectors.kit.fields import string
+from goodbot_connectors.kit.fields import string, sub
 from goodbot_connectors.kit.lru import Recent
 from goodbot_connectors.kit.rate_limit import Throttle
 from goodbot_connectors.kit.receipt_marks import ReceiptMarks, Spot
@@ -230,6 +231,16 @@ class DiscordConnector(Connector):
     async def _sent(self, messages: Sequence[MessageRef], reply: Reply) -> None:
         if messages:
             await self._places.spoke(messages[-1].channel)
+
+    async def copied(self, message: MessageRef, answers: Sequence[SentAnswer]) -> str:
+        """By its words: Discord knows a nonce for some minutes, and a crash may last longer."""
+
+        async def words() -> str:
+            place = {"channel_id": where(message.channel), "message_id": message.id}
+            found = await self._connected().call("GET", MESSAGE, **place)
+            return string(found, "content") if string(sub(found, "author"), "id") == self._me.user else ""
+
+        return await copy_of(message, answers, when=int, words=words, parts=render.parts)
 
     async def _mark(self, api: Api, method: str, spot: Spot) -> None:
         channel, message = spot

@@ -23,7 +23,7 @@ Prepare = Callable[[Sequence[Button], AnswerRef], Awaitable[None]]
 """Keeps what does not fit a button."""
 
 _MESSAGES = "/channels/{channel_id}/messages"
-_MESSAGE = f"{_MESSAGES}/{{message_id}}"
+MESSAGE = f"{_MESSAGES}/{{message_id}}"
 
 
 class DiscordStream(EditedStream):
@@ -77,11 +77,11 @@ class DiscordStream(EditedStream):
 
     async def edit(self, id_: str, body: Body, *, patient: bool) -> None:
         await self._api.call(
-            "PATCH", _MESSAGE, body=body, patient=patient, channel_id=where(self.channel), message_id=id_
+            "PATCH", MESSAGE, body=body, patient=patient, channel_id=where(self.channel), message_id=id_
         )
 
     async def delete(self, id_: str) -> None:
-        await self._api.call("DELETE", _MESSAGE, channel_id=where(self.channel), message_id=id_)
+        await self._api.call("DELETE", MESSAGE, channel_id=where(self.channel), message_id=id_)
 
     async def type(self) -> None:
         await self._api.call(

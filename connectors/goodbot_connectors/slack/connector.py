@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from goodbot.api.connector import Connector, ConnectorHost, OpenTurn
+from goodbot.api.connector import Connector, ConnectorHost, OpenTurn, SentAnswer
 from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
@@ -21,6 +21,7 @@ from goodbot.api.events import (
 )
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError, StoreError
 
+from goodbot_connectors.kit.copies import copy_of
 from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.kit.fields import items, string, strings, sub
 from goodbot_connectors.kit.lru import Recent
@@ -230,6 +231,18 @@ class SlackConnector(Connector):
         except RetriableError:
             self._reconciler.again()
             return False
+
+    async def copied(self, message: MessageRef, answers: Sequence[SentAnswer]) -> str:
+        """By its words, which Slack tells with the reactions."""
+
+        async def words() -> str:
+            answer = await self._connected().call(
+                "reactions.get", channel=message.channel.id, timestamp=message.id, full="true"
+            )
+            found = sub(answer, "message")
+            return string(found, "text") if string(found, "user") == self._me.user else ""
+
+        return await copy_of(message, answers, when=lambda ts: (len(ts), ts), words=words, parts=render.texts)
 
     async def members(self, group: str) -> frozenset[str]:
         """The people of a user group, by its id: a handle can be given to another group."""

@@ -83,8 +83,8 @@ class Api(Client):
         with self.errors(), _unmodified():
             await self.bot.edit_message_reply_markup(chat_id, message_id, reply_markup=markup)
 
-    async def words(self, chat_id: int, message_id: int) -> str | None:
-        """What stands in a text of ours; None where that message is another's, or gone.
+    async def words(self, chat_id: int, message_id: int) -> str:
+        """What stands in a text of ours; empty where that message is another's, or gone.
 
         No method reads a message. Only of one that is answered is it told, so we answer it, silently, and
         take that back.
@@ -98,13 +98,13 @@ class Api(Client):
                     reply_parameters=telegram.ReplyParameters(message_id, allow_sending_without_reply=False),
                 )
             except BadRequest:  # nothing is there
-                return None
+                return ""
             with suppress(TelegramError):
                 await self.bot.delete_message(chat_id, sent.message_id)
         found = sent.reply_to_message
         if found is None or found.message_id != message_id or found.from_user is None:
-            return None
-        return found.text if found.from_user.id == self.bot.id else None
+            return ""
+        return found.text or "" if found.from_user.id == self.bot.id else ""
 
     async def delete(self, chat_id: int, message_id: int) -> None:
         """deleteMessage."""

@@ -24,6 +24,7 @@ from goodbot.api.events import (
 )
 from goodbot.base.errors import ConnectorError, RetriableError, StoreError
 
+from goodbot_connectors.kit.copies import copy_of
 from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.kit.lru import Recent
 from goodbot_connectors.kit.rate_limit import Throttle
@@ -67,7 +68,7 @@ class TelegramConnector(Connector):
         self._pace = Throttle(host.clock)
         self._data = StateTexts(host, "data", 500)
         self._prompts = Prompts(host)
-        self._read = Recent[tuple[int, int], str | None]()
+        self._read = Recent[tuple[int, int], str]()
         """What stands in messages that we did not know."""
         self._source: asyncio.Task[None] | Webhook | None = None
         self._side: set[asyncio.Task[None]] = set()
@@ -199,20 +200,18 @@ class TelegramConnector(Connector):
         return stream
 
     async def copied(self, message: MessageRef, answers: Sequence[SentAnswer]) -> str:
-        """By its words, which Telegram is asked for once; a first copy stands before the second."""
-        chat, id_ = int(message.channel.id), int(message.id)
-        behind = [one for one in answers if max(int(ref.id) for ref in one.messages) > id_]
-        if not behind:
-            return ""
-        if (chat, id_) not in self._read:
-            self._read[chat, id_] = await self._connected().words(chat, id_)
-        words = self._read[chat, id_]
-        fits = [
-            one.turn
-            for one in behind
-            if words in [part["text"] for part in render.messages(message.channel, Reply(text=one.text))]
-        ]
-        return fits[0] if len(fits) == 1 else ""
+        """By its words, which Telegram is asked for once."""
+        channel, spot = message.channel, (int(message.channel.id), int(message.id))
+
+        async def words() -> str:
+            if spot not in self._read:
+                self._read[spot] = await self._connected().words(*spot)
+            return self._read[spot]
+
+        def parts(text: str) -> list[str]:
+            return [part["text"] for part in render.messages(channel, Reply(text=text))]
+
+        return await copy_of(message, answers, when=int, words=words, parts=parts)
 
     async def private(self, user: str) -> ChannelRef:
         """A private chat has the person's own id; they must have written to the bot first."""

@@ -45,7 +45,7 @@ class Copies:
             answers = [dataclasses.replace(one, text=f"{self._label}{one.text}") for one in known]
             for id_ in rated:
                 message = MessageRef(channel=channel, id=id_)
-                with boundary(logger, "looking for a copy on %s", channel.connector):
+                with boundary(logger, "copies on %s", channel.connector):
                     if turn := await connector.copied(message, answers):
                         await self._adopt(turn, message)
 

@@ -76,7 +76,7 @@ async def sent_again(db: aiosqlite.Connection, place: ChannelRef) -> list[SentAn
         db,
         "SELECT t.id, t.response, t.thread, m.message FROM json_each(?) JOIN turns t ON t.id = value"
         " JOIN messages m ON m.turn = t.id WHERE (t.connector, t.account, t.channel) = (?, ?, ?)"
-        " ORDER BY t.seq, m.position",
+        " AND t.response <> '' ORDER BY t.seq, m.position",
         (codec.dump_json(turns), place.connector, place.account, place.id),
     )
     found: dict[tuple[str, str], list[MessageRef]] = {}

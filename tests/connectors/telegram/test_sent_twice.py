@@ -16,6 +16,7 @@ from goodbot.conversation.generate import Generator
 from goodbot.store import ledger
 from goodbot_connectors.telegram.api import Api, SentMessage
 from goodbot_fakes.telegram import FakeTelegram, Person
+from goodbot_fakes.telegram.keyboards import buttons
 
 from tests.connectors.telegram.fake import ENVIRON, Driver
 from tests.core.builders import Bot, check_store, open_bot, rows, until
@@ -184,3 +185,16 @@ async def test_b10_an_answer_whose_sending_broke_off_counts_in_both_copies(
         ada.reacts(broken[0], "👎")
         await until(lambda: is_now(bot, ada, -1.0))
         assert broken[0] in await carrying(bot)
+
+
+async def test_b10_a_button_of_the_first_copy_counts_before_anybody_asks_what_it_is(
+    tmp_path: Path, fake: FakeTelegram, ada: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It names its answer."""
+    await killed(tmp_path, fake, ada, monkeypatch)
+    [first] = ada.sees()
+    async with beside(tmp_path, fake, ada) as bot:
+        await until(lambda: carrying(bot))
+        ada.presses(first.id, next(one for one in buttons(first.json))["callback_data"])
+        await until(lambda: is_now(bot, ada, 1.0))
+        assert probes(fake) == []
