@@ -59,14 +59,14 @@ def test_a_model_that_is_said_to_be_greedy_varies_all_the_same(tmp_path: Path, t
     found = drawn(tmp_path, told)
     assert (found.temperature, found.filters) == BY_DEFAULT
     [note] = found.notes
-    assert "a bot that never varies cannot learn" in note
+    assert "without any randomness the bot cannot learn" in note
     assert drawn(tmp_path, told, "[serving.sampling]\ntemperature = 0.4").notes == ()
 
 
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        ({"temperature": 0}, "temperature 0, which is not taken: temperature must be above 0: a bot"),
+        ({"temperature": 0}, "temperature 0, which is not taken: temperature must be above 0: without"),
         ({"temperature": "hot"}, 'temperature "hot", which is not taken'),
         ({"top_p": 3}, "top_p 3, which is not taken: top_p must be above 0 and at most 1"),
         ({"top_k": 2.5}, "top_k must be a whole number"),
@@ -100,7 +100,7 @@ def test_the_config_overrides_each(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ("temperature = 0", "temperature must be above 0: a bot that never varies cannot learn"),
+        ("temperature = 0", "temperature must be above 0: without any randomness the bot cannot learn"),
         ("temperature = nan", "temperature must be above 0"),
         ("temperature = inf", "temperature must be above 0"),
         ("top_p = 0", "top_p must be above 0 and at most 1"),

@@ -21,7 +21,7 @@ from goodbot.store import adapters, runs
 
 from tests.core.builders import Bot, open_bot
 
-ASKED = "its owners are asked first"
+ASKED = "owners compare a few answers first"
 
 
 async def nothing(bot: Bot) -> None:
@@ -160,7 +160,7 @@ CASES = (
         ("base model answers", "last run: failed: "),
         ("Nothing is trained yet", "The last training: failed: "),
     ),
-    Case(live, ("v1 answers", "last run: v1 answers. The gate: better"), ("v1 answers: base → v1",)),
+    Case(live, ("v1 answers", "last run: v1 answers. Safety check: better"), ("v1 answers: base → v1",)),
     Case(
         off,
         ("paused: the base model answers", "last run: v1 answers after `resume`"),
@@ -220,7 +220,7 @@ CASES = (
         left_out,
         ("the base model answers", "last run: v1 is not to be used: ratings that it was trained"),
         ("The base model answers. v1 is not to be used: ratings",),
-        ("in quarantine",),
+        ("do not count any more",),
     ),
     Case(
         begun_anew,

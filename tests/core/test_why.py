@@ -63,7 +63,7 @@ async def test_it_tells_what_was_learnt_and_shows_before_and_after(tmp_path: Pat
         )
         assert lines[2:] == [
             "Why then: an owner asked for it.",
-            "The gate: better",
+            "Safety check: better",
             "Your own questions, before and after:",
             "“question 7”",
             "  before  v0 says: question 7",

@@ -208,7 +208,7 @@ def test_m4_a_place_for_sockets_that_others_have_prepared_is_refused(
     assert (place.parent, place.stat().st_mode & 0o777) == (tmp_path, 0o700)
     assert socket_path(home, "x.sock").parent == place, "ours is taken again"
     PREPARED[case](place, monkeypatch)
-    with pytest.raises(StoreError, match="not a private directory of ours: remove it"):
+    with pytest.raises(StoreError, match="no private directory that goodbot made: remove it"):
         socket_path(home, "x.sock")
 
 

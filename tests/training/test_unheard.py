@@ -138,5 +138,5 @@ def test_one_that_is_weakened_twice_says_how_strong_it_was_and_is(random_model: 
     items: list[dict[str, Any]] = make_job(random_model, tmp_path)["items"]
     never: dict[str, Any] = {"gate_max_drift": 0.0, "gate_min_retained": 0.0, "gate_max_foreign": 1.0}
     said = trained(random_model, tmp_path / "tenth", with_two_unheard(items), **never)
-    assert "At 33% of its strength it has drifted" in said
-    assert "At 17% of its strength: It has drifted" in said
+    assert "At 33% its answers are too far" in said
+    assert "17% of the change is too much, too. Its answers" in said

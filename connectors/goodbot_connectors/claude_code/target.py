@@ -60,7 +60,7 @@ def _unclear(last: SessionTurn) -> str:
         return "Claude has answered more than once since you last wrote."
     if not last.prompt_id:
         return "goodbot was not there when you last wrote, so it has not kept Claude's last answer."
-    return "Claude's last answer was not kept: no prompt of yours is known that it answers."
+    return "Claude's last answer was not kept: goodbot does not know your prompt to it."
 
 
 def listed(session: Session) -> str:

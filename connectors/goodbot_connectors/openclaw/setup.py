@@ -168,7 +168,7 @@ class OpenClawSetup(ConnectorSetup):
             )
         )
         linked = self._told(program.file)
-        text = "linked" if linked else f"{program.file} does not name it, or another address of ours"
+        text = "linked" if linked else f"{program.file} does not name it, or has another address of goodbot"
         checks.append(_check("openclaw plugin", linked, text, _REDO))
         holds = self._token_holds()
         text = "it holds" if holds else "the plugin's token is missing or was replaced"

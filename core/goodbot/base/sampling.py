@@ -25,7 +25,7 @@ _HUGE = 1e9
 _UNCUT = 1.0
 """The temperature of a file that names only how to cut: what is not named is off."""
 _CUTS = ("top_k", "top_p", "min_p")
-_MUST_VARY = "a bot that never varies cannot learn"
+_MUST_VARY = "without any randomness the bot cannot learn"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

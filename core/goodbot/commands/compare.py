@@ -28,8 +28,8 @@ _USAGE = (
     "`compare v6 v7 PROMPT` for two versions side by side (numbers from `adapters`, or `base`)"
 )
 _NOTHING = (
-    "There is nothing to compare now: after a training that has passed its gate you are asked about "
-    "questions of your own. `compare v6 v7 PROMPT` shows two versions side by side."
+    "There is nothing to compare now. After a training I ask you about your own questions. "
+    "`compare v6 v7 PROMPT` shows two versions side by side."
 )
 _REST = "It counts once `resume` lets training go on."
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from goodbot.api.events import ChannelKind
+from goodbot.api.progress import PHASES
 from goodbot.base.errors import UsageError
 from goodbot.base.suggest import version_name
 from goodbot.commands.base import DETAILS, Call, Result
@@ -47,11 +48,7 @@ def summary(data: Mapping[str, Any], busy: str = "") -> list[str]:
     """What a person wants to know of it: `sentences` has all the figures."""
     if not data["trains"]:
         return sentences(data, busy)
-    lines = [
-        _what({**data, "settings": {}}),
-        f"It learns from {_ratings_of(data['train'])}; {data['held_out']} more are kept to check it, and are "
-        "used next time.",
-    ]
+    lines = [_what({**data, "settings": {}}), _ratings({**data, "replayed": 0, "off_policy": 0})]
     if unused := _unused(data):
         lines.append(f"Not used: {'; '.join(unused)}.")
     if estimate := data["estimate"]:
@@ -106,14 +103,10 @@ def _what(data: Mapping[str, Any]) -> str:
 
 def _ratings(data: Mapping[str, Any]) -> str:
     again = f" ({data['replayed']} of them once more)" if data["replayed"] else ""
-    others = (
-        f" Other models wrote {data['off_policy']} of them: they train off-policy."
-        if data["off_policy"]
-        else ""
-    )
+    others = f" Other models wrote {data['off_policy']} of them." if data["off_policy"] else ""
     return (
-        f"Rated answers: {data['train']} to learn from{again}, {data['held_out']} held out, which the "
-        f"gate asks about and a later run learns from.{others}"
+        f"It learns from {_ratings_of(data['train'])}{again}; {data['held_out']} more are kept to check it, "
+        f"and are used next time.{others}"
     )
 
 
@@ -137,24 +130,25 @@ def _unused(data: Mapping[str, Any]) -> list[str]:
 
 def _cost(estimate: Mapping[str, Any]) -> list[str]:
     cpu, wall = estimate["total"]["cpu"], estimate["total"]["wall"]
-    parts = ", ".join(f"{name} {_seconds(cost['cpu'])}" for name, cost in estimate["parts"].items())
-    how = {
-        "measured": "measured on a miniature of it",
-        "counted": "counted in operations, since one step takes long",
-    }.get(estimate["how"], estimate["how"])
+    parts = ", ".join(
+        f"{PHASES.get(name, name)} {_seconds(cost['cpu'])}" for name, cost in estimate["parts"].items()
+    )
+    how = {"measured": "measured on a small trial", "counted": "computed, since one step takes long"}.get(
+        estimate["how"], estimate["how"]
+    )
     memory = estimate["memory"]
     need = estimate["peak"] or memory["needed"]
     free = f" of {told(memory['free'])} that are free" if memory["free"] else ""
     part = estimate.get("share", 1)
-    less = f", and goes {part:.0%} of the usual way, for some are outvoted" if part < 1 else ""
+    less = f", and goes {part:.0%} of the usual way, since some raters are outvoted" if part < 1 else ""
     again = "computed again for the gradient" if memory["recompute"] else "kept"
     return [
         f"Steps: {estimate['steps']} at a rate of {estimate['learning_rate']:.1e} or less, each answer "
         f"about {estimate['passes']:.1f} times{less}; "
         f"{estimate['tokens']:,} tokens in all, {estimate['longest']:,} in the longest answer.",
-        f"Time: about {_seconds(cpu)} of processor time ({_seconds(estimate['least']['cpu'])} to "
-        f"{_seconds(estimate['most']['cpu'])}, by how soon the gate is sure), {_seconds(wall)} on the "
-        f"clock; {how}. Of it {parts}.",
+        f"Time: about {_seconds(wall)} ({how}).",
+        f"Processor time: about {_seconds(cpu)} ({parts}). It can be {_seconds(estimate['least']['cpu'])} to "
+        f"{_seconds(estimate['most']['cpu'])}: the check ends when it is sure.",
         f"Memory: about {told(need)}{free}; {memory['tokens_per_forward']:,} tokens at once, "
         f"activations {again}.",
     ]

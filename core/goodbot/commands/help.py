@@ -14,7 +14,7 @@ from goodbot.commands.base import Call, Result
 ALL = "all"
 LINES = 12
 """Of the short help, about as many as a phone shows at once."""
-_RATE = "React 👍 or 👎 to an answer of mine, or type:"
+_RATE = "React 👍 or 👎 to one of my answers, or type:"
 _TALK = "You can type:"
 _HERE = "Owners: `/rl enable` and `/rl disable` here; `/rl help` in private lists the rest."
 

@@ -209,7 +209,7 @@ def _sizes(found: Distance, names: Sequence[str], *, details: bool) -> list[str]
     if not details:
         return [f"change of the weights: {found.change:.4g}{share}; `--details` says where"]
     wide = max(len(group.name) for group in found.groups)
-    lines = [f"change of the weights: {found.change:.4g}{share}; of which:"]
+    lines = [f"change of the weights: {found.change:.4g}{share}. By part:"]
     for group in found.groups:
         part = (group.change / found.change) ** 2 if found.change else 0.0
         own = f", {group.change / group.before:.0%} of its own" if group.before else ""

@@ -114,7 +114,7 @@ async def _named(db: aiosqlite.Connection, call: Call, number: str) -> Note:
     for note in await _seen(db, call):
         if str(note.id) == number:
             return note
-    raise UsageError(f"there is no line {number[:20]!r} of yours; `notes` shows them")
+    raise UsageError(f"you have no line {number[:20]!r}: `notes` shows yours")
 
 
 async def _switch(call: Call, used: bool) -> Result:

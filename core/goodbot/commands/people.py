@@ -35,7 +35,7 @@ _JOINED = {
     )
 }
 _APART = "is a person of its own, with a vote of its own."
-_MAY = {"owner": "may everything", "rater": "may talk and rate", "talker": "may talk"}
+_MAY = {"owner": "can do everything", "rater": "may talk and rate", "talker": "may talk"}
 
 
 async def list_or_change(call: Call) -> Result:

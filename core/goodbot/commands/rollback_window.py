@@ -14,7 +14,7 @@ from goodbot.commands import confirm
 from goodbot.commands.base import Call, Result
 from goodbot.store import adapters, distilled, judgements, ledger, rollback_window, words
 
-_TAINT = "ratings that it was trained on are in quarantine"
+_TAINT = "ratings that it was trained on do not count any more"
 _RESET = "`rollback all` has withdrawn all there were"
 _USAGE = (
     "say since when: `rollback since 2026-11-21`, or with a time, `2026-11-21T18:30`; "

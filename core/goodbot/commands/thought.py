@@ -17,7 +17,7 @@ async def thought(call: Call) -> Result:
     id_ = named or await store.read(lambda db: turns.last_in(db, channel))
     turn = await store.read(lambda db: turns.get(db, id_)) if id_ else None
     if turn is None or not _may(call, turn):
-        raise UsageError("there is no answer of yours here: ask something first")
+        raise UsageError("you have no answer here yet: ask something first")
     text = turn.thought or "It did not think before that answer."
     return Result(text=text, data={"turn": turn.id, "thought": turn.thought}, turn=turn.id)
 

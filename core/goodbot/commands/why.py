@@ -142,7 +142,7 @@ def _facts(own: news.RunMaterial, cause: str, gate: str) -> list[str]:
         *([f"{chosen} of these stood in blind questions, and were chosen or not."] if chosen else []),
         *([f"It learnt more than the rating of some answers: {', '.join(said)}."] if said else []),
         f"Why then: {'an owner asked for it' if news.was_asked(cause) else cause}.",
-        f"The gate: {gate}",
+        f"Safety check: {gate}",
     ]
 
 

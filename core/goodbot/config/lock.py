@@ -208,7 +208,7 @@ def socket_path(directory: Path, name: str) -> Path:
         place.mkdir(mode=0o700)
     info = os.lstat(place)
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o077:
-        raise StoreError(f"{place} is not a private directory of ours: remove it")
+        raise StoreError(f"{place} is no private directory that goodbot made: remove it")
     return short
 
 

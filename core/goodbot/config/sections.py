@@ -222,7 +222,7 @@ class PluginsConfig:
 class Grants:
     """Who may do what on one connector, by the platform's own user ids. Default: nobody.
 
-    An owner may everything; a rater may also talk.
+    An owner can do everything; a rater may also talk.
     """
 
     owners: tuple[str, ...] = ()

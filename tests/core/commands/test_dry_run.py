@@ -55,13 +55,13 @@ async def test_it_tells_what_would_be_trained_and_what_it_would_cost(tmp_path: P
         result = await ask(bot)
         assert result.text.splitlines() == [
             f"Would train {bot.app.model.name}, from the base model with the objective tapered.",
-            "Rated answers: 6 to learn from, 2 held out, which the gate asks about and a later run "
-            "learns from.",
+            "It learns from 6 ratings; 2 more are kept to check it, and are used next time.",
             "Not used: 1 of these too long (over 4096 tokens); 1 on which opinions are split.",
             "Steps: 4 at a rate of 3.0e-03 or less, each answer about 2.0 times; 80 tokens in all, 12 in "
             "the longest answer.",
-            "Time: about 4.8 s of processor time (4.0 s to 9.0 s, by how soon the gate is sure), 9.6 s "
-            "on the clock; measured on a miniature of it. Of it load 4.0 s, gate 0.8 s.",
+            "Time: about 9.6 s (measured on a small trial).",
+            "Processor time: about 4.8 s (loading 4.0 s, checking 0.8 s). It can be 4.0 s to 9.0 s: the "
+            "check ends when it is sure.",
             "Memory: about 700 MB of 16.0 GB that are free; 96 tokens at once, activations kept.",
             "Peaks: not known. Both stay: what the model takes cannot be read from its config. It "
             "answers meanwhile.",
@@ -95,7 +95,7 @@ async def test_it_tells_how_far_a_round_goes_in_which_somebody_is_outvoted(tmp_p
         await bot.rated(9)
         data = (await ask(bot)).data
         part = {**data, "estimate": {**data["estimate"], "share": 1 / 3}}
-        assert any("goes 33% of the usual way, for some are outvoted" in s for s in sentences(part))
+        assert any("goes 33% of the usual way, since some raters are outvoted" in s for s in sentences(part))
         assert not any("usual way" in line for line in sentences(data))
 
 
@@ -143,7 +143,7 @@ async def test_a_backend_that_cannot_tell_leaves_the_rest(tmp_path: Path) -> Non
         result = await ask(bot)
         assert result.data["trains"]
         assert "Not estimated: Training needs about 90 GB of memory" in result.text
-        assert "Rated answers: 6 to learn from" in result.text
+        assert "It learns from 6 ratings" in result.text
 
 
 async def test_beside_a_training_nothing_is_computed(tmp_path: Path) -> None:

@@ -50,19 +50,20 @@ def test_with_few_held_out_ratings_it_claims_no_harm_and_nothing_else() -> None:
     verdict = decide(SOUND, SETTINGS)
     assert verdict.passed
     assert verdict.reason == (
-        "No harm found in 128 sampled answers (2 hold something that the base model would seldom "
-        "say); 8 held-out ratings are too few to tell whether it is better."
+        "No harm found in 128 test answers (2 unusual for this model). "
+        "8 ratings kept for the check are too few to tell whether it is better."
     )
+    assert decide(SOUND | {"foreign": 0.0}, SETTINGS).reason.startswith("No harm found in 128 test answers. ")
 
 
 def test_better_is_said_with_an_interval_that_excludes_nothing() -> None:
     better = decide(SOUND | ENOUGH, SETTINGS)
     assert better.passed
-    assert "tells good from bad answers better: +0.40 nats a token (99% interval +0.05 to" in (better.reason)
-    assert "on 64 held-out ratings of 8 rounds" in better.reason
+    assert "It tells good from bad answers better: +0.40 (99% interval +0.05 to" in better.reason
+    assert "on 64 ratings kept for the check of 8 rounds" in better.reason
     unclear = decide(SOUND | ENOUGH | {"told_low": -0.01}, SETTINGS)
     assert unclear.passed
-    assert "Too little to tell whether it is better: +0.40 nats a token (99%" in unclear.reason
+    assert "It is not clear whether it is better: +0.40 (99%" in unclear.reason
 
 
 @pytest.mark.parametrize("told", [0.0, 1.0, 8.0, 59.0, 60.0, 640.0])
@@ -70,10 +71,10 @@ def test_better_is_said_with_an_interval_that_excludes_nothing() -> None:
 def test_no_share_and_no_margin_stands_without_its_interval(told: float, low: float) -> None:
     reason = decide(SOUND | {"told": told, "told_low": low}, SETTINGS).reason
     assert ("better:" in reason) == (told >= 60), reason
-    assert ("too few to tell" in reason) == (told < 60), reason
-    bare = re.sub(r"[+-][\d.]+ nats a token \(99% interval [+-][\d.]+ to [+-][\d.]+\)", "", reason)
+    assert ("to tell whether it is better." in reason) == (told < 60), reason
+    bare = re.sub(r"[+-][\d.]+ \(99% interval [+-][\d.]+ to [+-][\d.]+\)", "", reason)
     assert "%" not in bare, reason
-    assert "nats" not in bare, reason
+    assert not re.search(r"\d\.\d", bare), reason
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_no_share_and_no_margin_stands_without_its_interval(told: float, low: fl
         ({"speaks": 0.0}, "numbers that are not finite"),
         (
             {"margin_high": -0.1, "margin_low": -0.7, "margin_change": -0.4},
-            "worse than the policy before it: -0.40 nats a token (95% interval -0.70 to -0.10) on 8",
+            "worse than the version before it: -0.40 (95% interval -0.70 to -0.10) on 8",
         ),
         (ENOUGH | {"told_high": -0.1, "told_low": -0.5}, "makes it worse"),
         ({"foreign": 20.0}, "lost knowledge: 20 of 128"),
@@ -96,10 +97,10 @@ def test_no_share_and_no_margin_stands_without_its_interval(told: float, low: fl
         ),
         (
             {"anchor_loss_change": 2.0},
-            "its loss on the base model's own answers rose by 2.00 nats a "
-            "token over 64 answers (allowed 1.5).",
+            "it expects the base model's own answers less than before: by 2.00 over 64 answers "
+            "(allowed: 1.5).",
         ),
-        ({"drift": 3.0}, "drifted from the base model by 3.00 nats a token over 128 answers"),
+        ({"drift": 3.0}, "too far from the base model's: 3.00 over 128 answers"),
         ({"empty_after": 0.25}, "16 of 64 of its answers are empty (the base: 0 of 64)"),
         ({"looping_after": 0.5}, "repeat themselves"),
         ({"unfinished_after": 0.9}, "come to no end (the base: 8 of 64)"),
@@ -120,7 +121,7 @@ def test_what_is_broken_is_refused_with_its_figures(figures: dict[str, float], w
     assert words.lower() in verdict.reason.lower(), verdict.reason
     assert verdict.reason.endswith("."), "a sentence"
     for number in re.findall(r"\d\.\d+|\d+%", verdict.reason):
-        assert number in ("95%", "99%") or "nats a token" in verdict.reason, "a count, not a share"
+        assert number in ("95%", "99%") or "over" in verdict.reason or "interval" in verdict.reason, number
     assert not verdict.reason[0].islower()
 
 
@@ -142,8 +143,8 @@ def test_what_the_base_says_as_often_itself_up_to_chance_is_no_loss() -> None:
     assert not verdict(8, 28).passed
     assert verdict(32, 56).passed, "3 √(2 · 32) = 24"
     refused = verdict(32, 57)
-    assert "57 of 128 answers" in refused.reason
-    assert "(its own: 32; allowed: 24 more)" in refused.reason
+    assert "57 of 128 test answers" in refused.reason
+    assert "(before: 32, allowed: 24 more)" in refused.reason
 
 
 def test_one_or_two_odd_answers_among_few_are_chance() -> None:
@@ -159,8 +160,7 @@ def test_what_could_not_be_measured_vetoes_nothing() -> None:
     verdict = decide({"finite": 1.0, "held_out": 0.0, "told": 0.0, "told_rounds": 0.0}, SETTINGS)
     assert verdict.passed
     assert verdict.reason == (
-        "No answers were sampled; without good and bad held-out ratings there are too few to tell "
-        "whether it is better."
+        "No test answers were asked for. No good and bad ratings were kept to tell whether it is better."
     )
 
 
@@ -189,9 +189,10 @@ def test_a_second_verdict_tells_of_the_first() -> None:
     refused, passed = decide({**SOUND, "foreign": 30.0}, SETTINGS), decide(SOUND, SETTINGS)
     again = refused.again(passed, 0.5)
     assert again.passed
-    assert again.reason.startswith("At 50% of its strength: No harm found")
-    assert " At full strength it has lost knowledge: 30 of 128 answers" in again.reason
+    assert again.reason.startswith("50% of the change is kept. No harm found")
+    assert " At full strength it has lost knowledge: 30 of 128 test answers" in again.reason
     told = refused.again(passed, 0.25, 0.5).reason
-    assert told.startswith("At 25% of its strength: No harm found")
-    assert " At 50% of its strength it has lost knowledge: 30 of 128 answers" in told
-    assert not refused.again(refused, 0.5).passed
+    assert told.startswith("25% of the change is kept. No harm found")
+    assert " At 50% it has lost knowledge: 30 of 128 test answers" in told
+    twice = refused.again(refused, 0.5)
+    assert (twice.passed, twice.reason[:38]) == (False, "50% of the change is too much, too. It")

@@ -49,11 +49,12 @@ class Verdict:
 
         `share` and `before` are of the strength that was learnt: what it has now and what it had.
         """
-        full = "full strength" if before == 1 else f"{before:.0%} of its strength"
+        full = "full strength" if before == 1 else f"{before:.0%}"
+        kept = "is kept" if weaker.passed else "is too much, too"
         what = clause(self.reason, small=True)
         return Verdict(
             passed=weaker.passed,
-            reason=f"At {share:.0%} of its strength: {weaker.reason} At {full} {what}.",
+            reason=f"{share:.0%} of the change {kept}. {weaker.reason} At {full} {what}.",
             metrics=weaker.metrics,
         )
 
@@ -89,8 +90,8 @@ def _objections(m: Metrics, settings: TrainingSettings) -> list[str]:
     found: list[str] = []
     if m.get("margin_high", 0.0) < 0:
         found.append(
-            f"it tells good from bad answers worse than the policy before it: "
-            f"{_interval(m, 'margin', HARM_LEVEL)} on {m['held_out']:.0f} held-out ratings."
+            f"it tells good from bad answers worse than the version before it: "
+            f"{_interval(m, 'margin', HARM_LEVEL)} on {m['held_out']:.0f} ratings kept for the check."
         )
     elif m.get("told", 0) >= ENOUGH and m["told_high"] < 0:
         found.append(f"what it was taught makes it worse: {_told(m)}.")
@@ -112,9 +113,8 @@ def _damage(m: Metrics, settings: TrainingSettings) -> list[str]:
     allowed = foreign_allowed(settings, m["foreign_before"])
     if m["foreign"] - m["foreign_before"] > allowed:
         found.append(
-            f"it has lost knowledge: {m['foreign']:.0f} of {m['anchors']:.0f} answers hold something "
-            f"that the base model would seldom say (its own: {m['foreign_before']:.0f}; allowed: "
-            f"{allowed} more)."
+            f"it has lost knowledge: {m['foreign']:.0f} of {m['anchors']:.0f} test answers are unusual for "
+            f"this model (before: {m['foreign_before']:.0f}, allowed: {allowed} more)."
         )
     if m["retained"] < settings.gate_min_retained:
         found.append(
@@ -125,16 +125,14 @@ def _damage(m: Metrics, settings: TrainingSettings) -> list[str]:
     for name, words, answers, limit in (
         (
             "anchor_loss_change",
-            "its loss on the base model's own answers rose by",
+            "it expects the base model's own answers less than before: by",
             "compared",
             settings.gate_max_anchor_loss,
         ),
-        ("drift", "it has drifted from the base model by", "anchors", settings.gate_max_drift),
+        ("drift", "its answers are too far from the base model's:", "anchors", settings.gate_max_drift),
     ):
         if m[name] > limit:
-            found.append(
-                f"{words} {m[name]:.2f} nats a token over {m[answers]:.0f} answers (allowed {limit:g})."
-            )
+            found.append(f"{words} {m[name]:.2f} over {m[answers]:.0f} answers (allowed: {limit:g}).")
     high, base = settings.gate_max_length_ratio, m["length_before"]
     if not high**-2 <= m["length_ratio"] <= high:
         found.append(
@@ -152,33 +150,28 @@ def _damage(m: Metrics, settings: TrainingSettings) -> list[str]:
 
 def _claims(m: Metrics) -> str:
     """What may be said for it: no harm, and better only beyond doubt."""
+    sound = "No test answers were asked for."
     if "anchors" in m:
-        sound = (
-            f"No harm found in {m['anchors']:.0f} sampled answers ({m['foreign']:.0f} hold something "
-            "that the base model would seldom say)"
-        )
-    else:
-        sound = "No answers were sampled"
+        unusual = f" ({m['foreign']:.0f} unusual for this model)" if m["foreign"] else ""
+        sound = f"No harm found in {m['anchors']:.0f} test answers{unusual}."
     told = m.get("told", 0)
     if not told:
-        return (
-            f"{sound}; without good and bad held-out ratings there are too few to tell whether it is better."
-        )
+        return f"{sound} No good and bad ratings were kept to tell whether it is better."
     if told < ENOUGH:
-        return f"{sound}; {told:.0f} held-out ratings are too few to tell whether it is better."
+        return f"{sound} {told:.0f} ratings kept for the check are too few to tell whether it is better."
     if m["told_low"] > 0:
-        return f"{sound}, and it tells good from bad answers better: {_told(m)}."
-    return f"{sound}. Too little to tell whether it is better: {_told(m)}."
+        return f"{sound} It tells good from bad answers better: {_told(m)}."
+    return f"{sound} It is not clear whether it is better: {_told(m)}."
 
 
 def _told(m: Metrics) -> str:
     rounds = f" of {m['told_rounds']:.0f} rounds" if m["told_rounds"] > 1 else ""
-    return f"{_interval(m, 'told', CLAIM_LEVEL)} on {m['told']:.0f} held-out ratings{rounds}"
+    return f"{_interval(m, 'told', CLAIM_LEVEL)} on {m['told']:.0f} ratings kept for the check{rounds}"
 
 
 def _interval(m: Metrics, name: str, level: float) -> str:
     return (
-        f"{m[f'{name}_change']:+.2f} nats a token ({level:.0%} interval "
+        f"{m[f'{name}_change']:+.2f} ({level:.0%} interval "
         f"{m[f'{name}_low']:+.2f} to {m[f'{name}_high']:+.2f})"
     )
 

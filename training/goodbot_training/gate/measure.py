@@ -110,7 +110,7 @@ def make_requests(job: Job, backend: TrainingBackend, temperature: float, count:
     filters = Counter(item.filters for item in job.rated or job.items).most_common(1)[0][0]
     anchors = short(job.anchors) or short(item.messages for item in job.rated) or short(NEUTRAL)
     if not anchors:
-        raise data_error("The model's chat template refuses every question that the gate could ask.")
+        raise data_error("The model's chat template refuses every question of the safety check.")
     return [
         SampleRequest(
             messages=anchors[index % len(anchors)],

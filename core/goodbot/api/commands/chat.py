@@ -156,7 +156,7 @@ _ASKING = (
     ),
     Command(
         "probe",  # an owner's commands leave a line in the audit trail; this one changes nothing
-        "whether the version that should answer really does",
+        "check that the right version is answering",
         "probe:probe",
         grant=Grant.RATE,
         where=("chat", "api"),

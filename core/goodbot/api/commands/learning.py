@@ -19,7 +19,7 @@ LEARNING: tuple[Command, ...] = (
         (
             Arg(
                 "action",
-                "stop: drop the training under way; retry: use answers again that were left out",
+                "stop: end the training now, no rating is lost; retry: use answers again that were skipped",
                 required=False,
                 choices=("stop", "retry"),
             ),
@@ -46,7 +46,7 @@ LEARNING: tuple[Command, ...] = (
     Command("resume", "undo `pause`", "training:resume", aliases=("on",), where=ALL, group="fix", menus=LONG),
     Command(
         "rollback",
-        "back to an earlier version, or to the base model",
+        "go back to an earlier version or the base model",
         "adapters:rollback",
         (_BACK, option("--since", "also leave out all ratings since then (2026-11-21)", "DATE"), _YES),
         where=ALL,
@@ -62,7 +62,7 @@ LEARNING: tuple[Command, ...] = (
         where=ALL,
         group="watch",
         actions=(
-            Command("list", "the tree of versions, how each was rated, which one answers"),
+            Command("list", "the versions as a tree, how each was rated, which one answers"),
             Command("show", "all of one version", arguments=(_VERSION, DETAILS)),
             Command(
                 "diff",
@@ -78,11 +78,11 @@ LEARNING: tuple[Command, ...] = (
                 "keep its files; if it answers, nothing new goes live until `unpin`",
                 arguments=(_VERSION,),
             ),
-            Command("unpin", "let go of it; the newest version that waits goes live", arguments=(_VERSION,)),
+            Command("unpin", "end `pin`: the newest version that waits answers", arguments=(_VERSION,)),
             Command("rollback", "as `goodbot rollback`: to a version, or to `base`", arguments=(_BACK,)),
             Command(
                 "import",
-                "make somebody's adapter a version of yours; it does not answer yet",
+                "add somebody's adapter as a version; it does not answer yet",
                 arguments=(
                     Arg("path", "a PEFT or MLX directory, or an exported .tar", path=True),
                     Arg("--activate", "let it answer, if it can", required=False),

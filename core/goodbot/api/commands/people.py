@@ -77,9 +77,9 @@ PEOPLE: tuple[Command, ...] = (
     ),
     Command(
         "link",
-        "your accounts are one person with one vote",
+        "connect your accounts, so that you count once",
         "links:link",
-        (Arg("code", "of the other", "CODE", required=False),),
+        (Arg("code", "from your other account", "CODE", required=False),),
         Grant.TALK,
         menus=LONG,
         personal=True,

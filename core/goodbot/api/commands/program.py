@@ -56,7 +56,7 @@ SETTING_UP = (
     ),
     _own(
         "manifest",
-        "the file from which a platform makes the bot's account",
+        "print the set-up file for Slack, Discord or Teams",
         Arg("name", "which platform: slack, discord, teams, …", "NAME"),
         option("--out", "write it there; Teams takes a zip file", "FILE", path=True),
     ),
@@ -71,7 +71,7 @@ SETTING_UP = (
     ),
     _own(
         "run",
-        "be the bot: connect, answer, learn",
+        "start the bot: it connects, answers and learns",
         option("--demo-model", "answer with the tiny demonstration model"),
         option(
             "--insecure-local", "believe whoever calls as Teams from this machine: for Microsoft's playground"
@@ -119,7 +119,7 @@ KEEPING = (
     ),
     _own(
         "upgrade",
-        "whether a newer goodbot can be installed",
+        "look whether there is a newer goodbot",
         option("--check", "look, change nothing"),
         option("--back", "make the data fit the release before this one"),
         option("--yes", "go back without asking"),

@@ -22,7 +22,6 @@ from goodbot.store import adapters, inspection, runs, settings
 SCOPE = "default"
 _LARGE_LOG = 256 * 1024 * 1024
 _RESTORE = "goodbot restore BACKUP"
-_WITHOUT_RESET_BUG = (3, 51, 3)
 _OLDEST = (3, 37, 0)
 """STRICT tables."""
 
@@ -68,10 +67,7 @@ async def library(examined: Examined) -> Sequence[Check]:
     if version < _OLDEST:
         text = f"SQLite {sqlite3.sqlite_version} is too old: goodbot needs 3.37"
         return [fail("sqlite", text, "use a newer Python")]
-    note = ""
-    if version < _WITHOUT_RESET_BUG:
-        note = "; the bug in its write-ahead log (gone in 3.51.3) needs two writers, goodbot is one"
-    return [ok("sqlite", f"{sqlite3.sqlite_version}{note}")]
+    return [ok("sqlite", sqlite3.sqlite_version)]
 
 
 async def adapter_files(examined: Examined) -> Sequence[Check]:
@@ -153,7 +149,7 @@ def _last_run(last: dict[str, str]) -> Check:
     if last["state"] == "refused":
         return warn("training", text, "keep rating, good answers too; it is tried again")
     if last["state"] == "activated":
-        return ok("training", "the last run passed its gate; `goodbot why` tells what it changed")
+        return ok("training", "the last training passed its safety check: see `goodbot why`")
     if last["state"] == "released":  # its reason is the gate's, of when it went live
         return ok("training", "what the last run trained is not to be used: `goodbot adapters` says why")
     return ok("training", f"the last run ended without a version{why}")

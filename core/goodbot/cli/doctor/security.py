@@ -34,7 +34,7 @@ Row = dict[str, Any]
 
 _ROLES = {"owners": "owner", "raters": "rater", "talkers": "talker", "rater_groups": "rater (group)"}
 _LIMITS = (
-    "owners may everything, raters talk and teach, talkers talk; everybody else is refused",
+    "owners can do everything, raters can talk and rate, talkers can only talk; everybody else is refused",
     "in a shared channel goodbot answers whoever talks to it there, once an owner has enabled it",
     "whoever can open a socket above, or runs programs as you, is an owner",
     "a plugin runs with all your rights; the processes that answer and train get no token",

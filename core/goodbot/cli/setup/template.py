@@ -24,7 +24,7 @@ path = ""  # what answers: a directory, a name in the hub, or "demo"
 
 [serving]
 # max_tokens = 512     # of an answer, at most
-# system_prompt = ""   # who it shall be
+# system_prompt = ""   # its personality and its task
 # history = 8          # earlier exchanges that it remembers in a conversation
 # stars = false        # 1 to 5 stars under answers, in place of thumbs
 

@@ -216,8 +216,8 @@ class OwnerNews:
             return lineage.waits(row.version, active)
         if run.state == "activated" and row is not None and row.waits == adapters.CANARY:
             return (
-                f"v{row.version} has passed its gate, and is tried on a share of the conversations: "
-                f"what people say of it decides.{_apart(await changed.said(self._store, run))}\n{run.reason}"
+                f"v{row.version} has passed the safety check. Some of the conversations get it now: "
+                f"ratings decide if it stays.{_apart(await changed.said(self._store, run))}\n{run.reason}"
             )
         if number == 0 and run.state in ("refused", "failed"):
             readiness = await self._readiness()

@@ -12,7 +12,7 @@ from goodbot.store.runs import Run
 
 _ENDED = {
     "running": "under way, or interrupted",
-    "activated": "it passed its gate",
+    "activated": "it passed the safety check",
     "released": "what it trained on is free again",
     "superseded": "ended without a version",
 }
@@ -63,7 +63,7 @@ def of_run(run: Run, rows: Sequence[AdapterRow], now: Now, changed: str = "") ->
     told = f"v{row.version} {of_version(row, now)}"
     if run.state != "activated":
         return told
-    return f"{told}. {changed}{' ' if changed else ''}The gate: {run.reason}"
+    return f"{told}. {changed}{' ' if changed else ''}Safety check: {run.reason}"
 
 
 def why_the_base(rows: Sequence[AdapterRow], last: Run | None, now: Now) -> tuple[str, AdapterRow | None]:

@@ -51,15 +51,15 @@ def question(pairs: Sequence[Pair], pair: Pair) -> str:
 
 def invitation(comparison: Comparison) -> str:
     """What comes before the first question."""
+    new, old = version_name(comparison.new), version_name(comparison.old)
     until = (
-        f"{version_name(comparison.new)} goes live unless it loses, in 24 hours at the latest"
+        f"I switch to {new} unless it loses, within 24 hours."
         if comparison.held
-        else f"{version_name(comparison.new)} is live; if it loses, {version_name(comparison.old)} comes back"
+        else f"{new} answers already: if it loses, {old} comes back."
     )
     return (
-        "A training has passed its gate. Here are questions of yours, answered by "
-        f"{version_name(comparison.old)} and by {version_name(comparison.new)}, "
-        f"without saying which is which. {until}."
+        "I have finished learning. Here are some of your questions, each with two answers: which do you "
+        f"prefer? You won’t see which version wrote which. {until}"
     )
 
 
@@ -85,12 +85,8 @@ def outcome(comparison: Comparison, tally: Tally, state: str) -> str:
     if not comparison.held or not (asked := tally.open + tally.skip):
         return ""
     enough = loses(Tally(old=asked))
-    why = (
-        "Nobody has chosen"
-        if enough
-        else "There were too few questions of yours to ask about in which the two differ"
-    )
-    return f"{why}, so the gate alone decided: {new} may go live."
+    why = "Nobody has chosen" if enough else "Too few of your questions have answers that differ"
+    return f"{why}, so the safety check alone decided: {new} may go live."
 
 
 def _line(text: str) -> str:

@@ -242,7 +242,7 @@ class Trainer:
         output, core = Path(job["output"]), self._core
         async with self._memory.room(core.model.path, core.settings, core.model.name) as come_back:
             done = await self._attempts.train(run, job, lambda event: self._on_event(run, event))
-            gate = {"reason": "the trainer reported no gate", **self._gate}
+            gate = {"reason": "the trainer reported no verdict", **self._gate}
             if self._left > 0:
                 gate["reason"] = f"{clause(str(gate['reason']))}. {told.waiting(self._left)}"
             if not gate.get("passed"):

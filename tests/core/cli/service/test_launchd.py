@@ -96,6 +96,6 @@ def test_install_status_uninstall(launchd: FakeManager) -> None:
 
 def test_without_a_session_nothing_is_written(launchd: FakeManager) -> None:
     launchd.set(there=False)
-    with pytest.raises(ServiceError, match="no session of yours"):
+    with pytest.raises(ServiceError, match="no session in which"):
         service.install(launchd.person / ".goodbot")
     assert launchd.files() == []

@@ -117,7 +117,7 @@ async def test_a_share_of_the_conversations_meets_the_new_version_and_stays_with
         assert await loaded(bot) == [1, 2]
         assert "v2 is tried on 50% of the conversations: 0 of 0 rated" in await bot.command("status")
         await bot.app.news.look()
-        assert len(told(bot, "v2 has passed its gate, and is tried on a share")) == 1
+        assert len(told(bot, "v2 has passed the safety check. Some")) == 1
         turns = await bot.command("history", "5")
         assert " v2 " in turns
         assert " v1 " in turns

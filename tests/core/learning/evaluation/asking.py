@@ -60,7 +60,7 @@ def outcomes(bot: Bot) -> list[tuple[str, str]]:
     return [
         (said.message.channel.id, said.text)
         for said in bot.chat.news
-        if " for v" in said.text or "gate alone" in said.text
+        if " for v" in said.text or "check alone" in said.text
     ]
 
 

@@ -40,8 +40,8 @@ async def test_an_owner_is_asked_in_private_without_names(tmp_path: Path) -> Non
         assert await bot.app.registry.active() == 1, "the next reply comes from the better model"
         [question] = await asked(bot)
         assert question.message.channel.id == "owner"
-        assert question.text.startswith("A training has passed its gate.")
-        assert "v1 is live; if it loses, the base model comes back." in question.text
+        assert question.text.startswith("I have finished learning.")
+        assert "v1 answers already: if it loses, the base model comes back." in question.text
         assert "(1 of 5)" in question.text
         shown = question.text.partition("Which is better?")[2]
         assert {letter(shown, 0), letter(shown, 1)} == {"a", "b"}, "one answer of each"
@@ -176,10 +176,10 @@ async def test_asked_before_the_old_one_answers_until_it_is_decided(tmp_path: Pa
     async with open_asking(tmp_path, ask="before") as bot:
         await bot.rated(8)
         told = await bot.command("train", "wait")
-        assert told.startswith("v1 is trained: better v1 waits: its owners are asked first")
+        assert told.startswith("v1 is trained: better v1 waits: owners compare a few answers first")
         assert (await bot.last_run()).state == "activated"
         [question] = await asked(bot)
-        assert "v1 goes live unless it loses, in 24 hours at the latest." in question.text
+        assert "I switch to v1 unless it loses, within 24 hours." in question.text
         assert (await bot.say("And now?")).text == "v0 says: And now?"
         text = await prefer(bot, 1, 2, question)
         assert text == "Noted. 2 for v1, 0 for the base model. v1 may go live.", "3 : 2 is no loss"
@@ -215,7 +215,7 @@ async def test_after_a_day_without_an_answer_the_gate_alone_decides(tmp_path: Pa
         await bot.app.ab_test.look()
         assert await states(bot) == ["passed"]
         assert await bot.app.registry.active() == 1
-        expected = "Nobody has chosen, so the gate alone decided: v1 may go live."
+        expected = "Nobody has chosen, so the safety check alone decided: v1 may go live."
         assert outcomes(bot) == ([("owner", expected)] if ask == "before" else [])
         await until(lambda: any(said.text.startswith("v1 is live.") for said in bot.chat.news))
         assert "That question is closed." in await bot.command("compare", "1 a")

@@ -78,13 +78,18 @@ def test_long_answers_are_cut_so_that_a_message_holds_both() -> None:
         (AFTER, Tally(open=5), "passed", ""),
         (AFTER, Tally(skip=2), "passed", ""),
         (BEFORE, Tally(), "passed", ""),
-        (BEFORE, Tally(open=5), "passed", "Nobody has chosen, so the gate alone decided: v7 may go live."),
+        (
+            BEFORE,
+            Tally(open=5),
+            "passed",
+            "Nobody has chosen, so the safety check alone decided: v7 may go live.",
+        ),
         (
             BEFORE,
             Tally(open=1, skip=1),
             "passed",
-            "There were too few questions of yours to ask about in which the two differ, so the gate"
-            " alone decided: v7 may go live.",
+            "Too few of your questions have answers that differ, so the safety check alone decided: "
+            "v7 may go live.",
         ),
         (BEFORE, Tally(new=2, same=3), "passed", "2 for v7, 0 for v6, 3 the same. v7 may go live."),
         (BEFORE, Tally(old=3), "lost", "0 for v7, 3 for v6. v7 does not go live."),
