@@ -51,7 +51,8 @@ async def train(call: Call) -> Result:
     if ratings < 2 and s.scheduler.training:
         raise UsageError("a training is under way: what is rated now is for the next one")
     if ratings < 2:
-        raise UsageError(f"{ratings} ratings are not enough to train on: rate some answers first")
+        given = "1 rating is" if ratings == 1 else f"{ratings} ratings are"
+        raise UsageError(f"{given} not enough to train on: rate some answers first")
     # Who waits for the verdict is a program, of which nobody is asked back.
     if few and "wait" not in call.args and not confirm.agreed(call, "train", sure="yes" in call.args):
         return confirm.ask(call, "train", few, command="train yes", label="Train anyway")

@@ -268,6 +268,8 @@ async def test_with_nothing_but_ties_nothing_is_claimed(tmp_path: Path) -> None:
             await bot.react(answer, "👎" if number % 2 == 0 else "👍", user="rater")
         assert (await bot.status())["ratings"] == 0
         assert "0 ratings are not enough" in await bot.command("train", "wait")
+        await bot.rated(1)
+        assert "1 rating is not enough" in await bot.command("train", "wait")
         assert await rows(bot.store, "SELECT * FROM runs") == []
 
 
