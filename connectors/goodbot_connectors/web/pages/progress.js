@@ -33,6 +33,7 @@ class Progress {
     }
     await persistently(() => this.#load(), waits);
     banner("");
+    this.outbox.send(); // what another page of this tab has left
     addEventListener("resize", () => this.#shares(this.versions));
     setInterval(() => document.hidden || this.#look(), LOOK_MS);
     return new Live({
@@ -68,7 +69,7 @@ class Progress {
     const focused = part.contains(document.activeElement) && document.activeElement;
     part.hidden = false;
     draw();
-    if (focused && !focused.checkVisibility()) (find("button:not([hidden])", part) || part).focus();
+    if (focused && (focused.hidden || !focused.isConnected)) (find("button:not([hidden])", part) || part).focus();
   }
 
   #round({ ratings, needed, next, paused, begun, training }) {
