@@ -76,7 +76,7 @@ def test_a_running_bot_says_what_it_waits_for_and_what_helps(running: Bot) -> No
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout.splitlines()
 
-    assert said()[0].startswith("goodbot runs: tiny, the base model answers")
+    assert said()[0].startswith("goodbot runs: the base model answers")
     assert "until the next training" in said()[1]
     assert " chat`" in said()[2]
     assert running.call("pause").returncode == 0

@@ -28,7 +28,7 @@ def test_it_starts_a_goodbot_talks_rates_and_stops_it(bot: Bot) -> None:
         ada.type("next\r")
         ada.until(lambda screen: screen.count("[demo model]") == 2 and "› g good" in screen)
         ada.type("/status\r")
-        ada.sees("› /status", "tiny, the base model answers")
+        ada.sees("› /status", "the base model answers (tiny)")
         pid = bot.json("status")["pid"]
         ada.press("\x04")
         assert ada.ends() == 0

@@ -32,7 +32,7 @@ CANARY = "xylophone-canary-4711"
 def test_status_in_words_and_in_json(running: Bot) -> None:
     done = running.call("status")
     assert done.returncode == 0
-    assert "tiny, the base model answers" in done.stdout
+    assert "the base model answers (tiny)" in done.stdout
     data = running.json("status")
     assert data["pid"] == running.process.pid
     assert (data["server"], data["connectors"]) == ("up", {"terminal": "running"})

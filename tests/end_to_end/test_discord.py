@@ -92,7 +92,7 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(peer: DiscordPeer, t
             await next(rated)(answer, is_friendly(answer.content))
 
         await learnt(daemon)
-        await ada.command("status", like=", v1 answers")
+        await ada.command("status", like="v1 answers")
         answer = await ada.ask("What is the capital of France?")
         await whole(daemon, peer, answer)
         version = "SELECT version FROM turns ORDER BY created_at DESC LIMIT 1"
@@ -124,7 +124,7 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(peer: DiscordPeer, t
 
         [yes] = await eventually(asked_back)
         await ada.press(answer, yes, "answers now")
-        await ada.command("status", like=", the base model answers")
+        await ada.command("status", like="the base model answers")
         await whole(daemon, peer, await ada.ask("What is the capital of Italy?"))
         assert daemon.rows(version) == [(0,)]
         assert not [one for one in discord.interactions.log if discord.interactions.failed(one)]

@@ -81,7 +81,7 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(peer: SlackPeer, tmp
         await slack.settled()
 
         await learnt(daemon)
-        await ada.command("status", like=", v1 answers")
+        await ada.command("status", like="v1 answers")
         answer = await ada.ask("What is the capital of France?")
         await whole(daemon, answer)
         version = "SELECT version FROM turns ORDER BY created_at DESC LIMIT 1"
@@ -116,7 +116,7 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(peer: SlackPeer, tmp
 
         [yes] = await eventually(asked_back)
         await ada.press(answer, yes, "answers now")
-        await ada.command("status", like=", the base model answers")
+        await ada.command("status", like="the base model answers")
         await ada.ask("What is the capital of Italy?")
         assert daemon.rows(version) == [(0,)]
         assert await daemon.end() == 0

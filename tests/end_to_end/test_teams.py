@@ -88,7 +88,7 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(peer: TeamsPeer, tmp
             await teams.settled()
 
         await learnt(daemon)
-        await ada.command("status", like=", v1 answers")
+        await ada.command("status", like="v1 answers")
         answer = await ada.ask("What is the capital of France?")
         await known(daemon, answer)
         version = "SELECT version FROM turns ORDER BY created_at DESC LIMIT 1"
@@ -116,7 +116,7 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(peer: TeamsPeer, tmp
         yes = await ada.offered("run:")
         await peer.press(ada.ref(answer), yes)
         await eventually(lambda: _told(peer, "answers now"), 30)
-        await ada.command("status", like=", the base model answers")
+        await ada.command("status", like="the base model answers")
         await ada.ask("What is the capital of Italy?")
         assert daemon.rows(version) == [(0,)]
         assert await daemon.end() == 0

@@ -30,10 +30,10 @@ def test_the_minimal_bot_answers_and_is_rated(tmp_path: Path) -> None:
     assert "Paris" in lines[2]
     assert lines[5:-2] == [
         "Good. 3 of 40 ratings (37 to go).",
-        "tiny, the base model answers",
+        "the base model answers (tiny)",
         "3 of 40 ratings until the next training",
     ]
-    assert lines[-2] == "learns: balanced"
+    assert lines[-2] == "learning style: balanced"
     assert lines[-1] == "the base model: 3 of 3 rated answers good"
 
 

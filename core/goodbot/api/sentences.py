@@ -25,10 +25,10 @@ _CAUSES = {
     "gpu": "other programs use {load:.0%} of the GPU",
 }
 _UNTIL = {
-    "quiet_hours": "{until}",
-    "battery": "it is plugged in",
-    "processors": "they are down to {limit:.0%}",
-    "gpu": "it is down to {limit:.0%}",
+    "quiet_hours": "{until}: {cause}",
+    "battery": "the machine is plugged in",
+    "processors": "other programs use {limit:.0%} of the processors or less (now {load:.0%})",
+    "gpu": "other programs use {limit:.0%} of the GPU or less (now {load:.0%})",
 }
 _CONDITIONS = {
     "paused": "{cause}{at}; `resume` lets it go on",
@@ -39,7 +39,7 @@ _CONDITIONS = {
     "unsuccessful": f"the last run {{state}} ({{reason}}); {_NEXT_TRY}",
     "manual": "training starts on command: `train`",
     "schedule": "training starts at {time}",
-    **{name: f"{{cause}}: training waits{{at}} until {end}" for name, end in _UNTIL.items()},
+    **{name: f"training waits{{at}} until {end}" for name, end in _UNTIL.items()},
     "plugin": "{said}",
     "plugin_again": "training waits{at}: {said}",
     "goes_on": "the interrupted training goes on{at}",

@@ -67,7 +67,7 @@ def _running(found: Mapping[str, Any], goodbot: str) -> list[str]:
     who = f"v{found['version']}" if found["version"] and not found["off"] else "the base model"
     places = [name for name, state in found["connectors"].items() if state == "running" and name != TERMINAL]
     where = f" on {', '.join(places)}" if places else ""
-    state = f"goodbot runs: {found['model']}, {who} answers{where}."
+    state = f"goodbot runs: {who} answers{where} ({found['model']})."
     return [state, _counter(found), f"Next: {_next(found, goodbot)}"]
 
 

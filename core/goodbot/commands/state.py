@@ -54,9 +54,9 @@ class Public:
         if self.model is None:
             lines.append(NO_MODEL)
         elif self.server == STOPPED:
-            lines += ["goodbot is not running: `goodbot run` starts it", f"{self.model}, {who} would answer"]
+            lines += ["goodbot is not running: `goodbot run` starts it", f"{who} would answer ({self.model})"]
         else:
-            lines.append(f"{self.model}, {who} answers")
+            lines.append(f"{who} answers ({self.model})")
         if self.store != "ok":
             lines.append(f"nothing can be stored, so ratings are not taken: {self.store}")
         if self.server == "down" and not self.starting:
@@ -134,15 +134,7 @@ class Status(Public):
         if self.turned_away:
             lines.append(f"{self.turned_away} calls by HTTP found no room: too many came at once")
         if self.waiting_for_consent:
-            one = self.waiting_for_consent == 1
-            ratings = (
-                "1 rating of a private chat waits"
-                if one
-                else f"{self.waiting_for_consent} ratings of private chats wait"
-            )
-            lines.append(
-                f"{ratings} until {'that person says' if one else 'those people say'} `/rl share on`"
-            )
+            lines.append(f"{unshared(self.waiting_for_consent)} `/rl share on`")
         if self.off_policy:
             lines.append(f"{self.off_policy} of the ratings are of answers that other models wrote")
         lines += self._judged()
@@ -154,7 +146,7 @@ class Status(Public):
         if self.tenancy and self.tenancy.sharing != Sharing.TOGETHER:
             lines.append(f"memory: {self.tenancy.why}")
         if self.learning:
-            lines.append(f"learns: {self.learning if details else self.preset}")
+            lines.append(f"learning style: {self.learning if details else self.preset}")
         if self.reward != "binary":
             lines.append(f"rewards: {self.reward}")
         if last["state"] != "running":
@@ -177,6 +169,13 @@ class Status(Public):
             told.format(**self.judged),
             *([f"the judge did not answer about {failed} of them"] if failed else []),
         ]
+
+
+def unshared(count: int) -> str:
+    """How many ratings wait for consent; `/rl share on` follows."""
+    if count == 1:
+        return "1 rating from a private chat is not used until that person says"
+    return f"{count} ratings from private chats are not used until those people say"
 
 
 def left_out(found: Sequence[Mapping[str, Any]]) -> list[str]:

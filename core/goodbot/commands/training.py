@@ -72,8 +72,9 @@ async def _start(call: Call, ratings: int, goes_on: str) -> Result:
         later = partial(_verdict, call, run, ratings, against)
     elif not call.direct and (message := await _message(call, f"Learning from {ratings} ratings{although}")):
         later = partial(_watched, call, run, message)
+    begins = goes_on or f"starts with {ratings} ratings"
     return Result(
-        text=f"Training {goes_on or f'starts on {ratings} ratings'}{although}; `status` shows how far it is.",
+        text=f"Training {begins}{although}. `status` shows how far it is.",
         data={"ratings": ratings, "pressure": pressure.for_owners() if pressure else None},
         later=later,
     )

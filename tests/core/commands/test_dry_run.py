@@ -132,7 +132,7 @@ async def test_what_the_machine_is_needed_for_is_told_once(tmp_path: Path) -> No
         machine.readings = BATTERY
         clock.advance(10)
         text = (await ask(bot)).text
-        assert "training waits at step 3 of 6 until it is plugged in" in text
+        assert "training waits at step 3 of 6 until the machine is plugged in" in text
         assert text.count("battery") == 1
 
 

@@ -165,11 +165,11 @@ class Chat {
     const bar = () => this.thread.current?.bar;
     listen([
       ...ratingKeys(bar),
-      { keys: ["u"], does: "Take what you said of it back", run: () => bar()?.undo() },
-      { keys: ["s", "k"], does: "Skip to the answer before", run: () => this.thread.select(-1) },
-      { keys: ["j"], does: "The answer after", run: () => this.thread.select(1) },
+      { keys: ["u"], does: "Undo my rating", run: () => bar()?.undo() },
+      { keys: ["s", "k"], does: "Previous answer", run: () => this.thread.select(-1) },
+      { keys: ["j"], does: "Next answer", run: () => this.thread.select(1) },
       { keys: ["/"], does: "Write", run: () => this.composer.focus() },
-      { keys: ["n"], does: "A new conversation", run: () => this.sidebar.begin() },
+      { keys: ["n"], does: "New conversation", run: () => this.sidebar.begin() },
       { keys: ["Escape"], does: "Leave the message field; stop the answer", run: () => this.stop() },
       { keys: ["?"], does: "These keys", run: showHelp },
     ]);

@@ -60,7 +60,7 @@ export function ratingKeys(bar) {
   return [
     { keys: ["g"], does: "Good", run: () => bar()?.thumb(1) },
     { keys: ["b"], does: "Bad", run: () => bar()?.thumb(-1) },
-    { keys: ["1", "2", "3", "4", "5"], does: "So many stars", run: (key) => bar()?.star(Number(key)) },
+    { keys: ["1", "2", "3", "4", "5"], does: "Give 1 to 5 stars", run: (key) => bar()?.star(Number(key)) },
     { keys: ["c"], does: "Say why", run: () => bar()?.write("comment") },
     { keys: ["e"], does: "Write a better answer", run: () => bar()?.write("better") },
   ];

@@ -37,9 +37,9 @@ class Inbox {
     listen([
       ...ratingKeys(() => this.bar),
       { keys: ["s", "j"], does: "Skip to the next answer", run: () => this.step(1) },
-      { keys: ["k"], does: "Back to the one before", run: () => this.step(-1) },
-      { keys: ["u"], does: "Take the last rating back", run: () => this.undo() },
-      { keys: ["/"], does: "Look for words", run: () => find("#text").focus() },
+      { keys: ["k"], does: "Previous answer", run: () => this.step(-1) },
+      { keys: ["u"], does: "Undo my last rating", run: () => this.undo() },
+      { keys: ["/"], does: "Search", run: () => find("#text").focus() },
       { keys: ["?"], does: "These keys", run: showHelp },
     ]);
     showUser(me);

@@ -12,6 +12,7 @@ from goodbot.api.adapters.manifest import verify
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.base.errors import AdapterError, GoodbotError, NewerDataError, StoreDamagedError, StoreError
 from goodbot.cli.doctor.checks import failed, size
+from goodbot.commands.state import unshared
 from goodbot.config import Config
 from goodbot.config.layout import DATABASE
 from goodbot.conversation.notifications.alarms import described
@@ -120,8 +121,7 @@ async def learning(examined: Examined) -> Sequence[Check]:
         last = {"state": found[0].state, "reason": found[0].reason} if found else {}
     checks = [_last_run(last)] if last else []
     if waiting:
-        text = f"{waiting} ratings of private chats wait for their people's consent"
-        checks.append(warn("consent", text, "they type `/rl share on` to the bot"))
+        checks.append(warn("consent", f"{unshared(waiting)} yes", "they type `/rl share on` to the bot"))
     return checks
 
 

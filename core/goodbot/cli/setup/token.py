@@ -136,7 +136,7 @@ async def _ask(
 
 
 def _fix(check: Check) -> str:
-    return f"What helps: {check.fix}." if check.fix else ""
+    return sentence(check.fix) if check.fix else ""
 
 
 def _again(dialogue: Dialogue) -> str:

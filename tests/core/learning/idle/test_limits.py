@@ -28,19 +28,16 @@ def test_what_cannot_be_read_objects_to_nothing() -> None:
 
 
 def test_each_pressure_says_what_would_change_it() -> None:
-    assert (
-        objection(Readings(on_battery=True))
-        == "the machine runs on its battery: training waits until it is plugged in"
-    )
+    assert objection(Readings(on_battery=True)) == "training waits until the machine is plugged in"
     assert (
         objection(Readings(others_load=0.83))
-        == "other programs use 83% of the processors: training waits until they are down to 75%"
+        == "training waits until other programs use 75% of the processors or less (now 83%)"
     )
     assert (
         objection(Readings(others_gpu=0.9))
-        == "other programs use 90% of the GPU: training waits until it is down to 30%"
+        == "training waits until other programs use 30% of the GPU or less (now 90%)"
     )
-    assert objection(IDLE, quiet_hours="11:30-13:00") == "these are quiet hours: training waits until 13:00"
+    assert objection(IDLE, quiet_hours="11:30-13:00") == "training waits until 13:00: these are quiet hours"
 
 
 def test_each_limit_is_the_owners() -> None:

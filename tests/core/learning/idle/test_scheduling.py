@@ -55,7 +55,7 @@ async def test_it_waits_under_pressure_and_says_what_would_change_it(tmp_path: P
     async with open_bot(tmp_path, clock=clock, machine=machine, schedule="auto") as bot:
         await bot.rated(8)
         assert await rest(bot) == 0
-        sentence = "the machine runs on its battery: training waits until it is plugged in"
+        sentence = "training waits until the machine is plugged in"
         status = await bot.status()
         assert (status["next"], status["pressure"]) == (sentence, sentence)
         assert sentence in await bot.command("status")
@@ -86,7 +86,7 @@ async def test_a_person_who_asks_is_not_kept_waiting_but_told(tmp_path: Path) ->
         assert await rest(bot) == 0
         bot.fake.set(train="steps", hold=3)
         said = await bot.command("train")
-        assert "although other programs use 90% of the processors;" in said
+        assert "although other programs use 90% of the processors." in said
         await until(lambda: (bot.app.trainer.progress or {}).get("step") == 3)
         await pass_(clock, 300)
         assert bot.app.scheduler.training, "nobody interrupts what a person asked for"
@@ -105,8 +105,7 @@ async def test_lasting_pressure_interrupts_a_run_and_lasting_ease_takes_it_up_ag
         await pass_(clock, 30)
         await until(lambda: not bot.app.scheduler.training)
         assert (await bot.status())["next"] == (
-            "other programs use 90% of the processors: "
-            "training waits at step 3 of 6 until they are down to 75%"
+            "training waits at step 3 of 6 until other programs use 75% of the processors or less (now 90%)"
         )
         machine.readings = IDLE
         bot.fake.set(hold=None)
