@@ -172,8 +172,8 @@ async def _commands(api: Api, me: Account) -> Check:
     if len(missing) == len(commands.commands()):  # an application that goodbot never ran for
         return Check(part=part, state=CheckState.OK, text="they appear in Discord once goodbot has started")
     if missing:
-        text = f"Discord does not know {', '.join(missing)} yet"
-        fix = "goodbot tells it when it starts: run `goodbot run`"
+        text = f"these are not in Discord yet: {', '.join(missing)}"
+        fix = "they appear when goodbot starts: `goodbot run`"
         return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
     return Check(part=part, state=CheckState.OK, text=f"/{commands.SLASH} and the context menu are there")
 

@@ -142,7 +142,7 @@ def _elsewhere(part: str, settings: TelegramSettings, url: str) -> Check:
         return Check(
             part=part,
             state=CheckState.WARN,
-            text="Telegram does not know the webhook yet; goodbot tells it when it starts",
+            text="the webhook is not set in Telegram yet; goodbot sets it when it starts",
             fix="goodbot run",
         )
     if settings.mode == WEBHOOK:

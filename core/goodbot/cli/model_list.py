@@ -135,8 +135,8 @@ def _disk_text(weights: list[dict[str, Any]], configured: str | None, settings: 
         lines.append("No model is configured: `goodbot model use auto` proposes one.")
     elif configured is None:
         lines.append(
-            f"{_line(settings.model.path)} is configured, and cannot be used: "
-            f"`goodbot model use {_line(settings.model.path)}`"
+            f"{_line(settings.model.path)} is set in config.toml, but cannot be used. "
+            f"`goodbot model use {_line(settings.model.path)}` says why."
         )
     return lines
 

@@ -170,7 +170,7 @@ async def test_leaving_takes_our_webhook_away(ours: bool, peer: TelegramPeer) ->
     ("webhook", "info", "state", "word"),
     [
         ("https://bots.example/goodbot", {}, CheckState.OK, "brings them to bots.example"),
-        ("", {}, CheckState.WARN, "does not know the webhook yet"),
+        ("", {}, CheckState.WARN, "the webhook is not set in Telegram yet"),
         ("https://other.example/x", {}, CheckState.WARN, "other.example, until goodbot starts"),
         (
             "https://bots.example/goodbot",
