@@ -33,7 +33,7 @@ def agree(causal: Any, turns: list[Turn], allowed: float) -> None:
         np.testing.assert_allclose(own, yardstick.own_logprobs(causal, turn), atol=allowed)
 
 
-def nearly(turns: list[Turn], found: list[np.ndarray]) -> None:
+def nearly(turns: list[Turn], found: list[np.ndarray], mean: float = 0.08, *, worst: float = 1.0) -> None:
     """Eight bits a weight: most tokens are hardly off, and none is far.
 
     Tokens are off by .02 to .05 on average, and without the adapter by .09 to .20. The worst token of an
@@ -41,8 +41,8 @@ def nearly(turns: list[Turn], found: list[np.ndarray]) -> None:
     """
     pairs = zip(turns, found, strict=True)
     apart = np.concatenate([np.abs(np.subtract(t.logprobs, t.lifts) - own) for t, own in pairs])
-    assert apart.mean() < 0.08, apart
-    assert apart.max() < 1.0, apart
+    assert apart.mean() < mean, apart
+    assert apart.max() < worst, apart
 
 
 def differs(causal: Any, turns: list[Turn]) -> bool:
@@ -52,8 +52,8 @@ def differs(causal: Any, turns: list[Turn]) -> bool:
     )
 
 
-def exported(pupil: Pupil, kind: str, path: Path) -> Path:
-    said = pupil.bot.done("adapters", "export", "1", "--format", kind, "--out", str(path))
+def exported(pupil: Pupil, kind: str, path: Path, version: str = "1") -> Path:
+    said = pupil.bot.done("adapters", "export", version, "--format", kind, "--out", str(path))
     assert "read back and compared" in said
     return path
 
@@ -106,19 +106,33 @@ def test_a_gguf_model_says_nearly_what_the_bot_says(pupil: Pupil, tmp_path: Path
         assert tokenizer(pupil.bot.text(turn.prompt)).input_ids == turn.prompt
 
 
-def test_llama_cpp_reads_the_gguf_model(pupil: Pupil, tmp_path: Path) -> None:
-    """llama.cpp's own logits, where its Python package is; it is built from source, so no extra brings it."""
-    llama_cpp: Any = pytest.importorskip(
+def test_llama_cpp_says_what_the_bot_says(pupil: Pupil, tmp_path: Path) -> None:
+    """llama.cpp's own logits, where its Python package is; it is built from source, so no extra brings it.
+
+    The base in 16 bits and our adapter beside it are what the bot computes with. For a whole model in 8 bits
+    llama.cpp also rounds to 8 bits what flows through it: tokens of the bare base are off by .06 so, the worst
+    of 51 by .38, and by .002 in 16 bits. What was learnt in one round may be as little.
+    """
+    package: Any = pytest.importorskip(
         "llama_cpp", reason="llama-cpp-python is not installed: it takes a compiler and 20 minutes"
     )
-    out = exported(pupil, "gguf-model", tmp_path / "v1.gguf")
-    model = llama_cpp.Llama(str(out), logits_all=True, n_ctx=512, verbose=False)
-    every = list[np.ndarray]()
-    for turn in pupil.after:
+    base = exported(pupil, "gguf", tmp_path / "base.gguf", version="base")
+    adapter = exported(pupil, "gguf", tmp_path / "v1-adapter.gguf")
+    taught = _llama_cpp(package.Llama, pupil.after, model_path=str(base), lora_path=str(adapter))
+    nearly(pupil.after, taught, 0.01, worst=0.1)
+    whole = exported(pupil, "gguf-model", tmp_path / "v1.gguf")
+    nearly(pupil.after, _llama_cpp(package.Llama, pupil.after, model_path=str(whole)), 0.2)
+
+
+def _llama_cpp(make: Any, turns: list[Turn], **files: str) -> list[np.ndarray]:
+    """log π of the tokens of each answer, at its temperature."""
+    model = make(logits_all=True, n_ctx=512, verbose=False, **files)
+    found: list[np.ndarray] = []
+    for turn in turns:
         model.reset()
         model.eval([*turn.prompt, *turn.tokens])
         rows = np.asarray(model.scores)[len(turn.prompt) - 1 :][: len(turn.tokens)]
         heated = rows.astype(np.float64) / turn.temperature
         heated -= np.logaddexp.reduce(heated, axis=1)[:, None]
-        every.append(heated[np.arange(len(turn.tokens)), turn.tokens])
-    nearly(pupil.after, every)
+        found.append(heated[np.arange(len(turn.tokens)), turn.tokens])
+    return found
