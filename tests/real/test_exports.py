@@ -110,8 +110,8 @@ def test_llama_cpp_says_what_the_bot_says(pupil: Pupil, tmp_path: Path) -> None:
     """llama.cpp's own logits, where its Python package is; it is built from source, so no extra brings it.
 
     The base in 16 bits and our adapter beside it are what the bot computes with. For a whole model in 8 bits
-    llama.cpp also rounds to 8 bits what flows through it: tokens of the bare base are off by .06 so, the worst
-    of 51 by .38, and by .002 in 16 bits. What was learnt in one round may be as little.
+    llama.cpp also rounds to 8 bits what flows through it: tokens of the bare base are off by .06 so, the
+    worst of 51 by .38, and by .002 in 16 bits. What was learnt in one round may be as little.
     """
     package: Any = pytest.importorskip(
         "llama_cpp", reason="llama-cpp-python is not installed: it takes a compiler and 20 minutes"

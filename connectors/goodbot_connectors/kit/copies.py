@@ -20,11 +20,16 @@ async def copy_of(
 ) -> str:
     """The turn of the one answer that it is a copy of; empty for none, and for several.
 
-    `when`: orders messages by their ids, for a first copy stands before the last one. `words`: what stands
-    there now, empty where it is not ours; the platform is asked only where an answer comes behind. `parts`:
-    the words of the messages that an answer becomes.
+    `when`: orders messages by their ids, for a first copy stands between the question and the last one.
+    `words`: what stands there now, empty where it is not ours; the platform is asked only where it may be a
+    copy. `parts`: the words of the messages that an answer becomes.
     """
-    behind = [one for one in answers if max(when(ref.id) for ref in one.messages) > when(message.id)]
+    at = when(message.id)
+    behind = [
+        one
+        for one in answers
+        if one.question and when(one.question) < at < max(when(ref.id) for ref in one.messages)
+    ]
     found = (await words()).strip() if behind else ""
     fits = [one.turn for one in behind if found and found in {part.strip() for part in parts(one.text)}]
     return fits[0] if len(fits) == 1 else ""

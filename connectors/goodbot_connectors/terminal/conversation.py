@@ -87,6 +87,7 @@ class Conversation:
         id_ = self._send({"say": text})
         self.waiting.append(id_)
         self.open = self.undoable = False
+        self.last = ""  # where no answer comes, a key means none, and not the one before
 
     @property
     def keys(self) -> Sequence[str]:

@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import itertools
+import unicodedata
 
 from goodbot.api.commands import Command, of
 
 from goodbot_connectors.terminal.keys import Key
+
+_BORDERS = (" ", "\n")
+"""Of words."""
 
 
 class Editor:
@@ -21,8 +25,9 @@ class Editor:
         self._draft = ""
 
     def insert(self, text: str) -> None:
-        """Put text in at the cursor."""
-        text = text.replace("\t", "    ")
+        """Put text in at the cursor; what would steer the terminal is left out of what is pasted."""
+        text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
+        text = "".join(sign for sign in text if sign == "\n" or unicodedata.category(sign) != "Cc")
         self.text = self.text[: self.cursor] + text + self.text[self.cursor :]
         self.cursor += len(text)
 
@@ -119,13 +124,13 @@ class Editor:
 
     def _word_start(self) -> int:
         before = self.text[: self.cursor].rstrip()
-        return before.rfind(" ") + 1
+        return max(before.rfind(border) for border in _BORDERS) + 1
 
     def _word_end(self) -> int:
         after = self.text[self.cursor :]
         lead = len(after) - len(after.lstrip())
-        end = after.find(" ", lead)
-        return len(self.text) if end < 0 else self.cursor + end
+        ends = [end for border in _BORDERS if (end := after.find(border, lead)) >= 0]
+        return self.cursor + min(ends) if ends else len(self.text)
 
     def _recall(self, at: int) -> None:
         """Another line of the history; below the last one is what was being typed."""

@@ -25,8 +25,8 @@ from goodbot_connectors.terminal.screen import Screen
 from goodbot_connectors.terminal.words import hint as rating_keys
 
 _STDIN = 0
-_GRACE_SECONDS = 0.7
-"""`2` rates, but `2+2?` is a question: a rating key counts when nothing else follows at once."""
+_GRACE_SECONDS = 1.5
+"""`b` rates, but `because …` is a message: a rating key counts when nothing follows, also of a slow hand."""
 _TWICE_SECONDS = 2.0
 _POLL_SECONDS = 2.0
 _POLL_TRAINING_SECONDS = 0.5

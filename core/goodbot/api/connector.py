@@ -140,6 +140,8 @@ class SentAnswer:
 
     turn: str
     text: str
+    question: str
+    """The message that it answers: all of its copies stand behind that one."""
     messages: tuple[MessageRef, ...]
 
 

@@ -236,10 +236,10 @@ class Generator:
         await self._plugins.on_turn(turn)
         return bool(sent)
 
-    async def sending_again(self, turn: str) -> None:
+    async def sending_again(self, turn: str, question: str) -> None:
         """Remember that the answer may have been sent before, without our hearing of it (`copies`)."""
         with contextlib.suppress(StoreError):
-            await self._store.write(lambda db: messages.sending_again(db, turn))
+            await self._store.write(lambda db: messages.sending_again(db, turn, question))
 
     async def _keep(self, turn: Turn, sent: Sequence[MessageRef]) -> None:
         """Record what is sent of an answer so far; a disk that fails must not stop the rest."""
@@ -284,7 +284,7 @@ class Generator:
             except RetriableError as error:
                 if attempt == _SEND_TRIES - 1:
                     raise
-                await self.sending_again(reply.turn)
+                await self.sending_again(reply.turn, reply.reply_to)
                 await self._clock.sleep(max(error.retry_after, growing(attempt, most=_LONGEST_PAUSE)))
         raise AssertionError("unreachable")
 

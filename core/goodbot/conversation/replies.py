@@ -99,7 +99,7 @@ class Answers:
                 if turn is None:
                     return await cancel(because("forgotten"))
             else:
-                await self._generator.sending_again(turn.id)
+                await self._generator.sending_again(turn.id, event.message_id)
             await self._generator.deliver(event, turn, stream, event.message_id)
 
     async def _asked(self, event: MessageEvent) -> Asked:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
@@ -63,28 +64,37 @@ async def unknown(db: aiosqlite.Connection, place: ChannelRef) -> list[str]:
     return [row[0] for row in rows]
 
 
-async def sending_again(db: aiosqlite.Connection, turn: str) -> None:
+async def sending_again(db: aiosqlite.Connection, turn: str, question: str) -> None:
     """Remember that an answer may have been sent before, without our hearing of it; the last few are."""
-    others = [one for one in (await settings.switch(db, _AGAIN)).split() if one != turn]
-    await settings.set_switch(db, _AGAIN, " ".join([*others, turn][-_REMEMBERED:]))
+    others = {one: asked for one, asked in (await _again(db)).items() if one != turn}
+    last = [*others.items(), (turn, question)][-_REMEMBERED:]
+    await settings.set_switch(db, _AGAIN, codec.dump_json(last))
+
+
+async def _again(db: aiosqlite.Connection) -> dict[str, str]:
+    """The turns that were, and the message that each answers."""
+    return dict(json.loads(await settings.switch(db, _AGAIN) or "[]"))
 
 
 async def sent_again(db: aiosqlite.Connection, place: ChannelRef) -> list[SentAnswer]:
     """Those of that channel, with the messages that we know of."""
-    turns = (await settings.switch(db, _AGAIN)).split()
+    questions = await _again(db)
     rows = await fetch(
         db,
         "SELECT t.id, t.response, t.thread, m.message FROM json_each(?) JOIN turns t ON t.id = value"
         " JOIN messages m ON m.turn = t.id WHERE (t.connector, t.account, t.channel) = (?, ?, ?)"
         " AND t.response <> '' ORDER BY t.seq, m.position",
-        (codec.dump_json(turns), place.connector, place.account, place.id),
+        (codec.dump_json([*questions]), place.connector, place.account, place.id),
     )
     found: dict[tuple[str, str], list[MessageRef]] = {}
     for turn, text, thread, message in rows:
         found.setdefault((turn, text), []).append(
             MessageRef(channel=replace(place, thread=thread), id=message)
         )
-    return [SentAnswer(turn=turn, text=text, messages=tuple(refs)) for (turn, text), refs in found.items()]
+    return [
+        SentAnswer(turn=turn, text=text, question=questions[turn], messages=tuple(refs))
+        for (turn, text), refs in found.items()
+    ]
 
 
 async def detach(db: aiosqlite.Connection, turn: str, messages: Collection[MessageRef]) -> None:

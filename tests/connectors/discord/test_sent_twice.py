@@ -60,8 +60,10 @@ async def test_b10_the_first_copy_is_known_by_its_words_and_nothing_else_is(
     await peer.say(WORDS)
     hers = (await host.received(MessageEvent, 2))[-1]
     last, after = await said(WORDS), await said(WORDS)
-    answer = SentAnswer(turn=TURN, text=WORDS, messages=(last,))
+    answer = SentAnswer(turn=TURN, text=WORDS, question=asked.message_id, messages=(last,))
     assert await connector.copied(first, [answer]) == TURN
+    for later in ("", first.id):  # a copy stands behind the question
+        assert await connector.copied(first, [replace(answer, question=later)]) == ""
     for ref in (status, replace(first, id=hers.message_id), after):
         assert await connector.copied(ref, [answer]) == ""
     other = replace(answer, turn="another")

@@ -151,6 +151,23 @@ async def test_b10_nothing_else_that_stands_there_is_taken_for_a_copy(
         assert len(probes(fake)) == len(set(probes(fake))), "each is asked for once"
 
 
+async def test_b10_an_older_answer_in_the_same_words_is_none(
+    tmp_path: Path, fake: FakeTelegram, ada: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that goodbot has forgotten meanwhile, as it forgets what nobody has rated."""
+    older = fake.account.post(ada.chat, fake.account.user, text="x")
+    await killed(tmp_path, fake, ada, monkeypatch)
+    first = ada.sees()[-1]
+    older.json["text"] = first.json["text"]
+    async with beside(tmp_path, fake, ada) as bot:
+        await until(lambda: carrying(bot))
+        ada.reacts(older.id, "👎")
+        ada.reacts(first.id, "👍")
+        await until(lambda: is_now(bot, ada, 1.0))
+        assert older.id not in await carrying(bot)
+        assert probes(fake) == [first.id]
+
+
 async def test_b10_where_no_answer_was_sent_again_telegram_is_asked_for_nothing(
     tmp_path: Path, fake: FakeTelegram, ada: Person
 ) -> None:

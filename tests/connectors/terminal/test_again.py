@@ -101,6 +101,18 @@ def test_help_is_made_of_the_table_of_commands(tmp_path: Path) -> None:
     assert "/rl" not in told
 
 
+def test_where_no_answer_came_a_key_does_not_mean_the_one_before(tmp_path: Path) -> None:
+    view, daemon = View(), Daemon()
+    chat = Conversation(cast("Link", daemon), tmp_path, view)
+    daemon.lines = [{"answer": "Hello!", "turn": "t", "to": "", "id": "m"}]
+    chat.read(chat.chat)
+    chat.say("And now?")
+    daemon.lines = [{"failed": "no model", "to": daemon.sent[-1]["id"]}]
+    chat.read(chat.chat)
+    sent = len(daemon.sent)
+    assert (chat.keys, chat.press("g"), len(daemon.sent)) == ([], False, sent)
+
+
 @pytest.mark.parametrize(("key", "value", "shown"), [("3", 0.0, "★"), ("1", -1.0, "★"), ("g", 1.0, "👍")])
 def test_a_key_rates_once_and_three_stars_are_a_rating_too(
     key: str, value: float, shown: str, tmp_path: Path
@@ -135,8 +147,8 @@ def test_the_keys_are_those_of_the_browser(page: str) -> None:
         "g": "Good",
         "b": "Bad",
         "s": "Skip",
-        **dict.fromkeys("12345", "So"),  # many stars
-        "u": "Take",  # it back
+        **dict.fromkeys("12345", "Give"),
+        "u": "Undo",  # it back
     }
 
 

@@ -86,6 +86,22 @@ def test_editing() -> None:
     assert (editor.text, editor.cursor) == ("w", 1)
 
 
+def test_a_word_ends_where_its_line_does() -> None:
+    editor = Editor()
+    editor.insert("hello\nworld")
+    editor.handle(Key("word-rubout"))
+    assert editor.text == "hello\n"
+    for name in ("home", "up", "word-right"):
+        editor.handle(Key(name))
+    assert editor.cursor == len("hello")
+
+
+def test_s8_nothing_that_is_pasted_steers_the_terminal() -> None:
+    editor = Editor()
+    editor.handle(Key("paste", "a\x1b]0;x\x07\x9b31mred\r\n👩\u200d🚀\tא\u200f"))
+    assert editor.text == "a]0;x31mred\n👩\u200d🚀    א\u200f"
+
+
 @given(st.text(max_size=200), st.integers(2, 30))
 def test_rows_fit_and_no_letter_is_lost(text: str, width: int) -> None:
     rows = wrap(text, width)

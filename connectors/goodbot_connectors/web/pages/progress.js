@@ -29,13 +29,17 @@ class Progress {
     this.may = new Set(me.commands.map(({ name }) => name));
     this.outbox = new Outbox(me.user, me.now, (problem) => this.#sent(problem));
     for (const [id, words] of Object.entries(BUTTONS)) {
-      find(`#${id}`).addEventListener("click", ({ target }) => this.#do({ say: `/rl ${words}` }, target));
+      find(`#${id}`).addEventListener("click", ({ target }) => {
+        // The version that is shown here, whichever answers by now.
+        this.#do({ say: `/rl ${words}${id === "keep" ? ` ${this.version}` : ""}` }, target);
+      });
     }
     await persistently(() => this.#load(), waits);
     banner("");
     this.outbox.send(); // what another page of this tab has left
     addEventListener("resize", () => this.#shares(this.versions));
-    setInterval(() => document.hidden || this.#look(), LOOK_MS);
+    document.addEventListener("visibilitychange", () => this.#look());
+    setInterval(() => this.#look(), LOOK_MS);
     return new Live({
       frame: (frame) => this.#frame(frame),
       learning: () => this.#look(),
@@ -45,12 +49,22 @@ class Progress {
     }).run();
   }
 
-  // Once for all that happens within a moment.
+  // Once for all that happens within a moment, while somebody can see it.
   #look() {
-    this.#soon ||= setTimeout(() => {
-      this.#soon = 0;
-      this.#load().catch((problem) => problem.status === 401 && signedOut());
-    }, SOON_MS);
+    if (!document.hidden) this.#soon ||= setTimeout(() => this.#again(), SOON_MS);
+  }
+
+  async #again() {
+    this.#soon = 0;
+    try {
+      await this.#load();
+      if (this.old) banner("");
+      this.old = false;
+    } catch (problem) {
+      if (problem.status === 401) return signedOut();
+      this.old = true;
+      banner(problem.message);
+    }
   }
 
   async #load() {
@@ -95,6 +109,7 @@ class Progress {
   }
 
   #learnt({ version, told, pinned, pairs }) {
+    this.version = version;
     find("#lesson").replaceChildren(
       version ? el("p", { class: "meta" }, el("span", { class: "badge" }, `Version ${version}`), pinned ? "kept: no newer version answers" : "") : "",
       el("p", {}, told),
@@ -110,7 +125,7 @@ class Progress {
     this.versions = versions;
     if (!versions) return;
     const place = find("#shares");
-    const open = find("details[open]", place);
+    const [focused, open] = [place.contains(document.activeElement), find("details[open]", place)];
     place.replaceChildren(...(versions.length ? [
       shares(versions, Math.max(240, place.clientWidth)),
       el("p", { class: "count" }, "How many of the rated answers were good, version by version. The band is narrow where many are rated."),
@@ -118,6 +133,7 @@ class Progress {
       el("p", {}, "No answer is rated yet."),
       el("p", { class: "count" }, "Rate some answers: here you see which version people like best.")]));
     if (open) find("details", place).open = true;
+    if (focused) find("summary", place)?.focus();
   }
 
   #offer(id, command, when) {
@@ -129,6 +145,7 @@ class Progress {
     const place = find(".told", from.closest("section"));
     const id = randomId();
     this.#told.set(id, place);
+    if (place.contains(from)) place.focus(); // the button that was pressed goes
     place.replaceChildren(el("p", { class: "count waiting" }, "One moment …"));
     try {
       const { outcome, text } = await this.outbox.add({ id, in: PLACE, ...event });

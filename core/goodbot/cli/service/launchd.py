@@ -83,7 +83,7 @@ class Launchd(Manager):
         done = ask("launchctl", "print", self._domain)
         if done.returncode:
             raise ServiceError(
-                "launchd has no session in which to start goodbot in: log in at the Mac's own screen "
+                "launchd has no session in which to start goodbot: log in at the Mac's own screen "
                 "once, and install it there"
             )
 
