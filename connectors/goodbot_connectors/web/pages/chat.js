@@ -166,7 +166,7 @@ class Chat {
     listen([
       ...ratingKeys(bar),
       { keys: ["u"], does: "Undo my rating", run: () => bar()?.undo() },
-      { keys: ["s", "k"], does: "Previous answer", run: () => this.thread.select(-1) },
+      { keys: ["s", "k"], does: "Skip to the previous answer", run: () => this.thread.select(-1) },
       { keys: ["j"], does: "Next answer", run: () => this.thread.select(1) },
       { keys: ["/"], does: "Write", run: () => this.composer.focus() },
       { keys: ["n"], does: "New conversation", run: () => this.sidebar.begin() },
