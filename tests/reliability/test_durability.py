@@ -167,7 +167,7 @@ async def test_without_space_nothing_is_acknowledged_and_with_space_it_goes_on(t
     lines = events(400, random.Random(1))
     acked: set[str] = set()
     refused: dict[str, str] = {}
-    async with rater(path, str(300_000)) as process:
+    async with rater(path, str(500_000)) as process:
         assert process.stdin is not None
         assert process.stdout is not None
 

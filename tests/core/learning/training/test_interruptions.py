@@ -267,7 +267,7 @@ async def test_train_goes_on_with_a_paused_run(tmp_path: Path) -> None:
         await bot.command("pause")
         bot.fake.set(hold=None)
         said = await bot.command("train")
-        assert "goes on at step 2 of 6, although training is paused;" in said
+        assert "goes on at step 2 of 6, although training is paused." in said
         await until(lambda: not bot.app.scheduler.training)
         assert done(bot) == each_step_once()
 
@@ -276,7 +276,7 @@ async def test_train_while_it_is_off_says_so_and_when_the_version_answers(tmp_pa
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         await bot.command("off")
-        assert "although goodbot is paused;" in await bot.command("train")
+        assert "although goodbot is paused." in await bot.command("train")
         await until(lambda: not bot.app.scheduler.training)
         assert (await bot.app.registry.active(), await bot.app.registry.wanted()) == (1, 0)
         await bot.rated(8)

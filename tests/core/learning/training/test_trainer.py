@@ -70,7 +70,7 @@ async def test_without_a_passed_gate_nothing_goes_live(tmp_path: Path, mode: str
         bot.fake.set(train=mode)
         verdict = await bot.train()
         assert verdict.state == "refused"
-        assert verdict.reason in ("no better", "the trainer reported no gate")
+        assert verdict.reason in ("no better", "the trainer reported no verdict")
         assert await bot.app.registry.rows() == []
         await check(bot)
 
