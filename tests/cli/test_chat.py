@@ -61,7 +61,7 @@ def test_a_key_begins_a_message_when_text_follows(running: Bot) -> None:
         ada.until(lambda screen: screen.count("[demo model]") == 2 and "› g good" in screen)
         ada.type("g")
         ada.type("\x7f")  # it was no rating, and is no letter any more
-        ada.press("s")
+        ada.type("s\r")
         ada.press("1")
         ada.press("2 o'clock?")
         screen = ada.sees("› 12 o'clock?")
@@ -182,7 +182,7 @@ def test_leaving_waits_for_a_training_unless_told_not_to(bot: Bot) -> None:
         for number in range(4):
             ada.type(f"What is {number}+1?\r")
             ada.until(lambda screen, n=number: screen.count("[demo") > n and "› g good" in screen)
-            ada.press("gb"[number % 2])  # all alike would teach nothing
+            ada.type("gb"[number % 2] + "\r")  # all alike would teach nothing
         ada.until(lambda screen: "loading ·" in screen or "learning" in screen)
         ada.type("\x04")
         ada.sees("a training is under way: waiting for it to end")
