@@ -105,7 +105,9 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(peer: TeamsPeer, tmp
 
         async def another() -> bool:
             newest = daemon.rows("SELECT turn FROM messages WHERE message = ?", answer.id)
-            return answer.edited and newest == daemon.rows("SELECT turn FROM retries") != []
+            retries = daemon.rows("SELECT turn, response FROM retries JOIN turns ON id = turn")
+            shown = all(response in answer.text for _, response in retries)  # it may be in the same words
+            return shown and newest == [(turn,) for turn, _ in retries] != []
 
         await eventually(another, 60)
         assert answer.text != old or len(await peer.posts()) == posts, "in its own message"

@@ -33,13 +33,15 @@ _LONGEST_HOUR = 3600.0
 _AT_ONCE = 0.001
 """Seconds that discord.py may wait for a bucket by itself; 0 would mean for ever."""
 _NO_PERMISSION = (50001, 50013)
+GONE = 10008
+"""Of a message."""
 _WEBHOOK_TOKEN = 50027
 """An interaction's token that is over; the status is that of a wrong bot token."""
 _LOGGERS = ("discord.http", "discord.gateway", "discord.client", "discord.state", "discord.webhook.async_")
 
 
 class RefusedError(ConnectorError):
-    """Discord said no. `code` is its number for why (10008: the message is gone), or the HTTP status."""
+    """Discord said no. `code` is its number for why (`GONE`: the message is), or the HTTP status."""
 
     def __init__(self, route: str, status: int, code: int) -> None:
         self.status, self.code = status, code or status

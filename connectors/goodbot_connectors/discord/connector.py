@@ -16,7 +16,7 @@ from goodbot.api.events import ChannelKind, ChannelRef, Event, MessageRef, Recei
 from goodbot.base.errors import ConnectorError, RetriableError
 
 from goodbot_connectors.discord import SPEC, commands, emoji, members, permissions, render
-from goodbot_connectors.discord.api import Api, RefusedError
+from goodbot_connectors.discord.api import GONE, Api, RefusedError
 from goodbot_connectors.discord.catchup import CatchUp
 from goodbot_connectors.discord.config import TOKEN, DiscordSettings
 from goodbot_connectors.discord.feedback import Feedback
@@ -31,7 +31,7 @@ from goodbot_connectors.discord.progress import Cursor
 from goodbot_connectors.discord.reconcile import reconciler
 from goodbot_connectors.discord.snowflake import Timeline, identifier
 from goodbot_connectors.discord.stream import MESSAGE, DiscordStream
-from goodbot_connectors.kit.copies import copy_of
+from goodbot_connectors.kit.copies import FirstCopies
 from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.kit.fields import string, sub
 from goodbot_connectors.kit.lru import Recent
@@ -56,6 +56,7 @@ class DiscordConnector(Connector):
         self._api: Api | None = None
         self._me = BotIdentity(user="", application="")
         self._pace = Throttle(host.clock)
+        self._copies = FirstCopies(when=int)
         self._timeline = Timeline()
         self._places, self._offers = Places(host), Offers(host)
         self._values = emoji.values(settings)
@@ -237,10 +238,15 @@ class DiscordConnector(Connector):
 
         async def words() -> str:
             place = {"channel_id": where(message.channel), "message_id": message.id}
-            found = await self._connected().call("GET", MESSAGE, **place)
+            try:
+                found = await self._connected().call("GET", MESSAGE, **place)
+            except RefusedError as error:
+                if error.code == GONE:
+                    return ""
+                raise
             return string(found, "content") if string(sub(found, "author"), "id") == self._me.user else ""
 
-        return await copy_of(message, answers, when=int, words=words, parts=render.parts)
+        return await self._copies.of(message, answers, words=words, parts=render.parts)
 
     async def _mark(self, api: Api, method: str, spot: Spot) -> None:
         channel, message = spot

@@ -76,8 +76,8 @@ def message(text: str, about: AnswerRef | None = None, buttons: Sequence[Button]
 
 
 def texts(text: str) -> list[str]:
-    """The `text` of each message that an answer becomes."""
-    return [fallback(part) for part in split(text, LIMIT)]
+    """The `text` of each message that an answer becomes; of a long one it is cut, which proves nothing."""
+    return [whole for part in split(text, LIMIT) if len(whole := _escaped(part)) <= _FALLBACK]
 
 
 def rows(about: AnswerRef, buttons: Sequence[Button]) -> list[dict[str, Any]]:

@@ -24,9 +24,8 @@ from goodbot.api.events import (
 )
 from goodbot.base.errors import ConnectorError, RetriableError, StoreError
 
-from goodbot_connectors.kit.copies import copy_of
+from goodbot_connectors.kit.copies import FirstCopies
 from goodbot_connectors.kit.dates import Dates
-from goodbot_connectors.kit.lru import Recent
 from goodbot_connectors.kit.rate_limit import Throttle
 from goodbot_connectors.kit.receipt_marks import ReceiptMarks
 from goodbot_connectors.kit.state import StateTexts
@@ -68,8 +67,7 @@ class TelegramConnector(Connector):
         self._pace = Throttle(host.clock)
         self._data = StateTexts(host, "data", 500)
         self._prompts = Prompts(host)
-        self._read = Recent[tuple[int, int], str]()
-        """What stands in messages that we did not know."""
+        self._copies = FirstCopies(when=int)
         self._source: asyncio.Task[None] | Webhook | None = None
         self._side: set[asyncio.Task[None]] = set()
         """What runs beside, and may say its last words before we disconnect."""
@@ -200,18 +198,16 @@ class TelegramConnector(Connector):
         return stream
 
     async def copied(self, message: MessageRef, answers: Sequence[SentAnswer]) -> str:
-        """By its words, which Telegram is asked for once."""
-        channel, spot = message.channel, (int(message.channel.id), int(message.id))
+        """By its words."""
+        channel = message.channel
 
         async def words() -> str:
-            if spot not in self._read:
-                self._read[spot] = await self._connected().words(*spot)
-            return self._read[spot]
+            return await self._connected().words(int(channel.id), int(message.id))
 
         def parts(text: str) -> list[str]:
             return [part["text"] for part in render.messages(channel, Reply(text=text))]
 
-        return await copy_of(message, answers, when=int, words=words, parts=parts)
+        return await self._copies.of(message, answers, words=words, parts=parts)
 
     async def private(self, user: str) -> ChannelRef:
         """A private chat has the person's own id; they must have written to the bot first."""

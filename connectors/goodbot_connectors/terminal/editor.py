@@ -26,7 +26,7 @@ class Editor:
 
     def insert(self, text: str) -> None:
         """Put text in at the cursor; what would steer the terminal is left out of what is pasted."""
-        text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
+        text = text.replace("\t", "    ")
         text = "".join(sign for sign in text if sign == "\n" or unicodedata.category(sign) != "Cc")
         self.text = self.text[: self.cursor] + text + self.text[self.cursor :]
         self.cursor += len(text)

@@ -76,11 +76,11 @@ async def _lesson(call: Call, active: int) -> LearntCard:
     if row.tainted:
         told = f"It answers until it is replaced: {row.tainted}."
     elif row.run and await s.store.read(lambda db: comparisons.asks(db, row.run or 0)):
-        told = "The owners are asked which version is better: until they have chosen, this is not told."
+        told = "Owners are choosing the better version. Until then I do not show what has changed."
     elif said := card(changed):
         told = f"My answers have changed: {said}."
     else:
-        told = "The answers that were compared prove no change."
+        told = "I compared answers before and after, and see no clear change."
     return LearntCard(version=active, told=told, pinned=row.pinned, pairs=pairs)
 
 

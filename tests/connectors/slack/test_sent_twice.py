@@ -4,22 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.api.actions import THUMBS
-from goodbot.api.connector import SentAnswer
-from goodbot.api.events import MessageEvent, Reply
 from goodbot.testing.connector_base import build
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.slack import SPEC
+from goodbot_connectors.slack.render import message, texts
 
+from tests.connectors.copies import knows_a_first_copy
 from tests.connectors.slack.peer import SlackPeer
-
-TURN = "5f1e0c7a9b3d2468"
-WORDS = "4 < 5 & _so_ on, <!here>."
 
 
 @pytest.fixture
@@ -40,27 +35,24 @@ async def connector(host: RecordingHost, peer: SlackPeer) -> AsyncIterator[Any]:
 async def test_b10_the_first_copy_is_known_by_its_words_and_nothing_else_is(
     connector: Any, host: RecordingHost, peer: SlackPeer
 ) -> None:
-    await peer.say("What is 2 + 2?")
-    [asked] = await host.received(MessageEvent)
-    place = asked.channel
+    workspace = peer.slack.workspace
 
-    async def said(text: str) -> Any:
-        [ref] = await connector.stream(place, asked.message_id).finish(
-            Reply(text=text, turn=TURN, buttons=THUMBS)
-        )
-        return ref
+    def vanish(ts: str) -> None:
+        [message] = [one for one in workspace.messages.values() if one.ts == ts]
+        workspace.delete(message)
 
-    first = await said(WORDS)
-    [status] = await connector.send(place, Reply(text="It runs.", turn=TURN, buttons=THUMBS))
-    await peer.say(WORDS)
-    hers = (await host.received(MessageEvent, 2))[-1]
-    last, after = await said(WORDS), await said(WORDS)
-    answer = SentAnswer(turn=TURN, text=WORDS, question=asked.message_id, messages=(last,))
-    assert await connector.copied(first, [answer]) == TURN
-    for later in ("", first.id):  # a copy stands behind the question
-        assert await connector.copied(first, [replace(answer, question=later)]) == ""
-    for ref in (status, replace(first, id=hers.message_id), after):
-        assert await connector.copied(ref, [answer]) == ""
-    other = replace(answer, turn="another")
-    assert await connector.copied(first, [answer, other]) == "", "nothing says of which of the two"
-    assert await connector.copied(first, [replace(answer, text="Else."), other]) == "another"
+    await knows_a_first_copy(
+        connector,
+        host,
+        peer,
+        "4 < 5 & _so_ on, <!here>.",
+        vanish=vanish,
+        reads=lambda: [call for call in peer.slack.calls if call.method == "reactions.get"],
+        stream=lambda asked: connector.stream(asked.channel, asked.message_id),
+    )
+
+
+def test_of_an_answer_that_is_cut_the_words_prove_nothing() -> None:
+    short, long = "a & b", "a" * 3890 + "&&&&"
+    assert texts(short) == [message(short)["text"]]
+    assert texts(long) == []

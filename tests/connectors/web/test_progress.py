@@ -102,7 +102,7 @@ async def test_who_is_not_signed_in_gets_nothing(tmp_path: Path, unused_tcp_port
 
 async def press(somebody: Person, name: str) -> None:
     """Go to a button or link with the Tab key alone, as often as need be, and press it."""
-    there = f'a:text-is("{name}"), button:enabled:text-is("{name}")'
+    there = f'a:text-is("{name}"), summary:text-is("{name}"), button:enabled:text-is("{name}")'
     await somebody.page.locator(there).locator("visible=true").first.wait_for()
     for _ in range(60):
         await somebody.page.keyboard.press("Tab")
@@ -132,7 +132,9 @@ async def test_an_owner_trains_looks_keeps_and_takes_back_by_keyboard(
         await owner.sees("v1 answers now.")
         await owner.page.get_by_text("One moment").wait_for(state="detached")
         await owner.page.get_by_role("img", name="Liked share of the rated answers: base 50%").wait_for()
-        await press(owner, "Keep this version")
+        async with owner.page.expect_request("**/api/do") as asked:
+            await press(owner, "Keep this version")
+        assert "/rl adapters pin 1" in ((await asked.value).post_data or ""), "the version that is shown"
         await owner.sees("kept: no newer version answers")
         await press(owner, "Let newer versions answer")
         await owner.page.get_by_role("button", name="Keep this version").wait_for()
@@ -143,6 +145,29 @@ async def test_an_owner_trains_looks_keeps_and_takes_back_by_keyboard(
         await press(owner, "Yes, roll back")
         await owner.sees("The base model answers now.")
         assert not await owner.scrolls_sideways()
+
+
+async def test_figures_that_are_old_are_said_to_be(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, viewport=NARROW) as owner:
+        await owner.sign_in(await link(bot))
+        await press(owner, "Progress")
+        await owner.sees("No answer is rated yet.")
+        await bot.rated(1)
+        await owner.page.reload()
+        await press(owner, "As a table")
+        banner, table = owner.page.locator("#banner"), owner.page.locator("#shares table")
+        looks_again = "document.dispatchEvent(new Event('visibilitychange'))"
+        await owner.page.route("**/api/progress", lambda route: route.fulfill(status=500, body="{}"))
+        await owner.page.evaluate(looks_again)
+        await banner.wait_for()
+        await owner.page.unroute("**/api/progress")
+        await bot.rated(1)
+        await owner.page.evaluate(looks_again)
+        await banner.wait_for(state="hidden")
+        await table.get_by_text("of 2").wait_for()
+        assert await owner.page.evaluate("document.activeElement.textContent") == "As a table"
 
 
 async def test_a_training_is_watched_paused_and_cancelled(

@@ -12,6 +12,7 @@ import { Outbox } from "/files/outbox.js";
 const PLACE = "news"; // the conversation in which goodbot speaks unasked: there a training is told to its end
 const LOOK_MS = 15_000;
 const SOON_MS = 1_000;
+const TRAINING_MS = 3_000; // each step of it is told, and a look reads thousands of rated answers
 const BUTTONS = {
   train: "train", resume: "resume", pause: "pause", cancel: "train stop",
   keep: "adapters pin", "let-go": "adapters unpin", back: "rollback", why: "why",
@@ -42,7 +43,7 @@ class Progress {
     setInterval(() => this.#look(), LOOK_MS);
     return new Live({
       frame: (frame) => this.#frame(frame),
-      learning: () => this.#look(),
+      learning: () => this.#look(TRAINING_MS),
       stale: () => this.#look(),
       state: (open) => banner(open ? "" : "goodbot cannot be reached. Trying again…"),
       signedOut,
@@ -50,8 +51,8 @@ class Progress {
   }
 
   // Once for all that happens within a moment, while somebody can see it.
-  #look() {
-    if (!document.hidden) this.#soon ||= setTimeout(() => this.#again(), SOON_MS);
+  #look(wait = SOON_MS) {
+    if (!document.hidden) this.#soon ||= setTimeout(() => this.#again(), wait);
   }
 
   async #again() {
@@ -128,7 +129,7 @@ class Progress {
     const [focused, open] = [place.contains(document.activeElement), find("details[open]", place)];
     place.replaceChildren(...(versions.length ? [
       shares(versions, Math.max(240, place.clientWidth)),
-      el("p", { class: "count" }, "How many of the rated answers were good, version by version. The band is narrow where many are rated."),
+      el("p", { class: "count" }, "How many of the rated answers were good, version by version. The more ratings, the narrower the band."),
       sharesTable(versions)] : [
       el("p", {}, "No answer is rated yet."),
       el("p", { class: "count" }, "Rate some answers: here you see which version people like best.")]));
@@ -156,6 +157,8 @@ class Progress {
   }
 
   #frame(frame) {
+    // A training that ends within a second is told by its news alone; and what is rated elsewhere counts here.
+    if ((frame.entry && frame.in === PLACE) || frame.counted) this.#look();
     const place = "receipt" in frame && this.#told.get(frame.of);
     if (!place) return;
     tell(place, frame.receipt, frame.offer.map((one) => latecomer(one.label, {
