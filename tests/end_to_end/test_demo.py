@@ -6,12 +6,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.base import priority
 from goodbot_training.tiny import demo
 from goodbot_training.tiny.judge import style_of
 
@@ -83,6 +85,20 @@ def test_the_exit_status_is_of_both_acts(
 
     monkeypatch.setattr(demo, "_demo", played)
     assert demo.main(argparse.Namespace(json=True)) == status
+
+
+def test_its_training_does_not_stand_behind_other_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside four busy processes it had a fortieth of the time that its person waited."""
+    seen: list[str | None] = []
+
+    async def played(*_: object) -> dict[str, Any]:
+        seen.append(os.environ.get(priority.KEEP))
+        return {"state": "activated", "word": {"followed": True}}
+
+    monkeypatch.delenv(priority.KEEP)
+    monkeypatch.setattr(demo, "_demo", played)
+    demo.main(argparse.Namespace(json=True))
+    assert seen == ["1"]
 
 
 @pytest.mark.parametrize("number", ["19", "201", "-40", "forty", "1" * 5000])

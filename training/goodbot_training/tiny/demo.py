@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ from typing import Any
 
 from goodbot import ConnectorSpec, GoodbotError, hookimpl
 from goodbot.api import actions
+from goodbot.base import priority
 from goodbot.config import Config, Grants, ServingConfig, TrainingConfig
 from goodbot.daemon import loopback
 from goodbot.daemon.app import App, open_plugins
@@ -80,6 +82,7 @@ class _Watcher:
 
 def main(arguments: argparse.Namespace) -> int:
     """Run the demo; 0 when the bot followed the word and has learnt, else 1."""
+    os.environ.setdefault(priority.KEEP, "1")  # somebody sits before it and waits for this training
     screen = show.DemoPrinter(quiet=arguments.json)
     result = asyncio.run(_demo(arguments, screen))
     screen.result(result)
