@@ -18,7 +18,7 @@ BETTER = "+better"
 """What follows a turn's id in that of the better answer to it, which trains as an item of its own."""
 LONGEST = 2000
 """Characters of the whole text."""
-_REASON = 300
+REASON = 300
 """Characters of one reason."""
 _REASONS = 3
 """So many of the last reasons."""
@@ -39,5 +39,5 @@ def hindsight(*, chips: Sequence[str] = (), reasons: Sequence[str] = ()) -> str:
     `chips` are keys of `CHIPS`, `reasons` in the order in which they were given.
     """
     lines = [CHIPS[chip] for chip in dict.fromkeys(chips) if chip in CHIPS]
-    said = [line for reason in reasons if (line := " ".join(printable(reason).split())[:_REASON])]
+    said = [line for reason in reasons if (line := " ".join(printable(reason).split())[:REASON])]
     return "\n".join([*lines, *said[-_REASONS:]])

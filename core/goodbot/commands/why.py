@@ -29,7 +29,13 @@ _PROMPTS = 3
 _SECONDS = 60.0
 """For all answers together."""
 _TOKENS = 80
-_WORDS = {"chip": "what was wrong", "comment": "a reason", "better": "a better answer", "note": "a note"}
+_WORDS = {
+    "chip": "what was wrong",
+    "comment": "a reason",
+    "better": "a better answer",
+    "note": "a note",
+    "next": "what was written next",
+}
 """What `RunMaterial.words` counts, as people call it."""
 
 

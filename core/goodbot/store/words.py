@@ -6,6 +6,8 @@ takes counts what was said by those whose rating the run takes there: so words e
 (undone, quarantined, forgotten, outvoted, left out), and weigh what is their rater's of the answer's weight:
 who is held to a share of a round is held to it with words. A run remembers whose they are and where they
 stand, never what they say.
+
+Of an answer that a judge calls bad it is the message that came next, as its person has written it.
 """
 
 from __future__ import annotations
@@ -18,13 +20,15 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.api.hindsight import CHIPS, RATERS, hindsight
+from goodbot.api.hindsight import CHIPS, RATERS, REASON, hindsight
+from goodbot.api.judge import JUDGE
 from goodbot.api.labels import Opinion
 from goodbot.api.turns import CHOICE
 from goodbot.store import codec, people, placing, rollback_window
 from goodbot.store.query import fetch, value
 
 _IDENTITY = people.IDENTITY_OF
+_LAST = "json_extract({0}.messages, '$[#-1].{1}')"
 _TYPED = (
     f"SELECT e.turn, {_IDENTITY.format('e.rater')}, e.kind, e.seq, '' FROM events e"  # noqa: S608
     " WHERE e.turn IN (SELECT value FROM json_each(:turns)) AND e.kind IN ('comment', 'better')"
@@ -51,17 +55,29 @@ _CHIP_GONE = (
     "  (c.created_at >= q.since OR c.heard >= q.first_event_seq) AND (c.heard < q.last_event_seq"
     "  OR (c.heard = q.last_event_seq AND c.created_at <= q.made_at))))"
 )
+# It came at the time that the judgement has. The same question again says nothing of what was wrong.
+_NEXT = (
+    "SELECT j.turn, j.judge, n.seq FROM judgements j JOIN turns t ON t.id = j.turn"  # noqa: S608
+    " JOIN turns n INDEXED BY turns_by_age ON n.created_at = j.at AND n.seq > t.seq AND n.kind = 'main'"
+    " AND (n.connector, n.account, n.channel, n.thread, n.talker)"
+    "  = (t.connector, t.account, t.channel, t.thread, t.talker)"
+    " WHERE j.turn IN (SELECT value FROM json_each(:turns)) AND j.value < 0 AND j.credit_of IS NULL"
+    f" AND length({_LAST.format('n', 'content')}) BETWEEN 1 AND {REASON}"
+    f" AND {_LAST.format('n', 'role')} = 'user' AND lower(trim({_LAST.format('n', 'content')})) <>"
+    f"  lower(trim({_LAST.format('t', 'content')})) GROUP BY j.turn HAVING n.seq = min(n.seq)"
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Word:
-    """One thing that was said. `rater` is the person, `connector:id`."""
+    """One thing that was said. `rater` is the person, `connector:id`; of a correction the judge."""
 
     kind: str
-    """`chip`, `comment` (a reason) or `better`."""
+    """`chip`, `comment` (a reason), `better`, or `next` (the message that came next)."""
     rater: str
     at: int
-    """The ledger's event that holds the text; of a chip when it was pressed, in ms by its platform."""
+    """The ledger's event that holds the text, of a correction the answer that it was a question of; of a chip
+    when it was pressed, in ms by its platform."""
     hint: str = ""
     """Of a chip: a key of `goodbot.api.hindsight.CHIPS`."""
     weight: float = 1.0
@@ -85,7 +101,8 @@ async def lost(db: aiosqlite.Connection, turn: str, before: Sequence[Word]) -> b
     """Whether one of these words of a turn was taken back or left out since."""
     if not before:
         return False
-    standing = {(word.kind, word.at) for word in (await said(db, [turn])).get(turn, ())}
+    found = await said(db, [turn]), await corrections(db, [turn])
+    standing = {(word.kind, word.at) for words in found for word in words.get(turn, ())}
     for word in before:
         gone = await _gone(db, turn, word) if word.kind == "chip" else (word.kind, word.at) not in standing
         if gone:
@@ -106,31 +123,36 @@ class Texts:
 
 async def texts(db: aiosqlite.Connection, of: Mapping[str, Sequence[Word]]) -> dict[str, Texts]:
     """Turn → what its words say."""
-    typed = [word.at for words in of.values() for word in words if word.kind != "chip"]
+    told = [word for words in of.values() for word in words if word.kind != "chip"]
     rows = await fetch(
         db,
-        "SELECT seq, text FROM events WHERE seq IN (SELECT value FROM json_each(?))",
-        (codec.dump_json(typed),),
+        "SELECT 0, seq, text FROM events WHERE seq IN (SELECT value FROM json_each(:typed)) UNION ALL"  # noqa: S608
+        f" SELECT 1, t.seq, {_LAST.format('t', 'content')} FROM turns t"
+        " WHERE t.seq IN (SELECT value FROM json_each(:next))",
+        {
+            "typed": codec.dump_json([word.at for word in told if word.kind != "next"]),
+            "next": codec.dump_json([word.at for word in told if word.kind == "next"]),
+        },
     )
-    stored = {int(seq): str(text) for seq, text in rows}
+    stored = {(bool(written), int(seq)): str(text) for written, seq, text in rows}
     made: dict[str, Texts] = {}
     for turn, words in of.items():
         by_rater: defaultdict[str, list[Word]] = defaultdict(list)
         for word in words:
             by_rater[word.rater].append(word)
         said = [(_text(own, stored), own[0].weight) for own in by_rater.values()]
-        better = [(stored.get(word.at, "").strip(), word.weight) for word in words if word.kind == "better"]
+        better = [(stored.get((False, w.at), "").strip(), w.weight) for w in words if w.kind == "better"]
         made[turn] = Texts(
             said=tuple(one for one in said if one[0]), better=tuple(one for one in better if one[0])
         )
     return made
 
 
-def _text(words: Sequence[Word], stored: Mapping[int, str]) -> str:
+def _text(words: Sequence[Word], stored: Mapping[tuple[bool, int], str]) -> str:
     by_kind: defaultdict[str, list[str]] = defaultdict(list)
     for word in words:
-        by_kind[word.kind].append(word.hint or stored.get(word.at, ""))
-    return hindsight(chips=by_kind["chip"], reasons=by_kind["comment"])
+        by_kind[word.kind].append(word.hint or stored.get((word.kind == "next", word.at), ""))
+    return hindsight(chips=by_kind["chip"], reasons=[*by_kind["comment"], *by_kind["next"]])
 
 
 async def taught(db: aiosqlite.Connection) -> list[str]:
@@ -162,6 +184,15 @@ async def said(db: aiosqlite.Connection, turns: Sequence[str]) -> dict[str, list
         if kind != "chip" or (hint in CHIPS and not await _gone(db, turn, word)):
             found[turn].append(word)
     return found
+
+
+async def corrections(db: aiosqlite.Connection, turns: Sequence[str]) -> dict[str, list[Word]]:
+    """Turn → the message after it, of those that a judge calls bad by such a message.
+
+    At most `REASON` characters long: the beginning of a longer one is no correction.
+    """
+    rows = await fetch(db, _NEXT, {"turns": codec.dump_json(list(turns))})
+    return {turn: [Word(kind="next", rater=f"{JUDGE}:{judge}", at=at)] for turn, judge, at in rows}
 
 
 def _as_it_came(typed: Sequence[Any]) -> list[Any]:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+from collections.abc import AsyncGenerator
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +16,7 @@ import pytest
 from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import batch, claims
 from goodbot.learning.training.job_spec import make_job
-from goodbot.store import judgements
+from goodbot.store import judgements, runs
 from goodbot.store.runs import RunItem
 
 from tests.core.builders import Bot, check, rows
@@ -208,6 +210,74 @@ async def test_an_export_keeps_it_apart_from_ratings(tmp_path: Path) -> None:
         await bot.command("export")
         files = list((tmp_path / "bot" / "exports").glob("*"))
         assert all("judge:" not in file.read_text() for file in files)
+
+
+# -- corrections
+
+
+@contextlib.asynccontextmanager
+async def corrected_bot(
+    home: Path, said: str, *, objective: str = "hybrid"
+) -> AsyncGenerator[tuple[Bot, str, str]]:
+    """A bot that has answered a question, was told `said`, and has answered that; both answers' turns."""
+    async with (
+        judge_server(says=["bad"]) as server,
+        judged_bot(
+            home, judge={"by": "server", "url": server.url, "model": "m"}, settings={"objective": objective}
+        ) as bot,
+    ):
+        asked = await bot.say("Tell me of the sea.")
+        then = await bot.say(said)
+        await look(bot)
+        await bot.rated(8)
+        yield bot, asked.turn, then.turn
+
+
+async def hints(bot: Bot, folder: Path, turn: str) -> list[dict[str, Any]]:
+    """What a training of what can be taken now reads with an answer."""
+    p = bot.app
+    _, found = await bot.store.read(
+        lambda db: batch.take(
+            db,
+            p.pool,
+            p.policy,
+            p.config.training,
+            parent=0,
+            replay=False,
+            with_words=batch.takes_words(p),
+            judge=p.config.judge,
+        )
+    )
+    job = await make_job(p, p.registry, run=1, parent=0, items=found, folder=folder)
+    [item] = [item for item in job["items"] if item["id"] == turn]
+    return item["hindsight"]
+
+
+async def test_a_correction_is_read_with_the_answer_that_it_corrects(tmp_path: Path) -> None:
+    async with corrected_bot(tmp_path, "No, shorter please!") as (bot, turn, _):
+        [hint] = await hints(bot, tmp_path / "job", turn)
+        assert hint == {"text": "No, shorter please!", "weight": 0.5}, "as the judgement weighs"
+
+
+@pytest.mark.parametrize("said", [" TELL me of the sea. ", "no " * 101])
+async def test_the_same_again_and_a_long_text_are_no_corrections(tmp_path: Path, said: str) -> None:
+    async with corrected_bot(tmp_path, said) as (bot, turn, _):
+        assert await hints(bot, tmp_path / "job", turn) == []
+
+
+async def test_ratings_alone_read_no_correction(tmp_path: Path) -> None:
+    async with corrected_bot(tmp_path, "No, shorter!", objective="tapered") as (bot, turn, _):
+        assert await hints(bot, tmp_path / "job", turn) == []
+
+
+async def test_a_correction_ends_with_its_message(tmp_path: Path) -> None:
+    async with corrected_bot(tmp_path, "No, shorter!") as (bot, turn, then):
+        await bot.train()
+        assert (await items(bot))[turn][0] == "train"
+        assert "1 with what was written next" in await bot.command("why")
+        assert await bot.store.read(lambda db: runs.changed_items(db, 1)) == []
+        await bot.store.write(lambda db: db.execute("DELETE FROM turns WHERE id = ?", (then,)))
+        assert await bot.store.read(lambda db: runs.changed_items(db, 1)) == [turn]
 
 
 # -- episodes

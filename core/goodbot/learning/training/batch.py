@@ -70,7 +70,8 @@ async def take(
         unheard |= await asyncio.to_thread(claims.unheard_of, found, policy, spared)
         judged = await judgements.candidates(db, pool, parent=parent, of=of, unheard=unheard)
         told = _oldest(judged, share)
-        items += tuple(claims.judged(told, policy, items, weight=judge.weight, share=judge.share))
+        said = await words.corrections(db, [one.turn.id for one in told]) if with_words else {}
+        items += tuple(claims.judged(told, policy, items, weight=judge.weight, share=judge.share, said=said))
     return sum(not candidate.replayed for candidate in found), items
 
 

@@ -166,23 +166,24 @@ def judged(
     *,
     weight: float,
     share: float,
+    said: Mapping[str, Sequence[Word]],
 ) -> list[RunItem]:
-    """Give what only judges rated its reward and weight, beside the rated answers that a run claims.
+    """Give what only judges rated its reward, weight and words, beside the rated answers that a run claims.
 
-    It is good or bad by its sign, is never held out, and weighs what `judge_weights` says; what would weigh
-    nothing is left out.
+    It is good or bad by its sign, never held out, and weighs what `judge_weights` says, or is left out.
     """
     rated = math.fsum(one.weight for one in beside if one.split == "train")
     items: list[RunItem] = []
     values: list[float] = []
     for one in candidates:
         [(rater, opinion)] = one.labels.items()
-        value = opinion[0] if isinstance(opinion, list) else opinion
+        value = TurnRating.of(rater, opinion).value
         if reward := _reward({rater: math.copysign(1.0, value)}, policy):
             items.append(RunItem(turn=one.turn.id, split="train", reward=reward, labels=one.labels))
             values.append(abs(value))
     weights = judge_weights(values, weight, share, rated)
-    return [replace(item, weight=w) for item, w in zip(items, weights, strict=True) if w]
+    heard = [words.heard(said.get(i.turn, ()), i.labels, w) for i, w in zip(items, weights, strict=True)]
+    return [replace(i, weight=w, words=h) for i, w, h in zip(items, weights, heard, strict=True) if w]
 
 
 def judge_weights(values: Sequence[float], weight: float, share: float, rated: float) -> list[float]:
@@ -292,8 +293,7 @@ def _repetitions(taken: Sequence[Candidate], rewards: Mapping[str, float]) -> li
 def _exchange(candidate: Candidate) -> tuple[str, str]:
     """The question and the answer."""
     messages = candidate.turn.messages
-    content = messages[-1].get("content", "") if messages else ""
-    return (content if isinstance(content, str) else str(content), candidate.turn.response)
+    return (str(messages[-1].get("content", "") if messages else ""), candidate.turn.response)
 
 
 def _spread(turn: str) -> str:
