@@ -106,6 +106,49 @@ async def test_after_five_wrong_ones_of_anybody_the_right_one_is_wrong(tmp_path:
         assert (await send(bot, await code(bot)))[1].outcome is Outcome.PAIRED
 
 
+@pytest.mark.parametrize("there", [True, False])
+async def test_a_wrong_code_is_answered_the_same_whether_there_is_one_or_not(
+    tmp_path: Path, there: bool
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        right = await code(bot) if there else ""
+        told = [(await send(bot, wrong))[1].text for wrong in WRONG]
+        assert set(told) == {
+            "This code does not work, or no longer. Type it again, or let my owner make a new one: "
+            "`goodbot pair loopback`."
+        }
+        if there:  # locked
+            assert (await send(bot, right, "another"))[1].text == told[0]
+
+
+async def test_an_old_code_and_a_mistyped_one_are_answered_and_count_as_no_request(tmp_path: Path) -> None:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock) as bot:
+        old = await code(bot)
+        clock.advance(pairing.PAIR_SECONDS + 1)
+        for number, text in enumerate((old, "ABCD-234", "ABCD-23450", "abcd 23O5", "ABCD-2340")):
+            receipt = (await send(bot, text, f"person-{number}"))[1]
+            assert (receipt.outcome, receipt.text[:9]) == (Outcome.DENIED, "This code"), text
+        assert (await send(bot, "Hello there", "person-0"))[1].text.startswith("This bot is private")
+
+
+async def test_after_five_wrong_codes_there_is_silence_for_one_who_guesses_on(tmp_path: Path) -> None:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock) as bot:
+        for wrong in WRONG:
+            await send(bot, wrong)
+        assert (await send(bot, "AAAA7777"))[1].text.startswith("This bot is private")
+        assert (await send(bot, "AAAA8888"))[1].text == ""
+        assert (await send(bot, "AAAA8888", "another"))[1].text
+        clock.advance(3600.0)
+        assert (await send(bot, "AAAA9999"))[1].text.startswith("This code")
+
+
+async def test_whoever_may_talk_asks_the_model_about_such_words(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        assert (await send(bot, WRONG[0], "talker"))[1].outcome is Outcome.ACCEPTED
+
+
 async def test_the_lock_outlives_a_restart(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         right = await code(bot)

@@ -22,6 +22,7 @@ from goodbot.api.events import (
     Receipt,
 )
 from goodbot.api.sentences import Reason, because
+from goodbot.base import one_time
 from goodbot.base.clock import Clock
 from goodbot.store import channels, retries
 
@@ -79,7 +80,8 @@ class Admission:
             refused = self.too_much(event, len(event.text.encode())) if accepted else None
             return event.receipt(Outcome.IGNORED, refused) if refused else receipt
         if event.channel.kind is ChannelKind.PRIVATE:
-            return event.receipt(Outcome.DENIED, await strangers.who_talks(db, event.user))
+            told = self._wrong_code(event) or await strangers.who_talks(db, event.user)
+            return event.receipt(Outcome.DENIED, told)
         owns = self._authorization.may(event.user, Grant.ADMINISTER)  # others cannot change it
         return event.receipt(Outcome.DENIED, because("off_here") if owns else None)
 
@@ -94,6 +96,12 @@ class Admission:
         if not await pairing.pair(db, event.user, event.text, self._clock.now(), counts=counts):
             return None
         return event.receipt(Outcome.PAIRED, because("paired"))
+
+    def _wrong_code(self, event: MessageEvent) -> Reason | None:
+        """What a stranger is told of what looks like a pairing code, whether there is one to find or not."""
+        if one_time.is_like(event.text) and self._quotas.codes.allow(person(event.user)):
+            return because("wrong_code", connector=event.user.connector)
+        return None
 
     async def _press(self, db: aiosqlite.Connection, event: PressEvent) -> Receipt:
         """Another answer, for whoever may talk here and rate; the receipt names the one it replaces.

@@ -13,7 +13,10 @@ from goodbot.config import ServingConfig
 
 RESERVE = 500_000_000
 """Bytes of the disk that are left to ratings: with less, no answers of other programs are kept."""
+CODES_ANSWERED = 5
+"""Wrong pairing codes of one person, within an hour, that are answered; more meet silence."""
 _MEGABYTE = 1_000_000
+_HOUR = 3600.0
 _DAY = 86400.0
 _REMEMBERED = 4096
 """People; the one who has been quiet longest is forgotten first, with a full bucket."""
@@ -41,10 +44,11 @@ class RateLimit:
 
 
 class Quotas:
-    """Messages a minute and bytes a day of one person, and the reserve of the disk that `home` lies on."""
+    """What one person may send, and the reserve of the disk that `home` lies on."""
 
     def __init__(self, config: ServingConfig, home: Path, clock: Clock) -> None:
         self.messages = RateLimit(config.messages_per_minute, clock)
+        self.codes = RateLimit(CODES_ANSWERED, clock, _HOUR)
         self._megabytes = config.megabytes_per_day
         self._bytes = RateLimit(self._megabytes * _MEGABYTE, clock, _DAY)
         self._home = home

@@ -35,3 +35,11 @@ def read(text: str) -> str:
         return ""
     code = code.upper()
     return code if all(c in ALPHABET for c in code) and _mixed(code) else ""
+
+
+def is_like(text: str) -> bool:
+    """Whether somebody may have meant a code: a wrong character, or one too many or too few, is no matter."""
+    if len(text) > 4 * LENGTH:
+        return False
+    code = text.translate(_BETWEEN)
+    return abs(len(code) - LENGTH) <= 1 and code.isascii() and code.isalnum() and _mixed(code)
