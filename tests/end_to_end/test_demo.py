@@ -83,7 +83,7 @@ def test_the_exit_status_is_of_both_acts(
     async def played(*_: object) -> dict[str, Any]:
         return {"state": state, "word": {"followed": followed}}
 
-    monkeypatch.setattr(demo, "_demo", played)
+    monkeypatch.setattr("goodbot_training.tiny.demo.play.play", played)
     assert demo.main(argparse.Namespace(json=True)) == status
 
 
@@ -96,9 +96,23 @@ def test_its_training_does_not_stand_behind_other_programs(monkeypatch: pytest.M
         return {"state": "activated", "word": {"followed": True}}
 
     monkeypatch.delenv(priority.KEEP)
-    monkeypatch.setattr(demo, "_demo", played)
+    monkeypatch.setattr("goodbot_training.tiny.demo.play.play", played)
     demo.main(argparse.Namespace(json=True))
     assert seen == ["1"]
+
+
+def test_it_says_something_before_it_imports_what_takes_a_while(tmp_path: Path) -> None:
+    """Ten seconds without a sign of life made people press Ctrl-C."""
+    code = (
+        "import argparse, builtins, sys\n"
+        "from goodbot_training.tiny import demo\n"
+        "assert 'goodbot.daemon.app' not in sys.modules\n"
+        "sys.modules['goodbot_training.tiny.demo.play'] = None\n"
+        "demo.main(argparse.Namespace(json=False))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=patience(60))
+    assert done.stdout.startswith("Good bot. Bad bot. It learns.")
+    assert "ImportError" in done.stderr or "ModuleNotFoundError" in done.stderr
 
 
 @pytest.mark.parametrize("number", ["19", "201", "-40", "forty", "1" * 5000])

@@ -42,6 +42,13 @@ def test_the_bar_stays_on_its_line(
     assert len(drawn) < columns, "a full line would wrap, and be drawn again below"
 
 
+def test_at_its_start_it_says_what_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with screen(monkeypatch, 80).beginning():
+        assert capsys.readouterr().out.endswith("starting the tiny model")
+
+
 @pytest.mark.parametrize("columns", [60, 80, 108, 140])
 def test_the_table_breaks_no_line(columns: int) -> None:
     said = "\n".join(show._table([ROW] * 2, columns)).splitlines()

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from goodbot.api.progress import bar
-from goodbot.base.printing import draw, say, say_json
+from goodbot.base.live_line import LiveLine
+from goodbot.base.printing import say_json
 
 _SHOWN_ANSWERS = 6
 _SHOWN_RATINGS = 8
@@ -25,12 +27,18 @@ class DemoPrinter:
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
-        self._live = sys.stdout.isatty() and not quiet
-        self._last = ""
+        self._line = LiveLine(sys.stdout, quiet=quiet)
+
+    @contextlib.contextmanager
+    def beginning(self) -> Generator[None]:
+        """Something moves on a terminal from here on, also while nothing is said."""
+        self._say("Good bot. Bad bot. It learns.\n")
+        with self._line:
+            self._line.show("starting the tiny model")
+            yield
 
     def opening(self, backend: str) -> None:
         self._say(
-            "Good bot. Bad bot. It learns.\n\n"
             f"A tiny model (1M parameters, {backend}) answers in three styles at random.\n\n"
             "First one bad rating, with its reason. Nothing is trained."
         )
@@ -79,7 +87,7 @@ class DemoPrinter:
             return
         before, after = result["before"], result["after"]
         program = sys.argv[0] if sys.argv[0].endswith("goodbot") else "python -m goodbot"
-        for row in _table(result["answers"][:_SHOWN_ANSWERS], _columns() if self._live else None):
+        for row in _table(result["answers"][:_SHOWN_ANSWERS], _columns() if self._line.live else None):
             self._say(row)
         self._say(
             f"\nanswers in the liked style: {_share(before)} → {_share(after)}"
@@ -99,15 +107,14 @@ class DemoPrinter:
         )
 
     def _say(self, text: str) -> None:
-        if not self._quiet:
-            say(text, flush=True)
+        self._line.say(text)
 
     def _update(self, text: str, *, end: bool) -> None:
         """One line that changes in place; elsewhere only its end is printed."""
-        if self._live:
-            draw("\r\x1b[K" + text + ("\n" if end else ""))
-        elif end:
-            self._say(text)
+        if end:
+            self._line.say(text)
+        else:
+            self._line.show(text)
 
 
 def _columns() -> int:

@@ -4,15 +4,23 @@
 from __future__ import annotations
 
 import importlib
+import os
+import tempfile
+import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from goodbot.base import spawn
 from goodbot.base.installed import missing_modules
+from goodbot.base.live_line import LiveLine
 from goodbot.base.packages import install_command, install_environment, install_line
+from goodbot.base.printing import say
 from goodbot.cli.setup.dialogue import Dialogue
 
 MOST_UNASKED = 500_000_000
 """Bytes that are fetched without a person's yes."""
+_LAST_LINES = 12
+"""Of an installer that failed, shown."""
 
 
 def offer(
@@ -34,11 +42,10 @@ def offer(
         return False
     if not dialogue.confirm("--install", "Install them now?"):
         return False
-    if not _install(dialogue, extra):
-        dialogue.say(f"They could not be installed. By hand: {install_line(extra)}")
-        return False
-    importlib.invalidate_caches()
-    return not missing_modules(requires)
+    if _installed(dialogue, extra, requires, f", about {amount(download)}" if download else ""):
+        return True
+    dialogue.say(f"Mend what it names and try again, or install by hand: {install_line(extra)}")
+    return False
 
 
 def amount(count: int) -> str:
@@ -46,13 +53,25 @@ def amount(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
-def _install(dialogue: Dialogue, extra: str) -> bool:
+def _installed(dialogue: Dialogue, extra: str, requires: Sequence[str], size: str) -> bool:
+    """Install it, with one line for the person; what the installer says is shown where it fails."""
     command = install_command(extra)
     if command is None:
         dialogue.say("This Python environment has no pip, and there is no uv.")
         return False
-    # The installer draws its own progress; --json keeps stdout for the result.
-    done = spawn.run(
-        *command, seconds=None, environ=install_environment(), stdout=dialogue.out.fileno(), stderr=None
-    )
-    return done.returncode == 0
+    handle, name = tempfile.mkstemp(prefix="goodbot-install-", suffix=".log")
+    log, began = Path(name), time.monotonic()
+    with os.fdopen(handle, "w") as said, LiveLine(dialogue.out, f"Installing {extra}{size}") as line:
+        if not line.live:
+            line.say(f"Installing {extra}{size} ...")
+        environ = install_environment()
+        done = spawn.run(*command, seconds=None, environ=environ, stdout=said.fileno(), stderr=said.fileno())
+    importlib.invalidate_caches()
+    if done.returncode == 0 and not missing_modules(requires):
+        log.unlink()
+        dialogue.say(f"Installed {extra} in {time.monotonic() - began:.0f} s.")
+        return True
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    say("\n".join(f"  {one}" for one in lines[-_LAST_LINES:]), file=dialogue.out)
+    dialogue.say(f"That did not work. All that the installer said is in {log}")
+    return False

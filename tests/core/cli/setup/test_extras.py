@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import re
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,7 +41,12 @@ def test_a_pip_that_fails_is_a_sentence_with_the_command(
     assert not extras.offer(dialogue, "Teams", ("no_such_module",), "teams", 65_000_000)
     out = shown(tmp_path)
     assert "Teams needs packages that are not installed. They take about 65 MB." in out
-    assert "They could not be installed" in out
+    assert "Installing teams, about 65 MB ..." in out
+    assert "ERROR: " in out, "what pip said"
+    assert "try again, or install by hand: " in out
+    (log,) = re.findall(r"All that the installer said is in (\S+)", out)
+    assert "botbuilder-core" in Path(log).read_text()
+    Path(log).unlink()
     assert "install 'botbuilder-core>=" in out
     assert "goodbot[" not in out
 
@@ -62,3 +70,16 @@ def test_packages_that_are_still_missing_afterwards_are_not_claimed(
     require("telegram")
     assert not extras.offer(dialogue, "Telegram", ("no_such_module",), "telegram")
     assert "Requirement already satisfied" in shown(tmp_path), "pip's own words are seen"
+
+
+def test_what_could_be_installed_is_one_line_and_leaves_no_log(
+    dialogue: Dialogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = iter([["telegram"], []])  # before and after
+    monkeypatch.setattr(extras, "missing_modules", lambda *_: next(found))
+    monkeypatch.setattr(extras, "install_command", lambda *_: (sys.executable, "-c", "print('Collecting')"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert extras.offer(dialogue, "Telegram", ("telegram",), "telegram")
+    out = shown(tmp_path)
+    assert re.search(r"Installing telegram \.\.\. Installed telegram in \d+ s\.$", out), out
+    assert list(tmp_path.glob("goodbot-install-*")) == []

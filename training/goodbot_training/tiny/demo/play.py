@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`goodbot demo`: the whole way of the data, watched: a word → the next reply; chat → ratings → training → a
-better reply.
+"""What `goodbot demo` plays: a word → the next reply; chat → ratings → training → a better reply.
 
 Nothing is short-circuited. A small connector asks and reacts as a person would; its events go
 through the dispatcher into the store; the scheduler starts the trainer's child process by itself;
@@ -12,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -23,7 +21,6 @@ from typing import Any
 
 from goodbot import ConnectorSpec, GoodbotError, hookimpl
 from goodbot.api import actions
-from goodbot.base import priority
 from goodbot.config import Config, Grants, ServingConfig, TrainingConfig
 from goodbot.daemon import loopback
 from goodbot.daemon.app import App, open_plugins
@@ -49,7 +46,7 @@ _MARKER = ".goodbot-demo"
 class DemoChat(Loopback):
     """The platform in memory under a name of its own: ids, and so the answers, hang on it."""
 
-    spec = replace(Loopback.spec, name="demo", factory="goodbot_training.tiny.demo:DemoChat")
+    spec = replace(Loopback.spec, name="demo", factory="goodbot_training.tiny.demo.play:DemoChat")
 
 
 class _Watcher:
@@ -80,16 +77,8 @@ class _Watcher:
             self.finished.set_result((state, reason))
 
 
-def main(arguments: argparse.Namespace) -> int:
-    """Run the demo; 0 when the bot followed the word and has learnt, else 1."""
-    os.environ.setdefault(priority.KEEP, "1")  # somebody sits before it and waits for this training
-    screen = show.DemoPrinter(quiet=arguments.json)
-    result = asyncio.run(_demo(arguments, screen))
-    screen.result(result)
-    return 0 if result["state"] == "activated" and result["word"]["followed"] else 1
-
-
-async def _demo(arguments: argparse.Namespace, screen: show.DemoPrinter) -> dict[str, Any]:
+async def play(arguments: argparse.Namespace, screen: show.DemoPrinter) -> dict[str, Any]:
+    """Play the whole of it; what it found, as `--json` prints it."""
     begin = time.perf_counter()
     home = _fresh(arguments.home / "demo")
     config = Config(
