@@ -18,7 +18,18 @@ from typing import Any
 import goodbot
 import pytest
 from goodbot import testing
-from goodbot.api import connector, events, hookspecs, judge, objective, reply_stream, rewards, server, tracker
+from goodbot.api import (
+    connector,
+    events,
+    export,
+    hookspecs,
+    judge,
+    objective,
+    reply_stream,
+    rewards,
+    server,
+    tracker,
+)
 from goodbot.api.connector import API_VERSION
 
 SNAPSHOTS = Path(__file__).parent / "api"
@@ -57,6 +68,9 @@ PARTS = (
     server.Generated,
     server.Server,
     objective.ObjectiveSpec,
+    export.ExportedPair,
+    export.ExportedAnswer,
+    export.ExportForm,
     judge.Asks,
     judge.JudgeCase,
     judge.Judgement,

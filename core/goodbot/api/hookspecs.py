@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from goodbot.api.backend import BackendSpec
     from goodbot.api.connector import ConnectorSpec
     from goodbot.api.events import RatingEvent, Receipt
+    from goodbot.api.export import ExportForm
     from goodbot.api.judge import JudgeSpec
     from goodbot.api.model import ModelSpec
     from goodbot.api.objective import ObjectiveSpec
@@ -70,6 +71,11 @@ def register_tracker() -> TrackerSpec:  # pyright: ignore[reportReturnType]
 @hookspec
 def register_judge() -> JudgeSpec:  # pyright: ignore[reportReturnType]
     """Offer a judge of what came after answers that nobody rated."""
+
+
+@hookspec
+def register_export_form() -> ExportForm:  # pyright: ignore[reportReturnType]
+    """Offer a form in which `goodbot export` writes rated answers."""
 
 
 @hookspec

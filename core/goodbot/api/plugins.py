@@ -17,6 +17,7 @@ from goodbot.api import hookspecs
 from goodbot.api.backend import BackendSpec
 from goodbot.api.connector import API_VERSION, ConnectorSpec
 from goodbot.api.events import RatingEvent, Receipt
+from goodbot.api.export import ExportForm
 from goodbot.api.judge import JUDGE, JudgeSpec
 from goodbot.api.model import ModelSpec
 from goodbot.api.objective import ObjectiveSpec
@@ -158,6 +159,10 @@ class PluginHost:
     def judges(self) -> dict[str, JudgeSpec]:
         """Judges of the next state by name."""
         return self._collect("register_judge", JudgeSpec)
+
+    def export_forms(self) -> dict[str, ExportForm]:
+        """Forms of exported answers by name."""
+        return self._collect("register_export_form", ExportForm)
 
     def probes(self) -> list[tuple[str, Callable[[], object]]]:
         """Who offers probes of `goodbot doctor`: each plugin's name, and its hook, not yet called."""

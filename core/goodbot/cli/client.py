@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from goodbot.api.commands import find
 from goodbot.api.control import Progress, call
 from goodbot.api.progress import progress_line
 from goodbot.base.errors import BusyError, ConfigError, GoodbotError
@@ -72,8 +73,20 @@ def _alone(arguments: argparse.Namespace, args: list[str], progress: Progress) -
 
 def _options(arguments: argparse.Namespace) -> list[str]:
     """Those that the daemon is told of."""
+    if arguments.command == "export":
+        return _as_typed(arguments)
     since, details = getattr(arguments, "since", None), getattr(arguments, "details", False)
     return [*(["since", since] if since else []), *(["--details"] if details else [])]
+
+
+def _as_typed(arguments: argparse.Namespace) -> list[str]:
+    """All options of a command, as they were typed."""
+    command = find(arguments.command)
+    words: list[str] = []
+    for one in command.words("terminal") if command else ():
+        said: str | bool | None = getattr(arguments, one.name.lstrip("-"))
+        words += [one.name, said] if isinstance(said, str) else [one.name] if said else []
+    return words
 
 
 def _question(arguments: argparse.Namespace, args: Sequence[str]) -> str:

@@ -4,26 +4,149 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
-from goodbot.base.errors import GoodbotError
+from goodbot import __version__
+from goodbot.api.export import ExportForm
+from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.commands.base import Call, Result
-from goodbot.store import exporting
+from goodbot.commands.masking import Masker
+from goodbot.commands.services import Services
+from goodbot.commands.snapshot import Snapshot
+from goodbot.store import exporting, selection
+from goodbot.store.selection import Selection
+
+logger = logging.getLogger(__name__)
+
+OWN = ExportForm(
+    name="jsonl", summary="all that goodbot knows; `import` reads it", lines=lambda one: (one.record,)
+)
+"""The form that nothing is lost in."""
+_FIELDS = ("since", "until", "place", "person", "rating", "version", "text")
+_PAGE = 100
+"""Answers that are read at once: an agent's may have megabytes."""
 
 
 async def export(call: Call) -> Result:
-    """One JSON object a line, oldest answer first; see `goodbot.store.exporting`."""
+    """Of the answers that are meant, one object or more a line, oldest first; see `goodbot.api.export`."""
     s = call.services
+    said = _said(call.args)
+    form = _form(s, said.get("format", OWN.name))
+    wanted = _selection(said)
     stem = datetime.fromtimestamp(s.clock.now(), UTC).strftime("%Y%m%d-%H%M%S")
+    ending = "" if form is OWN else f"{form.name}."
     async with s.eraser.copying:
-        path = exporting.free(s.config.home, stem)
-        rated = await s.store.read(exporting.rated)
+        path = exporting.free(s.config.home, stem, f"{ending}{'json' if form.array else 'jsonl'}")
         try:
-            await asyncio.to_thread(exporting.write, path, rated)
+            snapshot = await asyncio.to_thread(Snapshot, path, form)
+            sha256 = await _write(s, snapshot, wanted, said)
         except OSError as error:
             raise GoodbotError(f"nothing was exported: {error.strerror or error}") from error
-    count = f"{len(rated)} rated answer{'' if len(rated) == 1 else 's'}"
+    count = f"{snapshot.answers} rated answer{'' if snapshot.answers == 1 else 's'}"
+    left = f" {snapshot.kept_out} more may not teach, and are left out." if snapshot.kept_out else ""
     return Result(
-        text=f"{count}: {exporting.EXPORTS}/{path.name} in goodbot's directory on its machine.",
-        data={"answers": len(rated), "path": str(path)},
+        text=f"{count}: {exporting.EXPORTS}/{path.name} in goodbot's directory on its machine.{left}",
+        data={
+            "answers": snapshot.answers,
+            "path": str(path),
+            "format": form.name,
+            "lines": snapshot.lines,
+            "left_out": snapshot.kept_out,
+            "sha256": sha256,
+            "card": str(snapshot.card),
+        },
     )
+
+
+async def _write(s: Services, snapshot: Snapshot, wanted: Selection, said: dict[str, str]) -> str:
+    """All of it as it was at one moment; other readers and writers go on meanwhile."""
+    masker = Masker() if "redact" in said else None
+    try:
+        async with exporting.moment(s.store.path) as db:
+            ids = await selection.chosen(db, wanted)
+            for start in range(0, len(ids), _PAGE):
+                answers = await exporting.answers(db, ids[start : start + _PAGE], s.pool)
+                if masker is not None:
+                    answers = [masker.mask(one) for one in answers]
+                await asyncio.to_thread(_add, snapshot, answers)
+        meant = ", ".join(f"{name} {said[name]}" for name in _FIELDS if name in said)
+        about = {
+            "selected": meant or "everything",
+            "redacted": "yes: people and places are numbers, keys are masked" if masker else "no",
+            "made": f"{datetime.fromtimestamp(s.clock.now(), UTC):%Y-%m-%d %H:%M} UTC, goodbot {__version__}",
+        }
+        return await asyncio.to_thread(snapshot.finish, about)
+    except BaseException:
+        snapshot.drop()
+        raise
+
+
+def _add(snapshot: Snapshot, answers: Sequence[Any]) -> None:
+    try:
+        snapshot.add(answers)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # a plugin's
+        logger.exception("a form has failed")
+        raise GoodbotError(f"nothing was exported: the form {snapshot.form.name} has failed") from error
+
+
+def _said(args: Sequence[str]) -> dict[str, str]:
+    """What is behind each option: a value goes on to the next one. Raises UsageError."""
+    said: dict[str, str] = {}
+    name = ""
+    for word in args:
+        typed = word.replace("—", "--")  # as some keyboards have it
+        if typed.startswith("--"):
+            name = typed[2:]
+            if name not in (*_FIELDS, "format", "redact") or name in said:
+                raise UsageError(f"{word} is no option of `export`, or stands there twice")
+            said[name] = ""
+        elif name in ("", "redact"):
+            raise UsageError(f"“{word}” is no option of `export`: say `export --text {word}`, for example")
+        else:
+            said[name] = f"{said[name]} {word}".strip()
+    if empty := [one for one in said if not said[one] and one != "redact"]:
+        raise UsageError(f"say something behind --{empty[0]}")
+    return said
+
+
+def _form(s: Services, name: str) -> ExportForm:
+    forms = {OWN.name: OWN} | s.plugins.export_forms()
+    if name not in forms:
+        raise UsageError(f"there is no form {name!r}: say one of {', '.join(sorted(forms))}")
+    return forms[name]
+
+
+def _selection(said: dict[str, str]) -> Selection:
+    """Raises UsageError."""
+    fields: dict[str, Any] = {name: said[name] for name in ("place", "person", "text") if name in said}
+    for name in ("since", "until"):
+        if name in said:
+            fields[name] = _time(said[name])
+    if (rating := said.get("rating")) is not None:
+        if rating not in selection.RATINGS:
+            raise UsageError(f"--rating is one of {', '.join(selection.RATINGS)}")
+        fields["rating"] = rating
+    if (version := said.get("version")) is not None:
+        fields["version"] = _version(version)
+    return Selection(**fields)
+
+
+def _time(text: str) -> float:
+    """Seconds since the epoch; without a zone in the machine's own."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(f"{text!r} is no day: say 2026-11-21, or 2026-11-21T18:30") from None
+
+
+def _version(text: str) -> int:
+    known = {"base": 0, "others": selection.OTHERS}
+    number = text.removeprefix("v")
+    if text not in known and not (number.isascii() and number.isdigit() and len(number) < 10):
+        raise UsageError("--version is a number from `adapters`, `base`, or `others` for other models")
+    return known.get(text, int(number) if number.isdigit() else 0)

@@ -1,81 +1,158 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is exported: the answers that somebody rated, said something of or compared; its files."""
+"""What is exported: the answers that somebody rated, said something of or compared; where its files lie."""
 
 from __future__ import annotations
 
 import itertools
 import json
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
 
 from goodbot.api.completions import without_form
-from goodbot.api.turns import CHOICE
-from goodbot.store import codec, comparisons, feedback, rollback_window, teaching, turns
+from goodbot.api.export import ExportedAnswer, ExportedPair
+from goodbot.api.turns import Turn
+from goodbot.store import codec, comparisons, feedback, inspection, teaching, turns
+from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch
+from goodbot.store.selection import Selection
+from goodbot.store.selection import chosen as selected
+from goodbot.store.training_pool import Pool
 
 EXPORTS = "exports"
 """The directory in the state directory; forgetting empties it, since its files hold words."""
+EVERYTHING = Selection()
+_ABOUT = (
+    "SELECT t.id, (SELECT instead_of FROM retries WHERE turn = t.id),"  # noqa: S608
+    f" (SELECT {teaching.OPINIONS} FROM labels l WHERE l.turn = t.id),"
+    " (SELECT avg(value) FROM labels WHERE turn = t.id),"
+    f" t.trainable AND {CONSENT} FROM turns t WHERE t.id IN (SELECT value FROM json_each(:ids))"
+)
 
 
-async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
-    """One mapping an answer, oldest first, as JSON takes it.
+@asynccontextmanager
+async def moment(path: Path) -> AsyncGenerator[aiosqlite.Connection]:
+    """A connection that sees the database as it is now, for as long as it is open; nobody waits for it."""
+    async with inspection.look(path) as db:
+        await db.execute("BEGIN")
+        yield db
 
-    `ratings` is by rater (`connector:id`), in [-1, 1], or `[thumb, stars]`; `instead_of` is the answer
-    that a retry was to replace. `choices` are pairs of answers to the same messages, of which an owner
-    preferred one (see `chosen`).
+
+async def rated(db: aiosqlite.Connection, selection: Selection = EVERYTHING) -> list[dict[str, Any]]:
+    """One mapping an answer, oldest first, as JSON takes it: `record` of each that is meant."""
+    return [dict(one.record) for one in await answers(db, await selected(db, selection))]
+
+
+async def answers(
+    db: aiosqlite.Connection, ids: Sequence[str], pool: Pool | None = None
+) -> list[ExportedAnswer]:
+    """These answers, in this order. What may teach is that of the pool's scope and owners.
+
+    In `record`, `ratings` is by rater (`connector:id`), in [-1, 1], or `[thumb, stars]`; `instead_of` is the
+    answer that a retry was to replace. `choices` are pairs of answers to the same messages, of which an
+    owner preferred one (see `chosen`).
     """
-    rows = await fetch(
-        db,
-        "SELECT id, (SELECT instead_of FROM retries WHERE turn = turns.id),"  # noqa: S608
-        f" (SELECT {teaching.OPINIONS} FROM labels l WHERE l.turn = turns.id)"
-        f" FROM turns WHERE kind <> '{CHOICE}' AND (rated > 0 OR EXISTS (SELECT 1 FROM events e"
-        f" WHERE e.turn = turns.id AND e.kind IN ('comment', 'better') AND {rollback_window.STANDS})"
-        f" OR id IN (SELECT turn FROM pairs WHERE {comparisons.CHOSEN}))"
-        " ORDER BY seq",
-    )
-    ids = [row[0] for row in rows]
-    stored = await turns.some(db, ids)
+    about = {row[0]: row[1:] for row in await fetch(db, _ABOUT, _values(ids, pool))}
+    earlier = [row[0] for row in about.values() if row[0]]
+    stored = await turns.some(db, [*ids, *earlier])
+    before = {row[0]: row[3:] for row in await fetch(db, _ABOUT, _values(earlier, pool))}
     said: dict[str, list[dict[str, str]]] = {id_: [] for id_ in ids}
     for remark in await feedback.remarks(db, ids):
-        about = {"kind": remark.kind.value, "rater": remark.rater, "text": remark.text}
-        said[remark.turn].append(about)
-    choices = await chosen(db)
-    found: list[dict[str, Any]] = []
-    for id_, instead_of, ratings in rows:
-        turn = stored[id_]
-        found.append(
-            {
-                "id": id_,
-                "at": turn.created_at,
-                "connector": turn.channel.connector,
-                "channel": turn.channel.kind.value,
-                "model": turn.model,
-                "version": turn.version,
-                "messages": without_form(turn.messages)[0],
-                "answer": turn.response,
-                "thought": turn.thought,
-                "instead_of": instead_of,
-                "ratings": dict(sorted(json.loads(ratings).items())),
-                "remarks": said[id_],
-                "choices": choices.get(id_, []),
-            }
-        )
+        words = {"kind": remark.kind.value, "rater": remark.rater, "text": remark.text}
+        said[remark.turn].append(words)
+    choices = await chosen(db, ids)
+    found: list[ExportedAnswer] = []
+    for id_ in ids:
+        instead_of, ratings, mean, teaches = about[id_]
+        record: dict[str, Any] = {
+            **_record(stored[id_]),
+            "instead_of": instead_of,
+            "ratings": dict(sorted(json.loads(ratings).items())),
+            "remarks": said[id_],
+            "choices": choices.get(id_, []),
+        }
+        pairs = _pairs(record)
+        if instead_of in before:
+            pairs += _retried(stored[instead_of], before[instead_of], record["answer"], mean)
+        found.append(ExportedAnswer(record=record, pairs=pairs, may_teach=bool(teaches)))
     return found
 
 
-def free(home: Path, stem: str) -> Path:
+def _values(ids: Sequence[str], pool: Pool | None) -> dict[str, Any]:
+    who = pool.values() if pool else {"scope": "", "owners": "[]"}
+    return {"ids": codec.dump_json(list(ids)), "scope": who["scope"], "owners": who["owners"]}
+
+
+def _record(turn: Turn) -> dict[str, Any]:
+    """All that is stored of an answer itself."""
+    messages, form = without_form(turn.messages)
+    return {
+        "id": turn.id,
+        "at": turn.created_at,
+        "connector": turn.channel.connector,
+        "channel": turn.channel.kind.value,
+        "account": turn.channel.account,
+        "place": turn.channel.id,
+        "thread": turn.channel.thread,
+        "talker": turn.talker.id,
+        "model": turn.model,
+        "version": turn.version,
+        "answered_by": turn.answered_by,
+        "origin": turn.origin,
+        "messages": messages,
+        "form": form,
+        "answer": turn.response,
+        "thought": turn.thought,
+        "thought_tokens": turn.thought_tokens,
+        "temperature": turn.temperature,
+        "filters": turn.filters.told(),
+        "prompt_tokens": list(turn.prompt_tokens),
+        "tokens": list(turn.tokens),
+        "logprobs": list(turn.logprobs),
+        "lifts": list(turn.lifts),
+        "context": [list(exchange) for exchange in turn.context],
+    }
+
+
+def _pairs(record: Mapping[str, Any]) -> list[ExportedPair]:
+    """What people typed in place of the answer, the last one of each; and what owners preferred."""
+    messages, answer = record["messages"], record["answer"]
+    better = {one["rater"]: one["text"] for one in record["remarks"] if one["kind"] == "better"}
+    made = [("better", text, answer) for text in better.values()]
+    for choice in record["choices"]:
+        first, second = choice["answers"]
+        if choice["preferred"] is not None:
+            liked, other = (first, second) if choice["preferred"] == first["version"] else (second, first)
+            made.append(("choice", liked["text"], other["text"]))
+    return [
+        ExportedPair(messages=messages, preferred=preferred, other=other, source=source)
+        for source, preferred, other in made
+        if preferred != other
+    ]
+
+
+def _retried(turn: Turn, about: tuple[Any, ...], again: str, second: float | None) -> list[ExportedPair]:
+    """An answer and its retry, of which one was rated better: where that answer may teach, too."""
+    first, teaches = about
+    if not teaches or first is None or second is None or first == second or turn.response == again:
+        return []
+    liked, other = (again, turn.response) if second > first else (turn.response, again)
+    messages, _ = without_form(turn.messages)
+    return [ExportedPair(messages=messages, preferred=liked, other=other, source="retry")]
+
+
+def free(home: Path, stem: str, ending: str = "jsonl") -> Path:
     """A file that is not there yet: what was exported in the same second stays."""
     place = home / EXPORTS
-    names = (f"{stem}{f'-{number}' if number > 1 else ''}.jsonl" for number in itertools.count(1))
+    names = (f"{stem}{f'-{number}' if number > 1 else ''}.{ending}" for number in itertools.count(1))
     return next(path for name in names if not (path := place / name).exists())
 
 
-async def chosen(db: aiosqlite.Connection) -> dict[str, list[dict[str, Any]]]:
-    """By turn, the pairs between which somebody has chosen, oldest first, as JSON takes them.
+async def chosen(db: aiosqlite.Connection, ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """By turn of these, the pairs between which somebody has chosen, oldest first, as JSON takes them.
 
     `preferred` is the version whose answer was the better one, null where both were the same. Token
     ids and log-probs (at `temperature`, by `filters`; see `api.turns.Turn`) are empty where the server
@@ -87,7 +164,9 @@ async def chosen(db: aiosqlite.Connection) -> dict[str, list[dict[str, Any]]]:
         " p.new_tokens, p.new_logprobs, p.old_lifts, p.new_lifts, p.filters, p.prompt_tokens,"
         " p.temperature, p.seed, p.choice, p.chosen_by, p.chosen_at"
         " FROM pairs p JOIN comparisons c ON c.id = p.comparison"
-        f" WHERE {comparisons.CHOSEN} ORDER BY p.chosen_at, p.id",
+        f" WHERE {comparisons.CHOSEN} AND p.turn IN (SELECT value FROM json_each(?))"
+        " ORDER BY p.chosen_at, p.id",
+        (codec.dump_json(list(ids)),),
     )
     found: dict[str, list[dict[str, Any]]] = {}
     for turn, old, new, *said, prompt, temperature, seed, choice, who, at in rows:
@@ -118,18 +197,6 @@ async def chosen(db: aiosqlite.Connection) -> dict[str, list[dict[str, Any]]]:
             }
         )
     return found
-
-
-def write(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
-    """The whole file or none, readable by the owner alone."""
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    partial = path.with_name(f"{path.name}.partial")
-    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        for line in lines:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    partial.rename(path)
 
 
 def files(home: Path) -> list[Path]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.commands.snapshot import Snapshot
 from goodbot.store import exporting, forgetting, settings
 
 from tests.core.builders import Bot, open_bot
@@ -54,7 +55,8 @@ async def test_two_exports_of_one_second_are_two_files(
     async with open_bot(tmp_path) as bot:
         monkeypatch.setattr(bot.app.clock, "now", lambda: 1_800_000_000.5)
         paths = [(await bot.app.commands.execute(bot.chat.typed("export"))).data["path"] for _ in range(3)]
-        assert sorted(paths) == sorted(map(str, exporting.files(tmp_path / "bot")))
+        data = [path for path in exporting.files(tmp_path / "bot") if path.suffix == ".jsonl"]
+        assert sorted(paths) == sorted(map(str, data))
         assert [Path(path).name for path in paths] == [
             "20270115-080000.jsonl",
             "20270115-080000-2.jsonl",
@@ -110,14 +112,14 @@ async def test_an_export_under_way_is_waited_for_and_deleted(
     async with open_bot(tmp_path) as bot:
         await bot.react(await bot.say("My name is Ada", user="rater"), "👍", user="rater")
         begun, go = asyncio.Event(), threading.Event()
-        write, loop = exporting.write, asyncio.get_running_loop()
+        finish, loop = Snapshot.finish, asyncio.get_running_loop()
 
-        def slow(*args: Any) -> None:
+        def slow(*args: Any) -> str:
             loop.call_soon_threadsafe(begun.set)
             go.wait(patience(10))
-            write(*args)
+            return finish(*args)
 
-        monkeypatch.setattr(exporting, "write", slow)
+        monkeypatch.setattr(Snapshot, "finish", slow)
         exporting_now = asyncio.create_task(exported(bot))
         await begun.wait()
         await bot.app.store.write(lambda db: settings.set_switch(db, forgetting.ERASE, "1"))

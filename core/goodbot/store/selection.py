@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of the rated answers are meant: by when, where, who, what they were rated, and words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import aiosqlite
+
+from goodbot.api.turns import CHOICE
+from goodbot.store import codec, comparisons, people, rollback_window
+from goodbot.store.prompts import QUESTION
+from goodbot.store.query import fetch
+
+RATINGS = ("good", "bad", "tie", "none")
+OTHERS = -1
+"""In the place of a version: whatever is no version of ours."""
+
+_SAID = (
+    "SELECT 1 FROM events e WHERE e.turn = t.id AND e.kind IN ('comment', 'better')"  # noqa: S608
+    f" AND {rollback_window.STANDS}"
+)
+_MEAN = "(SELECT avg(value) FROM labels WHERE turn = t.id)"
+_TERMS = {
+    "since": "t.created_at >= :since",
+    "until": "t.created_at < :until",
+    "place": ":place IN (t.connector, t.connector || ':' || t.channel)",
+    "person": (
+        "(t.connector || ':' || t.talker IN (SELECT value FROM json_each(:person))"  # noqa: S608
+        " OR EXISTS (SELECT 1 FROM labels l WHERE l.turn = t.id"
+        "  AND l.rater IN (SELECT value FROM json_each(:person)))"
+        f" OR EXISTS ({_SAID} AND e.rater IN (SELECT value FROM json_each(:person))))"
+    ),
+    "rating": (
+        f"CASE WHEN {_MEAN} > 0 THEN 'good' WHEN {_MEAN} < 0 THEN 'bad' WHEN {_MEAN} = 0 THEN 'tie'"
+        " ELSE 'none' END = :rating"
+    ),
+    "version": f"iif(t.answered_by = '', t.version, {OTHERS}) = :version",
+    "text": f"instr(folded({QUESTION} || char(10) || t.response), :text)",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Selection:
+    """What an answer has to be; None says nothing."""
+
+    since: float | None = None
+    """When it was given, seconds since the epoch."""
+    until: float | None = None
+    """Before then."""
+    place: str | None = None
+    """A connector, or one chat of it: `connector:id`."""
+    person: str | None = None
+    """Who asked, rated or wrote something of it, with all their accounts: `connector:id`."""
+    rating: str | None = None
+    """One of `RATINGS`, by the mean of the ratings; `none`: something was said or chosen, not rated."""
+    version: int | None = None
+    """Of ours, or `OTHERS`."""
+    text: str | None = None
+    """Words of the question or the answer, in small or capital letters."""
+
+    def told(self) -> dict[str, object]:
+        """What it says."""
+        return {name: said for name in _TERMS if (said := getattr(self, name)) is not None}
+
+
+async def chosen(db: aiosqlite.Connection, selection: Selection) -> list[str]:
+    """The answers that are meant, of those that somebody rated, wrote about or compared; oldest first."""
+    said = selection.told()
+    values = dict(said)
+    if selection.person is not None:
+        values["person"] = codec.dump_json(await people.accounts(db, selection.person))
+    if selection.text is not None:
+        values["text"] = selection.text.casefold()
+    rows = await fetch(
+        db,
+        "SELECT t.id FROM turns t LEFT JOIN retries r ON r.turn = t.id"  # noqa: S608
+        f" WHERE t.kind <> '{CHOICE}' AND (t.rated > 0 OR EXISTS ({_SAID})"
+        f" OR t.id IN (SELECT turn FROM pairs WHERE {comparisons.CHOSEN}))"
+        f"{''.join(f' AND {_TERMS[name]}' for name in said)} ORDER BY t.seq",
+        values,
+    )
+    return [id_ for (id_,) in rows]
