@@ -12,6 +12,7 @@
 | `GET /api/notes` | the lines that answers to them follow |
 | `POST /api/notes` | changes one: `{"do": "on", "off", "delete" or "edit", "number", "text"}`; what is left |
 | `GET /api/progress` | how far learning is: only what this person may ask the bot for |
+| `GET /api/versions` | all versions, for owners; `first` and `second`: these two compared |
 | `GET /api/live?after=` | a WebSocket with what happens (`live`) |
 """
 
@@ -82,6 +83,7 @@ class WebApi:
             "/api/inbox": self._inbox,
             "/api/notes": self._notes,
             "/api/progress": self._progress,
+            "/api/versions": self._versions,
             "/api/live": self._watch,
         }
         post: dict[str, Handler] = {
@@ -203,6 +205,13 @@ class WebApi:
     async def _progress(self, request: web.Request) -> web.StreamResponse:
         user = normalize.user_ref(self._signed_in(request))
         return guard.answer(asdict(await self._host.overview(user)))
+
+    async def _versions(self, request: web.Request) -> web.StreamResponse:
+        user = normalize.user_ref(self._signed_in(request))
+        two = [request.query[name] for name in ("first", "second") if name in request.query]
+        if len(two) == 1 or not all(one.isascii() and one.isdecimal() and len(one) < 10 for one in two):
+            raise HttpError(400, "That is nothing that goodbot's page would ask: reload the page.")
+        return guard.answer(asdict(await self._host.versions(user, *map(int, two))))
 
     async def _do(self, request: web.Request) -> web.StreamResponse:
         guard.same_origin(request, self._host.address)

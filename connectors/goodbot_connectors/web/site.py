@@ -14,6 +14,7 @@ _PAGES = {
     "/": "chat.html",
     "/rate": "rate.html",
     "/progress": "progress.html",
+    "/versions": "versions.html",
     "/notes": "notes.html",
     "/login": "login.html",
 }

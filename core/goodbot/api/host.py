@@ -17,6 +17,7 @@ from goodbot.config.secrets import Secrets
 if TYPE_CHECKING:
     from goodbot.api.overview import Overview
     from goodbot.api.turns import OwnNote, OwnTurn
+    from goodbot.api.versions import Versions
 
 
 class ConnectorHost(Protocol):
@@ -124,6 +125,13 @@ class ConnectorHost(Protocol):
 
     async def overview(self, user: UserRef) -> Overview:
         """How far the bot is in learning, with nothing that this person of ours may not ask for.
+
+        Raises UsageError with a sentence for them.
+        """
+        ...
+
+    async def versions(self, user: UserRef, *two: int) -> Versions:
+        """All versions, and `two` of them compared, for somebody of ours who may list them.
 
         Raises UsageError with a sentence for them.
         """

@@ -26,11 +26,9 @@ if TYPE_CHECKING:
 
 async def overview(services: Services, user: UserRef) -> Overview:
     """What this person may see, as they are told it in private. Raises UsageError."""
-    if not _may(services, user, "status"):
+    if not may(services, user, "status"):
         raise UsageError("You may not talk to this bot.")
-    channel = ChannelRef(connector=user.connector, account=user.account, id=user.id, kind=ChannelKind.PRIVATE)
-    event = CommandEvent(event_id="", order=OrderKey(0), user=user, channel=channel, name="status")
-    call = Call(event=event, args=(), services=services)
+    call = in_private(services, user, "status")
     condition = (await services.scheduler.readiness()).condition
     off, paused = [
         bool(await services.store.read(lambda db, name=name: settings.switch(db, name)))
@@ -46,12 +44,20 @@ async def overview(services: Services, user: UserRef) -> Overview:
         paused=off or paused,
         begun=now is not None or await services.trainer.underway() is not None,
         training=_training(now) if now else None,
-        lesson=await _lesson(call, active) if _may(services, user, "why") else None,
-        versions=await _versions(call, active) if _may(services, user, "adapters") else [],
+        lesson=await _lesson(call, active) if may(services, user, "why") else None,
+        versions=await rated(call, active) if may(services, user, "adapters") else [],
     )
 
 
-def _may(services: Services, user: UserRef, name: str) -> bool:
+def in_private(services: Services, user: UserRef, name: str) -> Call:
+    """As if this person typed a command to the bot in private."""
+    channel = ChannelRef(connector=user.connector, account=user.account, id=user.id, kind=ChannelKind.PRIVATE)
+    event = CommandEvent(event_id="", order=OrderKey(0), user=user, channel=channel, name=name)
+    return Call(event=event, args=(), services=services)
+
+
+def may(services: Services, user: UserRef, name: str) -> bool:
+    """Whether a command is one of theirs."""
     command = find(name)
     return command is not None and services.authorization.may(user, command.grant)
 
@@ -84,7 +90,8 @@ async def _lesson(call: Call, active: int) -> LearntCard:
     return LearntCard(version=active, told=told, pinned=row.pinned, pairs=pairs)
 
 
-async def _versions(call: Call, active: int) -> list[VersionRatings]:
+async def rated(call: Call, active: int) -> list[VersionRatings]:
+    """The versions of which answers were rated, the oldest first."""
     made = {row.version: row.created_at for row in await call.services.registry.rows()}
     return [
         VersionRatings(

@@ -16,10 +16,12 @@ from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import Event, Receipt, UserRef, Waiting
 from goodbot.api.overview import Overview
 from goodbot.api.turns import OwnNote, OwnTurn
+from goodbot.api.versions import Versions
 from goodbot.base.errors import FatalConnectorError, message_of
 from goodbot.commands.notes import own_notes
 from goodbot.commands.overview import overview
 from goodbot.commands.services import Services
+from goodbot.commands.versions import versions
 from goodbot.config.secrets import Secrets
 from goodbot.conversation.own_answers import own_turn
 from goodbot.store import inbox
@@ -147,6 +149,11 @@ class Host:
         if user.connector != self._name:
             raise ValueError(f"{self._name} asks for somebody else's")
         return await overview(self._services, user)
+
+    async def versions(self, user: UserRef, *two: int) -> Versions:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await versions(self._services, user, *two)
 
     async def log_in(self, code: str) -> str:
         if self._name != WEB:

@@ -15,6 +15,7 @@ from goodbot.api.connector import Connector, ConnectorSpec
 from goodbot.api.events import CaptureEvent, Event, Outcome, Receipt, UserRef, Waiting
 from goodbot.api.overview import Overview
 from goodbot.api.turns import OwnNote, OwnTurn, turn_id
+from goodbot.api.versions import Versions
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import StoreError
 from goodbot.config.secrets import Secrets
@@ -83,6 +84,8 @@ class RecordingHost:
         nothing = "0 of 40 ratings until the next training."
         self.seen = Overview(answers="The base model answers now.", ratings=0, needed=40, next=nothing)
         """What `overview` answers; that `user` may see it is the test's affair."""
+        self.made = Versions(answers=self.seen.answers, held=False, seen=())
+        """What `versions` answers; that `user` may see it is the test's affair."""
         self.codes: dict[str, str] = {}
         """One-time codes that hold, and the user ids that they stand for."""
         self._server: LocalServer | None = None
@@ -219,6 +222,10 @@ class RecordingHost:
         """What `seen` says."""
         return self.seen
 
+    async def versions(self, user: UserRef, *two: int) -> Versions:
+        """What `made` says."""
+        return self.made
+
     async def log_in(self, code: str) -> str:
         """Take a code of `codes`."""
         return self.codes.pop(code, "")
@@ -288,10 +295,6 @@ class RecordingHost:
 
 def _accepted(event: Event) -> Receipt:
     """A capture becomes a turn of its own, which the core calls the same."""
-    captured = isinstance(event, CaptureEvent)
-    return Receipt(
-        event_id=event.event_id,
-        outcome=Outcome.ACCEPTED,
-        text="" if captured else f"Seen {event.event_id}.",
-        turn=turn_id(event) if captured else "",
-    )
+    seen = f"Seen {event.event_id}."
+    text, turn = ("", turn_id(event)) if isinstance(event, CaptureEvent) else (seen, "")
+    return Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, text=text, turn=turn)

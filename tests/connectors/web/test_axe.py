@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from goodbot.api.learnt import AnsweredTwice
 from goodbot.api.overview import LearntCard, TrainingNow, VersionRatings
+from goodbot.api.versions import Versions, VersionsCompared, VersionSeen
 
 from tests.connectors.web.browsing import DESK, Person, person
 from tests.connectors.web.scripted import Scripted, waiting
@@ -27,6 +28,38 @@ RATED = [
     VersionRatings(version=n, made_at=1.8e9, active=n == 1, good=4, rated=8, share=0.5, low=0.2, high=0.8)
     for n in range(2)
 ]
+MADE = Versions(
+    answers="v3 answers now.",
+    held=False,
+    seen=[
+        VersionSeen(
+            version=version,
+            parent=parent,
+            depth=depth,
+            state=state,
+            told="It is no better than the version before." if state == "refused" else "",
+            made_at=1.8e9 if version else None,
+            made_of="32 rated answers of 2 people (20 good, 12 bad)" if version else "",
+            learnt="shorter (−38%), fewer lists (60% → 12%)" if version else "",
+            pinned=version == 1,
+            usable=version is not None,
+            liked=replace(RATED[0], version=version or 0) if version != 2 else None,
+        )
+        for version, parent, depth, state in (
+            *((4, 3, 0, "tried"), (None, 3, 1, "refused"), (3, 1, 0, "answers")),
+            *((2, 1, 1, "back"), (1, 0, 0, "before"), (0, 0, 0, "before")),
+        )
+    ],
+    compared=VersionsCompared(
+        first=1,
+        second=3,
+        told=["v3 comes from v1.", "Asked blind, owners chose: 4 for v3, 1 for v1."],
+        pairs=[
+            AnsweredTwice(prompt="Why is the sky blue?", before="Because of the light.", after="The light.")
+        ],
+    ),
+)
+"""All states that a page of versions shows."""
 FOUND = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations.map(
   (one) => [one.id, one.impact, one.nodes.map((node) => node.target.join(" "))])"""
 """Rule, how bad, and which elements."""
@@ -74,7 +107,9 @@ async def test_nothing_stands_in_anybody_s_way(
         await ada.key("?")
         await ada.page.get_by_role("dialog").wait_for()
         assert await violations(ada, axe) == [], "the keys"
-        for path, shown in (("/rate", ".card"), ("/progress", ".chart"), ("/notes", "main")):
+        bot.made = MADE
+        pages = {"/rate": ".card", "/progress": ".chart", "/versions": ".pair", "/notes": "main"}
+        for path, shown in pages.items():
             await ada.page.goto(bot.address + path)
             await ada.page.locator(shown).first.wait_for()
             assert await violations(ada, axe) == [], path

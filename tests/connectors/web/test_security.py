@@ -35,7 +35,7 @@ OTHERS = (
 )
 READ = (
     *("/api/me", "/api/inbox", "/api/conversation?id=main"),
-    *("/api/notes", "/api/progress", "/api/live"),
+    *("/api/notes", "/api/progress", "/api/versions", "/api/live"),
 )
 SAY = {"id": "a1", "at": 1, "in": "main", "say": "hello"}
 
@@ -94,6 +94,7 @@ async def test_what_a_browser_says_came_from_elsewhere_reads_nothing(ada: Browse
         "/api/conversation?id=main",
         "/api/notes",
         "/api/progress",
+        "/api/versions",
         "/api/live",
     ):
         assert await status(ada.http, "GET", path, headers={"Sec-Fetch-Site": site}) == 403
@@ -115,13 +116,14 @@ async def test_a_stranger_sees_the_pages_and_nothing_else(
         "/api/conversation?id=main",
         "/api/notes",
         "/api/progress",
+        "/api/versions",
         "/api/live",
     ):
         assert await status(stranger, "GET", path) == 401
     assert await status(stranger, "POST", "/api/do", json=SAY) == 401
     assert await status(stranger, "POST", "/api/notes", json={"do": "off", "number": "1"}) == 401
     assert (bot.events, bot.told_notes) == ([], [])
-    for path in ("/", "/rate", "/progress", "/notes", "/login"):
+    for path in ("/", "/rate", "/progress", "/versions", "/notes", "/login"):
         async with stranger.get(path) as response:
             assert response.status == 200
             assert "secret" not in await response.text()
@@ -212,8 +214,8 @@ async def test_everybody_is_signed_out_at_once(bot: Scripted, ada: Browser) -> N
 @pytest.mark.parametrize(
     "path",
     [
-        *("/", "/rate", "/progress", "/notes", "/login", "/files/chat.js"),
-        *("/api/me", "/api/inbox", "/api/notes", "/api/progress"),
+        *("/", "/rate", "/progress", "/versions", "/notes", "/login", "/files/chat.js"),
+        *("/api/me", "/api/inbox", "/api/notes", "/api/progress", "/api/versions"),
     ],
 )
 async def test_every_answer_is_held_to_our_own_files(ada: Browser, path: str) -> None:

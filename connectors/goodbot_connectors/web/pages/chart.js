@@ -63,7 +63,7 @@ export function shares(versions, width) {
     "aria-label": `Liked share of the rated answers: ${told}` }, ...lines, ...band, ...marks);
 }
 
-const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
+export const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
 
 // The same in words and figures.
 export function sharesTable(versions) {

@@ -10,6 +10,7 @@ export function showUser(me) {
   name.textContent = me.user;
   name.title = `Signed in as ${me.user}`;
   document.body.classList.toggle("talker", !me.rates); // nothing is shown of what would be refused
+  document.body.classList.toggle("owner", me.commands.some(({ name }) => name === "adapters"));
   const out = find("#sign-out");
   out.hidden = false;
   out.addEventListener("click", async () => {

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// All versions, as owners may see them: where each comes from, two of them compared, and a way back.
+
+import { get } from "/files/api.js";
+import { day, percent, versionName } from "/files/chart.js";
+import { marked } from "/files/differ.js";
+import { button, el, find } from "/files/dom.js";
+import { banner } from "/files/header.js";
+import { markdown } from "/files/markdown.js";
+import { Page } from "/files/page.js";
+
+const STATES = {
+  answers: "Answers now", tried: "Being tried", waits: "Waits", before: "Earlier", back: "Rolled back",
+  imported: "Imported", withdrawn: "Not to be used", other: "Of another model", refused: "Refused",
+};
+const AHEAD = ["tried", "waits", "imported"]; // to let one of these answer is no way back
+
+class Versions extends Page {
+  #two = null; // those that are compared; null: the one that answers and the one before
+
+  ready() {
+    for (const id of ["first", "second"]) {
+      find(`#${id}`).addEventListener("change", () => this.#choose(Number(find("#first").value), Number(find("#second").value)));
+    }
+    find("#ask").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const [field, names] = [find("#question"), this.#two.map(versionName).join(" ")];
+      if (field.value.trim()) this.do({ say: `/rl compare ${names} ${field.value.trim()}` }, field);
+      field.value = "";
+    });
+  }
+
+  async load() {
+    if (!this.may.has("adapters")) return find("#answers").replaceChildren("Owners of this bot see its versions here.");
+    let found = await get("/api/versions", this.#two ? { first: this.#two[0], second: this.#two[1] } : {});
+    if (!this.#two && (this.#two = usual(found.seen))) found = await get("/api/versions", { first: this.#two[0], second: this.#two[1] });
+    find("#answers").textContent = found.answers;
+    this.part("#tree", found.seen.map((one) => [idOf(one), one.depth]), () => this.#grow(found.seen));
+    for (const one of found.seen) this.part(`#${idOf(one)}`, [one, found.held], () => this.#draw(one, found));
+    if (found.compared) this.part("#compare", [this.#two, found.compared, found.seen], () => this.#compare(found));
+    return undefined;
+  }
+
+  // A place for each, in their order; what is open, or told there, stays.
+  #grow(seen) {
+    let least = Infinity;
+    find("#tree").replaceChildren(...seen.map((one, n) => {
+      const place = document.getElementById(idOf(one)) || placeFor(one);
+      least = Math.min(least, one.depth);
+      place.style.setProperty("--depth", one.depth);
+      place.style.setProperty("--from", least);
+      place.classList.toggle("begins", !(seen[n - 1]?.depth >= one.depth));
+      return place;
+    }));
+  }
+
+  #draw(one, { held, seen }) {
+    const place = document.getElementById(idOf(one));
+    place.classList.toggle("answers", one.state === "answers");
+    find(".head", place).replaceChildren(
+      el("strong", {}, one.version === null ? `Training on ${lower(one.parent)}` : nameOf(one.version)),
+      el("span", { class: `badge ${one.state}` }, STATES[one.state]),
+      one.pinned ? el("span", { class: "badge" }, "Kept") : "",
+      el("span", { class: "meta" }, [one.made_at && date(one.made_at), one.liked && `liked ${likedOf(one)}`].filter(Boolean).join(" · ")),
+      one.told ? el("span", { class: "why words" }, markdown(one.told)) : "");
+    if (one.version === null) return;
+    const now = seen.find(({ state }) => state === "answers");
+    find(".more", place).replaceChildren(
+      seen.length === 1 ? el("p", {}, "After each training its version stands here, and you can go back to any of them.") : "",
+      one.version ? el("p", {}, `It comes from ${lower(one.parent)}${one.made_of ? `, and learnt from ${one.made_of}` : ""}.`) : "",
+      one.learnt ? el("p", {}, `Its answers have changed: ${one.learnt}.`) : "",
+      held && one.state === "answers" ? el("p", {}, "You keep it: no other version answers until you let go of it.") : "",
+      el("div", { class: "row" }, ...this.#buttons(one, held, now)));
+  }
+
+  #buttons({ version, state, usable, pinned }, held, now) {
+    const name = lower(version);
+    const command = (label, words, more = {}) => button(label, {
+      class: "chip small", ...more, onclick: ({ target }) => this.do({ say: `/rl ${words}` }, target),
+    });
+    const found = [];
+    if (usable && state !== "answers" && !held) {
+      found.push(command(AHEAD.includes(state) ? `Let ${name} answer` : `Roll back to ${name}`, `rollback ${version || "base"}`));
+    }
+    if (version && pinned) found.push(command(`Let go of ${name}`, `adapters unpin ${version}`));
+    if (version && usable && !pinned) found.push(command(`Keep ${name}`, `adapters pin ${version}`, { title: "Its files stay" }));
+    if (now && version !== now.version) {
+      found.push(button(`Compare with ${versionName(now.version)}`, {
+        class: "chip small", onclick: async () => { await this.#choose(version, now.version); find("#compare").focus(); },
+      }));
+    }
+    return found;
+  }
+
+  async #choose(first, second) {
+    this.#two = [first, second];
+    try {
+      return await this.load();
+    } catch (problem) {
+      return banner(problem.message);
+    }
+  }
+
+  #compare({ compared: { first, second, told, pairs }, seen }) {
+    const versions = seen.filter(({ version }) => version !== null);
+    for (const [n, id] of ["first", "second"].entries()) {
+      find(`#${id}`).replaceChildren(...versions.map(({ version }) => el("option", {
+        value: version, selected: version === this.#two[n], disabled: version === this.#two[1 - n],
+      }, nameOf(version))));
+    }
+    const both = [first, second].map((version) => versions.find((one) => one.version === version));
+    const row = (head, of) => el("tr", {}, el("th", { scope: "row" }, head), ...both.map((one) => el("td", {}, of(one) || "–")));
+    find("#compared").replaceChildren(
+      el("div", { class: "figures" }, el("table", {},
+        el("thead", {}, el("tr", {}, el("td", {}), ...both.map((one) => el("th", { scope: "col" }, nameOf(one.version))))),
+        el("tbody", {},
+          row("Made", (one) => one.made_at && date(one.made_at)),
+          row("Learnt from", (one) => one.made_of),
+          row("Changed", (one) => one.learnt),
+          row("Liked", likedOf)))),
+      ...told.map((one) => el("p", {}, one)),
+      ...pairs.map((pair) => pairOf(pair, both.map((one) => nameOf(one.version)))),
+      el("p", { class: "count" }, pairs.length
+        ? "Your own questions that both have answered. Words that differ are underlined."
+        : "None of your own questions is stored with answers of both. Ask both one:"));
+  }
+}
+
+function usual(seen) {
+  const newest = seen.find(({ state }) => state === "answers");
+  const one = newest?.version ? newest : seen.find(({ version }) => version);
+  return one ? [one.parent, one.version] : null;
+}
+
+function idOf({ version, parent }) {
+  return version === null ? `refused-${parent}` : `version-${version}`;
+}
+
+function nameOf(version) {
+  return version ? versionName(version) : "The base model";
+}
+
+function lower(version) {
+  return version ? versionName(version) : "the base model";
+}
+
+function date(seconds) {
+  return day.format(new Date(1000 * seconds));
+}
+
+function likedOf({ liked }) {
+  if (!liked) return "";
+  return `${percent(liked.share)} (${percent(liked.low)} to ${percent(liked.high)}) of ${liked.rated} rated`;
+}
+
+function placeFor(one) {
+  if (one.version === null) return el("li", { id: idOf(one), class: "node" }, el("div", { class: "head" }));
+  return el("li", { id: idOf(one), class: "node" },
+    el("details", { open: one.state === "answers" }, el("summary", {}, el("span", { class: "head" })),
+      el("div", { class: "more" }), el("div", { class: "told", role: "status", tabindex: "-1" })));
+}
+
+function pairOf({ prompt, before, after }, names) {
+  const texts = marked(before || "(empty)", after || "(empty)");
+  return el("article", { class: "pair" }, el("h3", {}, prompt),
+    el("dl", {}, ...texts.map((parts, n) => el("div", {}, el("dt", { class: "label" }, names[n]), el("dd", { class: "words plain" }, ...parts)))));
+}
+
+new Versions().start();

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All versions of the model, as an owner may see them: what a page of them shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from goodbot.api.learnt import AnsweredTwice
+from goodbot.api.overview import VersionRatings
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VersionSeen:
+    """One version, or the trainings on it that made none."""
+
+    version: int | None
+    """0: the base model; None: trainings that were refused."""
+    parent: int
+    depth: int
+    """0: on the straight line; else so many lines stand left of it."""
+    state: str
+    """`answers`, `tried`, `waits`, `before` (the one that answers comes from it), `back` (rolled back),
+    `imported`, `withdrawn`, `other` (of another model) or `refused`."""
+    told: str = ""
+    """Sentences that say why."""
+    made_at: float | None = None
+    """Seconds since the epoch; None for the base model."""
+    made_of: str = ""
+    """`32 rated answers of 2 people (20 good, 12 bad)`; empty where it is not known."""
+    learnt: str = ""
+    """`shorter (−38%)`; empty where nothing is proved, or owners are to choose without knowing it."""
+    pinned: bool = False
+    usable: bool = False
+    """Its files are there, and it may answer."""
+    liked: VersionRatings | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VersionsCompared:
+    """Two versions beside each other, the older one first."""
+
+    first: int
+    second: int
+    told: Sequence[str]
+    """Sentences on what lies between them."""
+    pairs: Sequence[AnsweredTwice] = ()
+    """This person's own questions that both have answered, `before` by the first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Versions:
+    """The tree of versions, and two of them compared."""
+
+    answers: str
+    """Who answers: `v3 answers now.`"""
+    held: bool
+    """The version that answers is pinned: no other can answer."""
+    seen: Sequence[VersionSeen]
+    """The newest first, every version before its parent, the base model last."""
+    compared: VersionsCompared | None = None

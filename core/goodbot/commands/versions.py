@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All versions, for a page: what `adapters`, `why` and `compare` tell an owner."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import aiosqlite
+
+from goodbot.access.authorization import person
+from goodbot.api.events import UserRef
+from goodbot.api.learnt import AnsweredTwice, card
+from goodbot.api.overview import VersionRatings
+from goodbot.api.sentences import ended, sentence
+from goodbot.api.server import BASE
+from goodbot.api.versions import Versions, VersionsCompared, VersionSeen
+from goodbot.base.errors import UsageError
+from goodbot.base.suggest import version_name
+from goodbot.commands.base import Call
+from goodbot.commands.overview import in_private, may, rated
+from goodbot.commands.why import what_changed
+from goodbot.conversation.notifications import states
+from goodbot.conversation.notifications.owners import counted
+from goodbot.learning.adapters import lineage
+from goodbot.learning.evaluation.blind import summed
+from goodbot.store import adapters, comparisons, news, settings, shifts, verdicts
+from goodbot.store.adapters import AdapterRow
+from goodbot.store.comparisons import Tally
+from goodbot.store.training_pool import Pool
+
+if TYPE_CHECKING:
+    from goodbot.commands.services import Services
+
+_PAIRS = 5
+_ALL = 1_000_000
+_PAUSED = "goodbot is paused: it answers after `resume`."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Known:
+    """What the store has of all versions, read at once."""
+
+    active: int
+    off: bool
+    model: str
+    made_of: Mapping[int, str]
+    learnt: Mapping[int, str]
+    refused: Mapping[int, tuple[int, str, float]]
+    lost: Collection[int]
+    """Versions that owners found worse,"""
+    less_liked: Mapping[int, str]
+    """and those that people liked less, with the figures."""
+
+
+async def versions(services: Services, user: UserRef, *two: int) -> Versions:
+    """The tree, and `two` versions compared, as this owner is told it in private. Raises UsageError."""
+    if not may(services, user, "adapters"):
+        raise UsageError("Only owners see the versions.")
+    call, registry = in_private(services, user, "adapters"), services.registry
+    active, rows = await registry.active(), await registry.rows()
+    pool = services.ab_test.pool
+    known = await services.store.read(lambda db: _read(db, pool, rows, active))
+    liked = {one.version: one for one in await rated(call, active)}
+    return Versions(
+        answers=ended(states.answering(active, off=known.off, begins=True)),
+        held=any(row.pinned and row.version == active for row in rows),
+        seen=list(_seen(rows, known, liked)),
+        compared=await _compared(call, rows, min(two), max(two)) if two else None,
+    )
+
+
+async def _read(db: aiosqlite.Connection, pool: Pool, rows: Sequence[AdapterRow], active: int) -> _Known:
+    question = await comparisons.current(db, pool)
+    asked = question.run if question else None
+    made = [row for row in rows if row.run]
+    return _Known(
+        active=active,
+        off=bool(await settings.switch(db, "off")),
+        model=pool.model,
+        made_of={row.version: counted(await news.material(db, [row.run or 0])) for row in made},
+        learnt={row.version: card(await shifts.of(db, row.run)) for row in made if row.run != asked},
+        refused=await verdicts.refused(db, pool),
+        lost=await verdicts.worse(db, pool),
+        less_liked=await verdicts.less_liked(db, pool),
+    )
+
+
+def _seen(
+    rows: Sequence[AdapterRow], known: _Known, liked: Mapping[int, VersionRatings]
+) -> Iterator[VersionSeen]:
+    """The newest first; above each version what was trained on it in vain."""
+    line = [row.version for row in lineage.ancestors(rows, known.active)]
+    for lead, row in reversed(list(lineage.branches(rows))):
+        depth = lead.count("│")
+        yield from _in_vain(row.version, depth, known)
+        gone = row.erased_at is not None
+        state, told = _state(row, known, line)
+        yield VersionSeen(
+            version=row.version,
+            parent=row.parent,
+            depth=depth,
+            state=state,
+            told=" ".join(filter(None, [told, "Its files are removed." if gone else ""])),
+            made_at=row.created_at,
+            made_of=known.made_of.get(row.version, ""),
+            learnt=known.learnt.get(row.version, ""),
+            pinned=row.pinned and not (row.tainted or gone),
+            usable=not (row.tainted or gone) and row.model == known.model,
+            liked=liked.get(row.version),
+        )
+    yield from _in_vain(BASE, 0, known)
+    yield VersionSeen(
+        version=BASE,
+        parent=BASE,
+        depth=0,
+        state="before" if known.active else "answers",
+        told=ended(f"It is {known.model}, as it came"),
+        usable=True,
+        liked=liked.get(BASE),
+    )
+
+
+def _in_vain(parent: int, depth: int, known: _Known) -> Iterator[VersionSeen]:
+    if parent in known.refused:
+        count, why, at = known.refused[parent]
+        many = (
+            f"{count} trainings on {version_name(parent)} were refused. The last one: " if count > 1 else ""
+        )
+        told = sentence(f"{many}{why}")
+        yield VersionSeen(
+            version=None, parent=parent, depth=depth + 1, state="refused", told=told, made_at=at
+        )
+
+
+def _state(row: AdapterRow, known: _Known, line: Collection[int]) -> tuple[str, str]:
+    """Which of the states of `VersionSeen`, and why."""
+    why = _why_back(row, known)
+    found = {
+        "answers": (row.version == known.active, _PAUSED if known.off else ""),
+        "withdrawn": (row.tainted, sentence(row.tainted)),
+        "other": (row.model != known.model, f"It belongs to {row.model}."),
+        "tried": (row.waits == adapters.CANARY, "Some conversations get it: ratings decide if it stays."),
+        "waits": (row.waits, sentence(row.waits)),
+        "before": (row.version in line, ""),
+        "back": (row.run, why),
+        "imported": (True, "It does not answer yet."),
+    }
+    state = next(state for state, (so, _) in found.items() if so)
+    if state == "answers" and row.tainted:
+        return state, f"It answers until it is replaced: {ended(row.tainted)}"
+    return state, found[state][1]
+
+
+def _why_back(row: AdapterRow, known: _Known) -> str:
+    if row.version in known.lost:
+        return "Owners, asked blind, found it worse than the version before."
+    if figures := known.less_liked.get(row.version):
+        return f"People liked it less than the version before: {ended(figures)}"
+    return "Another version answers in its place."
+
+
+async def _compared(call: Call, rows: Sequence[AdapterRow], first: int, second: int) -> VersionsCompared:
+    """Raises UsageError."""
+    known = {row.version: row for row in rows}
+    if first == second or not {first, second} <= {BASE, *known}:
+        raise UsageError("Choose two versions.")
+    s, pool = call.services, call.services.ab_test.pool
+    between = _between(rows, first, second)
+    made_of = await s.store.read(lambda db: news.material(db, [row.run for row in between or () if row.run]))
+    sums = await s.store.read(lambda db: comparisons.sums(db, pool, limit=_ALL))
+    asked = [one.tally for one in sums if (one.old, one.new) == (first, second)]
+    tally = Tally(**{word: sum(getattr(one, word) for one in asked) for word in ("old", "new", "same")})
+    told = [
+        _way(rows, first, second, between),
+        f"Learnt in between: {counted(made_of)}." if made_of.trained else "",
+        f"Asked blind, owners chose: {summed(first, second, tally)}." if asked else "",
+    ]
+    tainted = any(known[one].tainted for one in (first, second) if one)
+    pairs = [] if tainted else await _pairs(call, known[second], first)
+    return VersionsCompared(first=first, second=second, told=[*filter(None, told)], pairs=pairs)
+
+
+async def _pairs(call: Call, second: AdapterRow, first: int) -> list[AnsweredTwice]:
+    s, found = call.services, list[AnsweredTwice]()
+    if second.parent == first:
+        _, found = await what_changed(call, second)
+    accounts = await s.ab_test.accounts(person(call.user))
+    pool = s.ab_test.pool
+    chosen = await s.store.read(
+        lambda db: verdicts.answered(db, pool, first, second.version, accounts, _PAIRS)
+    )
+    return list({pair.prompt: pair for pair in [*chosen, *found]}.values())[:_PAIRS]
+
+
+def _between(rows: Sequence[AdapterRow], first: int, second: int) -> list[AdapterRow] | None:
+    """The versions after the first up to the second; None where that does not come from it."""
+    line = list(lineage.ancestors(rows, second))
+    behind = [row.version for row in line] + [BASE]
+    return line[: behind.index(first)][::-1] if first in behind else None
+
+
+def _way(rows: Sequence[AdapterRow], first: int, second: int, between: Sequence[AdapterRow] | None) -> str:
+    one, other = version_name(first), version_name(second, begins=True)
+    if between is None:
+        own = {row.version for row in lineage.ancestors(rows, first)}
+        both = next((row.version for row in lineage.ancestors(rows, second) if row.version in own), BASE)
+        return f"{other} does not come from {one}: both come from {version_name(both)}."
+    steps = ", ".join(version_name(row.version) for row in between[:-1])
+    return f"{other} comes from {one}{f' by way of {steps}' if steps else ''}."

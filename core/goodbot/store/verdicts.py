@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What became of trainings and versions: refused, found worse, liked less; and what two have answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import aiosqlite
+
+from goodbot.api.learnt import AnsweredTwice
+from goodbot.store import codec
+from goodbot.store.query import fetch, records
+from goodbot.store.training_pool import Pool
+
+
+async def refused(db: aiosqlite.Connection, pool: Pool) -> dict[int, tuple[int, str, float]]:
+    """By the version that they continued: how many runs were refused, why the last one was, and when."""
+    rows = await fetch(
+        db,
+        "SELECT parent, count(*), reason, max(finished_at) FROM runs"
+        " WHERE (scope, model, state) = (?, ?, 'refused') GROUP BY parent",
+        (pool.scope, pool.model),
+    )
+    return {parent: (count, reason, at) for parent, count, reason, at in rows}
+
+
+async def worse(db: aiosqlite.Connection, pool: Pool) -> set[int]:
+    """The versions that owners, asked blind, have found worse than the one before."""
+    query = "SELECT new FROM comparisons WHERE (scope, model, state) = (?, ?, 'lost')"
+    return {row[0] for row in await fetch(db, query, (pool.scope, pool.model))}
+
+
+async def less_liked(db: aiosqlite.Connection, pool: Pool) -> dict[int, str]:
+    """The versions that have lost their trial, and the figures."""
+    query = "SELECT version, reason FROM canaries WHERE (scope, model, state) = (?, ?, 'lost')"
+    return {row[0]: row[1] for row in await fetch(db, query, (pool.scope, pool.model))}
+
+
+async def answered(
+    db: aiosqlite.Connection, pool: Pool, old: int, new: int, accounts: Sequence[str], limit: int
+) -> list[AnsweredTwice]:
+    """A person's own questions (`connector:id`) that both have answered to be chosen between.
+
+    The newest first; none of a comparison that is still open.
+    """
+    rows = await fetch(
+        db,
+        "SELECT json_extract(t.messages, '$[#-1].content'), p.old_answer, p.new_answer FROM comparisons c"
+        " JOIN pairs p ON p.comparison = c.id JOIN turns t ON t.id = p.turn"
+        " WHERE (c.scope, c.model, c.old, c.new) = (?, ?, ?, ?) AND c.closed_at IS NOT NULL"
+        " AND p.owner IN (SELECT value FROM json_each(?)) ORDER BY p.id DESC LIMIT ?",
+        (pool.scope, pool.model, old, new, codec.dump_json(accounts), limit),
+    )
+    return records(AnsweredTwice, rows)

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of all versions, of a whole goodbot: for owners alone, and all of it by keyboard."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from goodbot_connectors.web.connector import WebConnector
+
+from tests.connectors.web.browsing import Person, person
+from tests.connectors.web.test_progress import NARROW, press
+from tests.connectors.web.test_whole import goodbot, link
+from tests.core.builders import Bot
+from tests.core.commands.test_overview import SHORTER
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def wire(bot: Bot, port: int, user: str, query: str = "") -> tuple[int, str]:
+    """What the page of this person gets: the status, and every letter that came."""
+    web = bot.app.connectors.running["web"]
+    assert isinstance(web, WebConnector)
+    cookies = {f"goodbot-{port}": await web._sessions.begin(f"loopback:{user}")}
+    async with (
+        aiohttp.ClientSession(f"http://127.0.0.1:{port}", cookies=cookies) as http,
+        http.get(f"/api/versions{query}") as response,
+    ):
+        return response.status, await response.text()
+
+
+async def test_nothing_of_it_reaches_anybody_but_an_owner(tmp_path: Path, unused_tcp_port: int) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot:
+        bot.fake.set(learnt=[SHORTER])
+        await bot.rated(8)
+        await bot.train()
+        status, found = await wire(bot, unused_tcp_port, "owner", "?first=0&second=1")
+        assert status == 200
+        assert "shorter" in found
+        assert "Learnt in between" in found
+        for user in ("rater", "talker"):
+            for query in ("", "?first=0&second=1", "?first=x&second=1"):
+                status, found = await wire(bot, unused_tcp_port, user, query)
+                assert status == 400
+                for kept in ("shorter", "question", "v1", "rated", "fake", str(tmp_path)):
+                    assert kept not in found, (user, query, kept)
+
+
+@pytest.mark.parametrize("query", ["?first=1", "?first=0&second=x", "?first=0&second=9", "?first=1&second=1"])
+async def test_what_no_page_would_ask_is_refused_with_a_sentence(
+    tmp_path: Path, unused_tcp_port: int, query: str
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot:
+        status, found = await wire(bot, unused_tcp_port, "owner", query)
+        assert status == 400
+        assert re.search(r'"error": ?"[A-Z][^"]+\."', found)
+
+
+async def grown(bot: Bot) -> None:
+    """Three versions, of which the second was left, and a training that was refused."""
+    bot.fake.set(learnt=[SHORTER])
+    for back in ("", "1", ""):
+        await bot.rated(8)
+        await bot.train()
+        if back:
+            await bot.rollback(back)
+    bot.fake.set(train="refuse")
+    await bot.rated(8)
+    await bot.train()
+    bot.fake.set(train="ok")
+
+
+async def tree(owner: Person) -> list[str]:
+    """Name and marks of each version, from the top."""
+    heads = await owner.page.locator("#tree .head").all()
+    return [" ".join(await one.locator("strong, .badge").all_inner_texts()) for one in heads]
+
+
+@pytest.mark.parametrize("viewport", [NARROW, {"width": 1280, "height": 800}], ids=["phone", "desk"])
+async def test_an_owner_looks_goes_back_keeps_and_compares_by_keyboard(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int, viewport: Any
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, viewport=viewport) as owner:
+        await grown(bot)
+        await owner.sign_in(await link(bot))
+        await press(owner, "Versions")
+        await owner.sees("v3 answers now.")
+        assert await tree(owner) == [
+            "Training on v3 Refused",
+            "v3 Answers now",
+            "v2 Rolled back",
+            "v1 Earlier",
+            "The base model Earlier",
+        ]
+        await owner.sees("v3 comes from v1.")
+        await owner.page.locator("#version-1 summary").focus()
+        await owner.page.keyboard.press("Enter")
+        await press(owner, "Keep v1")
+        await owner.sees("v1 is pinned: its files stay.")
+        await press(owner, "Roll back to v1")
+        await owner.sees("This lets v1 answer in place of v3.")
+        await press(owner, "Yes, roll back")
+        await owner.sees("v1 answers now.")
+        await owner.page.locator("#version-1 .badge.answers").wait_for()
+        assert "v1 Answers now Kept" in await tree(owner)
+        assert await owner.page.locator("#version-1 details[open]").count(), "what is open stays open"
+        shown = await owner.page.locator("#tree button").all_inner_texts()
+        assert not [name for name in shown if name.startswith("Roll back")], "v1 is kept"
+        await press(owner, "Let go of v1")
+        await owner.sees("v1 is no longer pinned.")
+        await owner.page.locator("#first").focus()
+        await owner.page.keyboard.type("v2")
+        await owner.sees("v3 does not come from v2: both come from v1.")
+        await owner.page.get_by_label("A question for both").focus()
+        await owner.page.keyboard.type("Who are you?")
+        await owner.page.keyboard.press("Enter")
+        await owner.sees("v2 says: Who are you?")
+        await owner.sees("v3 says: Who are you?")
+        assert not await owner.scrolls_sideways()
+
+
+async def test_words_that_differ_are_marked(chromium: Any, tmp_path: Path, unused_tcp_port: int) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
+        await owner.sign_in(await link(bot))
+        found = await owner.page.evaluate(
+            """async (two) => (await import("/files/differ.js")).marked(...two).map(
+              (parts) => parts.map((one) => (one.outerHTML || one)).join(""))""",
+            ["The cat sat  down.", "A cat sat on it."],
+        )
+        assert found == [
+            "<mark>The</mark> cat sat  <mark>down.</mark>",
+            "<mark>A</mark> cat sat <mark>on it.</mark>",
+        ]
+
+
+async def test_a_rater_finds_no_way_here_and_nothing_when_they_come(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, viewport=NARROW) as rater:
+        await grown(bot)
+        found = re.search(r"http://\S+", await bot.command("web", user="rater"))
+        assert found is not None
+        await rater.sign_in(found[0])
+        assert await rater.page.get_by_role("link", name="Versions").is_hidden()
+        await rater.page.goto(f"http://127.0.0.1:{unused_tcp_port}/versions")
+        await rater.sees("Owners of this bot see its versions here.")
+        assert await rater.page.locator("main button").locator("visible=true").count() == 0

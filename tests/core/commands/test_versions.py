@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a page shows of all versions: the tree in words, two compared, and for owners alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from goodbot.api.events import UserRef
+from goodbot.api.versions import Versions, VersionSeen
+from goodbot.base.errors import UsageError
+from goodbot.config import ServingConfig
+
+from tests.core.builders import Bot, open_bot
+from tests.core.commands.test_overview import SHORTER, taught
+from tests.core.learning.evaluation.asking import asked, open_asking, prefer
+
+LEARNT = "shorter (−38%)"
+
+
+async def seen(bot: Bot, *two: int, user: str = "owner") -> Versions:
+    return await bot.chat.host.versions(UserRef(connector="loopback", account="loopback", id=user), *two)
+
+
+def states(found: Versions) -> list[tuple[int | None, int, str]]:
+    """Version, how far it is indented, and its state, from the newest to the base model."""
+    return [(one.version, one.depth, one.state) for one in found.seen]
+
+
+def told(found: Versions, version: int | None) -> VersionSeen:
+    return next(one for one in found.seen if one.version == version)
+
+
+async def trained(bot: Bot) -> None:
+    await bot.rated(8)
+    await bot.train()
+
+
+async def test_before_anything_is_trained(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        found = await seen(bot)
+        assert states(found) == [(0, 0, "answers")]
+        assert found.answers == "The base model answers now."
+        assert (found.held, found.compared) == (False, None)
+
+
+async def test_a_version_says_when_it_was_made_of_what_and_how_it_was_liked(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await taught(bot)
+        await bot.react(await bot.say("one more"), "👍")
+        found = await seen(bot)
+        assert states(found) == [(1, 0, "answers"), (0, 0, "before")]
+        one, base = found.seen
+        assert one.made_of.startswith("6 rated answers of 2 people (")
+        assert one.learnt == LEARNT
+        assert one.made_at == (await bot.app.registry.row(1)).created_at
+        assert one.usable
+        assert one.liked is not None
+        assert (one.liked.good, one.liked.rated) == (1, 1)
+        assert base.liked is not None
+        assert (base.liked.good, base.liked.rated) == (5, 8)
+        assert base.usable
+
+
+async def test_what_was_rolled_back_stands_beside_the_line(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        for _ in range(2):
+            await trained(bot)
+        await bot.rollback("1")
+        assert states(await seen(bot)) == [(2, 0, "back"), (1, 0, "answers"), (0, 0, "before")]
+        await trained(bot)
+        found = await seen(bot)
+        assert states(found) == [(3, 0, "answers"), (2, 1, "back"), (1, 0, "before"), (0, 0, "before")]
+        assert told(found, 2).told == "Another version answers in its place."
+        assert (told(found, 3).parent, told(found, 2).parent) == (1, 1)
+
+
+async def test_a_refused_training_says_why(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        bot.fake.set(train="refuse")
+        await trained(bot)
+        reason = (await bot.last_run()).reason
+        found = await seen(bot)
+        assert states(found) == [(None, 1, "refused"), (0, 0, "answers")]
+        assert reason.rstrip(".").casefold() in told(found, None).told.casefold()
+        await trained(bot)
+        again = told(await seen(bot), None)
+        assert again.told.startswith("2 trainings on the base model were refused. The last one: ")
+
+
+async def test_a_version_on_what_is_taken_back_is_withdrawn_and_says_why(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, schedule="manual") as bot:
+        await trained(bot)
+        await bot.command("rollback", "all")
+        await bot.command("rollback", "all yes")
+        found = await seen(bot)
+        assert states(found) == [(1, 0, "withdrawn"), (0, 0, "answers")]
+        assert told(found, 1).told == "Ratings that it was trained on do not count any more."
+        assert not told(found, 1).usable
+
+
+async def test_one_that_waits_says_for_what_and_one_that_is_kept_holds_the_others(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await trained(bot)
+        await bot.command("adapters", "pin")
+        await trained(bot)
+        found = await seen(bot)
+        assert states(found) == [(2, 0, "waits"), (1, 0, "answers"), (0, 0, "before")]
+        assert told(found, 2).told == "The version that answers is pinned."
+        assert (told(found, 1).pinned, found.held) == (True, True)
+
+
+async def test_one_that_some_conversations_get_is_being_tried(tmp_path: Path) -> None:
+    sections = {"serving": ServingConfig(history=0, ask="never", canary=0.5)}
+    async with open_bot(tmp_path, sections=sections) as bot:
+        await trained(bot)
+        assert states(await seen(bot)) == [(1, 0, "tried"), (0, 0, "answers")]
+
+
+async def test_two_are_compared_by_what_lies_between_them(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        bot.fake.set(learnt=[SHORTER])
+        for _ in range(3):
+            await trained(bot)
+        one = (await seen(bot, 1, 0)).compared
+        assert one is not None
+        assert (one.first, one.second) == (0, 1), "the older one first"
+        assert one.told[0] == "v1 comes from the base model."
+        assert one.told[1].startswith("Learnt in between: 6 rated answers (")
+        assert 0 < len(one.pairs) <= 5
+        assert all(pair.prompt.startswith("question") for pair in one.pairs)
+        far = (await seen(bot, 0, 3)).compared
+        assert far is not None
+        assert far.told[0] == "v3 comes from the base model by way of v1, v2."
+        assert far.pairs == [], "no answers of these two to one question are stored"
+        await bot.rollback("1")
+        await trained(bot)
+        apart = (await seen(bot, 3, 4)).compared
+        assert apart is not None
+        assert apart.told == ["v4 does not come from v3: both come from v1."]
+        for two in ((1, 1), (1, 9)):
+            with pytest.raises(UsageError, match="Choose two versions"):
+                await seen(bot, *two)
+
+
+async def test_what_owners_are_asked_about_stays_hidden_until_they_have_chosen(tmp_path: Path) -> None:
+    async with open_asking(tmp_path) as bot:
+        bot.fake.set(learnt=[SHORTER])
+        await trained(bot)
+        [question] = await asked(bot)
+        found = await seen(bot, 0, 1)
+        assert told(found, 1).learnt == ""
+        assert found.compared is not None
+        assert found.compared.pairs == []
+        await prefer(bot, 0, 4, question)
+        found = await seen(bot, 0, 1)
+        assert states(found) == [(1, 0, "back"), (0, 0, "answers")]
+        assert told(found, 1).told == "Owners, asked blind, found it worse than the version before."
+        assert told(found, 1).learnt == LEARNT
+        assert found.compared is not None
+        assert found.compared.told[-1] == "Asked blind, owners chose: 0 for v1, 4 for the base model."
+        assert {pair.before[:7] for pair in found.compared.pairs} >= {"v0 says"}
+        assert len(found.compared.pairs) == 5
+
+
+async def test_nobody_but_an_owner_sees_any_of_it(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await taught(bot)
+        for user in ("rater", "talker", "stranger"):
+            for two in ((), (0, 1)):
+                with pytest.raises(UsageError, match="Only owners see the versions"):
+                    await seen(bot, *two, user=user)
+        said = json.dumps(asdict(await seen(bot, 0, 1)))
+        assert "the owner's secret" in said
+        assert "the rater's secret" not in said, "what others said in private is nobody else's"
+        assert "loopback" not in said
