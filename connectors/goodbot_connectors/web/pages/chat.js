@@ -168,6 +168,7 @@ class Chat {
       { keys: ["u"], does: "Undo my rating", run: () => bar()?.undo() },
       { keys: ["s", "k"], does: "Skip to the previous answer", run: () => this.thread.select(-1) },
       { keys: ["j"], does: "Next answer", run: () => this.thread.select(1) },
+      { keys: ["y"], does: "Copy the answer", run: () => this.thread.copy() },
       { keys: ["/"], does: "Write", run: () => this.composer.focus() },
       { keys: ["n"], does: "New conversation", run: () => this.sidebar.begin() },
       { keys: ["Escape"], does: "Leave the message field; stop the answer", run: () => this.stop() },

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // One message on the page: a question, an answer with what can be said of it, or a word of goodbot's.
 
+import { copyButton } from "/files/copy.js";
 import { announce, button, el, latecomer, when } from "/files/dom.js";
 import { markdown } from "/files/markdown.js";
 import { RatingBar } from "/files/rating.js";
 
 const NAMES = { you: "You", bot: "goodbot", news: "goodbot" };
+const AGAIN = "again:better"; // says nothing of what was wrong
 const GIVEN_UP_MS = 11 * 60 * 1000; // goodbot lets a question go after ten minutes
 
 export class EntryView {
   #act;
   #drawn = false;
   bar = null;
+  copy = null; // its button
 
   // `act(event, entry)` sends what was pressed at this answer.
   constructor(entry, act) {
@@ -59,15 +62,27 @@ export class EntryView {
 
   // An answer has its own bar; another answer in its place starts with a fresh one.
   #rating(before) {
-    if (!this.canBeRated || !this.entry.buttons.length) {
-      this.bar = null;
+    if (this.bar && this.canBeRated && before.turn === this.entry.turn) return;
+    const tools = this.#tools();
+    this.bar = null;
+    if (this.canBeRated && this.entry.buttons.length) {
+      this.bar = new RatingBar({ buttons: this.entry.buttons, act: (event) => this.#act(event, this), tools });
+      this.foot.replaceChildren(this.bar.element);
+    } else {
       this.foot.replaceChildren();
+      if (tools.length) this.foot.append(el("div", { class: "rating-row" }, ...tools));
       if (this.entry.by === "news") this.#offer();
-      return;
     }
-    if (this.bar && before.turn === this.entry.turn) return;
-    this.bar = new RatingBar({ buttons: this.entry.buttons, act: (event) => this.#act(event, this) });
-    this.foot.replaceChildren(this.bar.element);
+  }
+
+  // What can be done with an answer beside rating it.
+  #tools() {
+    this.copy = null;
+    if (this.entry.by !== "bot" || this.entry.state === "writing" || !this.entry.text) return [];
+    this.copy = copyButton(() => this.entry.text, { title: "Copy (y)" });
+    if (!this.canBeRated) return [this.copy];
+    const again = () => this.element.classList.contains("again") || this.#act({ press: AGAIN }, this);
+    return [this.copy, button("Try again", { class: "quiet rates", onclick: again })];
   }
 
   // What goodbot asks unasked: what comes of a press follows at the end.

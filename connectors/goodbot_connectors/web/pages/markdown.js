@@ -2,7 +2,8 @@
 // A little Markdown as elements: code, headings, lists, quotes, bold, italic, links to http(s).
 // Nothing is ever parsed as HTML; what is not understood stays the text that it is.
 
-import { button, el } from "/files/dom.js";
+import { copyButton } from "/files/copy.js";
+import { el } from "/files/dom.js";
 
 const INLINE = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|\[([^[\]\n]{1,300})\]\(([^\s()]{1,2000})\)|https?:\/\/[^\s<>"'`*[\]]{1,2000}/g;
 const FENCE = /^ {0,3}(`{3,8})\s*([\w+#.-]{0,20})[^`]*$/;
@@ -82,15 +83,8 @@ function list(lines) {
 
 function code(text, language) {
   const node = el("div", { class: "code" });
-  const head = el("div", { class: "code-head" }, el("span", {}, language || "code"));
-  if (navigator.clipboard) {
-    const copy = button("Copy", { class: "quiet small", onclick: async () => {
-      await navigator.clipboard.writeText(text);
-      copy.textContent = "Copied";
-      setTimeout(() => { copy.textContent = "Copy"; }, 1500);
-    } });
-    head.append(copy);
-  }
+  const head = el("div", { class: "code-head" }, el("span", {}, language || "code"),
+    copyButton(() => text, { class: "quiet small" }));
   // Scrolls on its own, so it must be reached by the keyboard.
   node.append(head, el("pre", { tabindex: "0", role: "region", "aria-label": "Code" }, el("code", {}, text)));
   return node;

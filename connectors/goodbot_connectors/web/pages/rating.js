@@ -18,15 +18,15 @@ export class RatingBar {
   #drafts = {}; // by kind, words that were typed and not kept
   #starsOpen;
 
-  // `buttons` are those that goodbot draws under the answer: thumbs or stars.
-  constructor({ buttons, act }) {
+  // `buttons` are those that goodbot draws under the answer: thumbs or stars. `tools` stand behind ours.
+  constructor({ buttons, act, tools = [] }) {
     this.#act = act;
     this.#starsOpen = buttons.some((one) => one.action.startsWith("star:"));
     this.element = el("div", { class: "rating" });
-    this.#build();
+    this.#build(tools);
   }
 
-  #build() {
+  #build(tools) {
     const row = el("div", { class: "rating-row", role: "group", "aria-label": "Rate this answer" });
     for (const thumb of THUMBS) {
       const node = button(thumb.label, {
@@ -52,7 +52,7 @@ export class RatingBar {
     this.why = button("Say why", { class: "quiet", title: "Say why (c)", "aria-expanded": "false", onclick: () => this.write("comment") });
     this.better = button("Better answer", { class: "quiet", title: "Better answer (e)", "aria-expanded": "false", onclick: () => this.write("better") });
     this.back = button("Undo", { class: "quiet", title: "Undo (u)", onclick: () => this.undo() });
-    row.append(this.toggle, this.stars, this.why, this.better, this.back);
+    row.append(this.toggle, this.stars, this.why, this.better, ...tools, this.back);
     this.offer = el("div", { class: "offer" });
     this.receipt = el("p", { class: "receipt", role: "status" });
     this.form = el("div", { class: "form-place" });

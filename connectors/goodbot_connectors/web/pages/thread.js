@@ -140,6 +140,10 @@ export class Thread {
     return rateable.includes(this.#current) ? this.#current : rateable.at(-1);
   }
 
+  copy() {
+    (this.current ?? this.#views.findLast((view) => view.copy))?.copy?.click();
+  }
+
   select(step) {
     const rateable = this.#rateable();
     const chosen = rateable[rateable.indexOf(this.current) + step];
