@@ -7,8 +7,9 @@
 | `POST /api/logout` | ends this browser's session |
 | `GET /api/me` | who is signed in, what they may do and type, conversations, our clock, how far `live` is |
 | `GET /api/conversation?id=` | its entries, and up to which frame of the live line they go |
+| `GET /api/conversations?text=` | those of one's own that hold the text, and `after` which to go on looking |
 | `GET /api/inbox` | answers to rate: `connector`, `since` (s), `text`, `rated`, `before`; all `connectors` |
-| `POST /api/do` | one event (`normalize`), answered after the commit; `{"stop": ENTRY, "in"}` |
+| `POST /api/do` | one event (`normalize`), answered after the commit; `{"stop": ENTRY, "in"}` and the like |
 | `GET /api/notes` | the lines that answers to them follow |
 | `POST /api/notes` | changes one: `{"do": "on", "off", "delete" or "edit", "number", "text"}`; what is left |
 | `GET /api/progress` | how far learning is: only what this person may ask the bot for |
@@ -80,6 +81,7 @@ class WebApi:
             **dict.fromkeys(site.paths, site.handle),
             "/api/me": self._me,
             "/api/conversation": self._conversation,
+            "/api/conversations": self._find,
             "/api/inbox": self._inbox,
             "/api/notes": self._notes,
             "/api/progress": self._progress,
@@ -157,6 +159,12 @@ class WebApi:
             if last == self._live.last(user):  # else what was read may be older than the frames say
                 break
         return guard.answer({**conversation.shown(rated), "n": self._live.last(user)})
+
+    async def _find(self, request: web.Request) -> web.StreamResponse:
+        user, query = self._signed_in(request), request.query
+        text = clean(query.get("text", ""))[:200].strip()
+        found, after = await self._shelf.find(user, text, query.get("after", "")[:64]) if text else ((), "")
+        return guard.answer({"found": [asdict(one) for one in found], "after": after})
 
     async def _rated(self, user: str) -> PersonLabels:
         """What the ledger holds of this person: they may rate in other ways and places, too."""

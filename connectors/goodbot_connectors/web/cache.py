@@ -15,7 +15,7 @@ from typing import Any
 
 from goodbot.api.connector import ConnectorHost
 
-from goodbot_connectors.kit.fields import as_json, items, string
+from goodbot_connectors.kit.fields import as_json, items, string, strings
 from goodbot_connectors.web.entries import WRITING, PageConversation
 
 _PEOPLE = "people"
@@ -23,6 +23,10 @@ _MOST_OPEN = 500
 """Conversations in memory at a time; the rest is read again."""
 _MOST_LISTED = 200
 """Conversations of one person."""
+_MOST_DELETED = 200
+"""Conversations of one person of which is known that they were deleted."""
+_LOOKED_AT = 50
+"""Conversations that one search reads; the next page goes on behind them."""
 _DAY_MS = 86_400_000
 
 
@@ -35,6 +39,13 @@ class Listed:
     at: int
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Match(Listed):
+    """A conversation that was searched for; `excerpt` is empty where only its title matches."""
+
+    excerpt: str
+
+
 class Shelf:
     """Opens, lists and stores conversations. Every method that changes something raises StoreError."""
 
@@ -43,6 +54,7 @@ class Shelf:
         self._keep_ms = keep_days * _DAY_MS
         self._aliases: dict[str, str] = {}
         self._lists: dict[str, list[Listed]] = {}
+        self._deleted: dict[str, list[str]] = {}
         self._open: dict[tuple[str, str], PageConversation] = {}
         self._lock = asyncio.Lock()
 
@@ -68,6 +80,9 @@ class Shelf:
         """One conversation of a person; an empty one that is not stored yet if there is none."""
         alias = await self.alias(user)
         async with self._lock:
+            await self._lines(user, alias)
+            if id_ in self._deleted[user]:
+                return PageConversation(id=id_)
             found = self._open.pop((user, id_), None)
             if found is None:
                 found = PageConversation.load(id_, await self._host.get(_page(alias, id_)))
@@ -97,12 +112,68 @@ class Shelf:
         line = Listed(id=conversation.id, title=conversation.title, at=last)
         async with self._lock:  # not by `list`: it would drop what is old and has just been touched
             lines = await self._lines(user, alias)
+            if conversation.id in self._deleted[user]:  # an answer that was under way
+                await self._drop(user, alias, {conversation.id})
+                return False
             if line in lines:
                 return False
             rest = [one for one in lines if one.id != line.id]
             ordered = sorted([line, *rest], key=lambda one: -one.at)
             await self._store_list(user, alias, ordered)
         return True
+
+    async def rename(self, user: str, id_: str, title: str) -> None:
+        """Call a conversation something else; by its first question again where the title is empty."""
+        conversation = await self.open(user, id_)
+        if conversation.entries:
+            conversation.name = title
+            await self.save(user, conversation)
+
+    async def delete(self, user: str, id_: str, *, comes_back: bool = False) -> None:
+        """Take a conversation away, and what still comes for it, until its person writes there again.
+
+        With `comes_back` what comes later is kept.
+        """
+        alias = await self.alias(user)
+        async with self._lock:
+            rest = [one for one in await self._lines(user, alias) if one.id != id_]
+            if not comes_back:
+                others = [one for one in self._deleted[user] if one != id_]
+                self._deleted[user] = [*others, id_][-_MOST_DELETED:]
+            await self._drop(user, alias, {id_})
+            await self._store_list(user, alias, rest)
+
+    async def revive(self, user: str, id_: str) -> bool:
+        """Its person writes in a conversation; whether it had been deleted."""
+        alias = await self.alias(user)
+        async with self._lock:
+            lines = await self._lines(user, alias)
+            if id_ not in self._deleted[user]:
+                return False
+            self._deleted[user].remove(id_)
+            await self._store_list(user, alias, lines)
+            return True
+
+    async def find(self, user: str, text: str, after: str = "") -> tuple[list[Match], str]:
+        """Conversations that hold this text, whatever its case, the last touched first.
+
+        And behind which one to go on looking; empty where there are no more.
+        """
+        listed = await self.list(user)
+        start = next((n for n, one in enumerate(listed, 1) if one.id == after), 0)
+        page = listed[start : start + _LOOKED_AT]
+        found: list[Match] = []
+        for one in page:
+            excerpt = (await self._peek(user, one.id)).excerpt(text)
+            if excerpt is not None:
+                found.append(Match(id=one.id, title=one.title, at=one.at, excerpt=excerpt))
+        return found, page[-1].id if start + _LOOKED_AT < len(listed) else ""
+
+    async def _peek(self, user: str, id_: str) -> PageConversation:
+        """A conversation that is only read: it takes no place in memory."""
+        alias = await self.alias(user)
+        there = self._open.get((user, id_))
+        return there or PageConversation.load(id_, await self._host.get(_page(alias, id_)))
 
     async def forget(self, user: str) -> None:
         """Empty all that is kept of a person, and the alias that led there. Idempotent."""
@@ -117,6 +188,7 @@ class Shelf:
             await self._host.set(_PEOPLE, json.dumps(rest))
             self._aliases = rest
             self._lists.pop(user, None)
+            self._deleted.pop(user, None)
 
     async def _lines(self, user: str, alias: str) -> list[Listed]:
         if user not in self._lists:
@@ -125,6 +197,7 @@ class Shelf:
                 Listed(id=string(one, "id"), title=string(one, "title"), at=_at(one))
                 for one in items(kept, "conversations")
             ]
+            self._deleted[user] = list(strings(kept, "deleted"))
         return self._lists[user]
 
     async def _drop(self, user: str, alias: str, ids: set[str]) -> None:
@@ -134,7 +207,8 @@ class Shelf:
 
     async def _store_list(self, user: str, alias: str, lines: list[Listed]) -> None:
         shown = [{"id": one.id, "title": one.title, "at": one.at} for one in lines]
-        await self._host.set(_list(alias), json.dumps({"conversations": shown}))
+        kept = {"conversations": shown, "deleted": self._deleted[user]}
+        await self._host.set(_list(alias), json.dumps(kept))
         self._lists[user] = lines
 
 

@@ -103,11 +103,16 @@ class WebConnector(Connector):
         if stopped := normalize.identifier(json.get("stop"), 64):
             self.stopped |= {(user, stopped)} & self.writing  # else it is whole already
             return {"taken": stopped}
+        if await self._arranged(user, json):
+            return {"taken": normalize.identifier(json.get("id"))}
         alias = await self._shelf.alias(user)
         event = normalize.event(json, user=user, alias=alias, now_ms=self.now_ms(), language=language)
+        # Before its answer can come: that one is kept, too.
+        revived = isinstance(event, MessageEvent) and await self._shelf.revive(user, event.channel.thread)
         [receipt] = await self.host.submit([event])
         if isinstance(event, MessageEvent):
-            await self._asked(event, receipt)
+            if not (revived and receipt.duplicate):  # else it was deleted with its conversation
+                await self._asked(event, receipt)
         elif isinstance(event, RatingEvent) and receipt.outcome is Outcome.ACCEPTED:
             await self._rated(event)
         elif isinstance(event, PressEvent) and receipt.outcome is Outcome.ACCEPTED:
@@ -120,6 +125,23 @@ class WebConnector(Connector):
             "turn": receipt.turn,
             "offer": [asdict(button) for button in receipt.offer],
         }
+
+    async def _arranged(self, user: str, json: Json) -> bool:
+        """Rename or delete one of a person's conversations; whether that is what was asked for."""
+        place = normalize.identifier(json.get("in"))
+        match json:
+            case {"rename": str(title)} if place:
+                await self._shelf.rename(user, place, normalize.line(title))
+            case {"delete": True} if place:
+                entries = (await self._shelf.open(user, place)).entries
+                answers = {(user, id_) for one in entries for id_ in (one.id, f"a-{one.id}")}
+                self.stopped |= answers & self.writing
+                await self._shelf.delete(user, place, comes_back=place == NEWS_PLACE)
+            case _:
+                return False
+        listed = [asdict(one) for one in await self._shelf.list(user)]
+        self._live.tell(user, {"conversations": listed, "deleted": place if "delete" in json else ""})
+        return True
 
     async def _asked(self, event: MessageEvent, receipt: Receipt) -> None:
         """Put a message on its pages, unless it was a one-time code."""

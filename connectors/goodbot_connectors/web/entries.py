@@ -24,6 +24,8 @@ WRITING = "writing"
 """State of an answer that is not whole; such a one is never stored."""
 FAILED = "failed"
 """State of what was not answered, or of an answer that was not finished: `note` says why."""
+_AROUND = 40
+"""Characters on each side of what was searched for."""
 _MOST = 200
 """Entries that are kept of a conversation."""
 
@@ -69,6 +71,8 @@ class PageConversation:
     entries: list[PageEntry] = field(default_factory=list[PageEntry])
     said: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """By turn: `thumb` (1 or -1), `stars` (1 to 5), `comment` and `better` (their words)."""
+    name: str = ""
+    """What its person calls it."""
 
     def get(self, id_: str) -> PageEntry | None:
         """The entry of this id."""
@@ -121,10 +125,23 @@ class PageConversation:
 
     @property
     def title(self) -> str:
-        """Its first question, cut to a line."""
+        """What its person calls it, else its first question, cut to a line."""
         first = next((entry.text for entry in self.entries if entry.by == YOU), "")
-        line = " ".join(first.split())
+        line = " ".join((self.name or first).split())
         return line if len(line) <= 60 else f"{line[:59].rstrip()}…"
+
+    def excerpt(self, text: str) -> str | None:
+        """Some words around this text in its newest entry that has it, whatever the case; empty where only
+        the title has it, None where nothing has."""
+        sought = text.casefold()
+        for entry in reversed(self.entries):
+            for line in entry.text.splitlines() if sought in entry.text.casefold() else ():
+                if (at := line.casefold().find(sought)) >= 0:
+                    start = max(0, at - _AROUND)
+                    end = at + len(text) + _AROUND
+                    cut = " ".join(line[start:end].split())
+                    return f"{'…' if start else ''}{cut}{'…' if end < len(line) else ''}"
+        return "" if sought in self.title.casefold() else None
 
     def shown(self, rated: PersonLabels | None = None) -> dict[str, Any]:
         """As JSON, for the page; with the ratings that are `rated`."""
@@ -136,7 +153,7 @@ class PageConversation:
 
     def dump(self) -> str:
         """As text, for the store: without what is being written."""
-        kept = self.shown()
+        kept: dict[str, Any] = {"name": self.name, **self.shown()}
         kept["entries"] = [entry for entry in kept["entries"] if entry["state"] != WRITING]
         return json.dumps(kept)
 
@@ -145,7 +162,8 @@ class PageConversation:
         """What `dump` wrote; an empty one for anything else."""
         kept = _parsed(text)
         said = {turn: dict(as_json(words)) for turn, words in as_json(kept.get("said")).items()}
-        return cls(id=id_, entries=list(_entries(items(kept, "entries"))), said=said)
+        entries = list(_entries(items(kept, "entries")))
+        return cls(id=id_, entries=entries, said=said, name=string(kept, "name"))
 
 
 def _entries(found: Iterable[Json]) -> Iterable[PageEntry]:

@@ -8,6 +8,8 @@ milliseconds of our clock as the page knows it; and `in`, the conversation:
 - `{"press": "ACTION", "turn", "message"}` is a button; of any connector's answer if it rates;
 - `{"undo": "SOURCE", "turn"}` takes back what a button said: `button`, `stars`, or all that was said;
 - `{"comment": "…", "turn"}` is what was wrong, `{"better": "…", "turn"}` what it should have been.
+
+What is no event (`{"stop": ENTRY}`, `{"rename": "…"}`, `{"delete": true}`) is the connector's own affair.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ LONGEST = 32_000
 """Characters of one message."""
 _LONGEST_ENTRY = 64
 """Characters of an entry's id, which may be made of a page's."""
+_LONGEST_TITLE = 60
 _LATE_MS = 7 * 86_400_000
 """A page that was offline for longer is believed no more about when something was done."""
 _EARLY_MS = 2_000
@@ -104,6 +107,11 @@ def event(json: Json, *, user: str, alias: str, now_ms: int, language: str = "")
             return RatingEvent(**about, kind=RatingKind.BETTER, source=_TYPED, text=_fit(text, language))
         case _:
             raise UsageError(_MALFORMED)
+
+
+def line(title: str) -> str:
+    """What a person calls a conversation, in one line that is not too long."""
+    return " ".join(redact(clean(title)).split())[:_LONGEST_TITLE]
 
 
 def own_id(event_id: str) -> str:

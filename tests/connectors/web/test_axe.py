@@ -104,6 +104,16 @@ async def test_nothing_stands_in_anybody_s_way(
         await field.press("ArrowDown")
         assert await violations(ada, axe) == [], "commands"
         await field.fill("")
+        if viewport is NARROW:
+            await ada.page.get_by_role("button", name="Conversations", exact=True).click()
+        await ada.page.get_by_label("Search my conversations").fill("bold")
+        await ada.page.locator(".excerpt").wait_for()
+        assert await violations(ada, axe) == [], "a search"
+        await ada.page.get_by_role("button", name="Rename or delete").click()
+        assert await violations(ada, axe) == [], "a conversation's dialog"
+        await ada.page.get_by_role("button", name="Delete…").click()
+        assert await violations(ada, axe) == [], "asked before it is deleted"
+        await ada.page.keyboard.press("Escape")
         await ada.key("?")
         await ada.page.get_by_role("dialog").wait_for()
         assert await violations(ada, axe) == [], "the keys"

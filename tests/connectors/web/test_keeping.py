@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from goodbot.api.events import MessageEvent, Outcome, Receipt, Reply
+from goodbot.api.reply_stream import CancelledReplyError
 from goodbot.base.errors import RetriableError, StoreError
 from goodbot.testing import VirtualClock
 from goodbot.testing.host import RecordingHost
@@ -198,3 +199,74 @@ async def test_a_question_whose_commit_outlived_a_crash_is_shown_once_before_its
     shown = [(one.text, one.state) for one in (await connector.conversation(place)).entries]
     assert shown == [("What is 2 + 2?", ""), ("4.", "")]
     assert len(host.events) == 1
+
+
+async def test_a_conversation_has_the_name_that_its_person_gave_it(host: RecordingHost) -> None:
+    first = await shelf(host)
+    await keep(host, first, "ada", "cats", "About cats")
+    await first.rename("ada", "cats", "Pets")
+    await first.rename("ada", "none", "Nothing")
+    again = await shelf(host)
+    assert [one.title for one in await again.list("ada")] == ["Pets"]
+    await again.rename("ada", "cats", "")
+    assert [one.title for one in await again.list("ada")] == ["About cats"]
+
+
+async def test_what_is_deleted_is_gone_and_late_answers_do_not_bring_it_back(host: RecordingHost) -> None:
+    connector = WebConnector(host, WebSettings())
+    await connector.start()
+    place, asked = channel_ref("ada", "main"), {"id": "q1", "in": "main", "say": "canary"}
+    await connector._take("ada", asked)
+    stream = connector.stream(place, "q1")
+    await stream.append("canary, ")
+    await connector._take("ada", {"id": "d1", "in": "main", "delete": True})
+    with pytest.raises(CancelledReplyError):  # nobody waits for the rest
+        await stream.append("too")
+    await stream.cancel("stopped")
+    assert "canary" not in str(host._values)
+    again = WebConnector(host, WebSettings())
+    await again.start()
+    await again.stream(place, "q1").finish(Reply(text="canary", turn="t"))  # out of the core's inbox
+    await again._take("ada", asked)  # a page that was never told that we have it
+    assert "canary" not in str(host._values)
+    assert await again._shelf.list("ada") == []
+    await again._take("ada", {"id": "q2", "in": "main", "say": "something new"})
+    assert [one.title for one in await again._shelf.list("ada")] == ["something new"]
+
+
+async def test_news_come_again_after_they_were_deleted(host: RecordingHost) -> None:
+    connector = WebConnector(host, WebSettings())
+    await connector.start()
+    await connector._shelf.alias("ada")
+    place = await connector.private("ada")
+    assert place is not None
+    await connector.send(place, Reply(text="canary"))
+    await connector._take("ada", {"id": "d1", "in": "news", "delete": True})
+    assert "canary" not in str(host._values)
+    await connector.send(place, Reply(text="Version 2 is in use."))
+    assert [one.id for one in await connector._shelf.list("ada")] == ["news"]
+
+
+async def test_a_search_finds_words_and_titles_of_one_s_own_page_by_page(
+    host: RecordingHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("goodbot_connectors.web.cache._LOOKED_AT", 2)
+    kept = await shelf(host)
+    said = {"a": "STRASSE 100% _x", "b": "nothing", "c": "x\nauf der Straße, weit von hier", "d": "other"}
+    for id_, text in said.items():
+        clock(host).advance(1)
+        await keep(host, kept, "ada", id_, text)
+    await kept.rename("ada", "b", "Die Straße")
+    await keep(host, kept, "bob", "secret", "Straße")
+    for shelf_ in (kept, await shelf(host)):
+        found, after = await shelf_.find("ada", "strasse")
+        assert ([one.id for one in found], after) == (["c"], "c")
+        assert found[0].excerpt == "auf der Straße, weit von hier"
+        found, after = await shelf_.find("ada", "strasse", after)
+        assert ([(one.id, one.excerpt) for one in found], after) == (
+            [("b", ""), ("a", "STRASSE 100% _x")],
+            "",
+        )
+        assert [one.id for one in (await shelf_.find("ada", "100%", "c"))[0]] == ["a"]
+        assert (await shelf_.find("ada", "%nothing"))[0] == []
+    assert len(kept._open) == 5, "a search leaves memory as it was"

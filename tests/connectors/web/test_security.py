@@ -34,7 +34,7 @@ OTHERS = (
     "*",
 )
 READ = (
-    *("/api/me", "/api/inbox", "/api/conversation?id=main"),
+    *("/api/me", "/api/inbox", "/api/conversation?id=main", "/api/conversations?text=a"),
     *("/api/notes", "/api/progress", "/api/versions", "/api/live"),
 )
 SAY = {"id": "a1", "at": 1, "in": "main", "say": "hello"}

@@ -6,13 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from goodbot.api.events import PressEvent
+from goodbot.api.events import MessageEvent, PressEvent
 
 from tests.connectors.web.browsing import PHONE, Person, person, told
 from tests.connectors.web.scripted import Scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+NARROW = {"width": 390, "height": 844}
 FORBIDDEN = "() => { navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed')); }"
 ABSENT = "() => { Object.defineProperty(navigator, 'clipboard', { value: undefined }); }"
 """As where the page comes without https."""
@@ -77,3 +78,70 @@ async def test_who_may_not_rate_copies_and_is_not_offered_another(chromium: Any,
         await answer.get_by_role("button", name="Copy").tap()
         await answer.get_by_role("button", name="Copied").wait_for()
         assert not await bob.scrolls_sideways()
+
+
+async def test_a_conversation_is_renamed_and_deleted_by_keyboard(ada: Person, bot: Scripted) -> None:
+    await ada.ask("About cats")
+    first = ada.page
+    await ada.open(first.url)  # another tab shows it, too
+    await ada.sees("You said: About cats")
+    page = ada.page
+    menu = page.get_by_role("button", name="Rename or delete “About cats”")
+    await menu.press("Enter")
+    await page.get_by_label("Name", exact=True).fill("  My   pets ")
+    await page.keyboard.press("Enter")
+    menu = page.get_by_role("button", name="Rename or delete “My pets”")
+    await menu.wait_for()
+    assert await menu.evaluate("one => one === document.activeElement"), "the focus is where it was"
+    await page.reload()
+    await menu.press("Enter")
+    await page.get_by_role("button", name="Delete…").press("Enter")
+    await ada.sees("Ratings stay, with their questions and answers.")
+    await page.keyboard.press("Enter")  # on "Cancel"
+    assert not await page.locator("#arrange").is_visible()
+    await menu.press("Enter")
+    await page.get_by_role("button", name="Delete…").press("Enter")
+    await page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).press("Enter")
+    for tab in (page, first):
+        await tab.get_by_text("Nothing yet.").wait_for()
+        await tab.get_by_text("You said: About cats").wait_for(state="detached")
+    await ada.ask("About dogs")
+    asked = [event for event in bot.events if isinstance(event, MessageEvent)]
+    assert asked[0].channel.thread != asked[1].channel.thread
+
+
+async def test_conversations_are_searched_by_keyboard(ada: Person, bot: Scripted) -> None:
+    bot.answers["Which?"] = "The <b>needle</b> is here."
+    await ada.ask("Which?")
+    await ada.page.get_by_role("button", name="New conversation").click()
+    await ada.ask("Other")
+    field, listed = ada.page.get_by_label("Search my conversations"), ada.page.locator("#conversations li")
+    await field.fill("NEEDLE")
+    await until_text(ada, "#announce", "1 conversation found")
+    assert await listed.locator(".title").all_inner_texts() == ["Which?"]
+    assert await listed.locator(".excerpt").inner_text() == "The <b>needle</b> is here."
+    await listed.get_by_role("link").press("Enter")
+    await ada.sees("The <b>needle</b> is here.")
+    await field.fill("%")
+    await ada.sees("Nothing found.")
+    await field.press("Escape")
+    await listed.nth(1).wait_for()
+    assert await listed.count() == 2
+
+
+async def test_a_conversation_is_found_and_deleted_by_touch(chromium: Any, bot: Scripted) -> None:
+    async with person(chromium, viewport=NARROW, is_mobile=True, has_touch=True) as bob:
+        await bob.come_back(bot, "bob")
+        for text in ("About cats", "About dogs"):
+            await bob.page.get_by_label("Message", exact=True).fill(text)
+            await bob.page.get_by_role("button", name="Send").tap()
+            await bob.sees(f"You said: {text}")
+        await bob.page.get_by_role("button", name="Conversations", exact=True).tap()
+        await bob.page.get_by_label("Search my conversations").fill("dogs")
+        await bob.sees("You said: About dogs")
+        await bob.page.get_by_role("button", name="Rename or delete “About cats”").tap()
+        await bob.page.get_by_role("button", name="Delete…").tap()
+        assert not await bob.scrolls_sideways()
+        await bob.page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).tap()
+        await bob.sees("Ask anything.")
+        assert "About dogs" not in str(bot._values)

@@ -25,7 +25,7 @@ class Chat {
     banner("");
     this.outbox = new Outbox(me.user, me.now, (problem) => this.#sent(problem));
     this.thread = new Thread((event, view) => this.act(event, view));
-    this.sidebar = new Sidebar((id) => this.open(id));
+    this.sidebar = new Sidebar((id) => this.open(id), (id, what) => this.arrange(id, what));
     this.composer = new Composer({
       say: (text) => this.say(text), stop: () => this.stop(), commands: me.commands,
     });
@@ -96,7 +96,11 @@ class Chat {
   }
 
   #frame(frame) {
-    if (frame.conversations) return this.#list(frame);
+    if (frame.conversations) {
+      this.#list(frame);
+      if (frame.deleted) announce("The conversation is deleted.");
+      return frame.deleted && frame.deleted === this.thread.id ? this.sidebar.begin() : undefined;
+    }
     if (!isAfter(frame.n, this.#read)) return undefined;
     if (frame.in !== this.thread.id) {
       if (frame.receipt && frame.outcome !== "accepted") announce(frame.receipt);
@@ -144,6 +148,11 @@ class Chat {
       else banner(problem.message);
       return { outcome: "failed" };
     }
+  }
+
+  // One of the list is renamed or deleted.
+  arrange(id, what) {
+    this.outbox.add({ ...what, in: id }).catch((problem) => banner(problem.message));
   }
 
   stop() {

@@ -1,25 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of conversations: a column on a wide screen, a drawer on a phone.
+// The list of conversations: a column on a wide screen, a drawer on a phone. It can be searched.
 
-import { el, find, when } from "/files/dom.js";
+import { get } from "/files/api.js";
+import { Arrange } from "/files/arrange.js";
+import { announce, button, el, find, when } from "/files/dom.js";
+
+const TYPING_MS = 250;
 
 export class Sidebar {
   #list = find("#conversations");
   #menu = find("#menu");
+  #search = find("#search");
+  #more = find("#more");
   #open;
+  #arrange;
   #current = "";
   #unread = new Set();
   #shown = [];
+  #found = null; // what a search has found; null while none is made
+  #timer = 0;
 
-  // `open(id)` shows a conversation, a new one where the id is empty.
-  constructor(open) {
+  // `open(id)` shows a conversation, a new one where the id is empty; `arrange(id, what)` renames or deletes.
+  constructor(open, arrange) {
     this.#open = open;
+    this.#arrange = new Arrange(arrange);
     this.#menu.addEventListener("click", () => this.#drawer(!document.body.classList.contains("drawer")));
     find("#new").addEventListener("click", () => this.begin());
     find("main").addEventListener("click", () => this.#drawer(false));
+    this.#search.addEventListener("input", () => {
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#look(), TYPING_MS);
+    });
+    this.#more.addEventListener("click", () => this.#look(this.#found.after));
     find("#side").addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || !document.body.classList.contains("drawer")) return;
+      if (event.key !== "Escape") return;
+      const searches = event.target === this.#search && this.#search.value;
+      if (!searches && !document.body.classList.contains("drawer")) return;
       event.stopPropagation(); // it closes this, and stops no answer
+      if (searches) return; // the browser empties the field, and says so
       this.#drawer(false);
       this.#menu.focus();
     });
@@ -33,6 +51,7 @@ export class Sidebar {
 
   show(conversations) {
     this.#shown = conversations;
+    if (this.#found) this.#look(); // its name may be another one, or it is gone
     this.#draw();
   }
 
@@ -47,17 +66,49 @@ export class Sidebar {
     this.#draw();
   }
 
+  // Search for what is typed, from the newest conversation or behind `after`.
+  async #look(after = "") {
+    const text = this.#search.value.trim();
+    if (!text) {
+      this.#found = null;
+      return this.#draw();
+    }
+    const before = after ? this.#found.rows : [];
+    let answer;
+    try {
+      answer = await get("/api/conversations", { text, after });
+    } catch (problem) {
+      return announce(problem.message);
+    }
+    if (text !== this.#search.value.trim()) return undefined; // more was typed since
+    this.#found = { rows: [...before, ...answer.found], after: answer.after };
+    this.#draw();
+    const count = this.#found.rows.length;
+    return announce(count === 1 ? "1 conversation found" : `${count || "No"} conversations found`);
+  }
+
   #draw() {
-    this.#menu.classList.toggle("unread", this.#unread.size > 0);
-    this.#list.replaceChildren(...this.#shown.map((one) => {
-      const title = one.id === "news" ? "News from goodbot" : one.title || "Conversation";
-      const link = el("a", { href: `#${one.id}`, "aria-current": one.id === this.#current ? "true" : null },
-        el("span", { class: "title" }, title), el("time", {}, when(one.at)));
-      if (this.#unread.has(one.id)) link.append(el("span", { class: "dot" }, el("span", { class: "visually-hidden" }, "new")));
-      link.addEventListener("click", () => this.#drawer(false));
-      return el("li", {}, link);
-    }));
-    if (!this.#shown.length) this.#list.append(el("li", { class: "none" }, "Nothing yet."));
+    const focused = document.activeElement?.dataset?.of;
+    const rows = this.#found?.rows ?? this.#shown;
+    this.#menu.classList.toggle("unread", this.#shown.some((one) => this.#unread.has(one.id)));
+    this.#more.hidden = !this.#found?.after;
+    this.#list.replaceChildren(...rows.map((one) => this.#row(one)));
+    if (!rows.length) this.#list.append(el("li", { class: "none" }, this.#found ? "Nothing found." : "Nothing yet."));
+    if (focused) (find(`[data-of="${focused}"]`, this.#list) ?? find("#new")).focus();
+  }
+
+  #row(one) {
+    const title = one.id === "news" ? "News from goodbot" : one.title || "Conversation";
+    const link = el("a", { href: `#${one.id}`, "aria-current": one.id === this.#current ? "true" : null },
+      el("span", { class: "title" }, title), el("time", {}, when(one.at)));
+    if (one.excerpt) link.append(el("span", { class: "excerpt" }, one.excerpt));
+    if (this.#unread.has(one.id)) link.append(el("span", { class: "dot" }, el("span", { class: "visually-hidden" }, "new")));
+    link.addEventListener("click", () => this.#drawer(false));
+    const menu = button("", {
+      class: "quiet icon arrange", "aria-label": `Rename or delete “${title}”`, title: "Rename or delete",
+      "aria-haspopup": "dialog", "data-of": one.id, onclick: () => this.#arrange.open({ id: one.id, title }),
+    }, el("span", { "aria-hidden": "true" }, "⋯"));
+    return el("li", {}, link, menu);
   }
 
   #drawer(open) {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be done with a conversation of the list: another name, or away with it. Deleting asks once.
+
+import { find } from "/files/dom.js";
+
+export class Arrange {
+  #dialog = find("#arrange");
+  #one = null;
+  #said;
+
+  // `said(id, what)` is told what was chosen: `{ rename: TITLE }` or `{ delete: true }`.
+  constructor(said) {
+    this.#said = said;
+    const on = (selector, what, run) => find(selector, this.#dialog).addEventListener(what, run);
+    on("form", "submit", (event) => {
+      event.preventDefault();
+      this.#do({ rename: find("input", this.#dialog).value.trim() });
+    });
+    on(".delete", "click", () => this.#ask());
+    on(".sure", "click", () => this.#do({ delete: true }));
+    on(".close", "click", () => this.#dialog.close());
+  }
+
+  // `one`: { id, title }, as in the list.
+  open(one) {
+    this.#one = one;
+    this.#show(false);
+    find("input", this.#dialog).value = one.title;
+    this.#dialog.showModal();
+  }
+
+  #ask() {
+    this.#show(true);
+    find(".close", this.#dialog).focus(); // not on what cannot be taken back
+  }
+
+  #show(asks) {
+    const part = (selector) => find(selector, this.#dialog);
+    part("h2").textContent = asks ? `Delete “${this.#one.title}”?` : this.#one.title;
+    part("form").hidden = asks || this.#one.id === "news"; // that has its name
+    part(".gone").hidden = !asks;
+    part(".delete").hidden = asks;
+    part(".sure").hidden = !asks;
+  }
+
+  #do(what) {
+    this.#dialog.close();
+    this.#said(this.#one.id, what);
+  }
+}
