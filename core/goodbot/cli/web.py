@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`goodbot web`: a link that logs in to the browser, made by the goodbot that runs."""
+"""`goodbot web`: a link that logs in to the browser, made by the goodbot that runs, and opened here."""
 
 from __future__ import annotations
 
 import argparse
 
 from goodbot.api.control import call
+from goodbot.base import desktop
 from goodbot.base.errors import UsageError
-from goodbot.base.printing import print_answer
+from goodbot.base.printing import print_answer, say
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Print the link, or sign everybody out."""
+    """Print the link, and open it where its person sits; or sign everybody out."""
     if arguments.user and arguments.sign_out:
         raise UsageError("--sign-out is for everybody: leave --user away")
     args = ["sign-out"] if arguments.sign_out else [arguments.user] if arguments.user else []
@@ -19,4 +20,8 @@ def main(arguments: argparse.Namespace) -> int:
     if answer is None:
         raise UsageError("goodbot is not running: start it (`goodbot run`), then ask again")
     print_answer(answer, as_json=arguments.json)
+    # A link for somebody named may be for another person: it works once, so it is theirs to open.
+    opens = not (args or arguments.json or arguments.no_open) and desktop.sits_here()
+    if opens and desktop.show(str(answer["data"]["url"])):
+        say("Your browser opens it now. `goodbot web` makes another link.")
     return 0
