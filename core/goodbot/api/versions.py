@@ -49,6 +49,19 @@ class VersionsCompared:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class BlindPlace:
+    """How often a version is chosen over the one that all are measured by; low and high bound 95 %."""
+
+    version: int
+    by: int
+    share: float
+    low: float
+    high: float
+    choices: int
+    """In so many it was one of the two."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Versions:
     """The tree of versions, and two of them compared."""
 
@@ -59,3 +72,7 @@ class Versions:
     seen: Sequence[VersionSeen]
     """The newest first, every version before its parent, the base model last."""
     compared: VersionsCompared | None = None
+    asks: int = 0
+    """Of so many answers this owner may say which version's is better, without knowing whose is whose."""
+    places: Sequence[BlindPlace] = ()
+    """By what owners chose so, the best first; of questions that are closed."""

@@ -24,10 +24,11 @@ from goodbot.commands.why import what_changed
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.owners import counted
 from goodbot.learning.adapters import lineage
+from goodbot.learning.evaluation import leaderboard
 from goodbot.learning.evaluation.blind import summed
 from goodbot.store import adapters, comparisons, news, settings, shifts, verdicts
 from goodbot.store.adapters import AdapterRow
-from goodbot.store.comparisons import Tally
+from goodbot.store.comparisons import Sum, Tally
 from goodbot.store.training_pool import Pool
 
 if TYPE_CHECKING:
@@ -62,12 +63,16 @@ async def versions(services: Services, user: UserRef, *two: int) -> Versions:
     active, rows = await registry.active(), await registry.rows()
     pool = services.ab_test.pool
     known = await services.store.read(lambda db: _read(db, pool, rows, active))
+    sums = await services.store.read(lambda db: comparisons.sums(db, pool, limit=_ALL))
+    closed = [one for one in sums if one.state not in comparisons.OPEN]
     liked = {one.version: one for one in await rated(call, active)}
     return Versions(
         answers=ended(states.answering(active, off=known.off, begins=True)),
         held=any(row.pinned and row.version == active for row in rows),
         seen=list(_seen(rows, known, liked)),
-        compared=await _compared(call, rows, min(two), max(two)) if two else None,
+        compared=await _compared(call, rows, closed, min(two), max(two)) if two else None,
+        asks=await _asks(call),
+        places=leaderboard.places(closed[: leaderboard.NEWEST]),
     )
 
 
@@ -161,15 +166,25 @@ def _why_back(row: AdapterRow, known: _Known) -> str:
     return "Another version answers in its place."
 
 
-async def _compared(call: Call, rows: Sequence[AdapterRow], first: int, second: int) -> VersionsCompared:
+async def _asks(call: Call) -> int:
+    """How many pairs of the open question wait for this person."""
+    ab_test = call.services.ab_test
+    found = await ab_test.current()
+    if found is None or found.state != "asking":
+        return 0
+    return sum(not pair.choice for pair in await ab_test.pairs(found, person(call.user)))
+
+
+async def _compared(
+    call: Call, rows: Sequence[AdapterRow], sums: Sequence[Sum], first: int, second: int
+) -> VersionsCompared:
     """Raises UsageError."""
     known = {row.version: row for row in rows}
     if first == second or not {first, second} <= {BASE, *known}:
         raise UsageError("Choose two versions.")
-    s, pool = call.services, call.services.ab_test.pool
+    s = call.services
     between = _between(rows, first, second)
     made_of = await s.store.read(lambda db: news.material(db, [row.run for row in between or () if row.run]))
-    sums = await s.store.read(lambda db: comparisons.sums(db, pool, limit=_ALL))
     asked = [one.tally for one in sums if (one.old, one.new) == (first, second)]
     tally = Tally(**{word: sum(getattr(one, word) for one in asked) for word in ("old", "new", "same")})
     told = [

@@ -24,7 +24,9 @@ _NEWEST = 300
 """Answers that are looked through for questions: whoever reads beside it waits."""
 CHOSEN = "choice IN ('old', 'new', 'same')"
 """SQL: something is said of a pair."""
-_OPEN = "state IN ('preparing', 'asking')"
+OPEN = ("preparing", "asking")
+"""States of a comparison that has not come to anything."""
+_OPEN = f"state IN {OPEN}"
 _COLUMNS = "id, run, old, new, held, seed, state, opened_at"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from goodbot.api.learnt import AnsweredTwice
 from goodbot.api.overview import LearntCard, TrainingNow, VersionRatings
-from goodbot.api.versions import Versions, VersionsCompared, VersionSeen
+from goodbot.api.versions import BlindPlace, Versions, VersionsCompared, VersionSeen
 
 from tests.connectors.web.browsing import DESK, Person, person
 from tests.connectors.web.scripted import Scripted, waiting
@@ -49,6 +49,11 @@ MADE = Versions(
             *((4, 3, 0, "tried"), (None, 3, 1, "refused"), (3, 1, 0, "answers")),
             *((2, 1, 1, "back"), (1, 0, 0, "before"), (0, 0, 0, "before")),
         )
+    ],
+    asks=5,
+    places=[
+        BlindPlace(version=3, by=0, share=0.7, low=0.26, high=0.94, choices=4),
+        BlindPlace(version=0, by=0, share=0.5, low=0.5, high=0.5, choices=4),
     ],
     compared=VersionsCompared(
         first=1,

@@ -8,14 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import goodbot_connectors.web
 import pytest
+from goodbot.config import HttpConfig
 from goodbot_connectors.web.connector import WebConnector
 
 from tests.connectors.web.browsing import Person, person
+from tests.connectors.web.peer import Json
 from tests.connectors.web.test_progress import NARROW, press
 from tests.connectors.web.test_whole import goodbot, link
 from tests.core.builders import Bot
 from tests.core.commands.test_overview import SHORTER
+from tests.core.learning.evaluation.asking import asked, open_asking
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -119,6 +123,37 @@ async def test_an_owner_looks_goes_back_keeps_and_compares_by_keyboard(
         await owner.page.keyboard.press("Enter")
         await owner.sees("v2 says: Who are you?")
         await owner.sees("v3 says: Who are you?")
+        assert not await owner.scrolls_sideways()
+
+
+async def test_an_owner_chooses_blind_here_and_sees_how_the_versions_stand(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    sections: Json = {"http": HttpConfig(port=unused_tcp_port), "connectors": {"web": {}}}
+    async with (
+        open_asking(tmp_path, sections=sections, extra=(goodbot_connectors.web,), terminal=True) as bot,
+        person(chromium, viewport=NARROW) as owner,
+    ):
+        await bot.rated(8)
+        await bot.train()
+        await asked(bot)
+        found = re.search(r"http://\S+", await bot.command("web"))
+        assert found is not None
+        await owner.sign_in(found[0])
+        await press(owner, "Versions")
+        await owner.sees("5 pairs of answers to your own questions")
+        await press(owner, "Choose between answers")
+        for number in range(4):
+            await owner.sees(f"Which is better? ({number + 1} of 5)")
+            shown = await owner.page.locator("#blind .told").inner_text()
+            await press(owner, "A" if shown.index("v0 says") < shown.index("v1 says") else "B")
+        await owner.sees("0 for v1, 4 for the base model. The base model answers again.")
+        await owner.sees("Owners, asked blind, found it worse than the version before.")
+        rows = await owner.page.locator("#places tbody tr").all_inner_texts()
+        assert [row.split("\t") for row in rows] == [
+            ["The base model", "–", "–", "4"],
+            ["v1", "10%", "1% and 67%", "4"],
+        ]
         assert not await owner.scrolls_sideways()
 
 

@@ -15,7 +15,7 @@ from goodbot.config import ServingConfig
 
 from tests.core.builders import Bot, open_bot
 from tests.core.commands.test_overview import SHORTER, taught
-from tests.core.learning.evaluation.asking import asked, open_asking, prefer
+from tests.core.learning.evaluation.asking import asked, letter, open_asking, prefer
 
 LEARNT = "shorter (−38%)"
 
@@ -154,7 +154,13 @@ async def test_what_owners_are_asked_about_stays_hidden_until_they_have_chosen(t
         assert told(found, 1).learnt == ""
         assert found.compared is not None
         assert found.compared.pairs == []
-        await prefer(bot, 0, 4, question)
+        assert (found.asks, found.places) == (5, [])
+        await prefer(bot, 0, 3, question)
+        found = await seen(bot, 0, 1)
+        assert (found.asks, found.places) == (2, []), "not before all have chosen"
+        assert found.compared is not None
+        assert not [one for one in found.compared.told if "blind" in one]
+        await bot.command("compare", letter(await bot.command("compare"), 0))
         found = await seen(bot, 0, 1)
         assert states(found) == [(1, 0, "back"), (0, 0, "answers")]
         assert told(found, 1).told == "Owners, asked blind, found it worse than the version before."
@@ -163,6 +169,9 @@ async def test_what_owners_are_asked_about_stays_hidden_until_they_have_chosen(t
         assert found.compared.told[-1] == "Asked blind, owners chose: 0 for v1, 4 for the base model."
         assert {pair.before[:7] for pair in found.compared.pairs} >= {"v0 says"}
         assert len(found.compared.pairs) == 5
+        assert found.asks == 0
+        assert [(one.version, one.by, one.choices) for one in found.places] == [(0, 0, 4), (1, 0, 4)]
+        assert found.places[1].share == pytest.approx(0.5 / 5)
 
 
 async def test_nobody_but_an_owner_sees_any_of_it(tmp_path: Path) -> None:

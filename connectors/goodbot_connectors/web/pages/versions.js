@@ -22,6 +22,7 @@ class Versions extends Page {
     for (const id of ["first", "second"]) {
       find(`#${id}`).addEventListener("change", () => this.#choose(Number(find("#first").value), Number(find("#second").value)));
     }
+    find("#choose").addEventListener("click", ({ target }) => this.do({ say: "/rl compare" }, target));
     find("#ask").addEventListener("submit", (event) => {
       event.preventDefault();
       const [field, names] = [find("#question"), this.#two.map(versionName).join(" ")];
@@ -37,6 +38,7 @@ class Versions extends Page {
     find("#answers").textContent = found.answers;
     this.part("#tree", found.seen.map((one) => [idOf(one), one.depth]), () => this.#grow(found.seen));
     for (const one of found.seen) this.part(`#${idOf(one)}`, [one, found.held], () => this.#draw(one, found));
+    if (found.asks || found.places.length) this.part("#blind", [found.asks, found.places], () => this.#blind(found));
     if (found.compared) this.part("#compare", [this.#two, found.compared, found.seen], () => this.#compare(found));
     return undefined;
   }
@@ -92,6 +94,18 @@ class Versions extends Page {
     return found;
   }
 
+  #blind({ asks, places }) {
+    find("#choose").hidden = !asks;
+    const by = places.find(({ version, by }) => version === by);
+    const share = (one) => (one === by ? "–" : percent(one.share));
+    find("#places").replaceChildren(
+      asks ? el("p", {}, `${asks === 1 ? "One pair" : `${asks} pairs`} of answers to your own questions: say which is better, before you know whose it is.`) : "",
+      ...(places.length ? [
+        el("p", { class: "count" }, `How often each would be chosen over ${lower(by.version)}, from the choices so far. The fewer they are, the further apart are the bounds.`),
+        table(["Version", "Chosen", "Between", "Choices"], places.map((one) => [
+          nameOf(one.version), share(one), one === by ? "–" : `${percent(one.low)} and ${percent(one.high)}`, one.choices]))] : []));
+  }
+
   async #choose(first, second) {
     this.#two = [first, second];
     try {
@@ -109,15 +123,13 @@ class Versions extends Page {
       }, nameOf(version))));
     }
     const both = [first, second].map((version) => versions.find((one) => one.version === version));
-    const row = (head, of) => el("tr", {}, el("th", { scope: "row" }, head), ...both.map((one) => el("td", {}, of(one) || "–")));
+    const row = (head, of) => [head, ...both.map((one) => of(one) || "–")];
     find("#compared").replaceChildren(
-      el("div", { class: "figures" }, el("table", {},
-        el("thead", {}, el("tr", {}, el("td", {}), ...both.map((one) => el("th", { scope: "col" }, nameOf(one.version))))),
-        el("tbody", {},
-          row("Made", (one) => one.made_at && date(one.made_at)),
-          row("Learnt from", (one) => one.made_of),
-          row("Changed", (one) => one.learnt),
-          row("Liked", likedOf)))),
+      table(["", ...both.map((one) => nameOf(one.version))], [
+        row("Made", (one) => one.made_at && date(one.made_at)),
+        row("Learnt from", (one) => one.made_of),
+        row("Changed", (one) => one.learnt),
+        row("Liked", likedOf)]),
       ...told.map((one) => el("p", {}, one)),
       ...pairs.map((pair) => pairOf(pair, both.map((one) => nameOf(one.version)))),
       el("p", { class: "count" }, pairs.length
@@ -151,6 +163,12 @@ function date(seconds) {
 function likedOf({ liked }) {
   if (!liked) return "";
   return `${percent(liked.share)} (${percent(liked.low)} to ${percent(liked.high)}) of ${liked.rated} rated`;
+}
+
+function table(heads, rows) {
+  return el("div", { class: "figures" }, el("table", {},
+    el("thead", {}, el("tr", {}, ...heads.map((head) => (head ? el("th", { scope: "col" }, head) : el("td"))))),
+    el("tbody", {}, ...rows.map(([head, ...cells]) => el("tr", {}, el("th", { scope: "row" }, head), ...cells.map((cell) => el("td", {}, cell)))))));
 }
 
 function placeFor(one) {

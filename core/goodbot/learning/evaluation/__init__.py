@@ -7,6 +7,7 @@
       → `ab_test` asks each owner about their own → `rule` says whether the new one has lost
       → it stays | goes live | goes back, in one transaction with the end of the question
 
-`blind` holds the words, `side_by_side` what `compare v6 v7 PROMPT` shows, `report` and `weekly` what
-it adds up to. The state is in the store (`goodbot.store.comparisons`), so that a restart goes on.
+`blind` holds the words, `side_by_side` what `compare v6 v7 PROMPT` shows, `report`, `weekly` and
+`leaderboard` what it adds up to. The state is in the store (`goodbot.store.comparisons`), so that a
+restart goes on.
 """
