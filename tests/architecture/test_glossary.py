@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from tests.architecture.plain import house
 from tests.architecture.source import ROOT
 
 ROWS = {
@@ -35,6 +36,18 @@ WORDS = {
     "note",
     "scope",
 }
+FIRST = dict(
+    re.findall(
+        r"^\| ([a-z ]+) \| ([^|]+) \|$",
+        (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"),
+        flags=re.M,
+    )
+)
+NEWCOMERS = {
+    *("adapter", "allowlist", "backend", "base model", "connector", "hub", "mention", "owner", "preset"),
+    *("rater", "round", "scope", "talker", "token", "version"),
+}
+"""Words of the first pages and of the set-up that people stumbled over."""
 SCHEMA = "\n".join(
     path.read_text(encoding="utf-8")
     for path in sorted((ROOT / "core/goodbot/store/migrations").glob("*.sql"))
@@ -43,6 +56,15 @@ SCHEMA = "\n".join(
 
 def test_every_word_of_ours_is_explained() -> None:
     assert set(ROWS) >= WORDS
+
+
+def test_a_newcomer_finds_the_first_words_in_one_short_sentence_each() -> None:
+    assert FIRST.keys() >= NEWCOMERS
+    assert list(FIRST)[1:] == sorted(list(FIRST)[1:]), "by the alphabet, below the heading"
+    for word, told in list(FIRST.items())[1:]:
+        assert len(told.split()) <= 18, word
+        assert re.fullmatch(r"[A-Z][^.]+\.", told), word
+        assert house(told) == [], word
 
 
 @pytest.mark.parametrize("word", ROWS)
