@@ -395,6 +395,21 @@ def test_a_token_in_a_flag_is_taken_with_a_warning(home: Path, telegram: int) ->
     assert (dash.returncode, dash.stderr) == (0, "")
 
 
+@pytest.mark.parametrize(("platform", "status"), [("terminal", 0), ("telegram", 2)])
+def test_the_order_of_flags_says_nothing(platform: str, status: int, tmp_path: Path) -> None:
+    flags = (("--yes",), ("--platform", platform), ("--model", "demo"), ("--preset", "careful"))
+    found: set[tuple[str, ...]] = set()
+    for number, order in enumerate((flags, flags[::-1])):
+        home = tmp_path / str(number)
+        home.mkdir()
+        done = call(home, *(word for one in order for word in one))
+        assert done.returncode == status, done.stderr
+        assert (status == 0) or "a token is needed" in done.stderr
+        config = home / ".goodbot/config.toml"
+        found.add((done.stdout, done.stderr, config.read_text() if config.exists() else ""))
+    assert len(found) == 1
+
+
 def test_flags_and_questions_mix(home: Path, telegram: int) -> None:
     on_telegram(home, telegram)
     flags = ("--platform", "telegram", "--model", "demo", "--schedule", "often", "--start", "no")
