@@ -43,7 +43,8 @@ def offered(kind: str, *, owners: bool) -> dict[str, str]:
 def test_a_command_is_where_something_does_it() -> None:
     assert len({command.name for command in TABLE}) == len(TABLE)
     for command in TABLE:
-        assert ("chat" in command.where) == bool(command.run), command.name
+        assert command.run or "chat" not in command.where, command.name
+        assert not command.run or "chat" in command.where or command.program != "client:main", command.name
         assert command.where, command.name
         assert {"chat"} >= {"chat" for where in command.where if where == "api"}
         if command.menus or "api" in command.where:

@@ -14,7 +14,7 @@ from goodbot.api.events import Message
 from goodbot.api.export import ExportedAnswer, ExportedPair
 from goodbot.base.redact import redact
 
-_PLACE = ("account", "place", "thread")
+_PLACE = ("place", "thread")
 _LEAST = 5
 """Characters of an id that is looked for in what was said: a shorter one may be any word or number."""
 

@@ -60,7 +60,10 @@ async def forget(call: Call) -> Result:
     if who != person(call.user) and not administers:
         raise UsageError(f"{_FORGET}: only an owner lets others be forgotten")
     connector, _, id_ = who.partition(":")
-    if not id_ or connector not in s.authorization.connectors:
+    known = connector in s.authorization.connectors or await s.store.read(
+        lambda db: forgetting.knows(db, who)
+    )
+    if not id_ or not known:  # of a platform that is off, or brought in, words may lie here all the same
         raise UsageError(_FORGET_ANYBODY)
     what = f"forget {who}"
     if not confirm.agreed(call, what, sure=sure, programs=True):

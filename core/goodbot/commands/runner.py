@@ -45,7 +45,9 @@ class CommandRunner:
     """Executes command events against the services of a running goodbot."""
 
     def __init__(self, services: Services) -> None:
-        self._run = {command.name: _does(command) for command in of("chat", old=True)}
+        at_machine = {one.name: one for one in of("terminal") if one.run and "chat" not in one.where}
+        self._at_machine = at_machine
+        self._run = {one.name: _does(one) for one in (*of("chat", old=True), *at_machine.values())}
         self._services = services
         self._waiting: set[asyncio.Task[None]] = set()
 
@@ -138,7 +140,7 @@ class CommandRunner:
 
         Raises DeniedError, or a GoodbotError with a sentence.
         """
-        command = find(event.name)
+        command = find(event.name) or (self._at_machine.get(event.name) if direct else None)
         if command is None:
             await self._require(event, Grant.TALK)
             raise wrong(event, "wrong_command", name=repr(event.name[:40]))

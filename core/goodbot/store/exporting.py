@@ -26,10 +26,12 @@ EXPORTS = "exports"
 """The directory in the state directory; forgetting empties it, since its files hold words."""
 EVERYTHING = Selection()
 _ABOUT = (
-    "SELECT t.id, (SELECT instead_of FROM retries WHERE turn = t.id),"  # noqa: S608
+    "SELECT t.id, r.instead_of,"  # noqa: S608
     f" (SELECT {teaching.OPINIONS} FROM labels l WHERE l.turn = t.id),"
     " (SELECT avg(value) FROM labels WHERE turn = t.id),"
-    f" t.trainable AND {CONSENT} FROM turns t WHERE t.id IN (SELECT value FROM json_each(:ids))"
+    f" t.trainable AND {CONSENT}, t.trainable,"
+    " (SELECT sha256 FROM adapters a WHERE (a.version, a.model) = (t.version, t.model)), r.depth, r.hint"
+    " FROM turns t LEFT JOIN retries r ON r.turn = t.id WHERE t.id IN (SELECT value FROM json_each(:ids))"
 )
 
 
@@ -58,7 +60,7 @@ async def answers(
     about = {row[0]: row[1:] for row in await fetch(db, _ABOUT, _values(ids, pool))}
     earlier = [row[0] for row in about.values() if row[0]]
     stored = await turns.some(db, [*ids, *earlier])
-    before = {row[0]: row[3:] for row in await fetch(db, _ABOUT, _values(earlier, pool))}
+    before = {row[0]: row[3:5] for row in await fetch(db, _ABOUT, _values(earlier, pool))}
     said: dict[str, list[dict[str, str]]] = {id_: [] for id_ in ids}
     for remark in await feedback.remarks(db, ids):
         words = {"kind": remark.kind.value, "rater": remark.rater, "text": remark.text}
@@ -66,10 +68,14 @@ async def answers(
     choices = await chosen(db, ids)
     found: list[ExportedAnswer] = []
     for id_ in ids:
-        instead_of, ratings, mean, teaches = about[id_]
+        instead_of, ratings, mean, teaches, trainable, adapter, depth, hint = about[id_]
         record: dict[str, Any] = {
             **_record(stored[id_]),
+            "trainable": bool(trainable),
+            "adapter": adapter or "",
             "instead_of": instead_of,
+            "depth": depth,
+            "hint": hint,
             "ratings": dict(sorted(json.loads(ratings).items())),
             "remarks": said[id_],
             "choices": choices.get(id_, []),
@@ -94,7 +100,6 @@ def _record(turn: Turn) -> dict[str, Any]:
         "at": turn.created_at,
         "connector": turn.channel.connector,
         "channel": turn.channel.kind.value,
-        "account": turn.channel.account,
         "place": turn.channel.id,
         "thread": turn.channel.thread,
         "talker": turn.talker.id,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 from collections.abc import AsyncGenerator
@@ -10,8 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from goodbot.cli import importing
+from goodbot.commands.importing import STAGED
 from goodbot.daemon.loopback import Answer
 from goodbot.features.forms import plugin
+from goodbot.store import exporting
 
 from tests.core.builders import Bot, open_bot
 
@@ -65,3 +69,12 @@ async def export(bot: Bot, words: str = "") -> tuple[list[Any], dict[str, Any]]:
     lines = json.loads(text) if path.suffix == ".json" else [json.loads(one) for one in text.splitlines()]
     assert len(lines) == result.data["lines"]
     return lines, dict(result.data)
+
+
+async def bring_in(bot: Bot, path: Path, form: str = "jsonl", *, mine: bool = False) -> dict[str, Any]:
+    """Import a file as `goodbot import` does; what it says as data, its text under `text`."""
+    arguments = argparse.Namespace(home=bot.app.config.home, config=None, format=form, mine=mine)
+    with importing._staged(arguments, path, lambda progress: None) as name:
+        result = await bot.app.commands.execute(bot.chat.typed("import", name), direct=True)
+    assert not [one for one in exporting.files(bot.app.config.home) if one.name.startswith(STAGED)]
+    return {**result.data, "text": result.text}

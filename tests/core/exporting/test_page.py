@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 from goodbot.cli import client, parser, words
 from goodbot.commands.export import OWN
+from goodbot.conversation.imports.forms import FORMS as FILES
 from goodbot.features.forms.plugin import FORMS
 from goodbot.store import selection
 
 from tests.architecture.source import ROOT
-from tests.core.exporting.made import export, opened, rated
+from tests.core.exporting.made import bring_in, export, opened, rated
+from tests.core.exporting.test_others import claw, feedback, listed
 
 PAGE = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+IMPORTS = re.findall(r"^\$ goodbot (import.*)$", PAGE, flags=re.M)
 EXPORTS = re.findall(r"^\$ goodbot (export.*)$", PAGE, flags=re.M)
 
 
@@ -33,6 +36,26 @@ async def test_each_export_of_the_page_works(line: str, tmp_path: Path) -> None:
         lines, data = await export(bot, said)
         assert data["lines"] == len(lines)
         assert lines or "--since" in line or "--place" in line or "--person" in line or "--version" in line
+
+
+@pytest.mark.parametrize("line", IMPORTS)
+async def test_each_import_of_the_page_works(line: str, tmp_path: Path) -> None:
+    arguments = parser.parse(shlex.split(line))
+    async with opened(tmp_path) as bot:
+        match arguments.format:
+            case "jsonl":
+                await rated(bot)
+                file = Path((await export(bot))[1]["path"])
+            case "open-webui":
+                file = listed(tmp_path / "feedbacks.json", feedback())
+            case _:
+                file = claw(tmp_path / "claw.db", ("a model", "Why?", "Because.", None, 1))
+        told = await bring_in(bot, file, arguments.format, mine=arguments.mine)
+        assert told["imported"] + told["known"] > told["left_out"] == 0
+
+
+def test_every_form_is_on_the_page() -> None:
+    assert {parser.parse(shlex.split(line)).format for line in IMPORTS} == set(FILES)
 
 
 def test_its_tables_are_those_of_the_code() -> None:

@@ -12,7 +12,7 @@ export function listen(table) {
     if (event.key === "Escape") return escape(event, byKey.get("Escape"));
     if (off() || isTyping(event.target) || find("dialog[open]")) return;
     const row = byKey.get(event.key);
-    if (!row?.run) return;
+    if (!row) return;
     event.preventDefault();
     row.run(event.key);
   });

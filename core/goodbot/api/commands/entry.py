@@ -94,7 +94,8 @@ class Command(NamedTuple):
     summary: str
     run: str = ""
     """`MODULE:FUNCTION` of `goodbot.commands`, which takes a Call and returns a Result; the errors that it
-    raises are GoodbotErrors with a sentence. Empty for what only the program in a terminal does."""
+    raises are GoodbotErrors with a sentence. Empty for what only the program in a terminal does. What is no
+    command of chats and has it is done for that program alone (`CommandRunner.execute`, `direct`)."""
     arguments: tuple[Arg, ...] = ()
     grant: Grant = Grant.ADMINISTER
     aliases: tuple[str, ...] = ()

@@ -128,6 +128,25 @@ LEARNING: tuple[Command, ...] = (
         group="data",
         personal=True,
     ),
+    Command(
+        "import",
+        "rated answers from a file, of another goodbot or another program",
+        "importing:bring_in",
+        (
+            Arg("path", "what was exported there", path=True),
+            Arg(
+                "--format",
+                "jsonl (of goodbot), if not said",
+                required=False,
+                choices=("jsonl", "open-webui", "reinforceclaw"),
+                default="jsonl",
+            ),
+            option("--mine", "with open-webui: all that people said there was you"),
+        ),
+        where=TERMINAL,
+        group="data",
+        program="importing:main",
+    ),
 )
 
 OLD: tuple[Command, ...] = (

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`goodbot import FILE`: rated answers of another goodbot, or of another program.
+
+The file is read here, bit by bit, and laid ready in the state directory; the daemon checks and stores it, or
+this process while none runs. Done again, it goes on where it was: nothing is stored twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import Any
+
+from goodbot import config
+from goodbot.api.progress import progress_line
+from goodbot.base.errors import GoodbotError, UsageError
+from goodbot.base.printing import print_answer
+from goodbot.cli import client
+from goodbot.commands.importing import STAGED
+from goodbot.conversation.imports.forms import records
+from goodbot.store.exporting import EXPORTS
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Lay it ready, let it be stored, say what came of it."""
+    source: Path = arguments.path.expanduser()
+    if not source.is_file():
+        raise UsageError(f"there is no file {source}")
+    with progress_line(quiet=arguments.json) as show, _staged(arguments, source, show) as name:
+        answer = client.ask(arguments.home, "import", [name], _quiet, lambda: _alone(arguments, name))
+    print_answer(answer, as_json=arguments.json)
+    return 1 if answer["data"]["left_out"] else 0
+
+
+@contextlib.contextmanager
+def _staged(
+    arguments: argparse.Namespace, source: Path, show: Callable[[Mapping[str, Any]], None]
+) -> Generator[str]:
+    """The file's answers, one a line, for as long as the block lasts. Raises GoodbotError."""
+    place: Path = arguments.home / EXPORTS
+    path = place / f"{STAGED}{secrets.token_hex(4)}.jsonl"
+    config.load(arguments.home, arguments.config)  # a directory that is no goodbot's is told so
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            for done, of, record in records(source, arguments.format, mine=arguments.mine):
+                file.write(json.dumps(record) + "\n")
+                show({"phase": "reading", "step": min(100, 100 * done // max(1, of)), "steps": 100})
+        yield path.name
+    except OSError as error:
+        raise GoodbotError(f"nothing was imported: {error.strerror or error}") from error
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _alone(arguments: argparse.Namespace, name: str) -> dict[str, Any]:
+    from goodbot.cli import offline
+
+    settings = config.load(arguments.home, arguments.config)
+    return asyncio.run(offline.run(settings, "import", [name], _quiet, server=False))
+
+
+def _quiet(progress: Mapping[str, Any]) -> None:
+    """Nothing is trained meanwhile."""

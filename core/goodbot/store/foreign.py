@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Databases of other programs, read so that not a byte of them changes, and nothing in them is run."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from goodbot.base.errors import UsageError
+
+_LARGEST = 16 * 1024 * 1024
+"""Bytes of one value: more is no text that somebody rated."""
+_FEEDBACK = ("id", "model", "prompt", "response", "rating", "rollout_context", "source", "created_at")
+"""Columns of ReinforceClaw 0.1.0; its earlier databases lack some."""
+_NEEDED = {"id", "model", "prompt", "response", "rating"}
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def reinforceclaw(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """The rated rows of its `feedback`, oldest first, with how many are read, and how many there are.
+
+    Raises UsageError.
+    """
+    # While no log lies there nobody writes; SQLite would make one even for a reader.
+    still = "" if path.with_name(f"{path.name}-wal").exists() else "&immutable=1"
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro{still}", uri=True)) as db:
+            db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
+            db.text_factory = _text
+            db.execute("PRAGMA trusted_schema = 0")
+            db.execute("PRAGMA query_only = 1")
+            there = {row[1] for row in db.execute("PRAGMA table_info(feedback)")}
+            if not there >= _NEEDED:
+                raise UsageError(
+                    f"{path.name} is no database of ReinforceClaw: no table `feedback` as it has it"
+                )
+            (count,) = db.execute("SELECT count(*) FROM feedback WHERE rating <> 0").fetchone()
+            columns = [name for name in _FEEDBACK if name in there]
+            rows = db.execute(
+                f"SELECT {', '.join(columns)} FROM feedback WHERE rating <> 0 ORDER BY id"  # noqa: S608
+            )
+            for number, row in enumerate(rows, 1):
+                yield number, count, dict(zip(columns, row, strict=True))
+    except sqlite3.Error as error:
+        raise UsageError(f"{path.name} cannot be read as a database of ReinforceClaw: {error}") from error
