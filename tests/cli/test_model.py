@@ -84,6 +84,17 @@ def test_the_demo_model_is_told_of_as_what_answers(bot: Bot, env: dict[str, str]
     assert "cannot be used" not in told
 
 
+def test_the_demo_model_is_one_that_can_be_used(bot: Bot, env: dict[str, str]) -> None:
+    """As a config says it that came from another machine, and as `init --model` takes it."""
+    config = bot.home / "config.toml"
+    done = bot.call("model", "use", "demo", env=env)
+    assert (done.returncode, config.exists()) == (2, False), "nobody said yes"
+    done = bot.call("model", "use", "demo", "--yes", env=env)
+    assert done.returncode == 0, done.stderr
+    assert "The tiny demo model will answer" in done.stdout
+    assert tomllib.loads(config.read_text())["model"]["path"] == "demo"
+
+
 def test_a_dialogue_ends_with_a_configured_model(bot: Bot, hub: FakeHub, env: dict[str, str]) -> None:
     with Person(bot.home, "model", "use", REPO, columns=110, **env) as person:
         screen = person.sees("Download it and use it? [y/N]")

@@ -29,6 +29,7 @@ from urllib.parse import unquote
 from aiohttp import hdrs, web
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import Waiting
+from goodbot.api.model import DEMO_LABEL
 from goodbot.api.sentences import sentence
 from goodbot.api.texts import language_of
 from goodbot.base.errors import UsageError
@@ -143,6 +144,7 @@ class WebApi:
                 ],
                 "now": int(self._host.clock.now() * 1000),
                 "conversations": [asdict(one) for one in listed],
+                "label": DEMO_LABEL,
                 "n": last,
             }
         )

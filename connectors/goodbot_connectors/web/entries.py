@@ -13,6 +13,7 @@ from typing import Any
 
 from goodbot.api.events import Button, RatingEvent, RatingKind
 from goodbot.api.labels import STARS, is_stars
+from goodbot.api.model import DEMO_LABEL
 
 from goodbot_connectors.kit.fields import Json, as_json, items, string
 
@@ -135,7 +136,8 @@ class PageConversation:
         the title has it, None where nothing has."""
         sought = text.casefold()
         for entry in reversed(self.entries):
-            for line in entry.text.splitlines() if sought in entry.text.casefold() else ():
+            words = entry.text.removeprefix(DEMO_LABEL)  # a badge on the page
+            for line in words.splitlines() if sought in words.casefold() else ():
                 if (at := line.casefold().find(sought)) >= 0:
                     start = max(0, at - _AROUND)
                     end = at + len(text) + _AROUND

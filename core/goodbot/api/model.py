@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+DEMO_LABEL = "[demo model] "
+"""Precedes every answer of a demo model; where there is room for more than words, a badge says it."""
 _SAMPLE = 65536
 """Bytes of weights, in the middle and at the end of a file, that tell two fine-tunes apart."""
 

@@ -26,6 +26,7 @@ from goodbot.cli.asking import agrees
 from goodbot.config.file import ConfigFile
 from goodbot.config.layout import DATABASE
 from goodbot.inference.models import choose
+from goodbot.inference.models.directory import DEMO
 from goodbot.inference.models.obtain import Obtained, obtain
 from goodbot.inference.models.proposal import Proposal
 
@@ -115,6 +116,8 @@ def _use(arguments: argparse.Namespace) -> int:
         )
     file = ConfigFile(arguments.home, arguments.config)
     before = file.get("model.path")
+    if arguments.name == DEMO:
+        return _use_demo(arguments, file)
     settings = config.load(arguments.home, arguments.config)
     proposal = proposed(arguments, backends(settings))
     if arguments.json and not arguments.yes:
@@ -138,6 +141,20 @@ def _use(arguments: argparse.Namespace) -> int:
     text = "\n".join(_after(arguments, got))
     data = {**_data(proposal), "taken": True, "path": str(got.path), "reference": got.reference}
     print_answer({"text": text, "data": data}, as_json=arguments.json)
+    return 0
+
+
+def _use_demo(arguments: argparse.Namespace, file: ConfigFile) -> int:
+    """The tiny model comes with goodbot: there is nothing to look up, to download or to fit."""
+    taken = not arguments.json or arguments.yes
+    if not arguments.json and not agrees("Use the tiny demo model?", yes=arguments.yes):
+        _say("Nothing was changed.")
+        return 1
+    if taken:
+        file.set("model.path", DEMO)
+        file.save()
+    text = f"The tiny demo model will answer: [model] path = {DEMO!r}"
+    print_answer({"text": text, "data": {"name": DEMO, "taken": taken}}, as_json=arguments.json)
     return 0
 
 

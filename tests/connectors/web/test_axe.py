@@ -97,7 +97,7 @@ async def test_nothing_stands_in_anybody_s_way(
         assert await violations(ada, axe) == [], "signed out"
         await ada.come_back(bot, "ada")
         assert await violations(ada, axe) == [], "nothing said yet"
-        answer = await ada.ask("hello **bold** `code`")
+        answer = await ada.ask("hello **bold** `code`\n\n| a | b |\n|---|---|\n| c | d |")
         await answer.get_by_role("button", name="Bad").click()
         await answer.get_by_role("button", name="Tone").wait_for()
         assert await violations(ada, axe) == [], "an answer that was bad"

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Any
 
 import pytest
 from goodbot.api.events import MessageEvent, PressEvent
+from goodbot.api.model import DEMO_LABEL
 
-from tests.connectors.web.browsing import PHONE, Person, person, told
+from tests.connectors.web.browsing import PHONE, Person, person, pressed, told
 from tests.connectors.web.scripted import Scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -145,3 +147,120 @@ async def test_a_conversation_is_found_and_deleted_by_touch(chromium: Any, bot: 
         await bob.page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).tap()
         await bob.sees("Ask anything.")
         assert "About dogs" not in str(bot._values)
+
+
+TABLE = """Prices:
+| what | **each** | all |
+|:-----|---------:|:---:|
+| a \\| b | 1 | <b>2</b> |
+| short |
+| one | two | three | four |
+
+not | a table
+---
+"""
+
+
+async def test_a_table_is_shown_as_one_and_one_s_own_words_as_they_were_typed(
+    ada: Person, bot: Scripted
+) -> None:
+    bot.answers[TABLE.strip()] = TABLE
+    answer = await ada.ask(TABLE)
+    table = answer.locator("table")
+    assert await table.locator("th").all_inner_texts() == ["what", "each", "all"]
+    rows = [await row.locator("td").all_inner_texts() for row in await table.locator("tbody tr").all()]
+    assert rows == [["a | b", "1", "<b>2</b>"], ["short"], ["one", "two", "three"]]
+    assert await table.locator("td.right").all_inner_texts() == ["1", "two"]
+    assert await answer.locator(".words > p").all_inner_texts() == ["Prices:", "not | a table\n---"]
+    own = ada.page.locator("article.you .words")
+    assert await own.inner_text() == TABLE.strip()
+    assert await own.locator("*").count() == 0
+
+
+async def test_a_huge_table_holds_no_more_cells_than_letters(ada: Person, bot: Scripted) -> None:
+    bot.answers["wide"] = "\n".join(["|" * 4000, "|-" * 3999 + "|", *["|x"] * 2000])
+    answer = await ada.ask("wide")
+    assert await answer.locator("td").count() == 2000
+
+
+async def test_light_and_dark_are_chosen_and_remembered(ada: Person, bot: Scripted) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = await ada.page.evaluate(ground)
+    await ada.page.emulate_media(color_scheme="dark")
+    dark = await ada.page.evaluate(ground)
+    assert light != dark, "as the system has it"
+    await ada.page.get_by_role("button", name="Colours: as the system").press("Enter")
+    await ada.page.get_by_role("button", name="Colours: light").wait_for()
+    assert await ada.page.evaluate(ground) == light
+    await ada.page.goto(f"{bot.address}/rate")
+    assert await ada.page.evaluate(ground) == light, "on each page"
+    other = await ada.open(bot.address)
+    await other.get_by_role("button", name="Colours: light").press("Enter")
+    assert await other.evaluate(ground) == dark
+    await other.emulate_media(color_scheme="light")
+    assert await other.evaluate(ground) == dark
+    await other.get_by_role("button", name="Colours: dark").press("Enter")
+    assert await other.evaluate(ground) == light
+
+
+async def test_every_page_asks_for_its_colours_before_it_is_drawn() -> None:
+    pages = files("goodbot_connectors.web") / "pages"
+    for page in [one for one in pages.iterdir() if one.name.endswith(".html")]:
+        assert '<script src="/files/theme.js"></script>\n  <link rel="stylesheet"' in page.read_text("utf-8")
+
+
+async def test_a_demo_model_has_a_badge_and_its_words_stay_its_own(ada: Person, bot: Scripted) -> None:
+    bot.answers["hello"] = f"{DEMO_LABEL}Hi there!"
+    bot.answers["real"] = "Hi there!"
+    answer = await ada.ask("hello")
+    for _ in range(2):
+        assert await answer.locator(".words").inner_text() == "Hi there!"
+        assert await answer.locator(".who .badge").inner_text() == "demo model"
+        await answer.locator(".foot").get_by_role("button", name="Copy").click()
+        assert await pasted(ada) == "Hi there!"
+        await ada.page.reload()
+        await ada.sees("Hi there!")
+    answer = await ada.ask("real")
+    assert await answer.locator(".words").inner_text() == "Hi there!"
+    assert not await answer.locator(".badge").is_visible()
+    await ada.page.get_by_label("Search my conversations").fill("demo model")
+    await ada.sees("Nothing found.")
+
+
+async def test_the_controls_of_older_answers_are_folded_on_a_phone(chromium: Any, bot: Scripted) -> None:
+    async with person(chromium, viewport=NARROW, is_mobile=True, has_touch=True) as bob:
+        await bob.come_back(bot, "bob")
+        for text in ("one", "two"):
+            await bob.page.get_by_label("Message", exact=True).fill(text)
+            await bob.page.get_by_role("button", name="Send").tap()
+            await bob.sees(f"You said: {text}")
+            await bob.page.locator("article.bot .rating").last.get_by_role("button", name="Good").tap()
+        old, new = bob.page.locator("article.bot").first, bob.page.locator("article.bot").last
+        shown = await old.get_by_role("button").locator("visible=true").all_inner_texts()
+        assert [text.split()[-1] for text in shown] == ["Good", "More", "Copy"], "and what was said of it"
+        assert await new.get_by_role("button", name="Say why").is_visible()
+        await old.get_by_role("button", name="More").tap()
+        await old.get_by_role("button", name="Say why").tap()
+        await bob.page.get_by_label("What was wrong, or right?").fill("Nice.")
+        await bob.page.get_by_role("button", name="Keep it").tap()
+        await bob.sees("Your reason is kept.")
+        assert not await bob.scrolls_sideways()
+
+
+async def test_the_last_message_is_edited_and_sent_again(ada: Person, bot: Scripted) -> None:
+    await ada.ask("helo")
+    first = ada.page.locator("article.bot").first
+    await first.get_by_role("button", name="Bad").click()
+    field = ada.page.get_by_label("Message", exact=True)
+    await field.press("ArrowUp")
+    assert await field.input_value() == "helo"
+    await field.fill("hello")
+    await field.press("Enter")
+    await ada.sees("You said: hello")
+    await pressed(first, "Bad").wait_for()
+    assert [event.text for event in bot.events if isinstance(event, MessageEvent)] == ["helo", "hello"]
+    await field.fill("a draft")
+    edits = ada.page.get_by_role("button", name="Edit").locator("visible=true")
+    assert await edits.count() == 1, "of the last alone"
+    await edits.press("Enter")
+    assert await field.input_value() == "hello\na draft", "nothing that was typed is lost"

@@ -24,10 +24,10 @@ class Chat {
     const me = await signedIn((problem) => banner(problem.message));
     banner("");
     this.outbox = new Outbox(me.user, me.now, (problem) => this.#sent(problem));
-    this.thread = new Thread((event, view) => this.act(event, view));
+    this.thread = new Thread((event, view) => this.act(event, view), me.label);
     this.sidebar = new Sidebar((id) => this.open(id), (id, what) => this.arrange(id, what));
     this.composer = new Composer({
-      say: (text) => this.say(text), stop: () => this.stop(), commands: me.commands,
+      say: (text) => this.say(text), stop: () => this.stop(), asked: () => this.thread.asked, commands: me.commands,
     });
     this.#list(me);
     this.#keyboard();
@@ -133,6 +133,7 @@ class Chat {
 
   // Something was pressed at an answer (`view`), or in a note.
   async act(event, view) {
+    if (event.edit) return this.composer.edit(event.edit);
     const place = { in: this.thread.id };
     const about = view ? { turn: view.entry.turn, message: view.entry.id } : {};
     const again = event.press?.startsWith("again:");
@@ -179,6 +180,7 @@ class Chat {
       { keys: ["j"], does: "Next answer", run: () => this.thread.select(1) },
       { keys: ["y"], does: "Copy the answer", run: () => this.thread.copy() },
       { keys: ["/"], does: "Write", run: () => this.composer.focus() },
+      { keys: ["↑"], does: "In the empty message field: edit my last message" },
       { keys: ["n"], does: "New conversation", run: () => this.sidebar.begin() },
       { keys: ["Escape"], does: "Leave the message field; stop the answer", run: () => this.stop() },
       { keys: ["?"], does: "These keys", run: showHelp },

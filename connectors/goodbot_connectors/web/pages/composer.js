@@ -16,7 +16,7 @@ export class Composer {
   #key = "";
   #say;
 
-  constructor({ say, stop, commands }) {
+  constructor({ say, stop, asked, commands }) {
     this.#say = say;
     this.#palette.offer(commands);
     find("#composer").addEventListener("submit", (event) => { event.preventDefault(); this.#submit(); });
@@ -24,6 +24,7 @@ export class Composer {
     this.#area.addEventListener("input", () => this.#typed());
     this.#area.addEventListener("keydown", (event) => {
       if (this.#palette.takes(event)) return;
+      if (event.key === "ArrowUp" && !this.#area.value && asked()) { event.preventDefault(); this.edit(asked()); }
       // On a phone Enter makes a line: there is a button to send.
       const sends = event.key === "Enter" && !event.shiftKey && !event.isComposing && event.keyCode !== 229;
       if (sends && !onPhone()) { event.preventDefault(); this.#submit(); }
@@ -40,6 +41,14 @@ export class Composer {
 
   focus() {
     this.#area.focus({ preventScroll: true });
+  }
+
+  // What was asked, to be changed and sent again; in front of what is being written.
+  edit(text) {
+    this.#area.value = [text, this.#area.value].filter(Boolean).join("\n");
+    this.#typed();
+    this.focus();
+    this.#area.setSelectionRange(text.length, text.length);
   }
 
   putBack(text) {

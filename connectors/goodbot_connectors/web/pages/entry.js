@@ -12,19 +12,22 @@ const GIVEN_UP_MS = 11 * 60 * 1000; // goodbot lets a question go after ten minu
 
 export class EntryView {
   #act;
+  #label;
   #drawn = false;
   bar = null;
   copy = null; // its button
 
-  // `act(event, entry)` sends what was pressed at this answer.
-  constructor(entry, act) {
+  // `act(event, entry)` sends what was pressed at this answer; `label` precedes a demo model's: it is a badge here.
+  constructor(entry, act, label) {
     this.#act = act;
+    this.#label = label;
+    this.badge = el("span", { class: "badge", hidden: true }, "demo model");
     this.words = el("div", { class: "words" });
     this.note = el("p", { class: "note" });
     this.foot = el("div", { class: "foot" });
     this.element = el("article", { class: `entry ${entry.by}`, tabindex: "-1", "data-id": entry.id });
     this.entry = { ...entry, text: "" };
-    this.name = el("h2", { class: "who" }, NAMES[entry.by] || "goodbot",
+    this.name = el("h2", { class: "who" }, NAMES[entry.by] || "goodbot", this.badge,
       el("time", { datetime: new Date(entry.at).toISOString() }, when(entry.at)));
     this.element.append(this.name, this.words, this.note, this.foot);
     this.update(entry);
@@ -36,22 +39,29 @@ export class EntryView {
 
   update(entry) {
     const before = this.entry;
-    this.entry = entry;
+    this.badge.hidden = true;
+    this.entry = this.#unlabelled(entry);
     const writing = entry.state === "writing";
     this.element.classList.toggle("writing", writing);
     this.element.classList.toggle("failed", entry.state === "failed");
     this.element.setAttribute("aria-busy", String(writing));
-    if (entry.text !== before.text || !this.#drawn) this.#draw();
+    if (this.entry.text !== before.text || !this.#drawn) this.#draw();
     this.note.textContent = entry.note;
     this.note.hidden = !entry.note;
-    if (before.state === "writing" && !writing) announce(`goodbot: ${entry.text} ${entry.note}`);
+    if (before.state === "writing" && !writing) announce(`goodbot: ${this.entry.text} ${entry.note}`);
     this.#rating(before);
   }
 
   grow(text) {
-    this.entry = { ...this.entry, text: this.entry.text + text };
+    this.entry = this.#unlabelled({ ...this.entry, text: this.entry.text + text });
     if (this.#drawn) requestAnimationFrame(() => this.#draw());
     this.#drawn = false;
+  }
+
+  #unlabelled(entry) {
+    if (entry.by !== "bot" || !entry.text.startsWith(this.#label)) return entry;
+    this.badge.hidden = false;
+    return { ...entry, text: entry.text.slice(this.#label.length) };
   }
 
   #draw() {
@@ -78,6 +88,10 @@ export class EntryView {
   // What can be done with an answer beside rating it.
   #tools() {
     this.copy = null;
+    if (this.entry.by === "you") {
+      const edit = () => this.#act({ edit: this.entry.text }, this);
+      return [button("Edit", { class: "quiet small edit", title: "Edit and send again (↑ in the empty field)", onclick: edit })];
+    }
     if (this.entry.by !== "bot" || this.entry.state === "writing" || !this.entry.text) return [];
     this.copy = copyButton(() => this.entry.text, { title: "Copy (y)" });
     if (!this.canBeRated) return [this.copy];

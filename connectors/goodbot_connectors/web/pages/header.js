@@ -2,13 +2,14 @@
 // What all signed-in pages have at the top: who this is, signing out, and a line about the connection.
 
 import { post } from "/files/api.js";
-import { el, find } from "/files/dom.js";
+import { announce, button, el, find } from "/files/dom.js";
 
 // `me` is what `/api/me` says.
 export function showUser(me) {
   const name = find("#user");
   name.textContent = me.user;
   name.title = `Signed in as ${me.user}`;
+  name.before(themeSwitch());
   document.body.classList.toggle("talker", !me.rates); // nothing is shown of what would be refused
   document.body.classList.toggle("owner", me.commands.some(({ name }) => name === "adapters"));
   const out = find("#sign-out");
@@ -22,6 +23,29 @@ export function showUser(me) {
     sessionStorage.clear();
     return location.assign("/login");
   });
+}
+
+// Light, dark, or as the system has it (`theme.js`).
+const THEMES = [["auto", "◐", "as the system"], ["light", "☀", "light"], ["dark", "☾", "dark"]];
+
+function themeSwitch() {
+  const sign = el("span", { "aria-hidden": "true" });
+  const node = button("", { class: "quiet icon" }, sign);
+  let at = THEMES.findIndex(([name]) => name === document.documentElement.dataset.chosen);
+  const show = () => {
+    sign.textContent = THEMES[at][1];
+    node.title = `Colours: ${THEMES[at][2]}`;
+    node.setAttribute("aria-label", node.title);
+  };
+  node.addEventListener("click", () => {
+    at = (at + 1) % THEMES.length;
+    localStorage.setItem("theme", THEMES[at][0]);
+    dispatchEvent(new Event("storage")); // the browser tells it to other tabs only
+    show();
+    announce(node.title);
+  });
+  show();
+  return node;
 }
 
 // A sentence about the connection, or none.

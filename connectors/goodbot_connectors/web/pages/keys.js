@@ -12,7 +12,7 @@ export function listen(table) {
     if (event.key === "Escape") return escape(event, byKey.get("Escape"));
     if (off() || isTyping(event.target) || find("dialog[open]")) return;
     const row = byKey.get(event.key);
-    if (!row) return;
+    if (!row?.run) return;
     event.preventDefault();
     row.run(event.key);
   });

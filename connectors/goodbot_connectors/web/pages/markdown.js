@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A little Markdown as elements: code, headings, lists, quotes, bold, italic, links to http(s).
+// A little Markdown as elements: code, headings, lists, quotes, tables, bold, italic, links to http(s).
 // Nothing is ever parsed as HTML; what is not understood stays the text that it is.
 
 import { copyButton } from "/files/copy.js";
@@ -9,6 +9,7 @@ const INLINE = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|\[([^[\]\n]{1,
 const FENCE = /^ {0,3}(`{3,8})\s*([\w+#.-]{0,20})[^`]*$/;
 const ITEM = /^ {0,6}(?:[-*+]|(\d{1,4})[.)]) +(.*)$/;
 const HEADING = /^(#{1,6}) +(.*)$/;
+const MARK = /^:?-+:?$/; // below a table's head
 // Signs that turn the direction of reading can make a link look like another.
 const TURNS = /[\u202a-\u202e\u2066-\u2069]/g;
 
@@ -25,11 +26,18 @@ export function markdown(text) {
     const line = lines[at];
     const fence = FENCE.exec(line);
     const heading = HEADING.exec(line);
+    const rows = tableRows(lines, at);
     if (fence) {
       flush();
       const end = closing(lines, at + 1, fence[1]);
       result.append(code(lines.slice(at + 1, end).join("\n"), fence[2]));
       at = end + 1;
+      continue;
+    }
+    if (rows) {
+      flush();
+      result.append(table(rows));
+      at += rows.length;
       continue;
     }
     if (heading) {
@@ -58,6 +66,32 @@ export function markdown(text) {
   }
   flush();
   return result;
+}
+
+// The lines of a table that begins here: its heads, the line below them, its rows; else nothing.
+function tableRows(lines, at) {
+  const below = lines[at + 1] ?? "";
+  if (!lines[at].includes("|") || !below.includes("-")) return null;
+  const marks = cells(below);
+  if (marks.length !== cells(lines[at]).length || !marks.every((mark) => MARK.test(mark))) return null;
+  return lines.slice(at, whileMatching(lines, at + 2, /\|/));
+}
+
+function table([heads, below, ...rows]) {
+  const sides = cells(below).map((mark) => mark.endsWith(":") && (mark.startsWith(":") ? "middle" : "right"));
+  // No row is filled up: a row has no more cells than it has letters.
+  const row = (line, tag) => el("tr", {}, ...cells(line).slice(0, sides.length)
+    .map((words, n) => el(tag, { class: sides[n], scope: tag === "th" && "col" }, ...inline(words))));
+  // Scrolls on its own, so it must be reached by the keyboard.
+  return el("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Table" }, el("table", {},
+    el("thead", {}, row(heads, "th")), el("tbody", {}, ...rows.map((line) => row(line, "td")))));
+}
+
+function cells(line) {
+  const parts = line.trim().replaceAll("\\|", "\0").split("|");
+  if (parts.length > 1 && !parts[0]) parts.shift();
+  if (parts.length > 1 && !parts.at(-1)) parts.pop();
+  return parts.map((part) => part.replaceAll("\0", "|").trim());
 }
 
 function closing(lines, from, marker) {

@@ -52,7 +52,10 @@ export class RatingBar {
     this.why = button("Say why", { class: "quiet", title: "Say why (c)", "aria-expanded": "false", onclick: () => this.write("comment") });
     this.better = button("Better answer", { class: "quiet", title: "Better answer (e)", "aria-expanded": "false", onclick: () => this.write("better") });
     this.back = button("Undo", { class: "quiet", title: "Undo (u)", onclick: () => this.undo() });
-    row.append(this.toggle, this.stars, this.why, this.better, ...tools, this.back);
+    const more = button("More", { class: "quiet more", "aria-expanded": "false", onclick: () => {
+      more.setAttribute("aria-expanded", String(this.element.classList.toggle("unfolded")));
+    } });
+    row.append(more, this.toggle, this.stars, this.why, this.better, ...tools, this.back);
     this.offer = el("div", { class: "offer" });
     this.receipt = el("p", { class: "receipt", role: "status" });
     this.form = el("div", { class: "form-place" });

@@ -12,6 +12,7 @@ export class Thread {
   #latest = find("#latest");
   #welcome = find("#welcome");
   #act;
+  #label;
   #views = [];
   #said = {};
   #tail = document.createElement("div");
@@ -20,9 +21,10 @@ export class Thread {
   #follows = true;
   id = "";
 
-  // `act(event, view)` sends what was pressed.
-  constructor(act) {
+  // `act(event, view)` sends what was pressed; `label` is how a demo model's answers begin.
+  constructor(act, label) {
     this.#act = act;
+    this.#label = label;
     this.#scroller.addEventListener("scroll", () => this.#mark());
     // A line above or below that comes or goes takes nothing out of sight.
     new ResizeObserver(() => this.#follows && this.toEnd()).observe(this.#scroller);
@@ -140,6 +142,11 @@ export class Thread {
     return rateable.includes(this.#current) ? this.#current : rateable.at(-1);
   }
 
+  // What this person asked last.
+  get asked() {
+    return this.#views.findLast((view) => view.entry.by === "you")?.entry.text ?? "";
+  }
+
   copy() {
     (this.current ?? this.#views.findLast((view) => view.copy))?.copy?.click();
   }
@@ -166,7 +173,7 @@ export class Thread {
   }
 
   #view(entry) {
-    return new EntryView(entry, this.#act);
+    return new EntryView(entry, this.#act, this.#label);
   }
 
   #showSaid(view) {

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from goodbot.api.model import ModelSpec, ResolvedModel, identity
+from goodbot.api.model import DEMO_LABEL, ModelSpec, ResolvedModel, identity
 from goodbot.base.cage.places import blobs
 from goodbot.base.errors import ConfigError
 
@@ -34,7 +34,7 @@ def resolve(wanted: str, shipped: Mapping[str, ModelSpec], *, demo: bool) -> Res
     if wanted in ("", DEMO):
         demos = [spec for spec in shipped.values() if spec.demo]
         if (demo or wanted) and demos:
-            return ResolvedModel(name=demos[0].name, path=demos[0].path, label="[demo model] ")
+            return ResolvedModel(name=demos[0].name, path=demos[0].path, label=DEMO_LABEL)
         raise ConfigError(
             "no model is configured: `goodbot model use auto` proposes one for this machine, "
             "or try goodbot with --demo-model"
