@@ -39,7 +39,7 @@ from goodbot_training.round.run import run_round
 from tests.learning.bases import BASES
 from tests.learning.shipped import headed
 
-RESULT = Path(__file__).parent / "results" / "people.md"
+RESULTS = Path(__file__).parent / "results"
 HELD_OUT_EVERY = 5
 EXAM = 400
 """Ratings that are asked about, half of them good, if there are so many."""
@@ -98,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--base", default="tiny", help=f"{', '.join(BASES)}, or a model's directory")
     parser.add_argument("--ratings", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--write", action="store_true", help="renew results/people.md")
+    parser.add_argument("--write", action="store_true", help="renew results/people-FORM.md")
     arguments = parser.parse_args(argv)
     from goodbot_training.backends.torch.trainer import TorchBackend
 
@@ -120,7 +120,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         f" standard deviation over the seeds.\n\n"
     )
     if arguments.write:
-        RESULT.write_text(headed(about + "\n".join(lines) + "\n"), encoding="utf-8")
+        result = RESULTS / f"people-{arguments.form}.md"
+        result.write_text(headed(about + "\n".join(lines) + "\n"), encoding="utf-8")
 
 
 def take(
@@ -141,9 +142,11 @@ def take(
 
 
 def _dealt(found: Sequence[Rated], scale: str, ratings: int, seed: int) -> tuple[list[Rated], list[Rated]]:
-    """What is learnt from, as it comes, and what is asked, half of it good; no answer is in both."""
+    """What is learnt from, as it comes, and what is asked, half of it good; no question is in both."""
     order = Random(seed).sample(list(found), len(found))
-    training, rest = order[:ratings], order[ratings:]
+    training = order[:ratings]
+    asked = {json.dumps(one.messages) for one in training}
+    rest = [one for one in order[ratings:] if json.dumps(one.messages) not in asked]
     sides = [[one for one in rest if one.good[scale] is side] for side in (True, False)]
     each = min(EXAM // 2, *map(len, sides))
     if not each or len({one.good[scale] for one in training}) < 2:

@@ -114,8 +114,8 @@ async def test_a_wrong_code_is_answered_the_same_whether_there_is_one_or_not(
         right = await code(bot) if there else ""
         told = [(await send(bot, wrong))[1].text for wrong in WRONG]
         assert set(told) == {
-            "This code does not work, or no longer. Type it again, or let my owner make a new one: "
-            "`goodbot pair loopback`."
+            "This code does not work. Type it again, or get a new one: the owner makes it with"
+            " `goodbot pair loopback`."
         }
         if there:  # locked
             assert (await send(bot, right, "another"))[1].text == told[0]
@@ -132,7 +132,14 @@ async def test_an_old_code_and_a_mistyped_one_are_answered_and_count_as_no_reque
         assert (await send(bot, "Hello there", "person-0"))[1].text.startswith("This bot is private")
 
 
-async def test_after_five_wrong_codes_there_is_silence_for_one_who_guesses_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "said", ["Room 101", "route 66", "meet at 10", "see you at 5", "I am 20 now", "a1 b2 c3 d4"]
+)
+def test_what_people_say_is_not_meant_as_a_code(said: str) -> None:
+    assert not one_time.is_like(said)
+
+
+async def test_after_five_wrong_codes_one_who_guesses_on_is_told_once_how_to_join(tmp_path: Path) -> None:
     clock = VirtualClock(waits=True)
     async with open_bot(tmp_path, clock=clock) as bot:
         for wrong in WRONG:

@@ -10,8 +10,10 @@ import secrets
 
 ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 LENGTH = 8
-_BETWEEN = str.maketrans("", "", " \t\r\n\u00a0-\u2010\u2011\u2012\u2013\u2014")
+_HYPHENS = "-\u2010\u2011\u2012\u2013\u2014"
+_BETWEEN = str.maketrans("", "", f" \t\r\n\u00a0{_HYPHENS}")
 """What people and their keyboards put between the halves."""
+_JOINED = str.maketrans("", "", _HYPHENS)
 
 
 def fresh() -> str:
@@ -38,8 +40,13 @@ def read(text: str) -> str:
 
 
 def is_like(text: str) -> bool:
-    """Whether somebody may have meant a code: a wrong character, or one too many or too few, is no matter."""
+    """Whether somebody may have meant a code: a wrong character, or one too many or too few, is no matter.
+
+    Two words are one only at its exact length, and more are none: “Room 101”, “see you at 5”.
+    """
     if len(text) > 4 * LENGTH:
         return False
-    code = text.translate(_BETWEEN)
-    return abs(len(code) - LENGTH) <= 1 and code.isascii() and code.isalnum() and _mixed(code)
+    parts = text.translate(_JOINED).split()
+    code = "".join(parts)
+    near = abs(len(code) - LENGTH) <= (len(parts) == 1)
+    return len(parts) <= 2 and near and code.isascii() and code.isalnum() and _mixed(code)

@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from goodbot import __version__
-from goodbot.api.export import ExportForm
+from goodbot.api.export import ExportedAnswer, ExportForm
 from goodbot.base.errors import GoodbotError, UsageError
+from goodbot.base.suggest import TERMINAL
 from goodbot.commands.base import Call, Result
 from goodbot.commands.masking import Masker
 from goodbot.commands.services import Services
@@ -26,6 +27,8 @@ OWN = ExportForm(
 )
 """The form that nothing is lost in."""
 _FIELDS = ("since", "until", "place", "person", "rating", "version", "text")
+_WORDS = ("place", "person", "text")
+_QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "«": "»"}
 _PAGE = 100
 """Answers that are read at once: an agent's may have megabytes."""
 
@@ -35,6 +38,8 @@ async def export(call: Call) -> Result:
     s = call.services
     said = _said(call.args)
     form = _form(s, said.get("format", OWN.name))
+    if "person" in said:
+        said["person"] = _person(call, said["person"])
     wanted = _selection(said)
     stem = datetime.fromtimestamp(s.clock.now(), UTC).strftime("%Y%m%d-%H%M%S")
     ending = "" if form is OWN else f"{form.name}."
@@ -46,6 +51,8 @@ async def export(call: Call) -> Result:
         except OSError as error:
             raise GoodbotError(f"nothing was exported: {error.strerror or error}") from error
     count = f"{snapshot.answers} rated answer{'' if snapshot.answers == 1 else 's'}"
+    if snapshot.lines != snapshot.answers:
+        count = f"{snapshot.lines} line{'' if snapshot.lines == 1 else 's'} from {count}"
     left = f" {snapshot.kept_out} more may not teach, and are left out." if snapshot.kept_out else ""
     return Result(
         text=f"{count}: {exporting.EXPORTS}/{path.name} in goodbot's directory on its machine.{left}",
@@ -63,16 +70,15 @@ async def export(call: Call) -> Result:
 
 async def _write(s: Services, snapshot: Snapshot, wanted: Selection, said: dict[str, str]) -> str:
     """All of it as it was at one moment; other readers and writers go on meanwhile."""
-    masker = Masker() if "redact" in said else None
     try:
         async with exporting.moment(s.store.path) as db:
+            masker = Masker(await exporting.identities(db)) if "redact" in said else None
             ids = await selection.chosen(db, wanted)
             for start in range(0, len(ids), _PAGE):
                 answers = await exporting.answers(db, ids[start : start + _PAGE], s.pool)
-                if masker is not None:
-                    answers = [masker.mask(one) for one in answers]
-                await asyncio.to_thread(_add, snapshot, answers)
-        meant = ", ".join(f"{name} {said[name]}" for name in _FIELDS if name in said)
+                await asyncio.to_thread(_add, snapshot, answers, masker)
+        hidden = _WORDS if masker else ()  # what is typed there may be what is masked in the file
+        meant = ", ".join(f"{n} {'***' if n in hidden else said[n]}" for n in _FIELDS if n in said)
         about = {
             "selected": meant or "everything",
             "redacted": "yes: people and places are numbers, keys are masked" if masker else "no",
@@ -84,9 +90,9 @@ async def _write(s: Services, snapshot: Snapshot, wanted: Selection, said: dict[
         raise
 
 
-def _add(snapshot: Snapshot, answers: Sequence[Any]) -> None:
+def _add(snapshot: Snapshot, answers: Sequence[ExportedAnswer], masker: Masker | None) -> None:
     try:
-        snapshot.add(answers)
+        snapshot.add([masker.mask(one) for one in answers] if masker else answers)
     except (OSError, MemoryError):
         raise
     except Exception as error:  # a plugin's
@@ -109,6 +115,9 @@ def _said(args: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"“{word}” is no option of `export`: say `export --text {word}`, for example")
         else:
             said[name] = f"{said[name]} {word}".strip()
+    for option, value in said.items():
+        if len(value) > 2 and _QUOTES.get(value[0]) == value[-1]:
+            said[option] = value[1:-1]  # a chat leaves them where a shell takes them away
     if empty := [one for one in said if not said[one] and one != "redact"]:
         raise UsageError(f"say something behind --{empty[0]}")
     return said
@@ -119,6 +128,15 @@ def _form(s: Services, name: str) -> ExportForm:
     if name not in forms:
         raise UsageError(f"there is no form {name!r}: say one of {', '.join(sorted(forms))}")
     return forms[name]
+
+
+def _person(call: Call, word: str) -> str:
+    """`connector:id`; an id alone is one of the platform where it is said. Raises UsageError."""
+    if ":" in word:
+        return word  # also of a platform that is not connected any more
+    if call.user.connector == TERMINAL:
+        raise UsageError("say who with --person, as slack:U0AMY: `people` lists them")
+    return f"{call.user.connector}:{word}"
 
 
 def _selection(said: dict[str, str]) -> Selection:

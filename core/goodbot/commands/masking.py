@@ -6,6 +6,7 @@ What people wrote about themselves stays: nobody can tell a name in a sentence f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -13,18 +14,41 @@ from typing import Any, cast
 from goodbot.api.events import Message
 from goodbot.api.export import ExportedAnswer, ExportedPair
 from goodbot.base.redact import redact
+from goodbot.store.exporting import Identities
 
 _PLACE = ("place", "thread")
 _LEAST = 5
 """Characters of an id that is looked for in what was said: a shorter one may be any word or number."""
+_MENTION = re.compile(r"<[@#&!]{1,3}[^<>\s]{1,100}>")
+"""As platforms write it: also of somebody who has never been here."""
+_TOKEN = re.compile(r"[\w:.@/+=-]+")
+_WORD = re.compile(r"\w+")
+_EDGES = ".:@/+=-"
 
 
 class Masker:
-    """Gives each person the same number throughout one export, in the order in which they appear."""
+    """Gives each person, with all their accounts, the same number throughout one export, and each place one.
 
-    def __init__(self) -> None:
+    It knows everybody beforehand, in the order in which they first came: who is named before they say
+    something themselves is masked there, too.
+    """
+
+    def __init__(self, known: Identities) -> None:
         self._people: dict[str, str] = {}
         self._places: dict[str, str] = {}
+        self._ids: dict[str, str] = {}
+        identities: dict[str, str] = {}
+        for who, identity in known.people:
+            number = identities.setdefault(identity, f"person-{len(identities) + 1}")
+            self._people[who] = number
+            self._learn(who.partition(":")[2], number)
+            self._learn(who, number)
+        for name, id_ in known.places:
+            self._learn(id_, self._place(name, id_))
+
+    def _learn(self, id_: str, number: str) -> None:
+        if len(id_) >= _LEAST:
+            self._ids.setdefault(id_, number)
 
     def mask(self, answer: ExportedAnswer) -> ExportedAnswer:
         """The answer, its record and its pairs."""
@@ -65,18 +89,28 @@ class Masker:
         return [cast("Message", _each(self._text, message)) for message in messages]
 
     def _person(self, who: str) -> str:
-        return self._people.setdefault(who, f"person-{len(self._people) + 1}")
+        return self._people.setdefault(who, f"person-{len(set(self._people.values())) + 1}")
 
     def _place(self, name: str, id_: str) -> str:
         return id_ and self._places.setdefault(f"{name}:{id_}", f"{name}-{len(self._places) + 1}")
 
     def _text(self, text: str) -> str:
-        text = redact(text)
-        for who, number in self._people.items():
-            id_ = who.partition(":")[2]
-            if len(id_) >= _LEAST and id_ in text:
-                text = text.replace(id_, number)
-        return text
+        """One pass, by whole words: an id is no part of another word, and no number is masked again."""
+        return _MENTION.sub(self._mention, _TOKEN.sub(self._token, redact(text)))
+
+    def _token(self, found: re.Match[str]) -> str:
+        token = found[0]
+        if (number := self._ids.get(token)) is not None:
+            return number
+        core = token.strip(_EDGES)
+        if (number := self._ids.get(core)) is not None:
+            return token.replace(core, number)
+        return _WORD.sub(lambda word: self._ids.get(word[0], word[0]), token)
+
+    def _mention(self, found: re.Match[str]) -> str:
+        """It stays where it is a number already."""
+        numbers = {*self._people.values(), *self._places.values()}
+        return found[0] if found[0].strip("<>@#&!") in numbers else "<somebody>"
 
 
 def _each(do: Callable[[str], str], value: Any) -> Any:

@@ -158,7 +158,7 @@ class CommandRunner:
             detail["refused"] = NOT_ALLOWED
             raise
         except GoodbotError as error:
-            detail["refused"] = str(error)[:_AUDITED]
+            detail["refused"] = "not done" if command.quotes else str(error)[:_AUDITED]
             raise
         finally:
             silent = replace(call, event=replace(event, args="")) if command.quotes else call

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.api.export import ExportedAnswer, ExportForm, Line
+from goodbot.store import backup
 
 _CARD = """\
 # {name}
@@ -69,12 +71,16 @@ class Snapshot:
         sha256 = self._hash.hexdigest()
         with open(_private(self.card), "w", encoding="utf-8") as file:
             file.write(self._told(sha256, about))
+            file.flush()
+            os.fsync(file.fileno())
         self._partial.rename(self.path)
+        backup.sync(self.path.parent)
         return sha256
 
     def drop(self) -> None:
         """Nothing of it stays."""
-        self._file.close()
+        with contextlib.suppress(OSError):
+            self._file.close()  # it writes what is left, which a full disk refuses
         self._partial.unlink(missing_ok=True)
         if not self.path.exists():
             self.card.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ import itertools
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import aiosqlite
 from goodbot.api.completions import without_form
 from goodbot.api.export import ExportedAnswer, ExportedPair
 from goodbot.api.turns import Turn
-from goodbot.store import codec, comparisons, feedback, inspection, teaching, turns
+from goodbot.store import codec, comparisons, feedback, inspection, people, teaching, turns
 from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch
 from goodbot.store.selection import Selection
@@ -33,6 +34,33 @@ _ABOUT = (
     " (SELECT sha256 FROM adapters a WHERE (a.version, a.model) = (t.version, t.model)), r.depth, r.hint"
     " FROM turns t LEFT JOIN retries r ON r.turn = t.id WHERE t.id IN (SELECT value FROM json_each(:ids))"
 )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Identities:
+    """Everybody and every place that is stored, in the order in which they came."""
+
+    people: Sequence[tuple[str, str]]
+    """`connector:id`, and whom all their accounts stand for."""
+    places: Sequence[tuple[str, str]]
+    """`account`, `place` or `thread`, and its id."""
+
+
+async def identities(db: aiosqlite.Connection) -> Identities:
+    """Who and what an export may name: of what is stored of answers, not of those that are meant alone."""
+    who = await fetch(
+        db,
+        f"SELECT who, {people.IDENTITY_OF.format('who')} FROM ("  # noqa: S608
+        " SELECT connector || ':' || talker AS who, min(created_at) AS at FROM turns GROUP BY 1"
+        " UNION ALL SELECT rater, min(received_at) FROM events GROUP BY 1"
+        ") GROUP BY who ORDER BY min(at), who",
+    )
+    places = await fetch(
+        db,
+        "SELECT 'account' AS name, account FROM turns UNION SELECT 'place', channel FROM turns"
+        " UNION SELECT 'thread', thread FROM turns ORDER BY 1, 2",
+    )
+    return Identities(people=[(row[0], row[1]) for row in who], places=[(row[0], row[1]) for row in places])
 
 
 @asynccontextmanager

@@ -58,7 +58,8 @@ _CHIP_GONE = (
 # It came at the time that the judgement has. The same question again says nothing of what was wrong.
 _NEXT = (
     "SELECT j.turn, j.judge, n.seq FROM judgements j JOIN turns t ON t.id = j.turn"  # noqa: S608
-    " JOIN turns n INDEXED BY turns_by_age ON n.created_at = j.at AND n.seq > t.seq AND n.kind = 'main'"
+    " JOIN turns n INDEXED BY turns_by_age ON n.created_at = j.at AND n.seq > t.seq"
+    " AND n.kind = 'main' AND n.trainable"
     " AND (n.connector, n.account, n.channel, n.thread, n.talker)"
     "  = (t.connector, t.account, t.channel, t.thread, t.talker)"
     " WHERE j.turn IN (SELECT value FROM json_each(:turns)) AND j.value < 0 AND j.credit_of IS NULL"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pytest
 from goodbot.api.export import ExportedAnswer, ExportForm, Line
 from goodbot.api.hookspecs import hookimpl
 from goodbot.base.errors import GoodbotError, UsageError
+from goodbot.commands.export import OWN
+from goodbot.commands.snapshot import Snapshot
 
-from tests.core.builders import Bot, open_bot
+from tests.core.builders import Bot, open_bot, rows
 from tests.core.exporting.made import export, opened, rated
 
 
@@ -148,3 +151,63 @@ async def test_who_asked_is_not_to_be_known(tmp_path: Path) -> None:
         assert all(who.startswith("person-") for who in raters)
         assert len(raters) == 2
         assert "redacted | yes" in Path(data["card"]).read_text()
+
+
+async def test_who_comes_later_is_masked_where_they_were_named_before(tmp_path: Path) -> None:
+    """By whole words: an id in another word is none, and a number is masked once."""
+    async with opened(tmp_path) as bot:
+        first = await bot.say("ask rater, also @talker; <@U0NOBODY> and moderator know, so does rater.")
+        later = [await bot.say(f"question {user}", user=user) for user in ("rater", "talker")]
+        for answer in (first, *later):
+            await bot.react(answer, "👍")
+        lines, data = await export(bot, "--redact --person loopback:talker")
+        [third] = lines
+        lines, data = await export(bot, "--redact")
+        [said] = [one["messages"][-1]["content"] for one in lines if one["id"] == first.turn]
+        people = {one["id"]: one["talker"] for one in lines}
+        rater, talker = (people[one.turn] for one in later)
+        assert said == f"ask {rater}, also @{talker}; <somebody> and moderator know, so does {rater}."
+        assert third["talker"] == talker, "the same number whatever is selected"
+        _, data = await export(bot, "--redact --person loopback:talker --text Baker Street")
+        card = Path(data["card"]).read_text()
+        assert "selected | person ***, text ***" in card
+        assert "Baker" not in card
+
+
+async def test_all_accounts_of_a_person_are_one_number(tmp_path: Path) -> None:
+    async with opened(tmp_path) as bot:
+        answer = await bot.say("Who?", user="talker")
+        await bot.react(answer, "👍")
+        link = "INSERT INTO links (person, identity, since) VALUES ('loopback:talker', 'loopback:owner', 1)"
+        await bot.app.store.write(lambda db: db.execute(link))
+        [line], _ = await export(bot, "--redact")
+        assert {line["talker"]} == set(line["ratings"])
+
+
+async def test_words_that_were_looked_for_are_in_no_audit_trail(tmp_path: Path) -> None:
+    async with opened(tmp_path) as bot:
+        await export(bot, "--text Ada Lovelace")
+        with pytest.raises(UsageError):
+            await export(bot, "--text Ada --nothing Lovelace")
+        trail = str(await rows(bot.store, "SELECT * FROM audit"))
+        assert "export" in trail
+        assert "Ada" not in trail
+        assert "Lovelace" not in trail
+
+
+async def test_quotes_that_a_chat_leaves_are_no_words(tmp_path: Path) -> None:
+    async with opened(tmp_path) as bot:
+        said = await rated(bot)
+        assert await ids(bot, "--text “to Łódź”") == await ids(bot, '--text "to Łódź"') == {said.liked.turn}
+        assert await ids(bot, "--person loopback:rater") == {said.liked.turn, said.tie.turn}
+        assert await ids(bot, "--person rater") == {said.liked.turn, said.tie.turn}, "of this platform"
+        result = await bot.app.commands.execute(bot.chat.typed("export", "--format dpo --rating good"))
+        assert result.text.startswith("1 line from 2 rated answers: exports/")
+
+
+async def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
+    snapshot = Snapshot(tmp_path / "exports" / "x.jsonl", OWN)
+    os.dup2(os.open("/dev/full", os.O_WRONLY), snapshot._file.fileno())
+    snapshot._file.write(b"what somebody said")
+    snapshot.drop()
+    assert list((tmp_path / "exports").iterdir()) == []

@@ -127,6 +127,7 @@ LEARNING: tuple[Command, ...] = (
         ),
         group="data",
         personal=True,
+        quotes=True,
     ),
     Command(
         "import",
