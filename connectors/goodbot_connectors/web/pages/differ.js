@@ -7,7 +7,7 @@ const MOST = 1_000_000; // pairs of words that are looked at: longer texts are s
 
 // What each of the two shows: lists of strings and marks.
 export function marked(one, other) {
-  const [a, b] = [one, other].map((text) => text.split(/(?<=\s)(?=\S)/));
+  const [a, b] = [one, other].map((text) => text.match(/\s*\S+\s*/g) ?? [text]);
   const same = a.length * b.length > MOST ? null : common(a.map((word) => word.trim()), b.map((word) => word.trim()));
   return [a, b].map((words, side) => runs(words, same?.[side]));
 }

@@ -37,7 +37,8 @@ class Versions extends Page {
     if (!this.#two && (this.#two = usual(found.seen))) found = await get("/api/versions", { first: this.#two[0], second: this.#two[1] });
     find("#answers").textContent = found.answers;
     this.part("#tree", found.seen.map((one) => [idOf(one), one.depth]), () => this.#grow(found.seen));
-    for (const one of found.seen) this.part(`#${idOf(one)}`, [one, found.held], () => this.#draw(one, found));
+    const now = found.seen.find(({ state }) => state === "answers")?.version;
+    for (const one of found.seen) this.part(`#${idOf(one)}`, [one, found.held, now], () => this.#draw(one, found));
     if (found.asks || found.places.length) this.part("#blind", [found.asks, found.places], () => this.#blind(found));
     if (found.compared) this.part("#compare", [this.#two, found.compared, found.seen], () => this.#compare(found));
     return undefined;

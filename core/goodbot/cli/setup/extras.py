@@ -61,11 +61,15 @@ def _installed(dialogue: Dialogue, extra: str, requires: Sequence[str], size: st
         return False
     handle, name = tempfile.mkstemp(prefix="goodbot-install-", suffix=".log")
     log, began = Path(name), time.monotonic()
-    with os.fdopen(handle, "w") as said, LiveLine(dialogue.out, f"Installing {extra}{size}") as line:
-        if not line.live:
-            line.say(f"Installing {extra}{size} ...")
-        environ = install_environment()
-        done = spawn.run(*command, seconds=None, environ=environ, stdout=said.fileno(), stderr=said.fileno())
+    try:
+        with os.fdopen(handle, "w") as said, LiveLine(dialogue.out, f"Installing {extra}{size}") as line:
+            if not line.live:
+                line.say(f"Installing {extra}{size} ...")
+            environ, file = install_environment(), said.fileno()
+            done = spawn.run(*command, seconds=None, environ=environ, stdout=file, stderr=file)
+    except BaseException:  # Ctrl-C
+        log.unlink(missing_ok=True)
+        raise
     importlib.invalidate_caches()
     if done.returncode == 0 and not missing_modules(requires):
         log.unlink()
