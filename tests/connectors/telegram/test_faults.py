@@ -153,6 +153,7 @@ async def test_what_could_not_be_stored_is_not_confirmed(
     clock = VirtualClock(now=fake.account.clock.now())
     async with real_goodbot(fake, driver, tmp_path, clock=clock) as app:
         answer = await answered(app, driver)
+        await eventually(lambda: rows(app.store, "SELECT 1 FROM messages"))  # what it said is written, too
         real, failed = Store.write, []
 
         async def full(self: Store, operation: Any, **more: Any) -> Any:
