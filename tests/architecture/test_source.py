@@ -41,6 +41,7 @@ DANGEROUS_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "jobl
 DANGEROUS_KEYWORDS = {"shell", "trust_remote_code", "allow_pickle", "weights_only"}
 
 EXPRESSIONS = {
+    "core/goodbot/commands/masking.py": "all that is exported; one class a repeat, or a bounded one",
     "core/goodbot/api/address.py": "the owner's config, 500 characters at most",
     "core/goodbot/api/manners.py": "a server's refusals, 300 characters at most; no repeats",
     "connectors/goodbot_connectors/api/proxy/pictures.py": "requests of programs, piece by piece, bounded",
