@@ -481,6 +481,43 @@ async def test_a_slash_is_enough_for_a_command(ada: Person, bot: Scripted) -> No
     await ada.sees("You typed help.")
 
 
+async def test_what_is_said_while_a_page_reads_anew_is_shown(ada: Person, bot: Scripted) -> None:
+    """What it reads holds the frame's number by then, and no receipts."""
+    go_on, live = asyncio.Event(), bot.connector._live
+
+    async def late(route: Any) -> None:
+        await go_on.wait()
+        await route.continue_()
+
+    await ada.page.route("**/api/conversation?*", late)
+    async with ada.page.expect_request("**/api/conversation?*"):
+        live.stale("ada")
+    before = live.last("ada")
+    await ada.page.get_by_label("Message", exact=True).fill("/help")
+    await ada.page.keyboard.press("Enter")
+    await until(lambda: live.last("ada") != before)
+    go_on.set()
+    await ada.sees("You typed help.")
+
+
+async def test_a_command_is_answered_before_the_line_is_open(ada: Person, bot: Scripted) -> None:
+    """On a slow machine somebody types before it is."""
+    opened = asyncio.Event()
+
+    async def late(line: Any) -> None:
+        await opened.wait()
+        line.connect_to_server()
+
+    await ada.page.route_web_socket("**/api/live*", late)
+    await ada.page.reload()
+    await ada.page.locator("#sign-out").wait_for()
+    async with ada.page.expect_response("**/api/do"):
+        await ada.page.get_by_label("Message", exact=True).fill("/help")
+        await ada.page.keyboard.press("Enter")
+    opened.set()
+    await ada.sees("You typed help.")
+
+
 async def test_what_is_too_long_is_not_cut_off_unsaid(ada: Person, bot: Scripted) -> None:
     field = ada.page.get_by_label("Message", exact=True)
     await field.fill("x" * 33_000)

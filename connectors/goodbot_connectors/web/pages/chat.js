@@ -42,7 +42,7 @@ class Chat {
       stale: () => this.#refresh(),
       state: (open) => banner(open ? "" : AWAY),
       signedOut,
-    });
+    }, me.n);
     await this.live.run();
   }
 
@@ -101,7 +101,7 @@ class Chat {
       if (frame.deleted) announce("The conversation is deleted.");
       return frame.deleted && frame.deleted === this.thread.id ? this.sidebar.begin() : undefined;
     }
-    if (!isAfter(frame.n, this.#read)) return undefined;
+    if (!isAfter(frame.n, this.#read) && !("receipt" in frame)) return undefined; // no state holds receipts
     if (frame.in !== this.thread.id) {
       if (frame.receipt && frame.outcome !== "accepted") announce(frame.receipt);
       if (frame.entry && frame.entry.by !== "you") this.sidebar.unread(frame.in);

@@ -7,14 +7,15 @@ import { forgotten, showLearning } from "/files/header.js";
 const FORGOTTEN = 4001; // the code with which goodbot ends the line of somebody whom it has forgotten
 
 export class Live {
-  #after = "";
+  #after;
   #handlers;
   #socket = null;
 
   // `frame(frame)`; `stale()`: read the state anew; `state(open)`; `signedOut()`; if wanted, `learning()`:
-  // a training has begun, got on or ended.
-  constructor(handlers) {
+  // a training has begun, got on or ended. `after`: the frame up to which the page knows all; else it reads anew.
+  constructor(handlers, after = "") {
     this.#handlers = handlers;
+    this.#after = after;
     addEventListener("pagehide", () => this.#socket?.close());
   }
 

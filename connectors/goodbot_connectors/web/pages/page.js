@@ -38,7 +38,7 @@ export class Page {
       stale: () => this.look(),
       state: (open) => banner(open ? "" : "goodbot cannot be reached. Trying again…"),
       signedOut,
-    }).run();
+    }, me.n).run();
   }
 
   start() {
