@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from goodbot.commands.services import Services
 
 _PAIRS = 5
+_TOLD = 100
+"""So many of the newest versions say what they learnt from and what changed: each takes milliseconds."""
 _ALL = 1_000_000
 _PAUSED = "goodbot is paused: it answers after `resume`."
 
@@ -79,7 +81,7 @@ async def versions(services: Services, user: UserRef, *two: int) -> Versions:
 async def _read(db: aiosqlite.Connection, pool: Pool, rows: Sequence[AdapterRow], active: int) -> _Known:
     question = await comparisons.current(db, pool)
     asked = question.run if question else None
-    made = [row for row in rows if row.run]
+    made = sorted((row for row in rows if row.run), key=lambda row: row.version)[-_TOLD:]
     return _Known(
         active=active,
         off=bool(await settings.switch(db, "off")),
