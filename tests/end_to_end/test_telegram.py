@@ -171,7 +171,12 @@ async def test_who_may_what(daemon: Daemon, peer: Driver) -> None:
     assert await standing(ada) == 0
     [told] = await ada.posts(SHARED)  # who may, and nobody else, hears how
     assert told.text == "I am off in this channel. Type /rl enable here, and I answer."
-    assert "mentioned or replied to" in await ada.command("enable", SHARED)
+    await ada.command("enable", SHARED)
+
+    async def enabled() -> bool:  # what is kept there is told, too, before it or after
+        return any("mentioned or replied to" in post.text for post in await ada.posts(SHARED))
+
+    await eventually(enabled, 30)
     answer = await bob.ask("Hello", SHARED, mention=True)
     assert answer.text.startswith(LABEL)
     assert answer.buttons == ()

@@ -241,11 +241,15 @@ class TestWithoutAnyExtra:
         assert "telegram" in done.stdout
         assert "'mlx-lm" in done.stdout
 
-    @pytest.mark.parametrize("words", [("demo",), ("run", "--demo-model")])
-    def test_what_is_missing_is_a_sentence(self, bare: Bare, tmp_path: Path, words: tuple[str, ...]) -> None:
+    @pytest.mark.parametrize(
+        ("words", "said"), [(("demo",), "Good bot. Bad bot. It learns.\n\n"), (("run", "--demo-model"), "")]
+    )
+    def test_what_is_missing_is_a_sentence(
+        self, bare: Bare, tmp_path: Path, words: tuple[str, ...], said: str
+    ) -> None:
         done = bare.run(*words, home=tmp_path / "home")
         assert done.returncode == 1
-        assert done.stdout == ""
+        assert done.stdout == said
         assert " pip install " in done.stderr
         assert "'mlx-lm" in done.stderr
         assert "goodbot[" not in done.stderr

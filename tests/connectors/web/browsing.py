@@ -72,6 +72,7 @@ class Person:
 
     async def ask(self, text: str) -> Any:
         """Type a question and wait for the whole answer; its article."""
+        await self.page.locator("#sign-out").wait_for()  # else Enter may come before the page listens
         before = await self.page.locator("article.bot .rating").count()
         await self.page.get_by_label("Message", exact=True).fill(text)
         await self.page.keyboard.press("Enter")

@@ -90,6 +90,9 @@ async def test_a_conversation_is_renamed_and_deleted_by_keyboard(ada: Person, bo
     page = ada.page
     menu = page.get_by_role("button", name="Rename or delete “About cats”")
     await menu.press("Enter")
+    await menu.evaluate("one => { one.dataset.before = '1'; }")
+    bot.connector._live.stale("ada")  # the list is drawn anew meanwhile
+    await page.locator("[data-before]").wait_for(state="detached")
     await page.get_by_label("Name", exact=True).fill("  My   pets ")
     await page.keyboard.press("Enter")
     menu = page.get_by_role("button", name="Rename or delete “My pets”")

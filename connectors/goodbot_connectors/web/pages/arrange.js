@@ -19,6 +19,11 @@ export class Arrange {
     on(".delete", "click", () => this.#ask());
     on(".sure", "click", () => this.#do({ delete: true }));
     on(".close", "click", () => this.#dialog.close());
+    this.#dialog.addEventListener("close", () => {
+      // The list may have been drawn anew meanwhile, without the button that this came from.
+      const at = document.activeElement;
+      if (at === document.body || this.#dialog.contains(at)) find(`[data-of="${this.#one.id}"]`)?.focus();
+    });
   }
 
   // `one`: { id, title }, as in the list.

@@ -33,8 +33,9 @@ export class Composer {
 
   open(id) {
     if (this.#key === `draft ${id}`) return; // read anew: whoever writes goes on
+    const early = this.#key ? "" : this.#area.value; // typed before the page was ready
     this.#key = `draft ${id}`;
-    this.#area.value = sessionStorage.getItem(this.#key) || "";
+    this.#area.value = early || sessionStorage.getItem(this.#key) || "";
     this.#typed();
     this.#goOn();
   }
