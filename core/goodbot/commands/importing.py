@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 import aiosqlite
 
 from goodbot.access.authorization import person
-from goodbot.base.errors import UsageError
+from goodbot.base.errors import StoreError, StoreFullError, UsageError
 from goodbot.commands.base import Call, Result
 from goodbot.conversation.imports.checks import Here, Unfit, checked
 from goodbot.conversation.imports.files import objects
@@ -24,6 +24,7 @@ from goodbot.store.importing import ImportedAnswer
 STAGED = "import-"
 """How the files begin that lie ready: among what is exported, which forgetting empties."""
 _PAGE = 50
+_UNSTORABLE = (StoreError, UnicodeError, OverflowError)
 _TOLD = 5
 """So many of those that were left out are told apart."""
 
@@ -60,21 +61,43 @@ async def _store(call: Call, path: Path) -> dict[str, Any]:
                 found.append((number, error))
         return found
 
-    async def store(db: aiosqlite.Connection, answers: list[ImportedAnswer]) -> int:
-        return sum([await importing.add(db, one, now) for one in answers])
-
     records, number = objects(path), 1
     while found := await asyncio.to_thread(page, records, number):
         number += len(found)
-        fit = [_allowed(call, one) for _, one in found if isinstance(one, ImportedAnswer)]
-        new = await s.store.write(lambda db, fit=fit: store(db, fit))
+        found = [(n, one if isinstance(one, Unfit) else _allowed(call, one)) for n, one in found]
+        new, left = await _stored(call, found, now)
         counted["imported"] += new
-        counted["known"] += len(fit) - new
-        for line, one in found:
-            if isinstance(one, Unfit):
-                counted["left_out"] += 1
-                counted["why"] += [f"line {line}: {one}"] if len(counted["why"]) < _TOLD else []
+        counted["known"] += len(found) - len(left) - new
+        counted["left_out"] += len(left)
+        counted["why"] = [*counted["why"], *(f"line {n}: {why}" for n, why in left)][:_TOLD]
     return counted
+
+
+async def _stored(
+    call: Call, found: Sequence[tuple[int, ImportedAnswer | Unfit]], now: float
+) -> tuple[int, list[tuple[int, Unfit]]]:
+    """Store a page: how many are new, and which are left out. Raises StoreError if nothing can be stored."""
+    store = call.services.store
+    fit = [(n, one) for n, one in found if isinstance(one, ImportedAnswer)]
+    left = [(n, one) for n, one in found if isinstance(one, Unfit)]
+
+    async def add(db: aiosqlite.Connection, answers: Sequence[ImportedAnswer]) -> int:
+        return sum([await importing.add(db, one, now) for one in answers])
+
+    try:
+        return await store.write(lambda db: add(db, [one for _, one in fit])), left
+    except _UNSTORABLE as error:  # one of them is to blame: each by itself
+        if isinstance(error, StoreFullError) or store.trouble:
+            raise
+    new = 0
+    for n, one in fit:
+        try:
+            new += await store.write(lambda db, one=one: add(db, [one]))
+        except _UNSTORABLE as error:
+            if isinstance(error, StoreFullError) or store.trouble:
+                raise
+            left.append((n, Unfit("it cannot be stored")))
+    return new, sorted(left, key=lambda one: one[0])
 
 
 def _allowed(call: Call, answer: ImportedAnswer) -> ImportedAnswer:

@@ -6,8 +6,10 @@ What people wrote about themselves stays: nobody can tell a name in a sentence f
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -19,11 +21,13 @@ from goodbot.store.exporting import Identities
 _PLACE = ("place", "thread")
 _LEAST = 5
 """Characters of an id that is looked for in what was said: a shorter one may be any word or number."""
-_MENTION = re.compile(r"<[@#&!]{1,3}[^<>\s]{1,100}>")
-"""As platforms write it: also of somebody who has never been here."""
-_TOKEN = re.compile(r"[\w:.@/+=-]+")
+_MENTION = re.compile(r"<([@#&!]{1,3})([^<>\s|]{1,100})(?:\|[^<>\n]{0,100})?>")
+"""As platforms write it, with the name or without: also of somebody who has never been here."""
 _WORD = re.compile(r"\w+")
-_EDGES = ".:@/+=-"
+_OWN = "owner"
+"""The id that goodbot gives who uses its terminal: a word like any other."""
+_KEPT = ("role", "type", "id", "tool_call_id")
+"""What must be the same in two places of a prompt, or is the server's own word."""
 
 
 class Masker:
@@ -37,18 +41,24 @@ class Masker:
         self._people: dict[str, str] = {}
         self._places: dict[str, str] = {}
         self._ids: dict[str, str] = {}
-        identities: dict[str, str] = {}
-        for who, identity in known.people:
-            number = identities.setdefault(identity, f"person-{len(identities) + 1}")
-            self._people[who] = number
-            self._learn(who.partition(":")[2], number)
-            self._learn(who, number)
+        self._begin: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+        """By the first word of an id: where in it that stands, and the id."""
+        for account, identity in known.people:
+            number = self._person(identity)
+            for who in (identity, account):
+                self._people[who] = number
+                self._learn(who, number)
+                self._learn(who.partition(":")[2], number)
         for name, id_ in known.places:
-            self._learn(id_, self._place(name, id_))
+            number = self._place(name, id_)
+            if any(sign.isdigit() for sign in id_):  # else it is a word, as `local` is
+                self._learn(id_, number)
 
     def _learn(self, id_: str, number: str) -> None:
-        if len(id_) >= _LEAST:
-            self._ids.setdefault(id_, number)
+        word = _WORD.search(id_)
+        if word and len(id_) >= _LEAST and id_ not in self._ids and id_ != _OWN:
+            self._ids[id_] = number
+            self._begin[word[0]].append((word.start(), id_))
 
     def mask(self, answer: ExportedAnswer) -> ExportedAnswer:
         """The answer, its record and its pairs."""
@@ -86,7 +96,7 @@ class Masker:
         )
 
     def _messages(self, messages: Sequence[Message]) -> list[Message]:
-        return [cast("Message", _each(self._text, message)) for message in messages]
+        return [cast("Message", self._each(message)) for message in messages]
 
     def _person(self, who: str) -> str:
         return self._people.setdefault(who, f"person-{len(set(self._people.values())) + 1}")
@@ -96,29 +106,61 @@ class Masker:
 
     def _text(self, text: str) -> str:
         """One pass, by whole words: an id is no part of another word, and no number is masked again."""
-        return _MENTION.sub(self._mention, _TOKEN.sub(self._token, redact(text)))
-
-    def _token(self, found: re.Match[str]) -> str:
-        token = found[0]
-        if (number := self._ids.get(token)) is not None:
-            return number
-        core = token.strip(_EDGES)
-        if (number := self._ids.get(core)) is not None:
-            return token.replace(core, number)
-        return _WORD.sub(lambda word: self._ids.get(word[0], word[0]), token)
+        text, parts, done = redact(text), list[str](), 0
+        for word in _WORD.finditer(text):
+            for lead, id_ in self._begin.get(word[0], ()):
+                start = word.start() - lead
+                end = start + len(id_)
+                alone = not (_wordy(text[start - 1 : start]) or _wordy(text[end : end + 1]))
+                if start >= done and alone and text.startswith(id_, start):
+                    parts += [text[done:start], self._ids[id_]]
+                    done = end
+                    break
+        return _MENTION.sub(self._mention, "".join([*parts, text[done:]]))
 
     def _mention(self, found: re.Match[str]) -> str:
         """It stays where it is a number already."""
-        numbers = {*self._people.values(), *self._places.values()}
-        return found[0] if found[0].strip("<>@#&!") in numbers else "<somebody>"
+        known = found[2] in {*self._people.values(), *self._places.values()}
+        return f"<{found[1]}{found[2]}>" if known else "<somebody>"
+
+    def _each(self, value: Any) -> Any:
+        """The value with every text in it masked, and what a tool was called with."""
+        match value:
+            case str():
+                return self._text(value)
+            case dict():
+                fields = cast("dict[str, Any]", value)
+                kept = (*_KEPT, "name") if "arguments" in fields else _KEPT
+                return {
+                    key: one if key in kept else self._called(one) if key == "arguments" else self._each(one)
+                    for key, one in fields.items()
+                }
+            case list():
+                return [self._each(one) for one in cast("list[Any]", value)]
+            case _:
+                return value
+
+    def _called(self, arguments: Any) -> Any:
+        """A tool's arguments, as JSON or as a mapping: numbers and keys may be ids there."""
+        if not isinstance(arguments, str):
+            return self._deep(arguments)
+        try:
+            found = json.loads(arguments)
+        except (ValueError, RecursionError):
+            return self._text(arguments)
+        masked = self._deep(found)
+        return arguments if masked == found else json.dumps(masked, ensure_ascii=False)
+
+    def _deep(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return self._ids.get(str(value), value)
+        if isinstance(value, dict):
+            fields = cast("dict[str, Any]", value)
+            return {self._text(key): self._deep(one) for key, one in fields.items()}
+        return [self._deep(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
-def _each(do: Callable[[str], str], value: Any) -> Any:
-    """The value with this done to every text in it."""
-    if isinstance(value, str):
-        return do(value)
-    if isinstance(value, dict):
-        return {key: _each(do, one) for key, one in cast("dict[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [_each(do, one) for one in cast("list[Any]", value)]
-    return value
+def _wordy(sign: str) -> bool:
+    return sign.isalnum() or sign == "_"

@@ -35,6 +35,11 @@ def reinforceclaw(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
             db.text_factory = _text
             db.execute("PRAGMA trusted_schema = 0")
             db.execute("PRAGMA query_only = 1")
+            kind = db.execute(
+                "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'feedback'"
+            ).fetchone()
+            if kind is None or not kind[0].upper().startswith("CREATE TABLE"):  # a view may never end
+                raise UsageError(f"{path.name} is no database of ReinforceClaw: no table `feedback`")
             there = {row[1] for row in db.execute("PRAGMA table_info(feedback)")}
             if not there >= _NEEDED:
                 raise UsageError(
@@ -46,6 +51,7 @@ def reinforceclaw(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
                 f"SELECT {', '.join(columns)} FROM feedback WHERE rating <> 0 ORDER BY id"  # noqa: S608
             )
             for number, row in enumerate(rows, 1):
-                yield number, count, dict(zip(columns, row, strict=True))
+                values = [_text(one) if isinstance(one, bytes) else one for one in row]
+                yield number, count, dict(zip(columns, values, strict=True))
     except sqlite3.Error as error:
         raise UsageError(f"{path.name} cannot be read as a database of ReinforceClaw: {error}") from error

@@ -56,7 +56,11 @@ async def add(db: aiosqlite.Connection, answer: ImportedAnswer, now: float) -> b
         return False
     if answer.adapter and (ours := await _version(db, answer.adapter, turn)):
         turn = replace(turn, version=ours, answered_by="")
+    who = (turn.scope, f"{turn.talker.connector}:{turn.talker.id}")
+    talked = await fetch(db, "SELECT 1 FROM talkers WHERE (scope, person) = (?, ?)", who)
     await turns.insert(db, turn, trainable=answer.trainable)
+    if not talked:  # nobody of a file talks to this bot by that: what its owners say goes on to teach
+        await db.execute("DELETE FROM talkers WHERE (scope, person) = (?, ?)", who)
     if answer.retry is not None:
         await retries.insert(db, answer.retry)
     for event in answer.ratings:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 from goodbot.base.errors import UsageError
 from goodbot.conversation.imports import files
-from goodbot.store import acceptance, comparisons, feedback, turns
+from goodbot.store import acceptance, comparisons, feedback, importing, turns
 
 from tests.core.builders import open_bot, rows
 from tests.core.exporting.made import bring_in, export, opened, rated
@@ -232,3 +233,32 @@ def test_one_object_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "f").write_text("[" * 100_000)
     with pytest.raises(UsageError):
         list(files.objects(tmp_path / "f"))
+
+
+async def test_one_that_cannot_be_stored_takes_no_others_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = importing.add
+
+    async def fails(db: Any, answer: Any, now: float) -> bool:
+        if answer.turn.id == "b":
+            raise sqlite3.IntegrityError("not unique")
+        return await add(db, answer, now)
+
+    monkeypatch.setattr(importing, "add", fails)
+    async with opened(tmp_path) as bot:
+        twice = {**RECORD, "id": "d", "ratings": {"": 1.0, "loopback:owner": -1.0}}
+        odd = {**RECORD, "id": "e", "form": "\ud800"}
+        path = written(tmp_path / "x.jsonl", *({**RECORD, "id": one} for one in "abc"), twice, odd)
+        told = await bring_in(bot, path)
+        assert (told["imported"], told["left_out"]) == (3, 2)
+        assert told["why"] == ["line 2: it cannot be stored", "line 4: it is rated twice by one person"]
+
+
+async def test_whom_a_file_names_keeps_nobodys_words_from_teaching(tmp_path: Path) -> None:
+    """While only owners talk, an owner by a grant needs no word: a file's people talk to another bot."""
+    async with opened(tmp_path) as bot:
+        before = await rows(bot.store, "SELECT * FROM talkers")
+        await bring_in(bot, written(tmp_path / "x.jsonl", {**RECORD, "connector": "slack", "talker": "U9"}))
+        assert await rows(bot.store, "SELECT count(*) FROM turns WHERE talker = 'U9'") == [(1,)]
+        assert await rows(bot.store, "SELECT * FROM talkers") == before

@@ -68,6 +68,20 @@ async def test_ratings_of_reinforceclaw_come_in(tmp_path: Path) -> None:
     assert sorted(one.name for one in tmp_path.iterdir()) == ["bot", "fake", "reinforceclaw.db"]
 
 
+async def test_a_view_in_its_place_is_not_read(tmp_path: Path) -> None:
+    """One that never ends could not be stopped by Ctrl-C."""
+    path = tmp_path / "reinforceclaw.db"
+    endless = (
+        "CREATE VIEW feedback AS WITH RECURSIVE c(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM c)"
+        " SELECT id, 'm' AS model, 'p' AS prompt, 'r' AS response, 1 AS rating FROM c"
+    )
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(endless)
+    async with opened(tmp_path) as bot:
+        with pytest.raises(UsageError, match="no table `feedback`"):
+            await bring_in(bot, path, "reinforceclaw")
+
+
 async def test_what_is_no_database_of_it_is_told(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no database")
     with closing(sqlite3.connect(tmp_path / "other.db")) as db, db:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
 from pathlib import Path
@@ -13,7 +14,9 @@ from goodbot.api.export import ExportedAnswer, ExportForm, Line
 from goodbot.api.hookspecs import hookimpl
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.commands.export import OWN
+from goodbot.commands.masking import Masker
 from goodbot.commands.snapshot import Snapshot
+from goodbot.store.exporting import Identities
 
 from tests.core.builders import Bot, open_bot, rows
 from tests.core.exporting.made import export, opened, rated
@@ -172,6 +175,32 @@ async def test_who_comes_later_is_masked_where_they_were_named_before(tmp_path: 
         card = Path(data["card"]).read_text()
         assert "selected | person ***, text ***" in card
         assert "Baker" not in card
+
+
+def test_ids_are_masked_wherever_they_stand_and_json_stays_json() -> None:
+    people = [
+        ("telegram:123456789", "telegram:123456789"),
+        ("web:max", "slack:U0AMY1"),
+        ("terminal:owner", "x:y"),
+    ]
+    places = [("account", "local"), ("place", "-1001234567890"), ("thread", "1732612345.123456")]
+    masker = Masker(Identities(people=people, places=places))
+    said = (
+        'In -1001234567890. {"chat_id":-1001234567890} ts=1732612345.123456, U0AMY1, <@U9|Max S>; local owner'
+    )
+    call = {
+        "id": "123456789",
+        "function": {"name": "send", "arguments": '{"to": 123456789, "123456789": [true]}'},
+    }
+    message = {"role": "assistant", "content": said, "tool_calls": [call]}
+    [masked] = masker._messages([message])
+    assert masked["role"] == "assistant"
+    assert masked["content"] == (
+        'In place-2. {"chat_id":place-2} ts=thread-3, person-2, <somebody>; local owner'
+    )
+    [made] = masked["tool_calls"]
+    assert made["id"] == "123456789", "the answer to it names it"
+    assert json.loads(made["function"]["arguments"]) == {"to": "person-1", "person-1": [True]}
 
 
 async def test_all_accounts_of_a_person_are_one_number(tmp_path: Path) -> None:

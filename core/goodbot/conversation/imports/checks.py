@@ -123,10 +123,17 @@ def _as_it_was(turn: Turn, record: Mapping[str, Any], id_: str) -> Turn:
     return replace(
         turn,
         id=id_,
-        messages=with_form(turn.messages, _text(record.get("form", ""))),
+        messages=with_form(turn.messages, _form(record)),
         context=context,
         origin="captured" if record.get("origin") == "captured" else "goodbot",
     )
+
+
+def _form(record: Mapping[str, Any]) -> str:
+    form = _text(record.get("form") or "")
+    if len(form) > capture_rules.LONGEST:
+        raise Unfit("its form is too long")
+    return redact(clean(form))
 
 
 def _by(record: Mapping[str, Any]) -> str:
@@ -175,6 +182,8 @@ def _ratings(record: Mapping[str, Any], turn: Turn, me: str) -> list[RatingEvent
             if not -1 <= value <= 1 or len(stars) > 1:
                 raise Unfit("a rating lies between -1 and 1")
             found.append(_event(turn, who or me, RatingKind.RATE, name, source=source, value=value))
+    if len({one.event_id for one in found}) < len(found):
+        raise Unfit("it is rated twice by one person")
     return found
 
 
