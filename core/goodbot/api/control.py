@@ -15,7 +15,9 @@ from goodbot.config.lock import CONTROL_SOCKET, socket_path
 Progress = Callable[[Mapping[str, Any]], None]
 
 _ANSWER_SECONDS = 120.0
-"""`rollback` and `resume` may load an adapter; nothing but `train` takes longer than this."""
+"""`rollback` and `resume` may load an adapter; only `_LONG` and `train` take longer than this."""
+_LONG = ("export", "import")
+"""What goes through all that is stored."""
 
 
 class RemoteError(GoodbotError):
@@ -30,7 +32,7 @@ def call(home: Path, command: str, args: list[str], progress: Progress) -> dict[
     """The daemon's answer, None when no daemon runs. Raises RemoteError, GoodbotError."""
     request = json.dumps({"command": command, "args": args}) + "\n"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(None if "wait" in args else _ANSWER_SECONDS)
+        connection.settimeout(None if "wait" in args or command in _LONG else _ANSWER_SECONDS)
         try:
             connection.connect(str(socket_path(home, CONTROL_SOCKET)))
         except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -74,7 +75,7 @@ async def versions(services: Services, user: UserRef, *two: int) -> Versions:
         seen=list(_seen(rows, known, liked)),
         compared=await _compared(call, rows, closed, min(two), max(two)) if two else None,
         asks=await _asks(call),
-        places=leaderboard.places(closed[: leaderboard.NEWEST]),
+        places=await asyncio.to_thread(leaderboard.places, closed[: leaderboard.NEWEST]),
     )
 
 
