@@ -72,7 +72,8 @@ async def _write(s: Services, snapshot: Snapshot, wanted: Selection, said: dict[
     """All of it as it was at one moment; other readers and writers go on meanwhile."""
     try:
         async with exporting.moment(s.store.path) as db:
-            masker = Masker(await exporting.identities(db)) if "redact" in said else None
+            known = await exporting.identities(db) if "redact" in said else None
+            masker = await asyncio.to_thread(Masker, known) if known else None
             ids = await selection.chosen(db, wanted)
             for start in range(0, len(ids), _PAGE):
                 answers = await exporting.answers(db, ids[start : start + _PAGE], s.pool)

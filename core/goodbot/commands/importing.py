@@ -84,20 +84,21 @@ async def _stored(
     async def add(db: aiosqlite.Connection, answers: Sequence[ImportedAnswer]) -> int:
         return sum([await importing.add(db, one, now) for one in answers])
 
-    try:
-        return await store.write(lambda db: add(db, [one for _, one in fit])), left
-    except _UNSTORABLE as error:  # one of them is to blame: each by itself
-        if isinstance(error, StoreFullError) or store.trouble:
-            raise
-    new = 0
-    for n, one in fit:
+    async def stored(*answers: ImportedAnswer) -> int | None:
+        """How many of them are new; None where one is to blame that nothing was stored."""
         try:
-            new += await store.write(lambda db, one=one: add(db, [one]))
+            return await store.write(lambda db: add(db, answers))
         except _UNSTORABLE as error:
             if isinstance(error, StoreFullError) or store.trouble:
                 raise
-            left.append((n, Unfit("it cannot be stored")))
-    return new, sorted(left, key=lambda one: one[0])
+            return None
+
+    new = await stored(*(one for _, one in fit))
+    if new is not None:
+        return new, left
+    each = [(n, await stored(one)) for n, one in fit]
+    left += [(n, Unfit("it cannot be stored")) for n, count in each if count is None]
+    return sum(count or 0 for _, count in each), sorted(left, key=lambda one: one[0])
 
 
 def _allowed(call: Call, answer: ImportedAnswer) -> ImportedAnswer:

@@ -23,6 +23,7 @@ _LEAST = 5
 """Characters of an id that is looked for in what was said: a shorter one may be any word or number."""
 _MENTION = re.compile(r"<([@#&!]{1,3})([^<>\s|]{1,100})(?:\|[^<>\n]{0,100})?>")
 """As platforms write it, with the name or without: also of somebody who has never been here."""
+_NUMBER = re.compile(r"(?:person|account|place|thread)-\d+")
 _WORD = re.compile(r"\w+")
 _OWN = "owner"
 """The id that goodbot gives who uses its terminal: a word like any other."""
@@ -39,6 +40,7 @@ class Masker:
 
     def __init__(self, known: Identities) -> None:
         self._people: dict[str, str] = {}
+        self._numbered = 0
         self._places: dict[str, str] = {}
         self._ids: dict[str, str] = {}
         self._begin: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
@@ -53,6 +55,8 @@ class Masker:
             number = self._place(name, id_)
             if any(sign.isdigit() for sign in id_):  # else it is a word, as `local` is
                 self._learn(id_, number)
+        for ids in self._begin.values():
+            ids.sort(key=lambda one: -len(one[1]))  # one may be the beginning of another
 
     def _learn(self, id_: str, number: str) -> None:
         word = _WORD.search(id_)
@@ -99,7 +103,10 @@ class Masker:
         return [cast("Message", self._each(message)) for message in messages]
 
     def _person(self, who: str) -> str:
-        return self._people.setdefault(who, f"person-{len(set(self._people.values())) + 1}")
+        if who not in self._people:
+            self._numbered += 1
+            self._people[who] = f"person-{self._numbered}"
+        return self._people[who]
 
     def _place(self, name: str, id_: str) -> str:
         return id_ and self._places.setdefault(f"{name}:{id_}", f"{name}-{len(self._places) + 1}")
@@ -120,8 +127,7 @@ class Masker:
 
     def _mention(self, found: re.Match[str]) -> str:
         """It stays where it is a number already."""
-        known = found[2] in {*self._people.values(), *self._places.values()}
-        return f"<{found[1]}{found[2]}>" if known else "<somebody>"
+        return f"<{found[1]}{found[2]}>" if _NUMBER.fullmatch(found[2]) else "<somebody>"
 
     def _each(self, value: Any) -> Any:
         """The value with every text in it masked, and what a tool was called with."""

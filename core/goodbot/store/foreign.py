@@ -38,10 +38,9 @@ def reinforceclaw(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
             kind = db.execute(
                 "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'feedback'"
             ).fetchone()
-            if kind is None or not kind[0].upper().startswith("CREATE TABLE"):  # a view may never end
-                raise UsageError(f"{path.name} is no database of ReinforceClaw: no table `feedback`")
             there = {row[1] for row in db.execute("PRAGMA table_info(feedback)")}
-            if not there >= _NEEDED:
+            # A view may never end.
+            if kind is None or not kind[0].upper().startswith("CREATE TABLE") or not there >= _NEEDED:
                 raise UsageError(
                     f"{path.name} is no database of ReinforceClaw: no table `feedback` as it has it"
                 )

@@ -57,7 +57,7 @@ _CHIP_GONE = (
 )
 # It came at the time that the judgement has. The same question again says nothing of what was wrong.
 _NEXT = (
-    "SELECT j.turn, j.judge, n.seq FROM judgements j JOIN turns t ON t.id = j.turn"  # noqa: S608
+    "SELECT j.turn, j.judge, min(n.seq) FROM judgements j JOIN turns t ON t.id = j.turn"  # noqa: S608
     " JOIN turns n INDEXED BY turns_by_age ON n.created_at = j.at AND n.seq > t.seq"
     " AND n.kind = 'main' AND n.trainable"
     " AND (n.connector, n.account, n.channel, n.thread, n.talker)"
@@ -65,7 +65,7 @@ _NEXT = (
     " WHERE j.turn IN (SELECT value FROM json_each(:turns)) AND j.value < 0 AND j.credit_of IS NULL"
     f" AND length({_LAST.format('n', 'content')}) BETWEEN 1 AND {REASON}"
     f" AND {_LAST.format('n', 'role')} = 'user' AND lower(trim({_LAST.format('n', 'content')})) <>"
-    f"  lower(trim({_LAST.format('t', 'content')})) GROUP BY j.turn HAVING n.seq = min(n.seq)"
+    f"  lower(trim({_LAST.format('t', 'content')})) GROUP BY j.turn"
 )
 
 
