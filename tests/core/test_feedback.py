@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from goodbot.api.events import Outcome
 from goodbot.daemon.loopback import Answer
-from goodbot.store import exporting, feedback, rollback_window, turns
+from goodbot.store import feedback, rollback_window, turns
 from goodbot.store.feedback import Preference, Remark
 from goodbot.store.training_pool import Pool
 
 from tests.core.builders import Bot, open_bot, rows
+from tests.core.exporting.made import records
 
 
 async def remarks(bot: Bot, answer: Answer) -> list[Remark]:
@@ -179,8 +180,8 @@ async def test_what_was_taken_back_keeps_nothing_and_is_not_exported(tmp_path: P
         for answer in (back, kept):
             await bot.chat.comment(answer, "The unit is missing.")
         await bot.command("undo", back.turn)
-        assert [a["id"] for a in await bot.store.read(exporting.rated)] == [kept.turn]
+        assert [a["id"] for a in await bot.store.read(records)] == [kept.turn]
         await bot.store.write(lambda db: rollback_window.add(db, 0.0, "loopback:owner", 1.0))
-        assert await bot.store.read(exporting.rated) == []
+        assert await bot.store.read(records) == []
         await bot.store.write(lambda db: turns.expire(db, 9e12))
         assert await rows(bot.store, "SELECT id FROM turns") == [(kept.turn,)], "it may come back"

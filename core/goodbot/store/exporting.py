@@ -19,13 +19,10 @@ from goodbot.api.turns import Turn
 from goodbot.store import codec, comparisons, feedback, inspection, people, teaching, turns
 from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch
-from goodbot.store.selection import Selection
-from goodbot.store.selection import chosen as selected
 from goodbot.store.training_pool import Pool
 
 EXPORTS = "exports"
 """The directory in the state directory; forgetting empties it, since its files hold words."""
-EVERYTHING = Selection()
 _ABOUT = (
     "SELECT t.id, r.instead_of,"  # noqa: S608
     f" (SELECT {teaching.OPINIONS} FROM labels l WHERE l.turn = t.id),"
@@ -69,11 +66,6 @@ async def moment(path: Path) -> AsyncGenerator[aiosqlite.Connection]:
     async with inspection.look(path) as db:
         await db.execute("BEGIN")
         yield db
-
-
-async def rated(db: aiosqlite.Connection, selection: Selection = EVERYTHING) -> list[dict[str, Any]]:
-    """One mapping an answer, oldest first, as JSON takes it: `record` of each that is meant."""
-    return [dict(one.record) for one in await answers(db, await selected(db, selection))]
 
 
 async def answers(

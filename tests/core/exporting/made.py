@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import aiosqlite
 from goodbot.cli import importing
 from goodbot.commands.importing import STAGED
 from goodbot.daemon.loopback import Answer
 from goodbot.features.forms import plugin
-from goodbot.store import exporting
+from goodbot.store import exporting, selection
 
 from tests.core.builders import Bot, open_bot
 
@@ -59,6 +60,12 @@ async def rated(bot: Bot) -> Said:
     private = await bot.say("My secret", user="talker")
     await bot.react(private, "👍")
     return Said(liked, bad, again, tie, commented, private)
+
+
+async def records(db: aiosqlite.Connection) -> list[dict[str, Any]]:
+    """Of all that can be exported, what goodbot's own form holds, oldest first."""
+    ids = await selection.chosen(db, selection.Selection())
+    return [dict(one.record) for one in await exporting.answers(db, ids)]
 
 
 async def export(bot: Bot, words: str = "") -> tuple[list[Any], dict[str, Any]]:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from goodbot.config import Grants
-from goodbot.store import acceptance, exporting, training_pool
+from goodbot.store import acceptance, training_pool
 
 from tests.core.builders import Bot, check, rows
+from tests.core.exporting.made import records
 from tests.core.learning.evaluation.asking import asked, open_asking, prefer
 from tests.core.learning.evaluation.test_kept import compared
 from tests.core.learning.training.test_words import items_of
@@ -164,7 +165,7 @@ async def test_nobody_can_tell_from_elsewhere_which_answer_is_whose(tmp_path: Pa
 
         async def told() -> list[Any]:
             shown = await bot.store.read(lambda db: acceptance.by_version(db, pool))
-            exported = await bot.store.read(exporting.rated)
+            exported = await bot.store.read(records)
             return [await bot.command("history"), shown, [line["id"] for line in exported if line["ratings"]]]
 
         before = await told()
