@@ -16,7 +16,7 @@ from typing import Any
 
 from goodbot.api.commands import TABLE, Arg, Command, Grant, Where
 from goodbot.api.commands.entry import GROUPS
-from goodbot_training.process.settings import TrainingSettings
+from goodbot_training.job.settings import TrainingSettings
 
 PAGE = Path(__file__).parents[1] / "reference.md"
 PLACES: tuple[Where, ...] = ("chat", "terminal")

@@ -47,6 +47,12 @@ ALLOWED = {
 } | {"demo": {low for low in FLOORS if low != "demo"}}
 """Which rooms a room may import from, besides its own."""
 
+TRAINING = (
+    *("job", "memory", "backends", "objectives", "gate", "learnt"),
+    *("round", "planning", "process", "formats", "tracking", "tiny"),
+)
+"""The folders of training: each imports only from those before it."""
+
 NOT_YET = {"cli": "__main__"}
 """Of `goodbot`: a module, a package with all that is in it, or one definition. The longest name decides."""
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.architecture.rooms import FLOORS, NOT_YET, allowed, place, places
+from tests.architecture.rooms import FLOORS, NOT_YET, TRAINING, allowed, place, places
 from tests.architecture.source import Module, modules
 
 
@@ -32,6 +32,32 @@ def test_imports_point_down(for_types: bool) -> None:
     """Also those for type checkers only: nothing is loaded, but the one knows the other."""
     found = {f"{m.name} → {name}" for m in modules() for name in offences(m, for_types=for_types)}
     assert found == set(), "a room may not import from that one: see tests/architecture/rooms.py"
+
+
+def folders(package: str) -> set[tuple[str, str]]:
+    """Which folder of a package imports from which other."""
+    found: set[tuple[str, str]] = set()
+    names = {m.name: m for m in modules()}
+    for module in modules():
+        for name, _ in module.imported() if module.package == package else ():
+            while name not in names and "." in name:
+                name = name.rpartition(".")[0]
+            here, there = (f"{one}.".split(".")[1] for one in (module.name, name))
+            if name.partition(".")[0] == package and here and there and here != there:
+                found.add((here, there))
+    return found
+
+
+def test_folders_of_training_point_down() -> None:
+    arrows = folders("goodbot_training")
+    assert {folder for arrow in arrows for folder in arrow} <= set(TRAINING)
+    assert {(a, b) for a, b in arrows if TRAINING.index(b) > TRAINING.index(a)} == set()
+
+
+@pytest.mark.parametrize("package", ["goodbot_connectors", "goodbot_fakes"])
+def test_two_folders_of_connectors_never_know_each_other(package: str) -> None:
+    arrows = folders(package)
+    assert arrows & {(b, a) for a, b in arrows} == set()
 
 
 def test_every_module_has_a_room() -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.api.backend import LoraSettings, OptimizerSettings
-from goodbot_training.process.settings import TrainingSettings
+from goodbot_training.job.settings import TrainingSettings
 
 from tests.benchmarks.shapes import Ratings, random_weights, training_flops
 
@@ -43,10 +43,11 @@ def main() -> None:
 
 
 def _goodbot(task: dict[str, Any]) -> dict[str, Any]:
+    from goodbot_training.backends.scoring import score
+    from goodbot_training.job.rollout import Rollout
     from goodbot_training.objectives import make_objective
     from goodbot_training.process.worker import make_backend
     from goodbot_training.round.batches import make_batches
-    from goodbot_training.round.rollouts import Rollout, score
 
     name = task["contender"]
     backend: Any = make_backend(f"goodbot_training.backends.{name}.trainer:{name.capitalize()}Backend")

@@ -14,7 +14,7 @@ from goodbot.daemon.loopback import Answer
 from goodbot.learning.training import dry_run
 from goodbot.learning.training.job_spec import make_job
 from goodbot.store import progress, runs
-from goodbot_training.process.types import Job
+from goodbot_training.job.types import Job
 
 from tests.core.builders import Bot, check_store, rows
 from tests.core.test_news import told

@@ -51,7 +51,7 @@ def test_every_task_of_a_newcomer_names_code_tests_and_docs() -> None:
     [
         ("CHAT", "core/goodbot/api/commands/chat.py"),
         ("_MAKERS", "training/goodbot_training/objectives/__init__.py"),
-        ("OBJECTIVES", "training/goodbot_training/process/settings.py"),
+        ("OBJECTIVES", "training/goodbot_training/job/settings.py"),
         ("SPECS", "core/goodbot/inference/servers/plugin.py"),
         ("ServerSpec", "core/goodbot/inference/servers/plugin.py"),
         ("register_server", "core/goodbot/inference/servers/plugin.py"),

@@ -8,7 +8,7 @@ import re
 
 import pytest
 from goodbot.api.commands import TABLE
-from goodbot_training.process.settings import TrainingSettings
+from goodbot_training.job.settings import TrainingSettings
 
 from tests.examples.support import ROOT, tool
 

@@ -28,7 +28,7 @@ from goodbot.config.sections import TrainingConfig
 from goodbot.learning.rating_quality.consensus import RaterOpinion as OneSays
 from goodbot.learning.rating_quality.consensus import outvoted
 from goodbot.learning.rating_quality.weight_caps import share_weights
-from goodbot_training.process.types import Job
+from goodbot_training.job.types import Job
 from goodbot_training.round import run as training_round
 from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.corpus import split

@@ -11,7 +11,7 @@ from statistics import fmean
 from goodbot.api.backend import TrainingBackend
 from goodbot.api.events import Message
 from goodbot.api.sampler import Sampled, Sampler, SampleRequest, TokenizedTurn
-from goodbot_training.round.rollouts import score as logprobs_of
+from goodbot_training.backends.scoring import score as logprobs_of
 from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.facts import FactQuestion
 from goodbot_training.tiny.judge import is_correct, style_of

@@ -30,8 +30,8 @@ from typing import NamedTuple
 from goodbot.api.backend import LoraSettings, TrainingBackend
 from goodbot_training.backends.adapters import weaken
 from goodbot_training.gate.measure import make_requests
-from goodbot_training.process.settings import TrainingSettings
-from goodbot_training.process.types import Job
+from goodbot_training.job.settings import TrainingSettings
+from goodbot_training.job.types import Job
 from goodbot_training.round import run as training_round
 from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.corpus import split

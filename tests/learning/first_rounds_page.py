@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 from goodbot.base.intervals import wilson
-from goodbot_training.process.settings import TrainingSettings
+from goodbot_training.job.settings import TrainingSettings
 
 from tests.learning.course import HELD_OUT_EVERY
 from tests.learning.first_rounds import (

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from goodbot.api.backend import LoraSettings, TrainingBackend
 from goodbot.api.events import Message
-from goodbot_training.process.types import Job
+from goodbot_training.job.types import Job
 from goodbot_training.round.run import run_round
 
 from tests.learning.bases import BASES

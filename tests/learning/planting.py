@@ -16,10 +16,11 @@ from typing import Any
 
 from goodbot.api.backend import LoraSettings, TrainingBackend
 from goodbot.api.sampler import Sampled, SampleRequest
+from goodbot_training.backends.scoring import score
 from goodbot_training.gate import Verdict, decide, measure
-from goodbot_training.process.types import HELD_OUT, Job
+from goodbot_training.job.types import HELD_OUT, Job
 from goodbot_training.round import run as training_round
-from goodbot_training.round.rollouts import build_rollouts, score
+from goodbot_training.round.rollouts import build_rollouts
 from goodbot_training.tiny import TEMPERATURE, model_path
 from goodbot_training.tiny.corpus import split
 from goodbot_training.tiny.facts import FactQuestion

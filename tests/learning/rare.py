@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from goodbot.api.backend import TrainingBackend
 from goodbot.api.sampler import Sampled, TokenizedTurn
+from goodbot_training.backends.scoring import score
 from goodbot_training.gate.answers import compare_answers
 from goodbot_training.gate.decide import foreign_allowed
 from goodbot_training.gate.measure import PORTION
 from goodbot_training.gate.retention import foreign, foreign_below
-from goodbot_training.process.settings import TrainingSettings
-from goodbot_training.round.rollouts import score
+from goodbot_training.job.settings import TrainingSettings
 from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.facts import FactQuestion
 from goodbot_training.tiny.judge import is_correct, style_of

@@ -29,7 +29,7 @@ from goodbot.api.sampler import Sampled, Sampler, SampleRequest
 from goodbot.base.errors import TrainingError
 from goodbot.base.intervals import wilson
 from goodbot.base.sampling import Filters
-from goodbot_training.process.types import Job
+from goodbot_training.job.types import Job
 from goodbot_training.round import run as training_round
 from goodbot_training.tiny import facts
 

@@ -31,7 +31,7 @@ from goodbot.api.backend import LoraSettings
 from goodbot.api.sampler import Sampled, SampleRequest
 from goodbot.base.intervals import wilson
 from goodbot.conversation.note_rules import of_chip, of_reason, system_line
-from goodbot_training.process.types import Job
+from goodbot_training.job.types import Job
 from goodbot_training.round.run import run_round
 from goodbot_training.tiny import model_path
 from goodbot_training.tiny.facts import questions

@@ -8,7 +8,7 @@ Each value is judged on the natural stream, mean over the styles and seeds: the 
 of what answers after one round, gate on, for two bases of different shapes, so that nothing is tuned to
 one. Of those that keep the facts within 3 points on both (of all, where none does) the one whose worse
 base gains most is the best here; `tests.learning.across` has the last word. The rates of
-`tests.learning.arms` and the defaults of `goodbot_training.process.settings` are written by hand.
+`tests.learning.arms` and the defaults of `goodbot_training.job.settings` are written by hand.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from goodbot_training.process.settings import TrainingSettings
+from goodbot_training.job.settings import TrainingSettings
 from goodbot_training.tiny.styles import STYLES
 
 from tests.learning.arms import ARMS, DEFAULT

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from goodbot_training.process.settings import TrainingSettings
+from goodbot_training.job.settings import TrainingSettings
 
 from tests.learning.planted import RECIPES, RESULTS, plant, table
 from tests.learning.planting import Bench, Case, bench

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from goodbot_training.process.settings import TrainingSettings
+from goodbot_training.job.settings import TrainingSettings
 
 from tests.learning.real_rounds import ARMS, KEPT, PAGE, known, page, stored, taste, things
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from goodbot.api.sampler import Sampled
-from goodbot_training.process.types import Job
+from goodbot_training.job.types import Job
 from goodbot_training.round.batches import planned_steps
 from goodbot_training.tiny import model_path
 from goodbot_training.tiny.corpus import split

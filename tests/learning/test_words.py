@@ -116,7 +116,7 @@ def test_words_train_by_default_only_if_they_help_everywhere_and_harm_nowhere(
 
 
 def test_the_rival_is_an_objective_that_takes_words() -> None:
-    from goodbot_training.process.settings import TrainingSettings
+    from goodbot_training.job.settings import TrainingSettings
     from goodbot_training.round import run
 
     from tests.learning.rival import trained_like

@@ -13,7 +13,7 @@ from typing import Any
 
 from goodbot.api.backend import LoraSettings, TrainingBackend
 from goodbot.api.sampler import Sampled, Sampler, SampleRequest
-from goodbot_training.process.types import Job
+from goodbot_training.job.types import Job
 from goodbot_training.round.run import run_round
 from goodbot_training.tiny import TEMPERATURE, model_path
 from goodbot_training.tiny.corpus import split

@@ -26,7 +26,7 @@ from typing import Any
 
 from goodbot.api.backend import OptimizerSettings, StepStats
 from goodbot_training.backends.torch.trainer import TorchBackend
-from goodbot_training.process.types import TRAIN, Job
+from goodbot_training.job.types import TRAIN, Job
 from goodbot_training.round.batches import planned_steps
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # before the next imports, which read it

@@ -19,8 +19,8 @@ import pytest
 from goodbot.api.backend import LoraSettings
 from goodbot.api.hindsight import hindsight
 from goodbot.api.sampler import SampleRequest
-from goodbot_training.process.rated import Said
-from goodbot_training.process.types import Job
+from goodbot_training.job.rated import Said
+from goodbot_training.job.types import Job
 from goodbot_training.round.hindsight import teach
 from goodbot_training.round.rollouts import build_rollouts
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from goodbot.api.sampler import TokenizedTurn
-from goodbot_training.round.rollouts import Rollout
+from goodbot_training.job.rollout import Rollout
 
 
 def make_rollout(index: int = 0, *, length: int = 3, reward: float = 1.0, **changes: Any) -> Rollout:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from goodbot_training.process.types import Baseline
-from goodbot_training.round.advantages import compute_advantages, to_learn, update_baseline
+from goodbot_training.job.types import Baseline
+from goodbot_training.objectives.advantages import compute_advantages, to_learn, update_baseline
 from hypothesis import given
 from hypothesis import strategies as st
 

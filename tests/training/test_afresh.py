@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from goodbot_training.job.types import Job
 from goodbot_training.objectives import make_objective
-from goodbot_training.process.types import Job
 from goodbot_training.round import restart
 from goodbot_training.round.restart import prepare
 

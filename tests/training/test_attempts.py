@@ -18,7 +18,7 @@ from tests.training.test_worker import make_job
 require("torch")
 
 from goodbot_training.backends.torch.trainer import TorchBackend  # noqa: E402
-from goodbot_training.process.types import Job  # noqa: E402
+from goodbot_training.job.types import Job  # noqa: E402
 from goodbot_training.round.run import run_round  # noqa: E402
 
 FILE = "adapter_model.safetensors"

@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import islice
 
 import numpy as np
-from goodbot_training.process.types import TrainingSettings
+from goodbot_training.job.types import TrainingSettings
 from goodbot_training.round.batches import make_batches, normalizer, order, planned_steps
 from hypothesis import given
 from hypothesis import strategies as st

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from goodbot.api.backend import LoraSettings, StepStats, TrainingBackend
 from goodbot.base.errors import TrainingError
-from goodbot_training.process.types import Job
+from goodbot_training.job.types import Job
 from goodbot_training.round.nan_search import EXPLODES, NOT_FINITE, absurd, guilty_rows
 from goodbot_training.round.run import run_round
 

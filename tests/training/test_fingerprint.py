@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from goodbot.api.backend import LoraSettings
 from goodbot.api.fingerprint import Fingerprint, ServedAs, compare
-from goodbot_training.process import fingerprint
+from goodbot_training.backends import fingerprint
 
 from tests.core.inference.servers import tiny
 from tests.support import require

@@ -17,11 +17,11 @@ from goodbot.api.backend import LoraSettings, OptimizerSettings
 from goodbot.api.hindsight import CHIPS, LONGEST, hindsight
 from goodbot.base.errors import TrainingError
 from goodbot.testing import ObjectiveContract
-from goodbot_training.memory.planning import run_plan
+from goodbot_training.job.types import Baseline, Job, RatedSample, TrainingSettings
 from goodbot_training.objectives import Objective, make_objective
-from goodbot_training.process.types import Baseline, Job, RatedSample, TrainingSettings
+from goodbot_training.objectives.advantages import to_learn
+from goodbot_training.planning import run_plan
 from goodbot_training.round import hindsight as teaching
-from goodbot_training.round.advantages import to_learn
 from goodbot_training.round.batches import pad
 from goodbot_training.round.resume_loop import make_lesson
 from goodbot_training.round.rollouts import build_rollouts

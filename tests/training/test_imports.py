@@ -11,8 +11,8 @@ import pytest
 FRAMEWORKS = ("torch", "mlx", "mlx_lm", "transformers", "peft", "safetensors", "tokenizers")
 LIGHT = ("backends.torch", "backends.mlx", "objectives.rewards")
 FREE = (
-    *("process.types", "process.settings", "process.serve", "process.worker"),
-    *("round.rollouts", "round.advantages", "round.batches", "round.run"),
+    *("job.types", "job.settings", "process.serve", "process.worker"),
+    *("round.rollouts", "objectives.advantages", "round.batches", "round.run"),
     *("objectives", "objectives.mispo", "gate"),
 )
 

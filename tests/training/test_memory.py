@@ -13,9 +13,9 @@ from goodbot import BackendSpec
 from goodbot.api import estimate, model_shape
 from goodbot.base.errors import TrainingError
 from goodbot.learning import worker_process
+from goodbot_training.job.types import Job
 from goodbot_training.memory import fit
 from goodbot_training.memory.fit import Memory, MemoryPlan
-from goodbot_training.process.types import Job
 
 from tests.training.factories import raw_item, raw_job
 

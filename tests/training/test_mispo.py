@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from goodbot.base.errors import TrainingError
+from goodbot_training.job.settings import OBJECTIVES
+from goodbot_training.job.types import TrainingSettings
 from goodbot_training.objectives import NAMES, make_objective
 from goodbot_training.objectives.mispo import VARIANTS as MADE
 from goodbot_training.objectives.mispo import MisPo
-from goodbot_training.process.settings import OBJECTIVES
-from goodbot_training.process.types import TrainingSettings
 
 from tests.support import require
 from tests.training.oracle import VARIANTS, arrays, objective

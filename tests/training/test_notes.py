@@ -13,8 +13,8 @@ from goodbot.api.backend import LoraSettings
 from goodbot.api.noted import FRAME, with_line
 from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError
-from goodbot_training.process.rated import Said
-from goodbot_training.process.types import Job
+from goodbot_training.job.rated import Said
+from goodbot_training.job.types import Job
 from goodbot_training.round import retiring
 from goodbot_training.round.notes import distil
 from goodbot_training.round.retiring import Rates

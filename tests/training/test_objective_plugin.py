@@ -16,8 +16,8 @@ from goodbot.cli.plugin.command import render
 from goodbot.config import parse
 from goodbot.learning.training.settings import training_settings
 from goodbot_training.backends.mlx import register_backend
+from goodbot_training.job.types import Job, TrainingSettings
 from goodbot_training.objectives import make_objective
-from goodbot_training.process.types import Job, TrainingSettings
 from goodbot_training.round.run import run_round
 
 from tests.support import require

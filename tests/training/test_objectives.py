@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from goodbot.testing import ObjectiveContract
+from goodbot_training.job.types import Baseline, TrainingSettings
 from goodbot_training.objectives import NAMES, make_objective
 from goodbot_training.objectives.mispo import MisPo
 from goodbot_training.objectives.preference import Bco, Kto, goods_only, signed
-from goodbot_training.process.types import Baseline, TrainingSettings
 
 from tests.support import require
 from tests.training.oracle import arrays

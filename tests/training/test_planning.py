@@ -16,11 +16,11 @@ from goodbot.api import estimate, model_shape
 from goodbot.api.noted import FRAME
 from goodbot.base.errors import TrainingError
 from goodbot.base.machine.device import Device
-from goodbot_training.memory import planning
-from goodbot_training.memory.planning import formula
-from goodbot_training.memory.planning.cost import Cost, LinearCost
-from goodbot_training.memory.planning.gate import portions
-from goodbot_training.process.types import Job, TrainingSettings
+from goodbot_training import planning
+from goodbot_training.job.types import Job, TrainingSettings
+from goodbot_training.planning import formula
+from goodbot_training.planning.cost import Cost, LinearCost
+from goodbot_training.planning.gate import portions
 from goodbot_training.round.batches import planned_steps
 from goodbot_training.round.hindsight import passes
 

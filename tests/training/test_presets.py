@@ -14,8 +14,8 @@ from goodbot.base.errors import ConfigError
 from goodbot.config import parse
 from goodbot.learning.training.settings import training_settings
 from goodbot_training.backends.torch import register_backend
-from goodbot_training.process.presets import resolve
-from goodbot_training.process.settings import PRESETS, TrainingSettings
+from goodbot_training.job.presets import resolve
+from goodbot_training.job.settings import PRESETS, TrainingSettings
 
 DENSE: dict[str, Any] = {
     "model_type": "qwen3",

@@ -17,7 +17,7 @@ require("torch")
 from goodbot_training.backends.adapters import AdapterWeights, read_adapter  # noqa: E402
 from goodbot_training.backends.torch.trainer import TorchBackend  # noqa: E402
 from goodbot_training.gate import Verdict  # noqa: E402
-from goodbot_training.process.types import Job  # noqa: E402
+from goodbot_training.job.types import Job  # noqa: E402
 from goodbot_training.round.run import run_round  # noqa: E402
 
 TAUGHT: dict[str, Any] = {
@@ -94,7 +94,7 @@ def test_half_the_way_from_the_adapter_before(random_model: Path, tmp_path: Path
 )
 def test_a_strength_is_a_share(name: str, value: float, wrong: str) -> None:
     from goodbot.base.errors import TrainingError
-    from goodbot_training.process.types import TrainingSettings
+    from goodbot_training.job.types import TrainingSettings
 
     with pytest.raises(TrainingError, match=f"{name} must .*{wrong}"):
         TrainingSettings.from_mapping({name: value})

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError
-from goodbot_training.process.types import Job
-from goodbot_training.round.rollouts import build_rollouts, score, split_by_budget
+from goodbot_training.backends.scoring import score, split_by_budget
+from goodbot_training.job.types import Job
+from goodbot_training.round.rollouts import build_rollouts
 from hypothesis import given
 from hypothesis import strategies as st
 

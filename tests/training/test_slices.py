@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from goodbot.api.backend import TrainingBackend
 from goodbot.base.errors import TrainingError
-from goodbot_training.process.types import Job
+from goodbot_training.job.types import Job
 from goodbot_training.round.checkpoints import Checkpoints, fingerprint
 from goodbot_training.round.run import run_round
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from goodbot.api.backend import LoraSettings
 from goodbot.api.sampler import TokenizedTurn
-from goodbot_training.process.types import Job
+from goodbot_training.job.types import Job
 from goodbot_training.round import hindsight as teaching
 from goodbot_training.round.rollouts import build_rollouts
 

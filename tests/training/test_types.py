@@ -11,7 +11,7 @@ import pytest
 from goodbot import config
 from goodbot.base.errors import ConfigError, TrainingError
 from goodbot_training.gate.measure import make_requests
-from goodbot_training.process.types import Job, TrainingSettings
+from goodbot_training.job.types import Job, TrainingSettings
 from goodbot_training.round import contested
 
 from tests.training.factories import raw_item, raw_job

@@ -15,11 +15,11 @@ from tests.training.test_worker import make_job
 require("torch")
 
 from goodbot.base.errors import TrainingError  # noqa: E402
+from goodbot_training import planning  # noqa: E402
 from goodbot_training.backends.adapters import read_adapter  # noqa: E402
 from goodbot_training.backends.torch.trainer import TorchBackend  # noqa: E402
-from goodbot_training.memory import planning  # noqa: E402
-from goodbot_training.process.settings import TrainingSettings  # noqa: E402
-from goodbot_training.process.types import Job  # noqa: E402
+from goodbot_training.job.settings import TrainingSettings  # noqa: E402
+from goodbot_training.job.types import Job  # noqa: E402
 from goodbot_training.round import contested  # noqa: E402
 from goodbot_training.round.run import run_round  # noqa: E402
 

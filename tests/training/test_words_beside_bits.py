@@ -9,7 +9,7 @@ from typing import Any
 
 from goodbot.api.backend import LoraSettings
 from goodbot.api.sampler import Sampled, SampleRequest
-from goodbot_training.process.types import Job
+from goodbot_training.job.types import Job
 from goodbot_training.round.run import run_round
 from goodbot_training.tiny import model_path
 from goodbot_training.tiny.facts import questions

@@ -34,7 +34,7 @@ _RUNTIME = 600_000_000
 _RANK = 8
 _CONTEXT = 4096
 _RATINGS, _STEPS, _BATCH, _ANCHORS, _ANCHOR_TOKENS = 40, 32, 8, 96, 64
-"""A round by default (`goodbot_training.process.settings`): 8 passes over 32 ratings; the gate mostly samples
+"""A round by default (`goodbot_training.job.settings`): 8 passes over 32 ratings; the gate mostly samples
 64 answers of the base and 128 of the candidate, 96 each on average."""
 _CACHED = 16_384
 """Tokens, prompts and all, of the answers that the gate samples together."""

@@ -13,7 +13,7 @@ class ObjectiveSpec:
     name: str
     """What `[training.settings] objective` says to choose it."""
     factory: str
-    """`package.module:function`: takes the settings of the round (`goodbot_training.process.settings.
+    """`package.module:function`: takes the settings of the round (`goodbot_training.job.settings.
     TrainingSettings`), gives a `goodbot_training.objectives.Objective`."""
     requires: tuple[str, ...] = ()
     """Modules that must be importable, checked without importing them."""

@@ -39,7 +39,7 @@ class ObjectiveContract:
 
     @pytest.fixture
     def objective(self, factory: Callable[[Any], Any]) -> Any:
-        settings = importlib.import_module("goodbot_training.process.settings")
+        settings = importlib.import_module("goodbot_training.job.settings")
         return factory(settings.TrainingSettings())
 
     @pytest.fixture
@@ -65,7 +65,7 @@ class ObjectiveContract:
         }
 
     def test_the_advantages_are_finite_and_one_an_answer(self, objective: Any) -> None:
-        types = importlib.import_module("goodbot_training.process.types")
+        types = importlib.import_module("goodbot_training.job.types")
         advantages, after = objective.advantages(types.Baseline(), [1.0, -1.0, 0.5], [1.0, 1.0, 0.0])
         assert len(advantages) == 3
         assert all(abs(one) < float("inf") for one in advantages)

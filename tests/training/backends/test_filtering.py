@@ -15,10 +15,10 @@ from goodbot.api.backend import LoraSettings, OptimizerSettings
 from goodbot.api.sampler import SampleRequest, TokenizedTurn
 from goodbot.base.sampling import Filters
 from goodbot_training.backends.filtering import Cuts, keep, penalize, pick
+from goodbot_training.job.settings import TrainingSettings
+from goodbot_training.job.types import Job
 from goodbot_training.objectives import make_objective
 from goodbot_training.objectives.mispo import VARIANTS, MisPo
-from goodbot_training.process.settings import TrainingSettings
-from goodbot_training.process.types import Job
 from goodbot_training.round.batches import pad
 from goodbot_training.round.rollouts import build_rollouts
 

@@ -25,8 +25,8 @@ import torch  # noqa: E402
 from goodbot_training.backends.adapters import AdapterWeights, blend, fit, fresh, read_adapter, write_adapter  # noqa: E402
 from goodbot_training.backends.packing import pack  # noqa: E402
 from goodbot_training.backends.torch.model import TorchModel  # noqa: E402
-from goodbot_training.process.presets import resolve  # noqa: E402
-from goodbot_training.process.settings import TrainingSettings  # noqa: E402
+from goodbot_training.job.presets import resolve  # noqa: E402
+from goodbot_training.job.settings import TrainingSettings  # noqa: E402
 
 IDS = np.random.default_rng(0).integers(3, VOCABULARY, (2, 20))
 RANKS = (8, 16, 32, 64)

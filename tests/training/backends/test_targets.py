@@ -269,7 +269,7 @@ def load(backend: str, model: Path, adapter: Path | None = None) -> Any:
 def test_a_mixture_of_experts_is_trained_saved_and_asked(
     backend: str, sparse_chat: Path, tmp_path: Path
 ) -> None:
-    from goodbot_training.process.types import Job
+    from goodbot_training.job.types import Job
     from goodbot_training.round.run import run_round
 
     events: list[Any] = []

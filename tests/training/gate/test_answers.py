@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from goodbot.api.backend import LoraSettings
 from goodbot.api.sampler import Sampled, TokenizedTurn
+from goodbot_training.backends.scoring import score
 from goodbot_training.gate.answers import compare_answers, distinct, loops
-from goodbot_training.round.rollouts import score
 from goodbot_training.tiny import TEMPERATURE, model_path
 from goodbot_training.tiny.facts import FactQuestion, questions
 

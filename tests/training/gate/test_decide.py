@@ -7,7 +7,7 @@ import re
 
 import pytest
 from goodbot_training.gate import Verdict, decide
-from goodbot_training.process.types import TrainingSettings
+from goodbot_training.job.types import TrainingSettings
 
 SETTINGS = TrainingSettings()
 SOUND: dict[str, float] = {

@@ -11,7 +11,7 @@ import pytest
 from goodbot.base.intervals import student
 from goodbot_training.gate.decide import CLAIM_LEVEL, ENOUGH
 from goodbot_training.gate.margin import margin, sums
-from goodbot_training.process.types import HeldOutSums
+from goodbot_training.job.types import HeldOutSums
 
 from tests.training.factories import make_rollout
 

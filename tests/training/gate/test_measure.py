@@ -14,7 +14,7 @@ import pytest
 from goodbot.api.backend import LoraSettings
 from goodbot.api.sampler import Sampled, TokenizedTurn
 from goodbot_training.gate import Verdict, decide, measure
-from goodbot_training.process.types import Job
+from goodbot_training.job.types import Job
 
 from tests.support import require
 from tests.training.factories import make_rollout, raw_item, raw_job

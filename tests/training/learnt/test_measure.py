@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from goodbot.api.learnt import LENGTH, Learnt
 from goodbot.api.sampler import Sampled, SampleRequest, TokenizedTurn
+from goodbot_training.job.types import Job
 from goodbot_training.learnt import measure
-from goodbot_training.process.types import Job
 
 from tests.training.factories import raw_item, raw_job
 

@@ -25,9 +25,9 @@ if making.BACKEND is None:
     missing("neither torch nor mlx_lm is installed")
 
 from goodbot_training.backends.adapters import read_adapter
-from goodbot_training.process.presets import resolve
-from goodbot_training.process.settings import TrainingSettings
-from goodbot_training.process.types import Job
+from goodbot_training.job.presets import resolve
+from goodbot_training.job.settings import TrainingSettings
+from goodbot_training.job.types import Job
 from goodbot_training.round.run import run_round
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")

@@ -13,7 +13,7 @@ from goodbot.api.backend import TrainingBatch
 from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError
 
-from goodbot_training.round.rollouts import OVERHEAD, split_by_budget
+from goodbot_training.backends.scoring import OVERHEAD, split_by_budget
 
 
 @dataclass(frozen=True, kw_only=True)

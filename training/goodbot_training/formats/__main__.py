@@ -12,8 +12,8 @@ from types import FrameType
 from typing import Any
 
 from goodbot_training.formats import jobs
+from goodbot_training.job.types import data_error
 from goodbot_training.process import autopsy, worker
-from goodbot_training.process.types import data_error
 
 
 def main() -> int:

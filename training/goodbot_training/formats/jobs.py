@@ -15,7 +15,7 @@ from goodbot_training.backends import adapters
 from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.formats import fused, gguf_adapter, gguf_model, mlx, proof, turns
 from goodbot_training.formats.checkpoint import Checkpoint
-from goodbot_training.process.types import PROTOCOL, as_mapping, data_error
+from goodbot_training.job.types import PROTOCOL, as_mapping, data_error
 
 Emit = Callable[[dict[str, Any]], None]
 _SMALL = 64 << 20

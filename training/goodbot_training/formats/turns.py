@@ -18,7 +18,7 @@ from goodbot.base.errors import AdapterError, TrainingError
 
 from goodbot_training.backends.chat import ChatTemplate
 from goodbot_training.formats.checkpoint import Checkpoint
-from goodbot_training.process.types import as_mapping
+from goodbot_training.job.types import as_mapping
 
 GENERATION = "generation_config.json"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from goodbot.api.sentences import clause, sentence
 
-from goodbot_training.process.types import TrainingSettings
+from goodbot_training.job.types import TrainingSettings
 
 Metrics = Mapping[str, float]
 

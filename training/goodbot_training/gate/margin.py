@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from goodbot.base.intervals import student
 
-from goodbot_training.process.types import HeldOutSums
+from goodbot_training.job.types import HeldOutSums
 
 if TYPE_CHECKING:
     from goodbot.api.backend import Floats
 
-    from goodbot_training.round.rollouts import Rollout
+    from goodbot_training.job.rollout import Rollout
 
 _MIN_FREEDOM = 4  # below, the expansion of the quantile is off, and the interval says nothing
 

@@ -17,13 +17,14 @@ from goodbot.api.model import identity
 from goodbot.api.sampler import Sampled, Sampler, SampleRequest, TokenizedTurn
 from goodbot.base.errors import AdapterError, ServerError
 
+from goodbot_training.backends.fingerprint import NEUTRAL
+from goodbot_training.backends.scoring import Tell, prompt_tokens, score
 from goodbot_training.gate.answers import compare_answers
 from goodbot_training.gate.decide import CLAIM_LEVEL, HARM_LEVEL, foreign_allowed
 from goodbot_training.gate.margin import margin, sums
 from goodbot_training.gate.retention import foreign, foreign_below, retained
-from goodbot_training.process.fingerprint import NEUTRAL
-from goodbot_training.process.types import Job, data_error
-from goodbot_training.round.rollouts import Rollout, Tell, prompt_tokens, score
+from goodbot_training.job.rollout import Rollout
+from goodbot_training.job.types import Job, data_error
 
 if TYPE_CHECKING:
     from goodbot.api.backend import Floats

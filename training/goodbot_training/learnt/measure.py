@@ -18,11 +18,11 @@ from goodbot.api.backend import TrainingBackend
 from goodbot.api.events import Message
 from goodbot.api.learnt import EXAMPLES, LONGEST, Example, Learnt
 
+from goodbot_training.backends.scoring import Tell
 from goodbot_training.gate.measure import PORTION, make_requests
+from goodbot_training.job.types import TRAIN, Job
 from goodbot_training.learnt.features import Table, features, table
 from goodbot_training.learnt.shift import LEAST_QUESTIONS, shifts
-from goodbot_training.process.types import TRAIN, Job
-from goodbot_training.round.rollouts import Tell
 
 _CHANGED = 0.2
 """In what is named: a first word, or a fifth of the length."""
@@ -43,7 +43,7 @@ def measure(
     None where too few questions are there to say anything of others. Raises what a sampler raises.
     """
     asked, trained = _asked(job)
-    count = min(PORTION, job.settings.gate_anchors)  # as `memory.planning.gate` plans it
+    count = min(PORTION, job.settings.gate_anchors)  # as `planning.gate` plans it
     requests = make_requests(replace(job, anchors=tuple(asked)), backend, temperature, count)
     keys = [_key(request.messages) for request in requests]
     kinds = list(dict.fromkeys(keys))

@@ -20,7 +20,7 @@ from goodbot.api import estimate, model_shape
 from goodbot.base.errors import ConfigError, TrainingError
 from goodbot.base.machine.device import place
 
-from goodbot_training.process.types import Job
+from goodbot_training.job.types import Job
 
 _RUNTIME = 600_000_000
 """Bytes of a process before it holds a model: Python and the framework."""

@@ -18,12 +18,12 @@ from typing import Any
 from goodbot.api.hindsight import OBJECTIVES
 from goodbot.base.errors import unexpected
 
+from goodbot_training.job.types import TrainingSettings, data_error
+from goodbot_training.objectives.advantages import compute_advantages
 from goodbot_training.objectives.base import Objective
 from goodbot_training.objectives.hindsight import Hindsight
 from goodbot_training.objectives.mispo import VARIANTS, MisPo, detach
 from goodbot_training.objectives.preference import Bco, Kto, goods_only, signed
-from goodbot_training.process.types import TrainingSettings, data_error
-from goodbot_training.round.advantages import compute_advantages
 
 _MAKERS: dict[str, Callable[[TrainingSettings], Objective]] = {
     **dict.fromkeys(VARIANTS, lambda s: Objective(MisPo.from_settings(s), _against_baseline(s))),

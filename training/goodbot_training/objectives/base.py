@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from goodbot.api.backend import LossFunction
 
-from goodbot_training.process.types import Baseline
+from goodbot_training.job.types import Baseline
 
 
 class AdvantageRule(Protocol):

@@ -28,7 +28,7 @@ stand in the place of the rating r as far as they say something: the rating weig
 
     1 - min(1, w · mean_t |Σ ω · d_t| / |ω · r|)
 
-times what it would (`round.advantages.kept`). So words that say nothing of the answer take nothing from it.
+times what it would (`advantages.kept`). So words that say nothing of the answer take nothing from it.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ from typing import Any
 
 from goodbot.api.hindsight import OBJECTIVES
 
-from goodbot_training.process.types import TrainingSettings
+from goodbot_training.job.types import TrainingSettings
 
 Array = Any
 """A torch tensor, an MLX array or a NumPy array."""

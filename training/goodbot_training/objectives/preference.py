@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from goodbot_training.job.types import Baseline
 from goodbot_training.objectives.mispo import Array, detach
-from goodbot_training.process.types import Baseline
 
 
 def signed(

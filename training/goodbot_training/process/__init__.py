@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The child's process: the worker protocol, its values and settings, and what it tells."""
+"""The child's process: its entry points, what it answers, and what it says when it ends."""

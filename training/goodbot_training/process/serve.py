@@ -20,9 +20,9 @@ from goodbot.api.backend import LoraSettings, OptimizesForInference, TrainingBac
 from goodbot.api.sampler import Sampled, Sampler, SampleRequest
 from goodbot.base.errors import AdapterError, GoodbotError
 
+from goodbot_training.job.types import PROTOCOL, as_mapping, data_error, parse_filters, parse_messages
 from goodbot_training.process import autopsy
 from goodbot_training.process.serving_parts import Out, ReadsAhead, done, failure
-from goodbot_training.process.types import PROTOCOL, as_mapping, data_error, parse_filters, parse_messages
 
 Describe = Callable[[BaseException], tuple[str, str]]
 """An error → its kind and one sentence."""

@@ -24,10 +24,10 @@ from goodbot.api.backend import TrainingBackend
 from goodbot.base import priority
 from goodbot.base.errors import GoodbotError, TrainingError
 
-from goodbot_training.memory.planning import run_plan
+from goodbot_training.job.types import Job, data_error
+from goodbot_training.planning import run_plan
 from goodbot_training.process import autopsy
 from goodbot_training.process.serve import serve
-from goodbot_training.process.types import Job, data_error
 from goodbot_training.round.run import run_round
 
 _LOOK_SECONDS = 0.5

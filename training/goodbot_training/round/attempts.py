@@ -15,13 +15,13 @@ from functools import partial
 from goodbot.api.backend import TrainingBackend
 from goodbot.base.errors import TrainingError
 
+from goodbot_training.job.rollout import Rollout
+from goodbot_training.job.types import Job, data_error, turn_of
 from goodbot_training.objectives import Objective
-from goodbot_training.process.types import Job, data_error, turn_of
 from goodbot_training.round import telling
 from goodbot_training.round.checkpoints import Checkpoints, RoundState
 from goodbot_training.round.dataset import Dataset
 from goodbot_training.round.resume_loop import BrokenStepError, Lesson, make_lesson, train_in_slices
-from goodbot_training.round.rollouts import Rollout
 
 HALVINGS = 2
 """How often the rate is halved before the round fails."""

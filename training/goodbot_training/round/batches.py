@@ -13,8 +13,8 @@ from itertools import count, islice
 import numpy as np
 from goodbot.api.backend import TrainingBatch
 
-from goodbot_training.process.types import TrainingSettings
-from goodbot_training.round.rollouts import Rollout
+from goodbot_training.job.rollout import Rollout
+from goodbot_training.job.types import TrainingSettings
 
 
 def planned_steps(rollouts: int, settings: TrainingSettings) -> int:

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from goodbot.api.backend import StepStats
 
-from goodbot_training.process.types import Job
+from goodbot_training.job.types import Job
 
 PLAN = ("tokens_per_forward", "recompute", "slice_steps", "slice_seconds")
 """Settings that do not change what a round computes, up to rounding: a smaller memory plan goes on

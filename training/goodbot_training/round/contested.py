@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from goodbot_training.process.types import TRAIN, Job
+from goodbot_training.job.types import TRAIN, Job
 
 _UNHEARD = "{} rated answers were left out: who rated them wants the opposite of the others. "
 _PART = "What the others have taught goes {:.0%} of the usual way. "

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from goodbot.api.backend import TrainingBackend
 
-from goodbot_training.process.types import HELD_OUT, TRAIN, Job, turn_of
+from goodbot_training.backends.scoring import Tell, score
+from goodbot_training.job.rollout import Rollout
+from goodbot_training.job.types import HELD_OUT, TRAIN, Job, turn_of
 from goodbot_training.round.checkpoints import Checkpoints, Scores
 from goodbot_training.round.hindsight import teach
 from goodbot_training.round.notes import distil
-from goodbot_training.round.rollouts import Rollout, Tell, build_rollouts, score
+from goodbot_training.round.rollouts import build_rollouts
 
 if TYPE_CHECKING:
     from goodbot.api.backend import Floats

@@ -18,8 +18,9 @@ from goodbot.api.backend import TrainingBackend
 from goodbot.api.events import Message
 from goodbot.api.sampler import TokenizedTurn
 
-from goodbot_training.process.types import TRAIN, Job, RatedSample, TrainingSettings
-from goodbot_training.round.rollouts import Rollout, Tell, score
+from goodbot_training.backends.scoring import Tell, score
+from goodbot_training.job.rollout import Rollout
+from goodbot_training.job.types import TRAIN, Job, RatedSample, TrainingSettings
 
 if TYPE_CHECKING:
     from goodbot.api.backend import Floats

@@ -25,10 +25,11 @@ from goodbot.api.events import Message
 from goodbot.api.noted import with_line
 from goodbot.api.sampler import Sampled, SampleRequest, TokenizedTurn
 
-from goodbot_training.process.rated import Said
-from goodbot_training.process.types import TRAIN, Job, RatedSample
+from goodbot_training.backends.scoring import Tell, prompt_tokens, score
+from goodbot_training.job.rated import Said
+from goodbot_training.job.rollout import Rollout
+from goodbot_training.job.types import TRAIN, Job, RatedSample
 from goodbot_training.round.hindsight import advantages
-from goodbot_training.round.rollouts import Rollout, Tell, prompt_tokens, score
 
 PORTION = 64
 """Answers sampled at once."""

@@ -25,10 +25,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from goodbot_training.job.rollout import Rollout
+from goodbot_training.job.types import TRAIN, Baseline, Job, RatedSample
 from goodbot_training.objectives import Objective
 from goodbot_training.objectives.mispo import VARIANTS, variant_of
-from goodbot_training.process.types import TRAIN, Baseline, Job, RatedSample
-from goodbot_training.round.rollouts import Rollout
 
 _DEVIATIONS = 1.28
 _TOLD = (

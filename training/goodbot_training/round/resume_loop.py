@@ -14,14 +14,14 @@ from itertools import islice
 from goodbot.api.backend import LossFunction, OptimizerSettings, StepStats, TrainingBackend, TrainingBatch
 from goodbot.base.errors import TrainingError
 
+from goodbot_training.job.rollout import Rollout
+from goodbot_training.job.types import Baseline, Job, TrainingSettings, turn_of
 from goodbot_training.objectives import Objective
-from goodbot_training.process.types import Baseline, Job, TrainingSettings, turn_of
+from goodbot_training.objectives.advantages import kept, to_learn
 from goodbot_training.round import restart
-from goodbot_training.round.advantages import kept, to_learn
 from goodbot_training.round.batches import make_batches, pad, planned_steps
 from goodbot_training.round.checkpoints import Checkpoints, RoundState
 from goodbot_training.round.nan_search import absurd, guilty_rows
-from goodbot_training.round.rollouts import Rollout
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,10 +27,10 @@ from statistics import fmean
 from goodbot.api.backend import TrainingBackend
 from goodbot.api.sampler import Sampled, Sampler, SampleRequest, TokenizedTurn
 
-from goodbot_training.process.trials import NotePrompt, NoteTrial
-from goodbot_training.process.types import Job
+from goodbot_training.backends.scoring import Tell, prompt_tokens, score
+from goodbot_training.job.trials import NotePrompt, NoteTrial
+from goodbot_training.job.types import Job
 from goodbot_training.round import telling
-from goodbot_training.round.rollouts import Tell, prompt_tokens, score
 
 KEPT = 0.9
 """The part of what the note does that must be there without it."""

@@ -13,60 +13,25 @@ not tell how much that was, its tokens are scored as if it had told no log-probs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from goodbot.api.backend import TellsOverhead, TrainingBackend
-from goodbot.api.events import Message
+from goodbot.api.backend import TrainingBackend
 from goodbot.api.sampler import TokenizedTurn
 from goodbot.api.sentences import clause
 from goodbot.base.errors import TrainingError
 from goodbot.base.sampling import unlifted
 
-from goodbot_training.process.types import Job, RatedSample, data_error, turn_of
+from goodbot_training.backends.scoring import Tell, score
+from goodbot_training.job.rollout import Rollout
+from goodbot_training.job.types import Job, RatedSample, data_error, turn_of
 
 if TYPE_CHECKING:
     from goodbot.api.backend import Floats
 
     from goodbot_training.round.checkpoints import Scores
-
-
-Tell = Callable[[int], None]
-"""Takes how many more are done."""
-OVERHEAD = 16
-"""What one more forward pass costs, in tokens. Measured on a CPU; a GPU has room for far more."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rollout:
-    """One rated answer, ready to train on. R response tokens."""
-
-    id: str
-    turn: TokenizedTurn
-    temperature: float
-    """At which log-probs are taken; a greedy answer (0) is scored at 1."""
-    reward: float
-    weight: float
-    split: str
-    sampling_logprobs: Floats
-    """`(R,)`: by the behaviour policy."""
-    reference_logprobs: Floats
-    """`(R,)`: by the base."""
-    off_policy: bool
-    demonstration: bool = False
-    """Whether it is what a person wrote in the answer's place: it is learnt, and is no rating."""
-    rated: bool = True
-    """False: nobody has rated it, and it is taught by `hindsight` alone; see `round.notes`."""
-    hindsight: Floats | None = None
-    """`(R,)`: what people's words say for or against each token, in nats times the weight of the words; None
-    without words."""
-
-    @property
-    def said(self) -> float:
-        """How much the words say of the answer, as an advantage says it: ω · mean_t |d_t|; 0 without any."""
-        return 0.0 if self.hindsight is None else float(abs(self.hindsight).mean())
 
 
 def sift(job: Job, backend: TrainingBackend) -> tuple[Job, dict[str, int]]:
@@ -95,16 +60,6 @@ def readable(backend: TrainingBackend, item: RatedSample) -> TokenizedTurn:
         raise data_error(
             f"The model's chat template fails with {type(error).__name__} on this conversation."
         ) from error
-
-
-def prompt_tokens(backend: TrainingBackend, messages: Sequence[Message]) -> int:
-    """How many tokens a conversation has; 0 where the template refuses it."""
-    try:
-        return len(backend.tokenize(messages, "").prompt)
-    except MemoryError:
-        raise
-    except Exception:  # a template is a program: it may fail in any way
-        return 0
 
 
 def _unreadable(item: RatedSample, backend: TrainingBackend, lengths: dict[str, int]) -> str:
@@ -170,58 +125,6 @@ def build_rollouts(
         )
     ]
     return rollouts, len(job.rated) - sum(not item.demonstration for item in items)
-
-
-def score(
-    backend: TrainingBackend,
-    sequences: Sequence[TokenizedTurn],
-    temperatures: Sequence[float],
-    *,
-    adapter: bool,
-    budget: int,
-    tell: Tell | None = None,
-) -> list[Floats]:
-    """Log-probs of each response, in the given order, computed in length-sorted micro-batches.
-
-    `budget` is the number of padded tokens of one forward pass; `tell` hears of each.
-    """
-    lengths = [len(turn.prompt) + len(turn.response) for turn in sequences]
-    result: list[Floats | None] = [None] * len(sequences)
-    overhead = backend.overhead if isinstance(backend, TellsOverhead) else OVERHEAD
-    for part in split_by_budget(lengths, budget, overhead):
-        rows = backend.logprobs(
-            [sequences[i] for i in part], temperature=[temperatures[i] for i in part], adapter=adapter
-        )
-        for index, row in zip(part, rows, strict=True):
-            result[index] = row
-        if tell is not None:
-            tell(len(part))
-    return [row for row in result if row is not None]
-
-
-def split_by_budget(lengths: Sequence[int], budget: int, overhead: int = OVERHEAD) -> list[list[int]]:
-    """Indices, longest first, in the groups that cost least.
-
-    A group costs its padded size (rows · longest), which is at most `budget`, and `overhead`, in
-    tokens. A sequence that is longer than the budget gets a group of its own.
-    """
-    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
-    cost = [0] + [0] * len(order)  # of the first so many
-    start = list(cost)  # where their last group begins
-    for end in range(1, len(order) + 1):
-        choices: list[tuple[int, int]] = []
-        for begin in range(end - 1, -1, -1):
-            size = (end - begin) * lengths[order[begin]]
-            if size > budget and choices:
-                break
-            choices.append((cost[begin] + size + overhead, begin))
-        cost[end], start[end] = min(choices)
-    groups: list[list[int]] = []
-    end = len(order)
-    while end:
-        groups.append(order[start[end] : end])
-        end = start[end]
-    return groups[::-1]
 
 
 def _turn(item: RatedSample, backend: TrainingBackend) -> TokenizedTurn:

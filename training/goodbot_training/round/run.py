@@ -21,18 +21,19 @@ from goodbot.api.sampler import Sampled
 from goodbot.base.errors import AdapterError, ServerError
 
 from goodbot_training import learnt
+from goodbot_training.backends import fingerprint
+from goodbot_training.backends.scoring import Tell
 from goodbot_training.gate import Verdict, decide, measure
+from goodbot_training.job.types import Job
 from goodbot_training.memory.fit import Memory
 from goodbot_training.objectives import make_objective
-from goodbot_training.process import fingerprint
-from goodbot_training.process.types import Job
 from goodbot_training.round import attempts, contested, notes, retiring, telling
 from goodbot_training.round.checkpoints import Checkpoints, RoundState
 from goodbot_training.round.dataset import Dataset, gather
 from goodbot_training.round.hindsight import passes
 from goodbot_training.round.restart import prepare
 from goodbot_training.round.resume_loop import Lesson
-from goodbot_training.round.rollouts import Tell, sift
+from goodbot_training.round.rollouts import sift
 
 
 def run_round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict:

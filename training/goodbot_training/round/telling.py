@@ -9,7 +9,7 @@ from typing import Any
 
 from goodbot.api.backend import OptimizerSettings, StepStats
 
-from goodbot_training.round.rollouts import Tell
+from goodbot_training.backends.scoring import Tell
 
 Emit = Callable[[dict[str, Any]], None]
 """Takes one event of the worker protocol."""

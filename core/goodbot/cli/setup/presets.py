@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How boldly it learns, by name. What a name comes to is the backend's affair: it goes by the model's
-shape (`goodbot_training.process.presets`), and values that stand beside it win.
+shape (`goodbot_training.job.presets`), and values that stand beside it win.
 """
 
 from __future__ import annotations

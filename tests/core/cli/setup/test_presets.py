@@ -11,8 +11,8 @@ from goodbot.cli.setup.draft import OWN, Draft
 from goodbot.cli.setup.presets import KEYS, PRESETS, preset_of
 from goodbot.config import parse
 from goodbot.config.file import ConfigFile
-from goodbot_training.process.settings import PRESETS as KNOWN
-from goodbot_training.process.settings import TrainingSettings
+from goodbot_training.job.settings import PRESETS as KNOWN
+from goodbot_training.job.settings import TrainingSettings
 
 NAMES = [preset.name for preset in PRESETS]
 

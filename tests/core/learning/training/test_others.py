@@ -14,7 +14,7 @@ from goodbot.learning.training import batch
 from goodbot.learning.training.job_spec import make_job
 from goodbot.store import acceptance, runs, training_pool
 from goodbot.store.query import fetch
-from goodbot_training.process.types import Job
+from goodbot_training.job.types import Job
 from goodbot_training.round.rollouts import _known
 
 from tests.core.builders import CHANNEL, GRANTS, OWNER, Bot, open_bot, rate

@@ -22,8 +22,8 @@ from goodbot.learning.training.job_spec import make_job
 from goodbot.store import Store, news, progress, runs, words
 from goodbot.store.training_pool import Candidate
 from goodbot.store.words import Word
+from goodbot_training.job.types import Job, RatedSample
 from goodbot_training.objectives.rewards import binary
-from goodbot_training.process.types import Job, RatedSample
 
 from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rows, turn
 from tests.core.learning.evaluation.asking import DAY, Later

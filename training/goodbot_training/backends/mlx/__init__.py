@@ -9,8 +9,8 @@ import sys
 from goodbot import hookimpl
 from goodbot.api.backend import BackendSpec
 
-from goodbot_training.process.presets import resolve
-from goodbot_training.process.settings import OBJECTIVES, TrainingSettings
+from goodbot_training.job.presets import resolve
+from goodbot_training.job.settings import OBJECTIVES, TrainingSettings
 
 
 @hookimpl

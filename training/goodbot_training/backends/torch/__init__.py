@@ -10,8 +10,8 @@ import sys
 from goodbot import hookimpl
 from goodbot.api.backend import BackendSpec
 
-from goodbot_training.process.presets import resolve
-from goodbot_training.process.settings import OBJECTIVES, TrainingSettings
+from goodbot_training.job.presets import resolve
+from goodbot_training.job.settings import OBJECTIVES, TrainingSettings
 
 # Where bitsandbytes is installed, peft imports it. Without a GPU it then advises to have kernels downloaded.
 logging.getLogger("bitsandbytes.backends.cpu").setLevel(logging.ERROR)

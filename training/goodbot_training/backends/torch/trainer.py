@@ -18,9 +18,9 @@ from goodbot.base.errors import TrainingError
 from goodbot_training.backends.base import ModelBackend
 from goodbot_training.backends.pace import StepSize
 from goodbot_training.backends.packing import micro_batches, pack
+from goodbot_training.backends.scoring import OVERHEAD
 from goodbot_training.backends.state import damaged, read_state, write_state
 from goodbot_training.backends.torch.model import TorchModel
-from goodbot_training.round.rollouts import OVERHEAD
 
 _LAUNCH = 1e-3
 """Seconds that Python takes for one projection, forward and backward, and for what lies beside it."""

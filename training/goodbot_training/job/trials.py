@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from goodbot.api.events import Message
 from goodbot.api.noted import with_line
 
-from goodbot_training.process.rated import as_list, as_mapping, parse_messages
-from goodbot_training.process.settings import as_whole, data_error
+from goodbot_training.job.rated import as_list, as_mapping, parse_messages
+from goodbot_training.job.settings import as_whole, data_error
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

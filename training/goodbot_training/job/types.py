@@ -16,7 +16,7 @@ from goodbot.api.events import Message
 from goodbot.api.sentences import clause
 from goodbot.base.errors import TrainingError
 
-from goodbot_training.process.rated import (
+from goodbot_training.job.rated import (
     COLDEST,
     HELD_OUT,
     TRAIN,
@@ -27,8 +27,8 @@ from goodbot_training.process.rated import (
     parse_messages,
     turn_of,
 )
-from goodbot_training.process.settings import TrainingSettings, as_number, as_whole, data_error
-from goodbot_training.process.trials import NoteTrial
+from goodbot_training.job.settings import TrainingSettings, as_number, as_whole, data_error
+from goodbot_training.job.trials import NoteTrial
 
 __all__ = [
     "COLDEST",

@@ -20,8 +20,8 @@ from goodbot.api.sampler import Sampled, SampleRequest
 
 from goodbot_training.gate.measure import PORTION, make_requests
 from goodbot_training.gate.retention import foreign, foreign_below
-from goodbot_training.memory.planning.cost import Cost, LinearCost, Stopwatch, total
-from goodbot_training.process.types import Job, TrainingSettings
+from goodbot_training.job.types import Job, TrainingSettings
+from goodbot_training.planning.cost import Cost, LinearCost, Stopwatch, total
 from goodbot_training.round.retiring import ARMS
 
 _SECONDS = 1.0

@@ -11,7 +11,7 @@ from goodbot.api.events import Message
 from goodbot.api.hindsight import BETTER, LONGEST, RATERS
 from goodbot.base.sampling import Filters
 
-from goodbot_training.process.settings import as_number, data_error, is_whole
+from goodbot_training.job.settings import as_number, data_error, is_whole
 
 TRAIN = "train"
 HELD_OUT = "held_out"

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from goodbot_training.process.types import Baseline
+from goodbot_training.job.types import Baseline
 
 
 def update_baseline(

@@ -13,12 +13,12 @@ from typing import Any, cast
 
 from goodbot.api.backend import TrainingBackend
 
+from goodbot_training.job.types import HELD_OUT, Job, data_error
 from goodbot_training.memory.fit import Memory
-from goodbot_training.memory.planning.cost import RoundEstimate
-from goodbot_training.memory.planning.formula import count, step_seconds
-from goodbot_training.memory.planning.miniature import rehearse
 from goodbot_training.objectives import make_objective
-from goodbot_training.process.types import HELD_OUT, Job, data_error
+from goodbot_training.planning.cost import RoundEstimate
+from goodbot_training.planning.formula import count, step_seconds
+from goodbot_training.planning.miniature import rehearse
 from goodbot_training.round.restart import prepare
 
 __all__ = ["RoundEstimate", "run_plan"]

@@ -34,7 +34,7 @@ from typing import Any
 from goodbot.api.backend import Resolved
 from goodbot.api.model_shape import Architecture
 
-from goodbot_training.process.settings import TrainingSettings
+from goodbot_training.job.settings import TrainingSettings
 
 _PACE = {
     "careful": {"learning_rate_scale": 0.5, "kl": 2.0},

@@ -28,7 +28,7 @@ OBJECTIVES = (
 )
 """The first four are variants of MIS-PO, two take words; see `goodbot_training.objectives`."""
 PRESETS = ("careful", "balanced", "aggressive", "custom")
-"""See `goodbot_training.process.presets`."""
+"""See `goodbot_training.job.presets`."""
 
 
 def learning_rate_for(parameters: int) -> float:
@@ -54,7 +54,7 @@ class TrainingSettings:
     """None: by the model's size; see `learning_rate_for`."""
     learning_rate_scale: _Positive = 1.0
     """Times that; a learning rate that is set stays as it is. Either is the peak for a round that has
-    much to teach (`goodbot_training.round.advantages.to_learn`)."""
+    much to teach (`goodbot_training.objectives.advantages.to_learn`)."""
     strength: Annotated[float, Range(above=0, most=1)] = 0.6
     """A candidate goes this part of the way from the policy before it to what was trained, and is trained
     the more boldly for it (`bolder`): that forgets less of what the base knows for what it learns. 1: all of

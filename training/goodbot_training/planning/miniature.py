@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from goodbot.api.backend import TrainingBackend, TrainingBatch
 
+from goodbot_training.job.types import HELD_OUT, Job, RatedSample, data_error
 from goodbot_training.memory.fit import Memory
-from goodbot_training.memory.planning.cost import Cost, RoundEstimate, Stopwatch, total
-from goodbot_training.memory.planning.gate import portions, sample_some
 from goodbot_training.objectives import make_objective
-from goodbot_training.process.types import HELD_OUT, Job, RatedSample, data_error
+from goodbot_training.planning.cost import Cost, RoundEstimate, Stopwatch, total
+from goodbot_training.planning.gate import portions, sample_some
 from goodbot_training.round import notes
 from goodbot_training.round.batches import planned_steps
 from goodbot_training.round.checkpoints import Checkpoints

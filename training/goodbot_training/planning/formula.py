@@ -27,14 +27,14 @@ from goodbot.base.machine.device import Device, place
 
 from goodbot_training.backends.generating import CACHED
 from goodbot_training.gate.measure import PORTION
+from goodbot_training.job.presets import adapted
+from goodbot_training.job.types import HELD_OUT, Job, RatedSample, data_error
 from goodbot_training.memory.fit import Memory
-from goodbot_training.memory.planning.cost import Cost, RoundEstimate
-from goodbot_training.memory.planning.gate import portions
 from goodbot_training.objectives import Objective, make_objective
-from goodbot_training.process.presets import adapted
-from goodbot_training.process.types import HELD_OUT, Job, RatedSample, data_error
+from goodbot_training.objectives.advantages import to_learn
+from goodbot_training.planning.cost import Cost, RoundEstimate
+from goodbot_training.planning.gate import portions
 from goodbot_training.round import hindsight, notes, restart
-from goodbot_training.round.advantages import to_learn
 from goodbot_training.round.batches import planned_steps
 from goodbot_training.round.contested import settled
 
