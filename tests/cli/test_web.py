@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from goodbot.base import desktop
 from goodbot.cli import web
+from goodbot.config.layout import LOGIN_PAGE
 
 from tests.cli.program import Bot, need_backend
 from tests.cli.terminal import Person
@@ -69,7 +71,7 @@ def test_the_link_opens_where_its_person_sits(
     served: Bot, tmp_path: Path, words: tuple[str, ...], env: Mapping[str, str], opens: bool
 ) -> None:
     """With a program in the place of a browser, as the variable BROWSER names one."""
-    opens = opens and not any(Path(file).exists() for file in desktop._CONTAINERS)
+    opens = opens and not any(Path(file).exists() for file in (*desktop._CONTAINERS, *desktop._SANDBOXED))
     seen, browser = tmp_path / "seen", tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {seen}\n')
     browser.chmod(0o700)
@@ -79,22 +81,25 @@ def test_the_link_opens_where_its_person_sits(
     assert ("Your browser opens it now." in said) is opens
     assert seen.exists() is opens
     if opens:
-        assert seen.read_text() in said
-        assert "/login#" in seen.read_text()
+        page = served.home / LOGIN_PAGE
+        assert seen.read_text() == page.as_uri(), "every account of the machine reads this"
+        assert page.stat().st_mode & 0o777 == 0o600
+        [link] = re.findall(r"url=(http://[^ /]+/login#[^\"]+)", page.read_text())
+        assert link in said
 
 
 @pytest.mark.parametrize("browser", [True, False])
-def test_what_opens_is_the_link_itself(
+def test_what_opens_leads_to_the_link(
     browser: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    opened: list[str] = []
+    opened: list[tuple[str, Path]] = []
     url = "http://127.0.0.1:8321/login#abc"
 
     def answered(*_: object) -> dict[str, Any]:
         return {"text": url, "data": {"url": url}}
 
-    def show(shown: str) -> bool:
-        opened.append(shown)
+    def show(shown: str, page: Path) -> bool:
+        opened.append((shown, page))
         return browser
 
     monkeypatch.setattr(web, "call", answered)
@@ -102,5 +107,5 @@ def test_what_opens_is_the_link_itself(
     monkeypatch.setattr(desktop, "show", show)
     words = argparse.Namespace(home=Path(), user=None, sign_out=False, json=False, no_open=False)
     assert web.main(words) == 0
-    assert opened == [url]
+    assert opened == [(url, Path(LOGIN_PAGE))]
     assert ("Your browser opens it now." in capsys.readouterr().out) is browser

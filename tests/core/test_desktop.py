@@ -16,6 +16,7 @@ def at_a_desktop(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
     monkeypatch.setattr(desktop, "_CONTAINERS", ())
+    monkeypatch.setattr(desktop, "_SANDBOXED", ())
     for stream in ("stdin", "stdout"):
         monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True, raising=False)
 
@@ -51,7 +52,12 @@ def test_a_script_sits_nowhere(stream: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert not desktop.sits_here()
 
 
-def test_no_browser_takes_the_terminal_but_one_that_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_browser_takes_the_terminal_but_one_that_was_chosen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """And it is started with nothing that other accounts of the machine may not read."""
+    page = tmp_path / "page.html"
+    page.write_text("of the time before")
     opened: list[str] = []
 
     def open_in(self: webbrowser.GenericBrowser, url: str, new: int = 0, autoraise: bool = True) -> bool:
@@ -61,15 +67,33 @@ def test_no_browser_takes_the_terminal_but_one_that_was_chosen(monkeypatch: pyte
     monkeypatch.setattr(webbrowser.GenericBrowser, "open", open_in)
     lynx = webbrowser.GenericBrowser("lynx")
     monkeypatch.setattr(webbrowser, "get", lambda: lynx)
-    assert not desktop.show("http://127.0.0.1/")
+    assert not desktop.show("http://127.0.0.1/#secret", page)
     monkeypatch.setenv("BROWSER", "lynx")
-    assert desktop.show("http://127.0.0.1/")
-    assert opened == ["http://127.0.0.1/"]
+    assert desktop.show('http://127.0.0.1/#secret"&', page)
+    assert opened == [page.as_uri()]
+    assert page.stat().st_mode & 0o777 == 0o600
+    assert '"0; url=http://127.0.0.1/#secret&quot;&amp;"' in page.read_text()
+
+    def starts_nothing(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(webbrowser.GenericBrowser, "open", starts_nothing)
+    assert not desktop.show("http://127.0.0.1/#secret", page)
+    assert not page.exists()
 
 
-def test_without_a_browser_nothing_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_browser_that_cannot_read_the_page_is_not_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(desktop, "_SANDBOXED", (str(tmp_path),))
+    assert not desktop.show("http://127.0.0.1/", tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_browser_nothing_is_opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def none() -> webbrowser.BaseBrowser:
         raise webbrowser.Error
 
     monkeypatch.setattr(webbrowser, "get", none)
-    assert not desktop.show("http://127.0.0.1/")
+    assert not desktop.show("http://127.0.0.1/", tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from goodbot.api.commands import Grant
 from goodbot.base.errors import GoodbotError, RetriableError, UsageError
+from goodbot.config.layout import LOGIN_PAGE
 from goodbot.daemon.control import execute
 from goodbot.store import settings
 from goodbot.testing import VirtualClock
@@ -89,6 +90,19 @@ async def test_the_store_has_only_the_hash_of_a_code(tmp_path: Path, unused_tcp_
             if path.is_file():
                 assert made.encode() not in path.read_bytes()
                 assert chat.encode() not in path.read_bytes()
+
+
+async def test_what_leads_a_browser_to_a_link_goes_once_it_was_used(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with served(tmp_path, unused_tcp_port) as (bot, pages):
+        page = bot.store.path.with_name(LOGIN_PAGE)
+        for one in (await link(bot), "http://127.0.0.1/login#" + "x" * 22):
+            page.write_text(one)
+            await pages.host.log_in(code(one))
+            assert page.exists() is one.endswith("x")
+    async with served(tmp_path, unused_tcp_port):
+        assert not page.exists(), "nor does it outlive a restart"
 
 
 async def test_a_code_holds_for_ten_minutes(tmp_path: Path, unused_tcp_port: int) -> None:

@@ -8,6 +8,7 @@ other may, for as long as it may.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import secrets
@@ -22,6 +23,7 @@ from goodbot.api.commands import Grant
 from goodbot.base.clock import Clock
 from goodbot.base.errors import RetriableError
 from goodbot.config import Grants
+from goodbot.config.layout import LOGIN_PAGE
 from goodbot.store import Store, codes, settings
 
 OWNER = "owner"
@@ -43,6 +45,8 @@ class Logins:
 
     def __init__(self, *, store: Store, clock: Clock, authorization: Authorization, scope: str) -> None:
         self._store = store
+        self._page = store.path.with_name(LOGIN_PAGE)
+        self._page.unlink(missing_ok=True)  # of the goodbot before
         self._clock = clock
         self._authorization = authorization
         self._scope = scope
@@ -79,7 +83,9 @@ class Logins:
             await settings.record(db, who if owns else await settings.alias(db, who), "log in", {}, now)
             return who.partition(":")[2]
 
-        return await self._store.write(operation)
+        user = await self._store.write(operation)
+        await asyncio.to_thread(self._page.unlink, missing_ok=True)
+        return user
 
     async def drop(self) -> None:
         """No code holds any more."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import sys
 import webbrowser
@@ -13,6 +14,12 @@ _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 _CONTAINED = "container"
 """The variable by which podman, LXC and systemd say that they are there."""
 _CONTAINERS = ("/.dockerenv", "/run/.containerenv")
+_SANDBOXED = ("/snap/bin/firefox", "/snap/bin/chromium")
+_GOES_ON = (
+    '<!DOCTYPE html><meta charset="utf-8"><title>goodbot</title>'
+    '<meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0; url={0}">'
+    '<a href="{0}">goodbot</a>\n'
+)
 
 
 def sits_here() -> bool:
@@ -23,8 +30,14 @@ def sits_here() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and screen and not remote and not contained
 
 
-def show(url: str) -> bool:
-    """Open a page in this person's browser; False where there is none, or only one for terminals."""
+def show(url: str, page: Path) -> bool:
+    """Open an address in this person's browser; False where there is none, or only one for terminals.
+
+    Every account of a machine reads what programs are started with, so the address stands in `page`, which
+    only this person can read, and the browser is started with that. Raises OSError.
+    """
+    if any(map(os.path.exists, _SANDBOXED)):  # it reads nothing in a directory such as ~/.goodbot
+        return False
     try:
         browser = webbrowser.get()
     except webbrowser.Error:
@@ -32,4 +45,9 @@ def show(url: str) -> bool:
     chosen = "BROWSER" in os.environ
     if type(browser) is webbrowser.GenericBrowser and not chosen:  # lynx and the like take this terminal
         return False
-    return browser.open(url)
+    page.unlink(missing_ok=True)
+    with open(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(_GOES_ON.format(html.escape(url)))
+    if not (opened := browser.open(page.as_uri())):
+        page.unlink(missing_ok=True)
+    return opened

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from goodbot.api.control import call
 from goodbot.base import desktop
 from goodbot.base.errors import UsageError
 from goodbot.base.printing import print_answer, say
+from goodbot.config.layout import LOGIN_PAGE
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -22,6 +24,13 @@ def main(arguments: argparse.Namespace) -> int:
     print_answer(answer, as_json=arguments.json)
     # A link for somebody named may be for another person: it works once, so it is theirs to open.
     opens = not (args or arguments.json or arguments.no_open) and desktop.sits_here()
-    if opens and desktop.show(str(answer["data"]["url"])):
+    if opens and _shown(str(answer["data"]["url"]), arguments.home / LOGIN_PAGE):
         say("Your browser opens it now. `goodbot web` makes another link.")
     return 0
+
+
+def _shown(url: str, page: Path) -> bool:
+    try:
+        return desktop.show(url, page)
+    except OSError:  # the disk is full, say: the link is printed
+        return False

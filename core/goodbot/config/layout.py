@@ -9,6 +9,7 @@ APPLICATION_ID = 0x60_0D_B0_07
 """In the database's header, so that another program's is never taken for ours."""
 
 DATABASE = "goodbot.db"
+LOGIN_PAGE = "login.html"
 BEFORE_RESTORE = ".before-restore-"
 """`HOME.before-restore-20261121-101500` is what a restore has replaced."""
 RESTORED = ".restored"
@@ -23,6 +24,7 @@ ENTRIES = {
     "secrets.env": "tokens",
     "fetched.json": "which base models goodbot has downloaded",
     "undo.key": "by which it knows its own records of other programs' settings",
+    LOGIN_PAGE: "the way to a link that logs in, while a browser opens it",
     "connectors": "what each platform's connector keeps",
     "staging": "a training under way",
     "imports": "an adapter that is being brought in",
