@@ -7,6 +7,7 @@ import importlib.util
 import re
 import sys
 import tomllib
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from goodbot.api.connector import METHODS, Capability, Connector
 from goodbot.cli.plugin.command import render
 from goodbot.config import Config, ServingConfig
 from goodbot.daemon.app import App, open_plugins
+from goodbot.testing import Pilot
 
 from tests.core.builders import until
 from tests.examples.support import ROOT, python, require_backend
@@ -86,6 +88,12 @@ async def test_the_connector_answers_in_its_folder(files: Path, monkeypatch: pyt
 def test_the_pilot_test_passes(files: Path) -> None:
     require_backend()
     assert "1 passed" in run(files, "test_plugins.py")
+
+
+def test_all_that_people_can_do_in_a_test_is_told() -> None:
+    for word in (Pilot.say, Pilot.react, Pilot.unreact, Pilot.command):
+        options = [one.name for one in signature(word).parameters.values() if one.kind is one.KEYWORD_ONLY]
+        assert [name for name in options if f"`{name}=" not in PAGE] == [], word.__name__
 
 
 def test_the_model_server_keeps_the_contract(files: Path) -> None:
