@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from goodbot.api.backend import BackendSpec
-from goodbot.api.plugins import automatic_backend
+from goodbot.api.registry import automatic_backend
 from goodbot.base import packages
 from goodbot.base.errors import ConfigError, MissingExtraError
 from packaging.requirements import Requirement

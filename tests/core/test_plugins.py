@@ -30,7 +30,8 @@ from goodbot import (
     hookimpl,
 )
 from goodbot.api.model import ModelSpec
-from goodbot.api.plugins import PluginHost, choose_backend, reward_policy
+from goodbot.api.plugins import PluginHost
+from goodbot.api.registry import choose_backend, reward_policy
 from goodbot.api.server import AdapterFormat, ServerSpec
 from goodbot.api.turns import Turn
 from goodbot.base.errors import ConfigError, MissingExtraError

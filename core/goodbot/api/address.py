@@ -37,10 +37,20 @@ def checked(
     setting: str = "hosts",
     key: str = "GOODBOT_SERVER_KEY",
 ) -> str:
-    """The address of a server, in one spelling, without what the API adds to it.
+    """Check the address of a server, and write it in one spelling, without what the API adds to it.
 
-    `hosts` are the other machines that the owner lists, in the config's `section` as `setting`; `key` is the
-    variable for the server's key. Raises ValueError, in words that go on after "url".
+    Args:
+        url: What the owner has typed.
+        hosts: The other machines that the owner allows.
+        section: The section of the config that the address stands in.
+        setting: The key in that section that holds `hosts`.
+        key: The environment variable for the server's key.
+
+    Returns:
+        The address, as `http://127.0.0.1:8000`.
+
+    Raises:
+        ValueError: It is none, or not allowed; in words that go on after "url".
     """
     if len(url) > _LONGEST or not set(url) <= _IN_ADDRESSES:
         raise ValueError("must be a plain address, like http://127.0.0.1:8000")

@@ -39,7 +39,16 @@ class Completion:
     """What its request was asked with."""
 
     def by(self, version: int, filters: Filters, *, own: bool = False) -> Generated:
-        """As a version's answer to a request with `filters`. `own`: its log-probs are of before those."""
+        """Make the answer of a version out of this.
+
+        Args:
+            version: The adapter version that wrote it; 0 is the base model.
+            filters: What the request asked to do to the distribution.
+            own: Whether the log-probs are of the distribution before those filters.
+
+        Returns:
+            The whole answer, with what the server did in place of what was asked.
+        """
         filters = self.manners.left(filters)
         return Generated(
             text=self.text,

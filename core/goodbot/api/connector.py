@@ -120,7 +120,7 @@ class ConnectorSpec:
             object.__setattr__(self, "title", self.name.capitalize())
 
     def needs(self, settings: Any) -> tuple[str, ...]:
-        """The secrets that it cannot do without: what `settings.needed_secrets` names, if there, else all."""
+        """Name the secrets that it needs: those of `settings.needed_secrets`, if there, else all."""
         return tuple(getattr(settings, "needed_secrets", self.secrets))
 
 
@@ -164,7 +164,7 @@ class Connector(ABC):
         """The platform's stable id of our own account; known once `start` has returned."""
 
     def routes(self) -> Sequence[AbstractRouteDef]:
-        """With ROUTES, what it answers over HTTP at `host.address` (`aiohttp.web.get(…)`); else nothing.
+        """List what it answers over HTTP at `host.address` (`aiohttp.web.get(…)`), with ROUTES; else nothing.
 
         Asked for once, before `start`. Until `start` has returned, and after `stop`, the daemon
         answers 503 there. It lets only requests through that name one of its hosts, of at most 1 MiB.
@@ -182,9 +182,19 @@ class Connector(ABC):
     async def heard(self, text: str, *, user: str, message: str, at: float) -> Receipt:
         """Submit what a person wrote to the bot alone: `/rl good` or `/good` is a command, else a message.
 
-        For platforms where the chat with a person has that person's id. `message` is the platform's id of
-        what was written, `at` the platform's time of it in seconds since the epoch. Raises StoreError:
-        acknowledge nothing then, and try again.
+        For platforms where the chat with a person has that person's id.
+
+        Args:
+            text: What was written.
+            user: The person's stable id.
+            message: The platform's id of what was written.
+            at: The platform's time of it, in seconds since the epoch.
+
+        Returns:
+            What became of it.
+
+        Raises:
+            StoreError: Nothing was stored: acknowledge nothing, and try again.
         """
         name, account = self.spec.name, self.account
         common: dict[str, Any] = {
@@ -243,7 +253,7 @@ class Connector(ABC):
             await self.send(event.channel, Reply(text=receipt.text))
 
     async def private(self, user: str) -> ChannelRef | None:
-        """The private chat with a person, opened if need be; None where there can be none.
+        """Open the private chat with a person, if need be; None where there can be none.
 
         News and progress go there, never into a channel.
         """
@@ -260,7 +270,7 @@ class Connector(ABC):
         """End every session that `ConnectorHost.log_in` has begun; by default there are none."""
 
     async def copied(self, message: MessageRef, answers: Sequence[SentAnswer]) -> str:
-        """The turn of the answer that a message is another copy of; empty where nothing proves that.
+        """Find the turn of the answer that a message is another copy of; empty where nothing proves that.
 
         Asked where a message is rated, in a private chat, that carries no answer that we know of: cut
         off between the sending and the record, we sent the answer again. `answers` are those of that chat
@@ -274,5 +284,5 @@ class Connector(ABC):
         raise NotImplementedError(f"{self.spec.name} declares no RECONCILE")
 
     async def members(self, group: str) -> frozenset[str]:
-        """User ids in one of the platform's own groups. Needs GROUPS."""
+        """List the user ids in one of the platform's own groups. Needs GROUPS."""
         raise NotImplementedError(f"{self.spec.name} declares no GROUPS")

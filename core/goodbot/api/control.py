@@ -29,7 +29,21 @@ class RemoteError(GoodbotError):
 
 
 def call(home: Path, command: str, args: list[str], progress: Progress) -> dict[str, Any] | None:
-    """The daemon's answer, None when no daemon runs. Raises RemoteError, GoodbotError."""
+    """Send a command to the daemon that runs for a home.
+
+    Args:
+        home: goodbot's directory.
+        command: The name of the command.
+        args: What was typed behind it.
+        progress: Called with each message on how far it is.
+
+    Returns:
+        The daemon's answer; None when no daemon runs.
+
+    Raises:
+        RemoteError: The command failed there.
+        GoodbotError: The daemon ended, or does not answer.
+    """
     request = json.dumps({"command": command, "args": args}) + "\n"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(None if "wait" in args or command in _LONG else _ANSWER_SECONDS)

@@ -66,7 +66,16 @@ class ModelEstimate:
 
 
 def estimate(model: Architecture, place: Device, stored: int) -> ModelEstimate:
-    """The cost of a model whose weight files have `stored` bytes."""
+    """Estimate what a model costs on a machine.
+
+    Args:
+        model: Its shape.
+        place: Where it is to run.
+        stored: Bytes of its weight files.
+
+    Returns:
+        Memory in bytes, times in seconds, and how many tokens fit.
+    """
     limit = int(SHARE * place.memory)
     weights = _weights(model, place, stored)
     served = serving(model, place, stored)
@@ -88,9 +97,17 @@ def estimate(model: Architecture, place: Device, stored: int) -> ModelEstimate:
 
 
 def serving(model: Architecture, place: Device, stored: int) -> int:
-    """Bytes of the process that answers: the weights, and the KV cache of one long conversation.
+    """Estimate the process that answers: the weights, and the KV cache of one long conversation.
 
     With torch on a CPU a head that is the embedding, too, is there twice: once as its products want it.
+
+    Args:
+        model: Its shape.
+        place: Where it is to run.
+        stored: Bytes of its weight files.
+
+    Returns:
+        Bytes.
     """
     cache = model.kv * _width(place) * min(_CONTEXT, model.context)
     twice = model.tied and (place.backend, place.device) == ("torch", "cpu")
@@ -107,7 +124,19 @@ def training(
     rank: int = _RANK,
     bits: int | None = None,
 ) -> int:
-    """Bytes of the process that trains and puts so many tokens through at once; `bits` 4: of the base."""
+    """Estimate the process that trains.
+
+    Args:
+        model: Its shape.
+        place: Where it is to run.
+        stored: Bytes of its weight files.
+        tokens: How many tokens go through at once.
+        rank: The rank of the adapter.
+        bits: 4 where the frozen base is quantized so far; None: as it is stored.
+
+    Returns:
+        Bytes.
+    """
     weights = _weights(model, place, stored)
     if bits == 4:  # with a scale for each 64 of them
         weights = model.body * 9 // 16 + (model.parameters - model.body) * _width(place)

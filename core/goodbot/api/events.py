@@ -96,7 +96,17 @@ class Event:
     def receipt(
         self, outcome: Outcome, *reasons: Reason | None, turn: str = "", offer: tuple[Button, ...] = ()
     ) -> Receipt:
-        """The answer to this event, with the words of its reasons."""
+        """Answer this event.
+
+        Args:
+            outcome: What became of it.
+            reasons: Why, as codes; their words become the text, in the person's language.
+            turn: The turn that it is about.
+            offer: Buttons that the person may press next.
+
+        Returns:
+            The receipt, not stored yet.
+        """
         given = tuple(filter(None, reasons))
         return Receipt(
             event_id=self.event_id,
@@ -109,7 +119,7 @@ class Event:
         )
 
     def say(self, *reasons: Reason | None) -> str:
-        """Reasons as sentences for the person whose event it is."""
+        """Put reasons into sentences for the person whose event it is."""
         return words(*reasons, language=self.user.language)
 
 

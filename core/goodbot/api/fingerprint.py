@@ -144,7 +144,20 @@ def compare(prompts: Sequence[FingerprintProbe], answers: Sequence[Told]) -> Ser
 
 
 async def prove(server: Server, version: int, fingerprint: Fingerprint, most: int) -> ServedAs:
-    """Ask the server about the `most` telling prompts. Raises ServerError."""
+    """Ask a server which version it really answers with.
+
+    Args:
+        server: The server to ask.
+        version: The version that should answer.
+        fingerprint: Prompts that the version and the base model begin to answer differently.
+        most: Ask so many of them.
+
+    Returns:
+        Whether it is the version, the base model, neither, or not to be told.
+
+    Raises:
+        ServerError: The server refused, failed or died.
+    """
     prompts = fingerprint.prompts[:most]
     if sum(prompt.apart for prompt in prompts) < _APART * len(prompts):
         return ServedAs.TOO_CLOSE

@@ -90,37 +90,43 @@ def register_commands(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 @hookspec
 def on_turn(turn: Turn) -> Awaitable[None] | None:
-    """An answer has been sent and stored, or brought in by another program."""
+    """Hear that an answer has been sent and stored, or brought in by another program."""
 
 
 @hookspec
 def on_rating(event: RatingEvent, receipt: Receipt) -> Awaitable[None] | None:
-    """A rating event has been committed; not called for replays or refusals."""
+    """Hear that a rating event has been committed; not called for replays or refusals."""
 
 
 @hookspec
 def on_training_started(run: int, items: int) -> Awaitable[None] | None:
-    """A training run has claimed its ratings; its child process starts next."""
+    """Hear that a training run has claimed its ratings; its child process starts next."""
 
 
 @hookspec
 def on_training_progress(run: int, progress: Mapping[str, Any]) -> Awaitable[None] | None:
-    """The trainer reports phase, step, loss, acceptance rates and the time left."""
+    """Hear of the trainer's phase, step, loss, acceptance rates and the time left."""
 
 
 @hookspec
 def on_training_interrupted(run: int) -> Awaitable[None] | None:
-    """A run's child was stopped and the run waits; when it goes on, it is started again."""
+    """Hear that a run's child was stopped; the run waits, and is started again when it goes on."""
 
 
 @hookspec
 def on_training_finished(run: int, state: str, reason: str) -> Awaitable[None] | None:
-    """A run has ended as `activated`, `refused`, `failed` or `superseded`; `reason` is a sentence."""
+    """Hear that a run has ended.
+
+    Args:
+        run: The run's number.
+        state: `activated`, `refused`, `failed` or `superseded`.
+        reason: Why, as a sentence.
+    """
 
 
 @hookspec
 def on_adapter_activated(version: int, previous: int) -> Awaitable[None] | None:
-    """Another adapter version answers from now on; 0 is the base model."""
+    """Hear that another adapter version answers from now on; 0 is the base model."""
 
 
 @hookspec

@@ -48,11 +48,11 @@ class ConnectorHost(Protocol):
         ...
 
     async def cursor(self) -> str | None:
-        """The last committed cursor (an offset, a sync token)."""
+        """Return the last committed cursor (an offset, a sync token)."""
         ...
 
     async def get(self, key: str) -> str | None:
-        """A small durable value of the connector's own."""
+        """Return a small durable value of the connector's own; None where there is none."""
         ...
 
     async def set(self, key: str, value: str) -> None:
@@ -64,7 +64,7 @@ class ConnectorHost(Protocol):
         ...
 
     def told_time(self, seconds: float) -> None:
-        """The platform's own time, as it has just told; `status` and the log say where ours is another."""
+        """Pass on the platform's own time; `status` and the log say where ours is another."""
         ...
 
     def trouble(self, text: str) -> None:
@@ -85,60 +85,74 @@ class ConnectorHost(Protocol):
         before: str = "",
         limit: int = 50,
     ) -> Sequence[Waiting]:
-        """Answers of every connector that this person may see, newest first. Needs INBOX.
+        """List answers of every connector that a person may see, newest first. Needs INBOX.
 
-        Those that they have not rated, with `rated` those that they have. `connector` narrows it
-        down, and so does `text` in the question or the answer, whatever its case, of the newest 5000;
-        `since` is seconds since the epoch, `before` the last turn of the page before. At most 200.
+        Args:
+            user: The person.
+            connector: Only answers of this connector; empty: of all.
+            since: Only newer ones, in seconds since the epoch.
+            text: Only those with this text in the question or the answer, in any case, of the newest 5000.
+            rated: Those that the person has rated, in place of those that they have not.
+            before: The last turn of the page before.
+            limit: How many at most; never more than 200.
+
+        Returns:
+            The answers of one page.
         """
         ...
 
     async def inbox_connectors(self, user: UserRef) -> Sequence[str]:
-        """The connectors of all answers that this person may see there, rated or not. Needs INBOX."""
+        """List the connectors of all answers that this person may see there, rated or not. Needs INBOX."""
         ...
 
     def learning(self) -> str:
-        """What a training does now, as `learning: 12/32, 2 min left`; empty while there is none."""
+        """Say what a training does now, as `learning: 12/32, 2 min left`; empty while there is none."""
         ...
 
     def may_rate(self, user: UserRef) -> bool:
-        """Whether this person may teach the bot, now: their ratings are refused otherwise."""
+        """Say whether this person may teach the bot, now: their ratings are refused otherwise."""
         ...
 
     def commands(self, user: UserRef) -> Sequence[Command]:
-        """What this person may type to the bot in private, in the order in which it is shown."""
+        """List what this person may type to the bot in private, in the order in which it is shown."""
         ...
 
     async def own_turn(self, user: UserRef, turn: str, *, all_here: bool = False) -> OwnTurn | None:
-        """An answer that this person of ours has asked for or reported; None for any other.
+        """Find an answer that a person has asked for or reported.
 
-        `all_here`: an owner is shown those of the connector's other people, too.
+        Args:
+            user: The person, of this connector.
+            turn: The turn.
+            all_here: Whether an owner is shown those of the connector's other people, too.
+
+        Returns:
+            The answer; None where it is somebody else's, or unknown.
         """
         ...
 
     async def notes(self, user: UserRef, *words: str) -> Sequence[OwnNote]:
-        """What answers to this person of ours follow, after `/rl notes` was told these words, if any.
+        """Tell `/rl notes` these words, if any, and list the notes that answers to this person follow.
 
         Raises UsageError with a sentence for them.
         """
         ...
 
     async def overview(self, user: UserRef) -> Overview:
-        """How far the bot is in learning, with nothing that this person of ours may not ask for.
+        """Say how far the bot is in learning, with nothing that this person may not ask for.
 
         Raises UsageError with a sentence for them.
         """
         ...
 
     async def versions(self, user: UserRef, *two: int) -> Versions:
-        """All versions, and `two` of them compared, for somebody of ours who may list them.
+        """List all versions, and compare `two` of them, for a person who may list them.
 
         Raises UsageError with a sentence for them.
         """
         ...
 
     async def log_in(self, code: str) -> str:
-        """The user id that a one-time code of `goodbot web` or `/rl web` stands for; it is used up.
+        """Use up a one-time code of `goodbot web` or `/rl web`, and return the user id that it stands for.
 
         Empty when it is none that holds. Raises `RetriableError` while codes are being guessed at.
         """

@@ -83,7 +83,19 @@ class JudgeSpec:
 
 
 def server(url: str, model: str, hosts: Sequence[str]) -> str:
-    """The address of the server that is asked. Raises ValueError, in words that go on after "url"."""
+    """Check the address of the server that a judge asks.
+
+    Args:
+        url: What the owner has typed.
+        model: The name of the model on that server.
+        hosts: The other machines that the owner allows.
+
+    Returns:
+        The address in one spelling.
+
+    Raises:
+        ValueError: One of them is missing or wrong; in words that go on after "url".
+    """
     if not (url and model):
         raise ValueError("and model must say which server is asked, and for what")
     return address.checked(url, hosts, section="judge", key=KEY)

@@ -112,5 +112,14 @@ def _at(event: LedgerEvent) -> tuple[OrderKey, str]:
 
 
 def reaction_values(good: Iterable[str], bad: Iterable[str], key: Callable[[str], str]) -> dict[str, float]:
-    """What each reaction of the settings is worth, from -1 to 1, by the `key` that a platform gives it."""
+    """Say what each reaction of the settings is worth.
+
+    Args:
+        good: Reactions that mean good.
+        bad: Reactions that mean bad. One that is among both means bad.
+        key: Makes of a reaction what the platform calls it.
+
+    Returns:
+        1 or -1 by that name.
+    """
     return {key(one): 1.0 for one in good} | {key(one): -1.0 for one in bad}

@@ -154,7 +154,16 @@ def account(learnt: Learnt | None) -> str:
 
 
 def shown(pairs: Sequence[AnsweredTwice], heading: str, version: str) -> list[str]:
-    """One block a question, which fits a chat and 80 columns; nothing without pairs."""
+    """Show answers before and after, one block a question, for a chat or 80 columns.
+
+    Args:
+        pairs: The questions with both answers.
+        heading: The line above.
+        version: What the newer one is called: `v7`.
+
+    Returns:
+        The lines; none without pairs.
+    """
     if not pairs:
         return []
     wide = max(len("before"), len(version))

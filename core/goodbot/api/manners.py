@@ -103,7 +103,16 @@ class Manners:
         return replace(filters, **gone) if gone else filters
 
     def learn(self, status: int, words: str, body: Mapping[str, Any]) -> bool:
-        """From a refusal of what `fitted` makes of `body`; whether to ask once more."""
+        """Learn from a server's refusal of what `fitted` makes of a request.
+
+        Args:
+            status: The HTTP status of the refusal.
+            words: What the server said.
+            body: The request, as it was before `fitted`.
+
+        Returns:
+            Whether to ask once more.
+        """
         low, sent = words.lower(), self.fitted(body)
         if status not in REFUSALS or not _REFUSES.search(low):
             return False
@@ -166,7 +175,13 @@ class Attempt:
     """
 
     def __init__(self, manners: Manners, body: Mapping[str, Any], theirs: Collection[str] = ()) -> None:
-        """`theirs`: fields whose values a program has chosen, which say nothing of other requests."""
+        """Begin one request.
+
+        Args:
+            manners: What is known of the server; other requests share it.
+            body: The request, as OpenAI's API takes it.
+            theirs: Fields whose values a program has chosen; they say nothing of other requests.
+        """
         self._shared, self._body, self._theirs = manners, body, theirs
         self.manners = replace(manners)
         """How this one is asked, whatever others learn meanwhile."""

@@ -21,13 +21,12 @@ from goodbot.api.export import ExportForm
 from goodbot.api.judge import JUDGE, JudgeSpec
 from goodbot.api.model import ModelSpec
 from goodbot.api.objective import ObjectiveSpec
-from goodbot.api.registry import config_error, registered
+from goodbot.api.registry import config_error
 from goodbot.api.rewards import RewardPolicy
 from goodbot.api.server import ServerSpec
 from goodbot.api.tracker import TrackerSpec
 from goodbot.api.turns import Turn
-from goodbot.base.errors import ConfigError, MissingExtraError, unexpected
-from goodbot.base.installed import missing_modules
+from goodbot.base.errors import ConfigError, unexpected
 from goodbot.base.suggest import Offered, instead
 from goodbot.config.toml import Where
 
@@ -208,7 +207,7 @@ class PluginHost:
         await self._observe("on_training_interrupted", run=run)
 
     async def on_training_finished(self, run: int, state: str, reason: str) -> None:
-        """See `hookspecs.on_training_finished`."""
+        """Tell plugins of the end of a run: see `hookspecs.on_training_finished`."""
         await self._observe("on_training_finished", run=run, state=state, reason=reason)
 
     async def on_adapter_activated(self, version: int, previous: int) -> None:
@@ -262,36 +261,3 @@ class PluginHost:
 def _rank(point: importlib.metadata.EntryPoint) -> tuple[str, bool]:
     """By name; of two of one name goodbot's own comes first."""
     return point.name, point.dist is None or point.dist.name != "goodbot"
-
-
-def choose_backend(
-    backends: Mapping[str, BackendSpec], wanted: str, where: Where | None = None
-) -> BackendSpec:
-    """The configured backend; with `auto` the fastest that is installed (by `priority`).
-
-    `where` is the section that names it. Raises ConfigError for an unknown name and
-    MissingExtraError when it is not installed.
-    """
-    spec = (
-        automatic_backend(backends)
-        if wanted == "auto"
-        else registered(backends, wanted, "training backend", where, "backend")
-    )
-    if missing_modules(spec.requires):
-        what = "answering and training" if wanted == "auto" else f"the {wanted} backend"
-        raise MissingExtraError(what, spec.extra)
-    return spec
-
-
-def automatic_backend(backends: Mapping[str, BackendSpec]) -> BackendSpec:
-    """The fastest that is installed, else the least to fetch. ConfigError where there is none."""
-    if not backends:
-        raise ConfigError("no plugin offers a training backend: install goodbot whole")
-    if installed := [one for one in backends.values() if not missing_modules(one.requires)]:
-        return max(installed, key=lambda one: one.priority)
-    return min(backends.values(), key=lambda one: (one.download is None, one.download, -one.priority))
-
-
-def reward_policy(plugins: PluginHost, wanted: str, where: Where | None = None) -> RewardPolicy:
-    """The configured reward policy. Raises ConfigError for an unknown name."""
-    return registered(plugins.reward_policies(), wanted, "reward policy", where, "reward")

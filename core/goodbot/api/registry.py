@@ -4,17 +4,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from goodbot.base.errors import ConfigError
+from goodbot.base.errors import ConfigError, MissingExtraError
+from goodbot.base.installed import missing_modules
 from goodbot.base.suggest import instead
 from goodbot.config.toml import Where
+
+if TYPE_CHECKING:
+    from goodbot.api.backend import BackendSpec
+    from goodbot.api.plugins import PluginHost
+    from goodbot.api.rewards import RewardPolicy
 
 _Spec = TypeVar("_Spec")
 
 
 def config_error(where: Where | None, key: str, message: str) -> ConfigError:
-    """The error with the file and the line, where they are known."""
+    """Make the error for a setting that is wrong.
+
+    Args:
+        where: The section of the config; None where it came from elsewhere.
+        key: The setting.
+        message: What is wrong, as a sentence.
+
+    Returns:
+        The error, with the file and the line where they are known.
+    """
     return where.error(key, message) if where else ConfigError(message)
 
 
@@ -27,11 +42,76 @@ def registered(
     *,
     also: Iterable[str] = (),
 ) -> _Spec:
-    """The one that a config names. Raises ConfigError, with what was meant, for a name that nothing has.
+    """Find what a config names among what plugins register.
 
-    `what` is the kind of thing in words, `where` the section that names it under `key`; `also` are names
-    of the kind that no plugin brings.
+    Args:
+        specs: All that there are, by name.
+        wanted: The name in the config.
+        what: The kind of thing, in words: `reward policy`.
+        where: The section of the config that names it.
+        key: The setting in that section.
+        also: Names of the kind that no plugin brings.
+
+    Returns:
+        The one of that name.
+
+    Raises:
+        ConfigError: Nothing has that name; it says what may have been meant.
     """
     if wanted not in specs:
         raise config_error(where, key, f"no {what} is named {wanted!r}; {instead(wanted, specs, also)}")
     return specs[wanted]
+
+
+def choose_backend(
+    backends: Mapping[str, BackendSpec], wanted: str, where: Where | None = None
+) -> BackendSpec:
+    """Find the backend that a config names, and see that it is installed.
+
+    Args:
+        backends: All that there are, by name.
+        wanted: The name in the config; `auto` is the fastest that is installed.
+        where: The section of the config that names it.
+
+    Returns:
+        The backend.
+
+    Raises:
+        ConfigError: Nothing has that name.
+        MissingExtraError: It is not installed.
+    """
+    spec = (
+        automatic_backend(backends)
+        if wanted == "auto"
+        else registered(backends, wanted, "training backend", where, "backend")
+    )
+    if missing_modules(spec.requires):
+        what = "answering and training" if wanted == "auto" else f"the {wanted} backend"
+        raise MissingExtraError(what, spec.extra)
+    return spec
+
+
+def automatic_backend(backends: Mapping[str, BackendSpec]) -> BackendSpec:
+    """The fastest that is installed, else the least to fetch. ConfigError where there is none."""
+    if not backends:
+        raise ConfigError("no plugin offers a training backend: install goodbot whole")
+    if installed := [one for one in backends.values() if not missing_modules(one.requires)]:
+        return max(installed, key=lambda one: one.priority)
+    return min(backends.values(), key=lambda one: (one.download is None, one.download, -one.priority))
+
+
+def reward_policy(plugins: PluginHost, wanted: str, where: Where | None = None) -> RewardPolicy:
+    """Find the reward policy that a config names.
+
+    Args:
+        plugins: All plugins.
+        wanted: The name in the config.
+        where: The section of the config that names it.
+
+    Returns:
+        The policy.
+
+    Raises:
+        ConfigError: Nothing has that name.
+    """
+    return registered(plugins.reward_policies(), wanted, "reward policy", where, "reward")

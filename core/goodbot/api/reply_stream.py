@@ -28,7 +28,7 @@ class ReplyStream(ABC):
     """Set by the core once the answer is stored: stores which messages carry it."""
 
     async def created(self, message: MessageRef) -> None:
-        """Must be told of each new message of the answer as soon as its id is known.
+        """Note a new message of the answer; call it as soon as the message's id is known.
 
         After a crash the answer is sent again; reactions to the first copy are known by this.
         """
@@ -38,7 +38,7 @@ class ReplyStream(ABC):
 
     @abstractmethod
     async def append(self, text: str) -> None:
-        """More text; the connector throttles to what the platform bears."""
+        """Add text; the connector throttles to what the platform bears."""
 
     async def note(self, text: str) -> None:  # noqa: B027
         """Say why the answer is late, in a sentence that its first words take the place of.
@@ -48,11 +48,11 @@ class ReplyStream(ABC):
 
     @abstractmethod
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
-        """The whole answer; returns the messages that now carry it."""
+        """Send the whole answer; returns the messages that now carry it."""
 
     @abstractmethod
     async def cancel(self, reason: str) -> None:
-        """No answer will come. `reason` is a sentence for the person who asked."""
+        """Say that no answer will come. `reason` is a sentence for the person who asked."""
 
 
 class CollectedStream(ReplyStream):
@@ -65,6 +65,14 @@ class CollectedStream(ReplyStream):
     def __init__(
         self, connector: Connector, channel: ChannelRef, replaces: Sequence[MessageRef] = (), *, edits: bool
     ) -> None:
+        """Begin to collect an answer.
+
+        Args:
+            connector: Sends it.
+            channel: Where it goes.
+            replaces: Messages whose place it takes; without `edits` they stay.
+            edits: Whether the platform can change a message.
+        """
         self._connector = connector
         self._channel = channel
         self._edits = edits

@@ -23,7 +23,7 @@ class TurnRating:
 
     @classmethod
     def of(cls, rater: str, opinion: Opinion) -> TurnRating:
-        """The rating behind an opinion as the store holds it."""
+        """Make the rating behind an opinion as the store holds it."""
         if isinstance(opinion, list):
             return cls(rater=rater, value=opinion[0], stars=opinion[1])
         return cls(rater=rater, value=opinion)
@@ -39,7 +39,7 @@ class Moments:
 
     @classmethod
     def over(cls, rewards: Sequence[float]) -> Moments:
-        """mean = Σr / n, deviation = sqrt(Σ(r - mean)² / n); all zero of none."""
+        """Compute mean = Σr / n and deviation = sqrt(Σ(r - mean)² / n); all zero of none."""
         if not rewards:
             return cls()
         return cls(mean=statistics.fmean(rewards), deviation=statistics.pstdev(rewards), count=len(rewards))

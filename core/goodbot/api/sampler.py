@@ -124,8 +124,17 @@ class Sampler(Protocol):
     ) -> None:
         """Begin an answer by a loaded version, beside those that are being written.
 
-        `step` writes it, as `sample` would; `activate` and `load_adapter` do not disturb it. Raises
-        AdapterError (not loaded) and ServerError (longer than the model's context).
+        `step` writes it, as `sample` would; `activate` and `load_adapter` do not disturb it.
+
+        Args:
+            key: Names the answer in what `step` returns.
+            request: What to answer, and how.
+            version: The version that writes it; 0 is the base model.
+            on_text: As in `sample`.
+
+        Raises:
+            AdapterError: The version is not loaded.
+            ServerError: The prompt is longer than the model's context.
         """
         ...
 
@@ -145,5 +154,17 @@ class Sampler(Protocol):
         ...
 
     def first_tokens(self, messages: Sequence[Message], *, version: int, top: int) -> dict[str, float]:
-        """As `TrainingBackend.first_tokens`, of a loaded version. Raises AdapterError."""
+        """Say how an answer of a loaded version may begin, as `TrainingBackend.first_tokens`.
+
+        Args:
+            messages: The prompt, oldest message first.
+            version: The version; 0 is the base model.
+            top: How many first tokens to tell.
+
+        Returns:
+            The log-probability of each, at temperature 1 in nats, by its text.
+
+        Raises:
+            AdapterError: The version is not loaded.
+        """
         ...

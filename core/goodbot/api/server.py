@@ -161,7 +161,7 @@ class Server(ABC):
 
     @abstractmethod
     def generate(self, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
-        """Pieces of thought and of text as they come, then one `Generated`. Closing it early cancels."""
+        """Yield pieces of thought and text as they come, then one `Generated`. Closing it early cancels."""
 
     @abstractmethod
     async def load(self, version: int, directory: Path) -> None:
@@ -172,7 +172,7 @@ class Server(ABC):
 
     @abstractmethod
     async def activate(self, version: int) -> None:
-        """New requests go to this version; ones in flight finish on theirs."""
+        """Send new requests to this version; ones in flight finish on theirs."""
 
     @abstractmethod
     async def unload(self, version: int) -> None:
@@ -184,24 +184,32 @@ class Server(ABC):
 
     @abstractmethod
     async def served(self) -> int:
-        """The version that new requests would get, as the server itself says."""
+        """Ask the server itself which version new requests would get."""
 
     @abstractmethod
     def healthy(self) -> bool:
-        """Whether it can answer now."""
+        """Say whether it can answer now."""
 
     async def first_tokens(
         self, messages: Sequence[Message], *, version: int, top: int
     ) -> Mapping[str, float]:
-        """How an answer may begin: the log-probs of its `top` likeliest first tokens, by their text.
+        """Say how an answer may begin: its likeliest first tokens, at temperature 1.
 
-        At temperature 1, and fewer than `top` where the server tells fewer. Empty where it tells none:
-        then nothing can be proven of it. Never answered out of a cache of another version.
+        The server computes it anew, and never takes it out of a cache of another version.
+
+        Args:
+            messages: The prompt, oldest message first.
+            version: The version that is asked; 0 is the base model.
+            top: How many tokens to tell; fewer where the server tells fewer.
+
+        Returns:
+            The log-probability of each in nats, by its text. Empty where the server tells none: then
+            nothing can be proven of it.
         """
         return {}
 
     def far_side(self, request: GenerateRequest) -> AbstractAsyncContextManager[FarSide | None]:
-        """Where a program may be sent on to with a question like `request`, whose `messages` count.
+        """Say where a program may be sent on to with a question like `request`, whose `messages` count.
 
         For as long as the block lasts the version stays, as for an answer. None, by default: it has no
         HTTP API that speaks OpenAI's chat completions. Raises ServerError.
@@ -225,8 +233,8 @@ class Server(ABC):
         return False
 
     async def come_back(self) -> None:  # noqa: B027  most servers never give room
-        """After `make_room`: answer again, with the version that was active."""
+        """Answer again after `make_room`, with the version that was active."""
 
     def trouble(self) -> str:
-        """What is wrong with it now, for `status`, in a sentence that says what to do; empty: nothing."""
+        """Say what is wrong with it now, for `status`, and what to do about it; empty: nothing."""
         return ""

@@ -53,12 +53,31 @@ def ok(part: str, text: str) -> Check:
 
 
 def warn(part: str, text: str, fix: str = "") -> Check:
-    """The bot works, and a person should know this."""
+    """Report something that a person should know; the bot works.
+
+    Args:
+        part: The part of goodbot that was looked at.
+        text: What was found.
+        fix: What to do, as a command or a sentence.
+
+    Returns:
+        The line of `goodbot doctor`.
+    """
     return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
 
 
 def fail(part: str, text: str, fix: str = "", *, exit_code: int = 1) -> Check:
-    """It does not work like this."""
+    """Report something with which the bot does not work.
+
+    Args:
+        part: The part of goodbot that was looked at.
+        text: What was found.
+        fix: What to do, as a command or a sentence.
+        exit_code: Of the program, when this is the worst that was found.
+
+    Returns:
+        The line of `goodbot doctor`.
+    """
     return Check(part=part, state=CheckState.FAIL, text=text, fix=fix, exit_code=exit_code)
 
 
@@ -178,42 +197,42 @@ class ConnectorSetup(ABC):
 
     @classmethod
     def malformed(cls, name: str, value: str) -> str:
-        """Why `value` cannot be the secret `name`, as a sentence; empty if it may be."""
+        """Say why `value` cannot be the secret `name`, as a sentence; empty if it may be."""
         return "" if value.strip() else f"{name} is empty"
 
     @classmethod
     def wrong_user_id(cls, value: str) -> str:
-        """Why `value` can be nobody's user id there, as a sentence; empty if it may be."""
+        """Say why `value` can be nobody's user id there, as a sentence; empty if it may be."""
         return ""
 
     @classmethod
     def wrong_setting(cls, key: str, value: str) -> str:
-        """Why `value` cannot be the setting `key` of `questions`, as a sentence; empty if it may be."""
+        """Say why `value` cannot be the setting `key` of `questions`, as a sentence; empty if it may be."""
         return ""
 
     @classmethod
     def called(cls, name: str) -> str:
-        """What the platform calls the secret `name`, for the question: `Bot token (xoxb-…)`."""
+        """Name the secret `name` as the platform does, for the question: `Bot token (xoxb-…)`."""
         return name
 
     @classmethod
     def pairing_link(cls, bot: Identity, code: str) -> str:
-        """A link that sends the one-time code to the bot when it is opened there; empty: there is none."""
+        """Make a link that sends the one-time code to the bot when it is opened there; empty for none."""
         return ""
 
     def manifest(self) -> Manifest | None:
-        """What the account is made of, by the settings; None where there is no such file.
+        """Make the file that the account is made of, by the settings; None where there is no such file.
 
         Works without any secret (with a placeholder in what a secret would tell), and asks nobody.
         """
         return None
 
     def addresses(self) -> Sequence[str]:
-        """What it calls, by the settings; for the doctor, which says what goes through a proxy."""
+        """List what it calls, by the settings; the doctor says what of that goes through a proxy."""
         return ()
 
     def listens(self) -> str:
-        """`host:port` where the connector itself takes calls, by the settings; empty for nowhere."""
+        """Say where the connector itself takes calls, as `host:port`, by the settings; empty for nowhere."""
         return ""
 
     @abstractmethod
@@ -222,7 +241,7 @@ class ConnectorSetup(ABC):
 
     @abstractmethod
     async def examine(self) -> Sequence[Check]:
-        """What the secrets may do there, and what is missing for what goodbot needs."""
+        """Find out what the secrets may do there, and what is missing for what goodbot needs."""
 
     async def install(self, *, dry_run: bool) -> Sequence[str]:
         """Change the settings of the program that is to call us; by default there is nothing to do.

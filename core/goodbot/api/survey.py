@@ -105,15 +105,30 @@ class Survey(ABC):
         return f"{self.title} takes no adapters while it runs."
 
     async def origin(self, ask: Ask, found: FoundServer, name: str) -> list[str]:
-        """Names under which the weights of one of its models may be known, from its own metadata."""
+        """Look for names under which the weights of one of its models may be known.
+
+        Args:
+            ask: Asks the server, by GET or with a body.
+            found: The server.
+            name: The model's name on it.
+
+        Returns:
+            Names from the server's own metadata; none by default.
+        """
         return []
 
     @abstractmethod
     async def examine(self, ask: Ask, found: FoundServer, line: str, rank: int) -> Check:
-        """One line of `goodbot doctor serving` (`goodbot.api.setup.ok` or `warn`, of `found.part`).
+        """Examine the server, for one line of `goodbot doctor serving`.
 
-        `line` are the settings with which goodbot answers through it, to put into the text. `rank` is what
-        an adapter will have at least.
+        Args:
+            ask: Asks the server, by GET or with a body.
+            found: The server; the line is about `found.part`.
+            line: The settings with which goodbot answers through it, to put into the text.
+            rank: What an adapter will have at least.
+
+        Returns:
+            The line, of `goodbot.api.setup.ok` or `warn`.
         """
 
 

@@ -54,8 +54,8 @@ class Tracker(ABC):
 
     @abstractmethod
     def log(self, step: int, numbers: Mapping[str, float]) -> None:
-        """Numbers of one optimizer step: `train/loss`, `train/kl`, …"""
+        """Record numbers of one optimizer step: `train/loss`, `train/kl`, …"""
 
     @abstractmethod
     def finish(self, state: str) -> None:
-        """The run has ended as `activated`, `refused`, `failed` or `superseded`, or is `interrupted`."""
+        """End the record of a run that is `activated`, `refused`, `failed`, `superseded` or `interrupted`."""

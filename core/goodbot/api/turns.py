@@ -56,7 +56,7 @@ class Turn:
     """So many of the last `prompt_tokens` are the thought's."""
 
     def without(self, gone: Callable[[str, str], bool]) -> Turn:
-        """The turn with those earlier exchanges, `gone(turn, person)`, taken out of its prompt.
+        """Return the turn without those earlier exchanges of which `gone(turn, person)` is true.
 
         Its tokens are those of another prompt then, and its thought may repeat them: both are dropped.
         """
@@ -79,7 +79,7 @@ class Turn:
         )
 
     def read_by(self, vocabulary: int) -> Turn:
-        """The turn as a model of so many token ids (0: not known) can read it: else its words alone.
+        """Return the turn as a model of so many token ids (0: not known) can read it: else its words alone.
 
         One answer with numbers that mean nothing must not end the training of all the others.
         """
@@ -88,7 +88,7 @@ class Turn:
         return self if sound and all(map(math.isfinite, self.lifts)) else self.in_words()
 
     def in_words(self) -> Turn:
-        """The turn without the numbers of its tokens: its words are read anew where it is learnt."""
+        """Return the turn without the numbers of its tokens: its words are read anew where it is learnt."""
         return replace(self, prompt_tokens=(), tokens=(), logprobs=(), lifts=(), thought_tokens=0)
 
     @property
@@ -102,7 +102,7 @@ class Turn:
         return next((n for n in range(last, -1, -1) if self.messages[n]["role"] == "user"), last)
 
     def without_history(self) -> Turn:
-        """The turn with all earlier exchanges taken out of its prompt, whoever they were with."""
+        """Return the turn without all earlier exchanges of its prompt, whoever they were with."""
         start = self._asked_at()
         kept = [message for message in self.messages[:start] if message["role"] == "system"]
         return replace(
@@ -118,7 +118,7 @@ class Turn:
         )
 
     def said(self, which: Callable[[str, str], bool]) -> list[str]:
-        """What was said to us in those earlier exchanges of its prompt, `which(turn, person)`."""
+        """List what was said to us in those earlier exchanges of its prompt, `which(turn, person)`."""
         start = len(self.messages) - 1 - 2 * len(self.context)
         return [
             str(self.messages[start + 2 * n]["content"])

@@ -85,7 +85,7 @@ def proposed(arguments: argparse.Namespace, names: Sequence[str]) -> Proposal:
 
 def backends(settings: config.Config) -> list[str]:
     """The training backends that may be used, the preferred one first. Raises GoodbotError."""
-    from goodbot.api.plugins import choose_backend
+    from goodbot.api.registry import choose_backend
     from goodbot.base.installed import missing_modules
 
     specs = _plugins(settings).backends()

@@ -18,7 +18,8 @@ from goodbot.access.limits import Quotas
 from goodbot.access.login import Logins
 from goodbot.access.notices import Notices
 from goodbot.api import marks
-from goodbot.api.plugins import PluginHost, choose_backend, reward_policy
+from goodbot.api.plugins import PluginHost
+from goodbot.api.registry import choose_backend, reward_policy
 from goodbot.base import sampling
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.suggest import TERMINAL

@@ -44,9 +44,18 @@ def folder(path: Path) -> Generator[int]:
 
 @contextlib.contextmanager
 def plain(path: Path, *, limit: int, within: int | None = None) -> Generator[BufferedReader]:
-    """A plain file of at most `limit` bytes, to read; with `within`, one of that directory.
+    """Open a plain file for reading.
 
-    Raises AdapterError for a link, a pipe, a device, a directory, or what is too large or missing.
+    Args:
+        path: The file. The last part must be no link.
+        limit: The most bytes that the file may have.
+        within: The descriptor of its directory; None opens `path` as it is.
+
+    Yields:
+        The open file.
+
+    Raises:
+        AdapterError: It is a link, a pipe, a device or a directory, too large, or missing.
     """
     where = f"{path.parent.name}/{path.name}"
     try:
@@ -66,7 +75,19 @@ def plain(path: Path, *, limit: int, within: int | None = None) -> Generator[Buf
 
 
 def read(path: Path, *, limit: int = MAX_TEXT, within: int | None = None) -> bytes:
-    """The whole of such a file. Raises AdapterError."""
+    """Read a plain file whole.
+
+    Args:
+        path: The file. The last part must be no link.
+        limit: The most bytes that the file may have.
+        within: The descriptor of its directory; None opens `path` as it is.
+
+    Returns:
+        Its bytes.
+
+    Raises:
+        AdapterError: As `plain`, and where the file grows meanwhile.
+    """
     with plain(path, limit=limit, within=within) as file:
         size = os.fstat(file.fileno()).st_size
         content = file.read(size + 1)  # no more: so many bytes are reserved for it

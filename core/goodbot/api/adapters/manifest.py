@@ -72,10 +72,19 @@ class AdapterManifest:
 
 
 def publish(staging: Path, root: Path, manifest: AdapterManifest) -> tuple[Path, AdapterManifest]:
-    """Move a finished adapter into `root`; returns its directory and its manifest with hashes.
+    """Move a finished adapter into `root`, under a name that is made here.
 
-    The name is generated (`v000007-1a2b3c4d5e6f7a8b`); nothing foreign reaches the path.
-    Raises AdapterError for anything but an adapter's two or three plain files, and OSError.
+    Args:
+        staging: The directory that the trainer has written. It is gone afterwards.
+        root: The directory of all versions; it is made where it is missing.
+        manifest: What the version is, without hashes.
+
+    Returns:
+        Its new directory (`v000007-1a2b3c4d5e6f7a8b`), and the manifest with the hashes.
+
+    Raises:
+        AdapterError: There is anything but an adapter's two or three plain files.
+        OSError: The disk is full, or not to be written.
     """
     names = sorted(entry.name for entry in staging.iterdir())
     if not {CONFIG, WEIGHTS} <= set(names) <= {CONFIG, WEIGHTS, FINGERPRINT}:
@@ -103,11 +112,20 @@ def publish(staging: Path, root: Path, manifest: AdapterManifest) -> tuple[Path,
 
 
 def verify(root: Path, directory: str, expected_sha256: str, base: Base | None = None) -> Path:
-    """The path of a version whose every file is what its manifest says. Raises AdapterError.
+    """Check every file of a version against its manifest.
 
-    `expected_sha256` is the weights' hash as the database knows it, so that a manifest that was
-    replaced together with the weights is noticed as well. With `base`, the base model that is here
-    must be the one that it was trained on.
+    Args:
+        root: The directory of all versions.
+        directory: The name of the version's directory in it.
+        expected_sha256: The weights' hash as the database knows it, in hexadecimal. So a manifest
+            that was replaced together with the weights is noticed, too.
+        base: The base model that is here; None checks the files alone.
+
+    Returns:
+        The path of the version.
+
+    Raises:
+        AdapterError: A file, the manifest or the base model is another one.
     """
     manifest = inspect(root, directory)
     if manifest.files[WEIGHTS] != expected_sha256:

@@ -79,7 +79,7 @@ def find(word: str) -> Command | None:
 
 
 def command_in(text: str) -> tuple[str, str] | None:
-    """The name and the arguments of a command that somebody typed: `/rl good`, `/good`, `/good@bot`.
+    """Split a command that somebody typed into its name and arguments: `/rl good`, `/good`, `/good@bot`.
 
     The name is as typed: see `find`. None for all else, also for a path like `/tmp/x`. `/rl` alone asks for
     help.

@@ -75,7 +75,18 @@ class Arg(NamedTuple):
 
 
 def option(name: str, help: str, metavar: str = "", *, many: bool = False, path: bool = False) -> Arg:
-    """An option that only a terminal has, and that may be left out."""
+    """Make an option that only a terminal has, and that may be left out.
+
+    Args:
+        name: As it is typed: `--yes`.
+        help: What it does, in a few words.
+        metavar: What its value is called in the help; empty: it takes none.
+        many: Whether it takes several values.
+        path: Whether its value is a file or a directory.
+
+    Returns:
+        The entry for the table of commands.
+    """
     return Arg(name, help, metavar, required=False, many=many, path=path, where=TERMINAL)
 
 

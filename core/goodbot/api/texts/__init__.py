@@ -88,10 +88,21 @@ def language_here(environ: Mapping[str, str]) -> str:
 
 
 def say(key: str, language: str = "", /, **values: Any) -> str:
-    """The text of a key, with its values put in; in English where there is none in that language.
+    """Look up a text of the catalogue.
 
     People's words among the values are data: what they hold is not looked into, and cannot turn the
-    direction in which the rest is read. Raises KeyError for an unknown key or a value that is not given.
+    direction in which the rest is read.
+
+    Args:
+        key: Names the text.
+        language: What the reader reads; English where there is no text in it.
+        values: What is put into the text, by name.
+
+    Returns:
+        The text with its values.
+
+    Raises:
+        KeyError: The key is unknown, or a value is missing.
     """
     language = language_of(language) or ENGLISH
     text = catalogue(language)[key]

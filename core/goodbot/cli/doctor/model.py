@@ -17,7 +17,7 @@ from goodbot.api import marks, model_shape
 from goodbot.api.backend import BackendSpec
 from goodbot.api.estimate import estimate
 from goodbot.api.model import ResolvedModel
-from goodbot.api.plugins import choose_backend
+from goodbot.api.registry import choose_backend
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.base import sampling, spawn
 from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError

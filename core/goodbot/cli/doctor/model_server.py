@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from goodbot.api.events import Message
-from goodbot.api.plugins import choose_backend
+from goodbot.api.registry import choose_backend
 from goodbot.api.server import BASE, AdapterFormat, GenerateRequest
 from goodbot.api.setup import Check, Examined, Probe, ok, warn
 from goodbot.base.clock import SystemClock

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from goodbot.api.plugins import choose_backend, reward_policy
-from goodbot.api.registry import registered
+from goodbot.api.registry import choose_backend, registered, reward_policy
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError
 from goodbot.cli.doctor.checks import failed, short

@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from goodbot.api.plugins import automatic_backend
+from goodbot.api.registry import automatic_backend
 from goodbot.base.installed import missing_modules
 from goodbot.base.packages import install_line
 from goodbot.cli.setup import extras
