@@ -1,24 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write docs/reference.md: every command, and every setting of a training, as the code has them.
+"""Write docs/reference.md and docs/plugin-api.md of what the code has.
 
-`python docs/tools/reference.py`, in an environment that has goodbot.
+The first lists every command and every setting of a training, the second tells the plugin API by its
+docstrings. `python docs/tools/reference.py`, in an environment that has goodbot.
 """
 
 from __future__ import annotations
 
 import ast
 import dataclasses
+import enum
+import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import goodbot
 from goodbot.api.commands import TABLE, Arg, Command, Grant, Where
 from goodbot.api.commands.entry import GROUPS
 from goodbot_training.job.settings import TrainingSettings
 
 PAGE = Path(__file__).parents[1] / "reference.md"
+API_PAGE = PAGE.with_name("plugin-api.md")
 PLACES: tuple[Where, ...] = ("chat", "terminal")
 WHO = {
     Grant.NONE: "everybody",
@@ -46,6 +52,36 @@ A default of `None` means that goodbot chooses. The words are those of the [glos
 | key | default | what |
 |---|---|---|
 """
+
+API_HEAD = """\
+# The plugin API
+
+Every class that a plugin uses, with its fields and methods. This page is made from the code, by
+`docs/tools/reference.py`. [Writing a plugin](plugins.md) shows how they go together. [Hooks](hooks.md) has
+every hook.
+
+Most names are imported from `goodbot`: `from goodbot import Connector`. The others are imported from the
+module that stands above them. A field without a default must be given.
+"""
+PARTS = {
+    "connector": "A connector",
+    "host": "What a connector may ask of goodbot",
+    "reply_stream": "A streamed answer",
+    "events": "Events, receipts and replies",
+    "setup": "Setting a platform up, and looking at it",
+    "turns": "A turn",
+    "rewards": "A reward policy",
+    "server": "A model server",
+    "backend": "A training backend",
+    "step": "What one step of a training takes and reports",
+    "sampler": "What a backend answers with",
+    "objective": "An objective",
+    "judge": "A judge",
+    "export": "A form of exported answers",
+    "tracker": "An experiment tracker",
+    "model": "A model that a plugin ships",
+}
+"""The modules of `goodbot.api` that the page tells of, and what each is about."""
 
 
 def page() -> str:
@@ -96,12 +132,100 @@ def _docstrings(of: type[Any]) -> dict[str, str]:
     told: dict[str, str] = {}
     for before, after in pairwise(lines):
         match before, after:
-            case (ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text)))):
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
                 told[name] = " ".join(text.split())
             case _:
                 pass
     return told
 
 
+def api_page() -> str:
+    """The page of the plugin API."""
+    return "\n".join([API_HEAD, *_parts()])
+
+
+def _parts() -> Iterator[str]:
+    for name, about in PARTS.items():
+        module = importlib.import_module(f"goodbot.api.{name}")
+        yield f"## {about}\n\n`goodbot.api.{name}`\n"
+        for one in vars(module).values():
+            if (
+                inspect.isclass(one)
+                and one.__module__ == module.__name__
+                and not one.__name__.startswith("_")
+            ):
+                yield from _class(one)
+    yield "## Errors\n\n| name | what |\n|---|---|"
+    for name in goodbot.__all__:
+        one = getattr(goodbot, name)
+        if inspect.isclass(one) and issubclass(one, goodbot.GoodbotError):
+            yield f"| `{name}` | {_cell(inspect.getdoc(one) or '')} |"
+    yield ""
+
+
+def _class(one: type[Any]) -> Iterator[str]:
+    """Its docstring, its fields as a table, and its methods."""
+    yield f"### `{one.__name__}`\n\n{_markdown(inspect.getdoc(one) or '')}\n"
+    yield from (
+        f"It has the fields of `{base.__name__}`, too.\n"
+        for base in one.__bases__
+        if base.__doc__ and dataclasses.is_dataclass(base)
+    )
+    told = _docstrings(one)
+    if issubclass(one, enum.Enum):
+        yield "| value | what |\n|---|---|"
+        yield from (f"| `{each.name}` | {told.get(str(each.name), '')} |" for each in one)
+        yield ""
+    elif rows := list(_fields(one, told)):
+        yield from ("| field | type | default | what |\n|---|---|---|---|", *rows, "")
+    for name, member in vars(one).items():
+        function = getattr(member, "fget", None) or getattr(member, "__func__", member)
+        if not inspect.isfunction(function) or name.startswith("_") or not function.__doc__:
+            continue
+        if isinstance(member, property):
+            yield f"**`{name}`**: `{function.__annotations__['return']}`\n"
+        else:
+            begin = "async " if inspect.iscoroutinefunction(function) else ""
+            signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(function)))
+            signature = re.sub(r"\(self(?:, )?", "(", signature, count=1)
+            yield f"**`{begin}{name}{signature}`**\n"
+        yield f"{_markdown(inspect.getdoc(function) or '')}\n"
+
+
+def _fields(one: type[Any], told: dict[str, str]) -> Iterator[str]:
+    defaults = dict(getattr(one, "_field_defaults", vars(one)))
+    for each in dataclasses.fields(one) if dataclasses.is_dataclass(one) else ():
+        made = each.default_factory
+        defaults[each.name] = each.default if isinstance(made, type(dataclasses.MISSING)) else made()
+    for name, kind in inspect.get_annotations(one).items():
+        kind = str(getattr(kind, "__forward_arg__", kind)).replace("'", "")
+        default = _default(defaults.get(name, dataclasses.MISSING))
+        cells = (f"`{name}`", f"`{kind}`", default, told.get(name, ""))
+        yield f"| {' | '.join(_cell(cell) for cell in cells)} |"
+
+
+def _default(value: object) -> str:
+    if value is dataclasses.MISSING:
+        return ""
+    if isinstance(value, enum.Enum):
+        return f"`{type(value).__name__}.{value.name}`"
+    return f"`{value!r}`"
+
+
+def _markdown(docstring: str) -> str:
+    """A docstring's paragraphs, with its sections as lists."""
+    text = re.sub(r"^(Args|Returns|Yields|Raises):\n", r"*\1*\n\n", docstring, flags=re.M)
+    text = re.sub(r"^    (\w+): ", r"* `\1`: ", text, flags=re.M)
+    return re.sub(r"\n {4,}", " ", re.sub(r"\n\n    ", "\n\n", text))
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", chr(92) + "|")
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    API_PAGE.write_text(api_page(), encoding="utf-8")

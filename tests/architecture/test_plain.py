@@ -24,7 +24,7 @@ SPARED: dict[str, set[str]] = {
     "connectors/goodbot_connectors/api/handlers.py": {"side"},  # a field of the API
     "connectors/goodbot_connectors/slack/api.py": {"scope"},  # Slack's own word
     "connectors/goodbot_connectors/slack/setup.py": {"scope", "scopes"},
-    "core/goodbot/api/plugins.py": {"policy"},  # a reward policy: to plugin authors
+    "core/goodbot/api/registry.py": {"policy"},  # a reward policy: to plugin authors
     "core/goodbot/conversation/notifications/serving.py": {"canary"},  # a key
     "core/goodbot/daemon/maintenance.py": {"canary"},  # a task's name
     "core/goodbot/inference/servers/ollama.py": {"digest"},  # Ollama's own word

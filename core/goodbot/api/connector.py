@@ -51,14 +51,23 @@ class Capability(Flag):
 
     NONE = 0
     REACTIONS = auto()
+    """People rate with a reaction to a message."""
     BUTTONS = auto()
+    """An answer has buttons; a press is acknowledged."""
     NATIVE_FEEDBACK = auto()
+    """The platform itself has thumbs under an answer."""
     EPHEMERAL = auto()
+    """A receipt is shown to one person in a shared channel."""
     EDITS = auto()
+    """A message of ours can be changed."""
     STREAMING = auto()
+    """An answer grows while it is written."""
     THREADS = auto()
+    """A conversation can be a thread."""
     RECONCILE = auto()
+    """The reactions on a message can be read again."""
     GROUPS = auto()
+    """The platform has groups of people; see `Connector.members`."""
     COMMENTS = auto()
     """People can type a reason or a better answer at an answer (a modal, a reply prompt)."""
     ATTACHMENTS = auto()
