@@ -86,7 +86,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     commands.required = word is not None
     parser.set_defaults(run=_ALONE)
     _take_globals_anywhere(commands)
-    arguments = parser.parse_args(argv)
+    arguments, extra = parser.parse_known_args(argv)
+    if extra:
+        raise UsageError(_too_many(word, extra))
     arguments.home = _home(arguments.home)
     return arguments
 
@@ -123,6 +125,19 @@ def _unknown(word: str, known: list[str]) -> str:
     near = difflib.get_close_matches(word, [*known, "--version", "--help"], n=1, cutoff=0.6)
     hint = f"did you mean `goodbot {near[0]}`?" if near else "`goodbot --help` lists them"
     return f"there is no command {word[:40]!r}; {hint}"
+
+
+def _too_many(word: str | None, extra: Sequence[str]) -> str:
+    """What to say of words that the command does not take."""
+    platform = extra[0][:40]
+    if word == "init" and not platform.startswith("-"):
+        return (
+            f"`goodbot init` asks which platform; to say it at once: `goodbot init --platform {platform}`; "
+            f"to add it to a bot that you have: `goodbot connect {platform}`"
+        )
+    return (
+        f"unrecognized arguments: {' '.join(extra)} (`goodbot {word or ''}".rstrip() + " --help` tells more)"
+    )
 
 
 def _home(wanted: Path | None) -> Path:
