@@ -116,7 +116,7 @@ async def test_the_backend_is_imported_where_it_cannot_hurt(tmp_path: Path) -> N
 
 
 async def test_a_missing_extra_is_the_exact_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("goodbot.api.plugins.missing_modules", lambda requires: tuple(requires))
+    monkeypatch.setattr("goodbot.api.registry.missing_modules", lambda requires: tuple(requires))
     check = await only(model.backend(examined(tmp_path)))
     assert check.state is CheckState.FAIL
     program, _, rest = check.fix.partition(" install ")
