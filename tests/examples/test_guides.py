@@ -13,7 +13,7 @@ from goodbot.config import parse
 
 from tests.examples.support import ROOT, python, require_backend
 
-SHORT = ("laptop", "move", "phone", "wsl", "costs", "privacy", "faq", "reinforceclaw")
+SHORT = ("laptop", "move", "phone", "server", "wsl", "costs", "privacy", "faq", "reinforceclaw")
 PAGES = sorted({*ROOT.glob("docs/*.md"), ROOT / "README.md"})
 
 
