@@ -16,6 +16,7 @@ from goodbot.store import acceptance, comparisons, feedback, importing, turns
 from tests.core.builders import open_bot, rows
 from tests.core.exporting.made import bring_in, export, opened, rated
 from tests.core.learning.evaluation.asking import asked, open_asking, prefer
+from tests.core.learning.training.test_others import job_of
 
 RECORD: dict[str, Any] = {
     "id": "0123456789abcdef",
@@ -127,6 +128,36 @@ async def test_what_it_names_nobody_for_was_said_by_who_imports(tmp_path: Path) 
         [line] = (await export(bot))[0]
         assert line["ratings"] == {"loopback:owner": -1.0}
         assert (line["connector"], line["talker"]) == ("loopback", "owner")
+
+
+async def test_s5_what_is_learnt_of_a_file_are_its_words_not_its_ids(tmp_path: Path) -> None:
+    """A record of our own model whose ids spell something else than its answer, and what no number bounds."""
+    async with opened(tmp_path) as bot:
+        choice: dict[str, Any] = {
+            "answers": [{"version": one, "text": "x"} for one in (1, 2)],
+            "preferred": 1,
+            "by": "slack:U1",
+            "at": 1e300,
+            "temperature": 1.0,
+        }
+        ours = {
+            **RECORD,
+            "model": bot.app.pool.model,
+            "tokens": [5, 6],
+            "prompt_tokens": [1],
+            "logprobs": [-0.5, -0.25],
+            "choices": [choice],
+        }
+        hot = {**ours, "id": "hot", "choices": [{**choice, "temperature": 1e300}]}
+        told = await bring_in(bot, written(tmp_path / "f.jsonl", ours, hot))
+        assert (told["imported"], told["left_out"]) == (1, 1)
+        assert "between 0 and 100" in told["why"][0]
+        [line] = (await export(bot))[0]
+        assert (line["version"], line["tokens"]) == (0, [5, 6]), "it is kept as it came"
+        assert line["choices"][0]["at"] <= bot.app.clock.now()
+        [item] = (await job_of(bot, tmp_path))["items"]
+        assert (item["version"], item["response"]) == (0, "Because.")
+        assert [item[one] for one in ("prompt_tokens", "tokens", "logprobs", "lifts")] == [()] * 4
 
 
 UNFIT: list[tuple[dict[str, Any], str]] = [

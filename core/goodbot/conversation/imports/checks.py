@@ -37,6 +37,7 @@ _LONGEST_ID = 512
 _MOST = 1000
 """Ratings, remarks or choices of one answer."""
 _EARLIEST = 1.0
+_HOTTEST = 100
 _INT32 = 2**31
 
 
@@ -112,7 +113,7 @@ def _checked(record: Mapping[str, Any], here: Here) -> ImportedAnswer:
         adapter=_id(record.get("adapter"), "adapter", ""),
         retry=_retry(record, turn, at),
         ratings=[*_ratings(record, turn, me), *_remarks(record, turn, me)],
-        choices=[_choice(one) for one in _some(record.get("choices", ()))],
+        choices=[_choice(one, here.now) for one in _some(record.get("choices", ()))],
     )
 
 
@@ -216,18 +217,20 @@ def _event(turn: Turn, who: str, kind: RatingKind, name: str, **said: Any) -> Ra
     )
 
 
-def _choice(choice: Mapping[str, Any]) -> ImportedChoice:
+def _choice(choice: Mapping[str, Any], now: float) -> ImportedChoice:
     old, new = (_answer(one) for one in choice["answers"])
     preferred = choice["preferred"]
     if preferred is not None and preferred not in (old["version"], new["version"]):
         raise Unfit("a choice prefers one of its two answers")
+    if not 0 <= (temperature := _number(choice["temperature"])) <= _HOTTEST:
+        raise Unfit(f"a temperature lies between 0 and {_HOTTEST}")
     return ImportedChoice(
         answers=(old, new),
         preferred=preferred,
         by=_id(choice["by"], "by"),
-        at=_number(choice["at"]),
+        at=min(max(_number(choice["at"]), _EARLIEST), now),
         prompt_tokens=_ints(choice.get("prompt_tokens", ())),
-        temperature=_number(choice["temperature"]),
+        temperature=temperature,
         filters=codec.dump_filters(Filters.parse(choice.get("filters") or {})),
         seed=_whole(choice.get("seed", 0)),
     )

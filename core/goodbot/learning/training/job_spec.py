@@ -19,7 +19,7 @@ from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training import distilling
 from goodbot.learning.training.distilling import NoteLines
-from goodbot.store import asked, judgements, runs, turns, words
+from goodbot.store import asked, importing, judgements, runs, turns, words
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +89,8 @@ async def _rows(
     for item in items:
         if (turn := found.get(item.turn)) is None:
             raise TrainingError("an answer was deleted before it could be trained on", kind="data")
+        if turn.channel.account == importing.ACCOUNT:  # its ids may spell other words than people read
+            turn = turn.in_words()
         own = turn.model == core.pool.model and not turn.answered_by
         version = turn.version if own else None
         if version and str(version) not in behaviour:
