@@ -60,6 +60,18 @@ def test_two_folders_of_connectors_never_know_each_other(package: str) -> None:
     assert arrows & {(b, a) for a, b in arrows} == set()
 
 
+def back_doors(module: Module) -> set[str]:
+    """What it imports of ours that is private to another module."""
+    ours = {name for name, _ in module.imported() if name.startswith("goodbot")}
+    return {name for name in ours if any(re.match(r"_[^_]", part) for part in name.split("."))}
+
+
+def test_no_module_imports_what_is_private_to_another() -> None:
+    assert {f"{m.name} → {name}" for m in modules() for name in back_doors(m)} == set()
+    assert back_doors(made("from goodbot.api.marks import _known"))
+    assert not back_doors(made("from goodbot import __version__"))
+
+
 def test_every_module_has_a_room() -> None:
     assert [m.name for m in modules() if m.name != "goodbot" and place(m.name) == "goodbot"] == []
     assert set(NOT_YET) <= set(FLOORS)
