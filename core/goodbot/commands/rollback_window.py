@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rollback since, rollback all: leave out ratings since a time, and what was learnt from them."""
+"""rollback since, all, answers: leave ratings out, and what was learnt from them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import aiosqlite
@@ -10,15 +11,19 @@ import aiosqlite
 from goodbot.access.authorization import person
 from goodbot.base.errors import UsageError
 from goodbot.base.suggest import version_name
-from goodbot.commands import confirm
+from goodbot.commands import audit, confirm
 from goodbot.commands.base import Call, Result
-from goodbot.store import adapters, distilled, judgements, ledger, rollback_window, words
+from goodbot.store import adapters, distilled, judgements, ledger, rollback_window, settings, turns, words
 
 _TAINT = "ratings that it was trained on do not count any more"
 _RESET = "`rollback all` has withdrawn all there were"
 _USAGE = (
     "say since when: `rollback since 2026-11-21`, or with a time, `2026-11-21T18:30`; "
     "`rollback since never` lets all ratings count again"
+)
+_ANSWERS = (
+    "say which answers: `rollback answers ID ID`; `history --json` and the page “Ratings” know their ids; "
+    "`rollback answers ID never` lets what was said of one count again"
 )
 
 
@@ -59,6 +64,63 @@ async def reset(call: Call) -> Result:
     return await _quarantine(call, 0.0, "", everything=True)
 
 
+async def answers(call: Call, words: tuple[str, ...]) -> Result:
+    """Leave out what was said of single answers so far; with `never` it counts again."""
+    sure, again = words[-1:] == ("yes",), words[-1:] == ("never",)
+    ids = words[:-1] if sure or again else words
+    if not ids:
+        raise UsageError(_ANSWERS)
+    what = f"rollback answers {' '.join(ids)}"
+    if not again and not confirm.agreed(call, what, sure=sure):
+        return confirm.ask(
+            call,
+            what,
+            f"This leaves out all that was said of {_counted(len(ids), 'answer')}, and withdraws every "
+            "version that learnt from it.",
+            command=f"{what} yes",
+            label="Yes, leave them out",
+        )
+    return await leave_out(call, ids, again=again)
+
+
+async def leave_out(call: Call, ids: Sequence[str], *, again: bool = False) -> Result:
+    """What was said of these answers counts no more, or `again`; the trail has a row for each."""
+    s, ids = call.services, list(dict.fromkeys(ids))
+
+    async def operation(db: aiosqlite.Connection) -> tuple[int, list[int]]:
+        if missing := await turns.missing(db, ids):
+            raise UsageError(f"there is no answer {min(missing)!r}: nothing was changed. {_ANSWERS}")
+        by, now = person(call.user), s.clock.now()
+        if again:
+            await rollback_window.take_in(db, ids)
+        else:
+            await rollback_window.leave_out(db, ids, by, now)
+        heard = await rollback_window.heard(db, ids)
+        changes = [await ledger.refold(db, turn, rater) for turn, rater in heard]
+        tainted: set[int] = set()
+        for turn in ids:
+            for one in (turn, *await judgements.credited(db, turn)):
+                tainted.update(await adapters.taint(db, s.registry.scope, one, _TAINT))
+            actor = await audit.name(db, call, by)
+            await settings.record(db, actor, "take in" if again else "leave out", {"answer": turn}, now)
+        return sum(change is not None for change in changes), sorted(tainted)
+
+    count, versions = await s.store.write(operation)
+    await s.scheduler.withdraw_tainted()
+    s.scheduler.wake()
+    said = f"{_counted(count, 'rating')} of {_counted(len(ids), 'answer')}"
+    data = {"ratings": count, "answers": len(ids), "versions": versions}
+    if again:
+        return Result(text=f"{said} count{'s' if count == 1 else ''} again.", data=data)
+    learnt = f" Withdrawn: {', '.join(f'v{version}' for version in versions)}." if versions else ""
+    now = version_name(await s.registry.wanted(), begins=True)
+    return Result(text=f"{said} left out.{learnt} {now} answers.", data=data)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 async def _quarantine(call: Call, start: float, since: str, *, everything: bool = False) -> Result:
     s = call.services
 
@@ -87,7 +149,7 @@ async def _quarantine(call: Call, start: float, since: str, *, everything: bool 
     learnt = f"withdrawn: {which}" if versions else none
     now = await s.registry.wanted()  # while it is off the base model, whatever the pointer says
     return Result(
-        text=f"{count} rating{'' if count == 1 else 's'} {since}left out; {learnt}. "
+        text=f"{_counted(count, 'rating')} {since}left out; {learnt}. "
         f"{version_name(now, begins=True)} answers. `rollback since never` lets them count again.",
         data={"ratings": count, "versions": versions, "version": active, "previous": before},
     )

@@ -14,7 +14,7 @@ import aiosqlite
 
 from goodbot.api.judge import JUDGE
 from goodbot.api.labels import Opinion
-from goodbot.store import codec, training_pool
+from goodbot.store import codec, rollback_window, training_pool
 from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch, records
 from goodbot.store.training_pool import Candidate, Pool
@@ -38,7 +38,10 @@ _FREE = (
     " AND NOT EXISTS (SELECT 1 FROM retries l WHERE l.instead_of = t.id)"
     " AND NOT EXISTS (SELECT 1 FROM events e WHERE e.turn = t.id AND e.kind IN ('comment', 'better'))"
 )
-_TAKEN_BACK = "EXISTS (SELECT 1 FROM quarantines q WHERE {0}.at BETWEEN q.since AND q.made_at)"
+_TAKEN_BACK = (
+    f"EXISTS (SELECT 1 FROM quarantines q WHERE {rollback_window.OF_IT.format('{0}.turn')}"  # noqa: S608
+    " AND {0}.at BETWEEN q.since AND q.made_at)"
+)
 _CREDITED = (
     "(j.credit_of IS NULL OR j.value * coalesce((SELECT sum(sign(l.value)) FROM labels l"  # noqa: S608
     " WHERE l.turn = j.credit_of{0}), (SELECT o.value FROM judgements o"

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ratings that count for nothing, because they came in a time that an owner does not trust."""
+"""Ratings that count for nothing: an owner does not trust the time they came in, or left them out."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import aiosqlite
 
-from goodbot.store import people
+from goodbot.store import codec, people
 from goodbot.store.query import fetch, first
 
+OF_IT = "(q.turn IS NULL OR q.turn = {0})"
+"""SQL: a quarantine `q` holds for an answer."""
 _WITHIN = (
-    "EXISTS (SELECT 1 FROM quarantines q"
-    " WHERE (e.received_at >= q.since OR e.seq >= q.first_event_seq) AND e.seq <= q.last_event_seq)"
+    f"EXISTS (SELECT 1 FROM quarantines q WHERE {OF_IT.format('e.turn')}"  # noqa: S608
+    " AND (e.received_at >= q.since OR e.seq >= q.first_event_seq) AND e.seq <= q.last_event_seq)"
 )
 COVERED = f"e.kind IN ('rate', 'outcome') AND {_WITHIN}"
 """SQL: of the ledger `e`, a rating or an outcome that some quarantine covers."""
@@ -41,6 +45,31 @@ async def add(db: aiosqlite.Connection, since: float, by: str, now: float) -> in
         {"since": since, "by": by, "now": now},
     )
     return await count(db) - before
+
+
+async def leave_out(db: aiosqlite.Connection, turns: Sequence[str], by: str, now: float) -> None:
+    """Leave out whatever was said of these answers so far; what is said of them from now on counts."""
+    await take_in(db, turns)
+    await db.executemany(
+        "INSERT INTO quarantines (since, last_event_seq, made_by, made_at, turn)"
+        " SELECT 0, coalesce(max(seq), 0), ?, ?, ? FROM events",
+        [(by, now, turn) for turn in turns],
+    )
+
+
+async def take_in(db: aiosqlite.Connection, turns: Sequence[str]) -> None:
+    """Let what was said of these answers count again, unless it came in a time that is left out."""
+    await db.executemany("DELETE FROM quarantines WHERE turn = ?", [(turn,) for turn in turns])
+
+
+async def heard(db: aiosqlite.Connection, turns: Sequence[str]) -> list[tuple[str, str]]:
+    """`(turn, rater)` of all who have said anything of these answers."""
+    rows = await fetch(
+        db,
+        "SELECT DISTINCT turn, rater FROM events WHERE turn IN (SELECT value FROM json_each(?))",
+        (codec.dump_json(list(turns)),),
+    )
+    return [(row[0], row[1]) for row in rows]
 
 
 async def lift(db: aiosqlite.Connection) -> int:
