@@ -16,6 +16,7 @@ from goodbot.config.secrets import Secrets
 
 if TYPE_CHECKING:
     from goodbot.api.overview import Overview
+    from goodbot.api.rated import RatedPage, RatedWanted
     from goodbot.api.turns import OwnNote, OwnTurn
     from goodbot.api.versions import Versions
 
@@ -148,6 +149,20 @@ class ConnectorHost(Protocol):
         """List all versions, and compare `two` of them, for a person who may list them.
 
         Raises UsageError with a sentence for them.
+        """
+        ...
+
+    async def rated(self, user: UserRef, wanted: RatedWanted) -> RatedPage:
+        """Rated answers, newest first: an owner's inbox of them; of others what this person has rated.
+
+        Raises UsageError with a sentence for them.
+        """
+        ...
+
+    async def leave_out(self, user: UserRef, turns: Sequence[str], *, again: bool = False) -> str:
+        """What was said of these answers counts no more, or `again`, by the word of an owner of ours.
+
+        A sentence on what came of it. Raises UsageError with one for them.
         """
         ...
 

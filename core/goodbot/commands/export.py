@@ -151,7 +151,7 @@ def _selection(said: dict[str, str]) -> Selection:
             raise UsageError(f"--rating is one of {', '.join(selection.RATINGS)}")
         fields["rating"] = rating
     if (version := said.get("version")) is not None:
-        fields["version"] = _version(version)
+        fields["version"] = version_in(version)
     return Selection(**fields)
 
 
@@ -163,9 +163,10 @@ def _time(text: str) -> float:
         raise UsageError(f"{text!r} is no day: say 2026-11-21, or 2026-11-21T18:30") from None
 
 
-def _version(text: str) -> int:
+def version_in(text: str) -> int:
+    """A version as it is typed. Raises UsageError."""
     known = {"base": 0, "others": selection.OTHERS}
     number = text.removeprefix("v")
     if text not in known and not (number.isascii() and number.isdigit() and len(number) < 10):
-        raise UsageError("--version is a number from `adapters`, `base`, or `others` for other models")
+        raise UsageError("a version is a number from `adapters`, `base`, or `others` for other models")
     return known.get(text, int(number) if number.isdigit() else 0)

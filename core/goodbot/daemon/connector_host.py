@@ -15,11 +15,13 @@ from goodbot.api.commands import Command, allowed
 from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import Event, Receipt, UserRef, Waiting
 from goodbot.api.overview import Overview
+from goodbot.api.rated import RatedPage, RatedWanted
 from goodbot.api.turns import OwnNote, OwnTurn
 from goodbot.api.versions import Versions
 from goodbot.base.errors import FatalConnectorError, message_of
 from goodbot.commands.notes import own_notes
 from goodbot.commands.overview import overview
+from goodbot.commands.rated import leave_out_here, rated_page
 from goodbot.commands.services import Services
 from goodbot.commands.versions import versions
 from goodbot.config.secrets import Secrets
@@ -154,6 +156,16 @@ class Host:
         if user.connector != self._name:
             raise ValueError(f"{self._name} asks for somebody else's")
         return await versions(self._services, user, *two)
+
+    async def rated(self, user: UserRef, wanted: RatedWanted) -> RatedPage:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await rated_page(self._services, user, wanted)
+
+    async def leave_out(self, user: UserRef, turns: Sequence[str], *, again: bool = False) -> str:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await leave_out_here(self._services, user, turns, again=again)
 
     async def log_in(self, code: str) -> str:
         if self._name != WEB:

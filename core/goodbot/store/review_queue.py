@@ -21,7 +21,7 @@ from goodbot.store.prompts import QUESTION, STANDING
 from goodbot.store.query import Row, fetch, value
 
 _WHO = "t.connector || ':' || t.talker"
-_SEEN = (
+SEEN = (
     f"t.trainable AND t.kind <> '{CHOICE}' AND t.response <> '' AND t.channel_kind <> 'encrypted' AND ("  # noqa: S608
     f"t.channel_kind = 'shared' OR {_WHO} IN (SELECT value FROM json_each(:accounts))"
     f" OR (:owner AND {_WHO} IN (SELECT person FROM shares)))"
@@ -32,7 +32,7 @@ _LINES = (
     " t.created_at, t.version, l.value, l.stars,"
     " (SELECT e.source FROM events e WHERE e.seq = l.event_seq) AS source"
     " FROM turns t {opinion} LEFT JOIN retries r ON r.turn = t.id"
-    f" WHERE {{rated}} AND {_SEEN} AND {STANDING} AND t.seq < :below"
+    f" WHERE {{rated}} AND {SEEN} AND {STANDING} AND t.seq < :below"
     " AND :connector IN ('', t.connector) AND t.created_at >= :since ORDER BY t.seq DESC LIMIT :searched"
 )
 _UNRATED = _LINES.format(opinion=f"LEFT {_OPINION}", rated="l.value IS NULL")
@@ -102,7 +102,7 @@ async def connectors(db: aiosqlite.Connection, viewer: Viewer) -> list[str]:
         " SELECT (SELECT min(connector) FROM turns WHERE connector > name) FROM names"
         " WHERE name IS NOT NULL)"
         " SELECT name FROM names WHERE name IS NOT NULL AND EXISTS (SELECT 1 FROM turns t"
-        f" LEFT JOIN retries r ON r.turn = t.id WHERE t.connector = name AND {_SEEN} AND {STANDING})",
+        f" LEFT JOIN retries r ON r.turn = t.id WHERE t.connector = name AND {SEEN} AND {STANDING})",
         viewer.values(),
     )
     return [name for (name,) in rows]
@@ -130,7 +130,7 @@ async def visible(db: aiosqlite.Connection, viewer: Viewer, turn: str) -> bool:
     return bool(
         await value(
             db,
-            f"SELECT EXISTS (SELECT 1 FROM turns t WHERE t.id = :turn AND {_SEEN})",  # noqa: S608
+            f"SELECT EXISTS (SELECT 1 FROM turns t WHERE t.id = :turn AND {SEEN})",  # noqa: S608
             {**viewer.values(), "turn": turn},
         )
     )

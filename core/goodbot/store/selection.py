@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import aiosqlite
@@ -64,20 +65,28 @@ class Selection:
         return {name: said for name in _TERMS if (said := getattr(self, name)) is not None}
 
 
-async def chosen(db: aiosqlite.Connection, selection: Selection) -> list[str]:
-    """The answers that are meant, of those that somebody rated, wrote about or compared; oldest first."""
-    said = selection.told()
-    values = dict(said)
+async def terms(
+    db: aiosqlite.Connection, selection: Selection, *, but: Collection[str] = ()
+) -> tuple[list[str], dict[str, object]]:
+    """SQL of what it says of an answer `t` whose retry, if it is one, is `r`; and the values in it."""
+    values = {name: said for name, said in selection.told().items() if name not in but}
+    found = [_TERMS[name] for name in values]
     if selection.person is not None:
         values["person"] = codec.dump_json(await people.accounts(db, selection.person))
     if selection.text is not None:
         values["text"] = selection.text.casefold()
+    return found, values
+
+
+async def chosen(db: aiosqlite.Connection, selection: Selection) -> list[str]:
+    """The answers that are meant, of those that somebody rated, wrote about or compared; oldest first."""
+    said, values = await terms(db, selection)
     rows = await fetch(
         db,
         "SELECT t.id FROM turns t LEFT JOIN retries r ON r.turn = t.id"  # noqa: S608
         f" WHERE t.kind <> '{CHOICE}' AND (t.rated > 0 OR EXISTS ({_SAID})"
         f" OR t.id IN (SELECT turn FROM pairs WHERE {comparisons.CHOSEN}))"
-        f"{''.join(f' AND {_TERMS[name]}' for name in said)} ORDER BY t.seq",
+        f"{''.join(f' AND {term}' for term in said)} ORDER BY t.seq",
         values,
     )
     return [id_ for (id_,) in rows]

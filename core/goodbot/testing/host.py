@@ -13,14 +13,13 @@ from goodbot.api.commands import Command, Grant, allowed
 from goodbot.api.completions import NoModel, OwnModel
 from goodbot.api.connector import Connector, ConnectorSpec
 from goodbot.api.events import CaptureEvent, Event, Outcome, Receipt, UserRef, Waiting
-from goodbot.api.overview import Overview
-from goodbot.api.turns import OwnNote, OwnTurn, turn_id
-from goodbot.api.versions import Versions
+from goodbot.api.turns import OwnTurn, turn_id
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import StoreError
 from goodbot.config.secrets import Secrets
 from goodbot.conversation.sanitize import again
 from goodbot.testing.clock import VirtualClock
+from goodbot.testing.host_pages import HostPages
 from goodbot.testing.http import LocalServer
 from goodbot.testing.patience import patience
 
@@ -37,7 +36,7 @@ class Commit:
     cursor: str | None
 
 
-class RecordingHost:
+class RecordingHost(HostPages):
     """`ConnectorHost` without a core behind it.
 
     `attempts` has the events of every `submit`, stored or not; `commits` only the stored ones;
@@ -54,6 +53,7 @@ class RecordingHost:
         environ: Mapping[str, str] | None = None,
         clock: Clock | None = None,
     ) -> None:
+        super().__init__()
         self.clock: Clock = clock or SystemClock()
         self.secrets = Secrets(spec.secrets, environ or {})
         self.stopping = asyncio.Event()
@@ -79,13 +79,6 @@ class RecordingHost:
         """User ids of those who may talk, but not rate."""
         self.own_turns: dict[str, OwnTurn] = {}
         """What `own_turn` finds, by turn."""
-        self.own_notes: list[OwnNote] = []
-        self.told_notes: list[tuple[str, ...]] = []
-        nothing = "0 of 40 ratings until the next training."
-        self.seen = Overview(answers="The base model answers now.", ratings=0, needed=40, next=nothing)
-        """What `overview` answers; that `user` may see it is the test's affair."""
-        self.made = Versions(answers=self.seen.answers, held=False, seen=())
-        """What `versions` answers; that `user` may see it is the test's affair."""
         self.codes: dict[str, str] = {}
         """One-time codes that hold, and the user ids that they stand for."""
         self._server: LocalServer | None = None
@@ -211,20 +204,6 @@ class RecordingHost:
     async def own_turn(self, user: UserRef, turn: str, *, all_here: bool = False) -> OwnTurn | None:
         """What `own_turns` has by that id; that `user` may see it is the test's affair."""
         return self.own_turns.get(turn)
-
-    async def notes(self, user: UserRef, *words: str) -> Sequence[OwnNote]:
-        """What `own_notes` has; what was told is in `told_notes`."""
-        if words:
-            self.told_notes.append(words)
-        return self.own_notes
-
-    async def overview(self, user: UserRef) -> Overview:
-        """What `seen` says."""
-        return self.seen
-
-    async def versions(self, user: UserRef, *two: int) -> Versions:
-        """What `made` says."""
-        return self.made
 
     async def log_in(self, code: str) -> str:
         """Take a code of `codes`."""

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rated answers, for a page: for owners those of the inbox, for raters what they have rated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import aiosqlite
+
+from goodbot.access.inbox import viewer_of
+from goodbot.api.events import UserRef
+from goodbot.api.rated import RatedAnswer, RatedPage, RatedWanted
+from goodbot.base.errors import UsageError
+from goodbot.commands.export import version_in
+from goodbot.commands.overview import in_private, may
+from goodbot.commands.rollback_window import leave_out
+from goodbot.store import rated, selection
+from goodbot.store.selection import Selection
+
+if TYPE_CHECKING:
+    from goodbot.commands.services import Services
+
+MOST = 200
+"""Answers that are left out at once."""
+
+
+async def rated_page(services: Services, user: UserRef, wanted: RatedWanted) -> RatedPage:
+    """What this person may see of them. Raises UsageError."""
+    chosen, after = _selection(wanted), _after(wanted.after)
+
+    async def operation(db: aiosqlite.Connection) -> tuple[Sequence[RatedAnswer], tuple[float, int] | None]:
+        viewer = await viewer_of(db, services.authorization, user)
+        if viewer is None:
+            raise UsageError("Only people that my owner has chosen see rated answers.")
+        if not viewer.owner and (wanted.person or wanted.left_out or ":" in wanted.place):
+            raise UsageError("Only owners see who rated, where, and what is left out.")
+        return await rated.page(
+            db, viewer, services.pool, chosen, words=wanted.words, left_out=wanted.left_out, after=after
+        )
+
+    answers, end = await services.store.read(operation)
+    return RatedPage(answers=answers, after=f"{end[0]!r} {end[1]}" if end else "")
+
+
+async def leave_out_here(services: Services, user: UserRef, turns: Sequence[str], *, again: bool) -> str:
+    """As `rollback answers`, for a page that has asked back. Raises UsageError."""
+    if not may(services, user, "rollback"):
+        raise UsageError("Only owners leave answers out.")
+    if not 1 <= len(turns) <= MOST:
+        raise UsageError(f"Choose 1 to {MOST} answers.")
+    return (await leave_out(in_private(services, user, "rollback"), turns, again=again)).text
+
+
+def _selection(wanted: RatedWanted) -> Selection:
+    if wanted.rating not in ("", *selection.RATINGS[:3]):
+        raise UsageError("A rating is good, bad or tie.")
+    return Selection(
+        since=wanted.since,
+        until=wanted.until,
+        place=wanted.place or None,
+        person=wanted.person or None,
+        rating=wanted.rating or None,
+        version=version_in(wanted.version) if wanted.version else None,
+        text=wanted.text or None,
+    )
+
+
+def _after(text: str) -> tuple[float, int]:
+    at, _, seq = text.partition(" ")
+    try:
+        return (float(at), int(seq)) if text else rated.NO_END
+    except ValueError:
+        raise UsageError("That is nothing that goodbot's page would ask: reload the page.") from None

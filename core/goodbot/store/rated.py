@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rated answers for a page of them: from the newest on, a bounded look at a time, and who may see what.
+
+An owner sees of what the inbox shows them all that was said; a rater what they have rated, with their own
+ratings and words alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import aiosqlite
+
+from goodbot.api.labels import is_stars
+from goodbot.api.rated import RatedAnswer, RatedBy, RatedWords
+from goodbot.api.texts import say
+from goodbot.api.turns import CHOICE
+from goodbot.store import codec, feedback, people, review_queue, rollback_window, selection
+from goodbot.store.feedback import Remark
+from goodbot.store.prompts import QUESTION
+from goodbot.store.query import Row, fetch
+from goodbot.store.review_queue import Viewer
+from goodbot.store.selection import Selection
+from goodbot.store.training_pool import UNUSED, Pool
+
+PAGE = 30
+_SEARCHED = 5000
+"""So many of them are looked through at a time: whoever reads beside it waits."""
+NO_END = (1e18, 1 << 62)
+_HERE = "(created_at, seq) < (:at, :seq) AND created_at >= :since AND created_at < :until"
+_NEWEST = " ORDER BY created_at DESC, seq DESC LIMIT :searched"
+_OUT = "id IN (SELECT turn FROM quarantines WHERE turn IS NOT NULL)"
+_RATED = f"SELECT created_at, seq FROM turns INDEXED BY turns_rated WHERE rated > 0 AND {_HERE}{_NEWEST}"  # noqa: S608
+_LEFT_OUT = f"SELECT created_at, seq FROM turns WHERE {{0}}{_OUT} AND {_HERE}{_NEWEST}"  # noqa: S608
+_MINE = "EXISTS (SELECT 1 FROM labels m WHERE m.turn = t.id AND m.rater = :me{0})"
+_SIGN = "CASE :rating WHEN 'good' THEN m.value > 0 WHEN 'bad' THEN m.value < 0 ELSE m.value = 0 END"
+_WORDS = (
+    "EXISTS (SELECT 1 FROM events e WHERE e.turn = t.id AND e.kind IN ('comment', 'better')"  # noqa: S608
+    f" AND (:owner OR {people.IDENTITY_OF.format('e.rater')} = :me) AND {rollback_window.STANDS})"
+)
+_ANSWERS = (
+    f"SELECT t.id, t.connector, t.channel, t.channel_kind, t.connector || ':' || t.talker, {QUESTION},"  # noqa: S608
+    " t.response, t.created_at, t.version, t.answered_by, t.seq"
+    " FROM json_each(:keys) k CROSS JOIN turns t ON t.seq = k.value LEFT JOIN retries r ON r.turn = t.id"
+    f" WHERE t.kind <> '{CHOICE}' AND {review_queue.SEEN}{{0}} ORDER BY k.key LIMIT :limit"
+)
+_LABELS = (
+    "SELECT l.turn, l.rater, l.value, l.stars, e.source, e.received_at FROM labels l"
+    " JOIN events e ON e.seq = l.event_seq WHERE l.turn IN (SELECT value FROM json_each(?)) ORDER BY e.seq"
+)
+# Of what is left out, the last that each of them said.
+_GONE = (
+    f"SELECT e.turn, {people.IDENTITY_OF.format('e.rater')} AS who, e.value, NULL, e.source, e.received_at,"  # noqa: S608
+    " max(e.seq) FROM events e WHERE e.turn IN (SELECT value FROM json_each(?)) AND e.kind = 'rate'"
+    f" AND {rollback_window.COVERED} AND {rollback_window.KEPT} AND NOT EXISTS (SELECT 1 FROM labels l"
+    f" WHERE l.turn = e.turn AND l.rater = {people.IDENTITY_OF.format('e.rater')}) GROUP BY 1, 2"
+)
+_TAUGHT = (
+    "SELECT DISTINCT i.turn, a.version FROM run_items i JOIN runs r ON r.id = i.run"
+    " JOIN adapters a ON a.run = r.id WHERE i.turn IN (SELECT value FROM json_each(?))"
+    " AND i.split = 'train' AND i.weight > 0 AND r.state = 'activated' AND a.tainted = '' ORDER BY 2"
+)
+
+
+async def page(
+    db: aiosqlite.Connection,
+    viewer: Viewer,
+    pool: Pool,
+    wanted: Selection,
+    *,
+    words: bool = False,
+    left_out: bool = False,
+    after: tuple[float, int] = NO_END,
+) -> tuple[Sequence[RatedAnswer], tuple[float, int] | None]:
+    """The newest of them after a place, and the place where to go on; None: that is all."""
+    at, seq = after
+    me = await people.identity(db, viewer.person)
+    bounds: dict[str, Any] = {
+        "at": at,
+        "seq": seq,
+        "since": -1e18 if wanted.since is None else wanted.since,
+        "until": 1e18 if wanted.until is None else wanted.until,
+        "searched": _SEARCHED,
+    }
+    keys = await fetch(db, _LEFT_OUT.format("") if left_out else _RATED, bounds)
+    if viewer.owner and not left_out:  # what nobody else has rated since stands with the others
+        keys = sorted({*keys, *await fetch(db, _LEFT_OUT.format("rated = 0 AND "), bounds)}, reverse=True)
+        keys = keys[:_SEARCHED]
+    terms, values = await selection.terms(db, wanted, but=("since", "until") if viewer.owner else _FOREIGN)
+    if not viewer.owner:
+        terms.append(_MINE.format(f" AND {_SIGN}" if wanted.rating else ""))
+    if words:
+        terms.append(_WORDS)
+    found = await fetch(
+        db,
+        _ANSWERS.format("".join(f" AND {term}" for term in terms)),
+        {
+            **viewer.values(),
+            **values,
+            "me": me,
+            "rating": wanted.rating,
+            "keys": codec.dump_json([key for _, key in keys]),
+            "limit": PAGE,
+        },
+    )
+    last = (found[-1][7], found[-1][10]) if len(found) == PAGE else None
+    if last is None and len(keys) == _SEARCHED:
+        last = keys[-1]
+    return await _drawn(db, viewer, pool, found, me), last
+
+
+_FOREIGN = ("since", "until", "rating")
+
+
+async def _drawn(
+    db: aiosqlite.Connection, viewer: Viewer, pool: Pool, found: Sequence[Row], me: str
+) -> list[RatedAnswer]:
+    ids = codec.dump_json([row[0] for row in found])
+    said = [(*row[:6], True) for row in await fetch(db, _LABELS, (ids,))]
+    taught: list[Row] = []
+    out: set[str] = set()
+    if viewer.owner:
+        said += [(*row[:6], False) for row in await fetch(db, _GONE, (ids,))]
+        taught = await fetch(db, _TAUGHT, (ids,))
+        out = {
+            row[0]
+            for row in await fetch(
+                db, "SELECT turn FROM quarantines WHERE turn IN (SELECT value FROM json_each(?))", (ids,)
+            )
+        }
+    remarks = await feedback.remarks(db, [row[0] for row in found])
+    who = {one.rater: await people.identity(db, one.rater) for one in remarks}
+    made: list[RatedAnswer] = []
+    for turn, connector, place, kind, asked_by, question, answer, at, version, other, _ in found:
+        mine = [row for row in said if row[0] == turn and (viewer.owner or row[1] == me)]
+        wrote = [one for one in remarks if one.turn == turn and (viewer.owner or who[one.rater] == me)]
+        versions = [row[1] for row in taught if row[0] == turn]
+        made.append(
+            RatedAnswer(
+                turn=turn,
+                connector=connector,
+                place=place if viewer.owner else "",
+                kind=kind,
+                asked_by=asked_by if viewer.owner else "",
+                question=question,
+                answer=answer,
+                at=at,
+                version=version,
+                answered_by=other,
+                ratings=[_by(row, me) for row in mine],
+                words=[_wrote(one, "" if who[one.rater] == me else one.rater) for one in wrote],
+                left_out=turn in out,
+                taught=versions,
+                why_not=await _why_not(db, pool, turn) if viewer.owner and not versions else "",
+            )
+        )
+    return made
+
+
+def _by(row: Row, me: str) -> RatedBy:
+    _, rater, value, stars, source, at, counts = row
+    thumb = value
+    if stars is None and is_stars(source):
+        thumb, stars = None, value  # the stars are the label where there is no thumb
+    return RatedBy(who="" if rater == me else rater, thumb=thumb, stars=stars, at=at, counts=counts)
+
+
+def _wrote(one: Remark, who: str) -> RatedWords:
+    return RatedWords(who=who, kind=one.kind.value, text=one.text, at=one.at)
+
+
+async def _why_not(db: aiosqlite.Connection, pool: Pool, turn: str) -> str:
+    rows = await fetch(db, UNUSED, {**pool.values(), "turn": turn})
+    return say(rows[0][0]) if rows and rows[0][0] else ""

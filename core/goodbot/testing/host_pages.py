@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a host in memory answers where a page asks how things are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from goodbot.api.events import UserRef
+from goodbot.api.overview import Overview
+from goodbot.api.rated import RatedPage, RatedWanted
+from goodbot.api.turns import OwnNote
+from goodbot.api.versions import Versions
+
+
+class HostPages:
+    """The part of `RecordingHost` that answers as a test has set it."""
+
+    def __init__(self) -> None:
+        self.own_notes: list[OwnNote] = []
+        self.told_notes: list[tuple[str, ...]] = []
+        nothing = "0 of 40 ratings until the next training."
+        self.seen = Overview(answers="The base model answers now.", ratings=0, needed=40, next=nothing)
+        """What `overview` answers; that `user` may see it is the test's affair."""
+        self.made = Versions(answers=self.seen.answers, held=False, seen=())
+        """What `versions` answers; that `user` may see it is the test's affair."""
+        self.shown = RatedPage(answers=())
+        """What `rated` answers; that `user` may see it is the test's affair."""
+        self.left_out: list[str] = []
+        """The answers that `leave_out` was told of and that are not taken in again."""
+
+    async def notes(self, user: UserRef, *words: str) -> Sequence[OwnNote]:
+        """What `own_notes` has; what was told is in `told_notes`."""
+        if words:
+            self.told_notes.append(words)
+        return self.own_notes
+
+    async def overview(self, user: UserRef) -> Overview:
+        """What `seen` says."""
+        return self.seen
+
+    async def versions(self, user: UserRef, *two: int) -> Versions:
+        """What `made` says."""
+        return self.made
+
+    async def rated(self, user: UserRef, wanted: RatedWanted) -> RatedPage:
+        """What `shown` says."""
+        return self.shown
+
+    async def leave_out(self, user: UserRef, turns: Sequence[str], *, again: bool = False) -> str:
+        """Note it in `left_out`."""
+        self.left_out = [one for one in self.left_out if one not in turns] + ([] if again else [*turns])
+        return f"{len(turns)} {'count again' if again else 'left out'}."
