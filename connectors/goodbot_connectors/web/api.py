@@ -14,6 +14,8 @@
 | `POST /api/notes` | changes one: `{"do": "on", "off", "delete" or "edit", "number", "text"}`; what is left |
 | `GET /api/progress` | how far learning is: only what this person may ask the bot for |
 | `GET /api/versions` | all versions, for owners; `first` and `second`: these two compared |
+| `GET /api/ratings` | rated answers (`rated`): `since`, `until`, `place`, `person`, `rating`, …, `after` |
+| `POST /api/ratings` | leaves answers out, for owners: `{"do": "out" or "in", "turns": […]}` |
 | `GET /api/live?after=` | a WebSocket with what happens (`live`) |
 """
 
@@ -28,7 +30,6 @@ from urllib.parse import unquote
 
 from aiohttp import hdrs, web
 from goodbot.api.connector import ConnectorHost
-from goodbot.api.events import Waiting
 from goodbot.api.model import DEMO_LABEL
 from goodbot.api.sentences import sentence
 from goodbot.api.texts import language_of
@@ -38,7 +39,7 @@ from goodbot.base.text import clean
 
 from goodbot_connectors.kit.bridge.refused import HttpError
 from goodbot_connectors.kit.fields import Json, string
-from goodbot_connectors.web import guard, normalize
+from goodbot_connectors.web import guard, normalize, rated, waiting
 from goodbot_connectors.web.cache import Shelf
 from goodbot_connectors.web.entries import PersonLabels
 from goodbot_connectors.web.guard import Handler
@@ -87,6 +88,7 @@ class WebApi:
             "/api/notes": self._notes,
             "/api/progress": self._progress,
             "/api/versions": self._versions,
+            "/api/ratings": self._rated_page,
             "/api/live": self._watch,
         }
         post: dict[str, Handler] = {
@@ -94,6 +96,7 @@ class WebApi:
             "/api/logout": self._logout,
             "/api/do": self._do,
             "/api/notes": self._note,
+            "/api/ratings": self._leave_out,
         }
         return (
             *(web.get(path, guard.guarded(handler)) for path, handler in get.items()),
@@ -173,7 +176,7 @@ class WebApi:
         found = await self._host.inbox(
             normalize.user_ref(user), connector=normalize.CONNECTOR, rated=True, limit=_RATED
         )
-        return PersonLabels({one.turn: _said(one) for one in found}, complete=len(found) < _RATED)
+        return PersonLabels({one.turn: waiting.said(one) for one in found}, complete=len(found) < _RATED)
 
     async def _inbox(self, request: web.Request) -> web.StreamResponse:
         user, query = normalize.user_ref(self._signed_in(request)), request.query
@@ -187,7 +190,7 @@ class WebApi:
             before=query.get("before", "")[:64],
             limit=PAGE,
         )
-        page: dict[str, Any] = {"answers": [_shown(one) for one in found], "more": len(found) == PAGE}
+        page: dict[str, Any] = {"answers": [waiting.shown(one) for one in found], "more": len(found) == PAGE}
         if not query.get("before"):
             page["connectors"] = list(await self._host.inbox_connectors(user))
         return guard.answer(page)
@@ -222,6 +225,15 @@ class WebApi:
         if len(two) == 1 or not all(one.isascii() and one.isdecimal() and len(one) < 10 for one in two):
             raise HttpError(400, "That is nothing that goodbot's page would ask: reload the page.")
         return guard.answer(asdict(await self._host.versions(user, *map(int, two))))
+
+    async def _rated_page(self, request: web.Request) -> web.StreamResponse:
+        user = normalize.user_ref(self._signed_in(request))
+        return guard.answer(await rated.page(self._host, user, request.query))
+
+    async def _leave_out(self, request: web.Request) -> web.StreamResponse:
+        guard.same_origin(request, self._host.address)
+        user = normalize.user_ref(self._signed_in(request))
+        return guard.answer(await rated.leave_out(self._host, user, await guard.body(request)))
 
     async def _do(self, request: web.Request) -> web.StreamResponse:
         guard.same_origin(request, self._host.address)
@@ -273,27 +285,3 @@ def _cookie(request: web.Request) -> str:
     """The cookie's name, with the port: browsers send cookies to every port of a host."""
     _, colon, port = request.host.rpartition(":")
     return f"goodbot-{port}" if colon and port.isdecimal() else "goodbot"
-
-
-def _shown(waiting: Waiting) -> dict[str, Any]:
-    """One answer of the inbox."""
-    return {
-        "turn": waiting.turn,
-        "connector": waiting.connector,
-        "kind": waiting.kind.value,
-        "question": waiting.question,
-        "answer": waiting.answer,
-        "at": int(waiting.created_at * 1000),
-        "version": waiting.version,
-        "said": _said(waiting),
-    }
-
-
-def _said(waiting: Waiting) -> dict[str, int]:
-    """Label and stars as a page says them: `thumb` is 1 or -1, `stars` 1 to 5."""
-    said: dict[str, int] = {}
-    if waiting.stars is not None:
-        said["stars"] = round((waiting.stars + 1) * 2) + 1
-    if waiting.label is not None:
-        said["thumb"] = 1 if waiting.label > 0 else -1
-    return said

@@ -48,7 +48,7 @@ _LONGEST_TITLE = 60
 _LATE_MS = 7 * 86_400_000
 """A page that was offline for longer is believed no more about when something was done."""
 _EARLY_MS = 2_000
-_MALFORMED = "That is nothing that goodbot's page would send: reload the page."
+MALFORMED = "That is nothing that goodbot's page would send: reload the page."
 _SOURCES = ("", "button", "stars")
 _TYPED = "page"
 _LONGEST_ACTION = 500
@@ -80,7 +80,7 @@ def event(json: Json, *, user: str, alias: str, now_ms: int, language: str = "")
     """
     id_, place = identifier(json.get("id")), identifier(json.get("in"))
     if not id_ or not place:
-        raise UsageError(_MALFORMED)
+        raise UsageError(MALFORMED)
     common: dict[str, Any] = {
         "event_id": f"{alias}-{id_}",
         "order": OrderKey(_time(json.get("at"), now_ms), id_, ours=True),
@@ -106,7 +106,7 @@ def event(json: Json, *, user: str, alias: str, now_ms: int, language: str = "")
         case {"better": str(text)} if turn:
             return RatingEvent(**about, kind=RatingKind.BETTER, source=_TYPED, text=_fit(text, language))
         case _:
-            raise UsageError(_MALFORMED)
+            raise UsageError(MALFORMED)
 
 
 def line(title: str) -> str:

@@ -15,6 +15,7 @@ _PAGES = {
     "/rate": "rate.html",
     "/progress": "progress.html",
     "/versions": "versions.html",
+    "/ratings": "ratings.html",
     "/notes": "notes.html",
     "/login": "login.html",
 }

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from goodbot.api.learnt import AnsweredTwice
 from goodbot.api.overview import LearntCard, TrainingNow, VersionRatings
+from goodbot.api.rated import RatedAnswer, RatedBy, RatedPage, RatedWords
 from goodbot.api.versions import BlindPlace, Versions, VersionsCompared, VersionSeen
 
 from tests.connectors.web.browsing import DESK, Person, person
@@ -65,6 +66,28 @@ MADE = Versions(
     ),
 )
 """All states that a page of versions shows."""
+LIKED = RatedPage(
+    answers=[
+        RatedAnswer(
+            turn=turn,
+            connector="slack",
+            place="C1",
+            kind="shared",
+            asked_by="slack:U1",
+            question="Why is the sky blue?",
+            answer="Because of the light.",
+            at=1.8e9,
+            version=3,
+            answered_by="",
+            ratings=[RatedBy(who="slack:U1", thumb=-1.0, stars=0.5, at=1.8e9, counts=turn == "t1")],
+            words=[RatedWords(who="", kind="comment", text="Too short.", at=1.8e9)],
+            left_out=turn == "t2",
+            taught=[3] if turn == "t1" else [],
+            why_not="A training has used this answer already.",
+        )
+        for turn in ("t1", "t2")
+    ]
+)
 FOUND = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations.map(
   (one) => [one.id, one.impact, one.nodes.map((node) => node.target.join(" "))])"""
 """Rule, how bad, and which elements."""
@@ -122,9 +145,18 @@ async def test_nothing_stands_in_anybody_s_way(
         await ada.key("?")
         await ada.page.get_by_role("dialog").wait_for()
         assert await violations(ada, axe) == [], "the keys"
-        bot.made = MADE
-        pages = {"/rate": ".card", "/progress": ".chart", "/versions": ".pair", "/notes": "main"}
+        bot.made, bot.shown = MADE, LIKED
+        pages = {
+            "/rate": ".card",
+            "/progress": ".chart",
+            "/versions": ".pair",
+            "/ratings": ".opened",
+            "/notes": "main",
+        }
         for path, shown in pages.items():
             await ada.page.goto(bot.address + path)
+            if path == "/ratings":
+                await ada.page.locator(".tick input").first.check()
+                await ada.page.locator("summary").first.click()
             await ada.page.locator(shown).first.wait_for()
             assert await violations(ada, axe) == [], path

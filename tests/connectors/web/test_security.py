@@ -35,7 +35,7 @@ OTHERS = (
 )
 READ = (
     *("/api/me", "/api/inbox", "/api/conversation?id=main", "/api/conversations?text=a"),
-    *("/api/notes", "/api/progress", "/api/versions", "/api/live"),
+    *("/api/notes", "/api/progress", "/api/versions", "/api/ratings", "/api/live"),
 )
 SAY = {"id": "a1", "at": 1, "in": "main", "say": "hello"}
 
@@ -117,13 +117,16 @@ async def test_a_stranger_sees_the_pages_and_nothing_else(
         "/api/notes",
         "/api/progress",
         "/api/versions",
+        "/api/ratings",
         "/api/live",
     ):
         assert await status(stranger, "GET", path) == 401
     assert await status(stranger, "POST", "/api/do", json=SAY) == 401
     assert await status(stranger, "POST", "/api/notes", json={"do": "off", "number": "1"}) == 401
+    assert await status(stranger, "POST", "/api/ratings", json={"do": "out", "turns": ["t1"]}) == 401
+    assert bot.left_out == []
     assert (bot.events, bot.told_notes) == ([], [])
-    for path in ("/", "/rate", "/progress", "/versions", "/notes", "/login"):
+    for path in ("/", "/rate", "/progress", "/versions", "/ratings", "/notes", "/login"):
         async with stranger.get(path) as response:
             assert response.status == 200
             assert "secret" not in await response.text()
@@ -214,8 +217,8 @@ async def test_everybody_is_signed_out_at_once(bot: Scripted, ada: Browser) -> N
 @pytest.mark.parametrize(
     "path",
     [
-        *("/", "/rate", "/progress", "/versions", "/notes", "/login", "/files/chat.js"),
-        *("/api/me", "/api/inbox", "/api/notes", "/api/progress", "/api/versions"),
+        *("/", "/rate", "/progress", "/versions", "/ratings", "/notes", "/login", "/files/chat.js"),
+        *("/api/me", "/api/inbox", "/api/notes", "/api/progress", "/api/versions", "/api/ratings"),
     ],
 )
 async def test_every_answer_is_held_to_our_own_files(ada: Browser, path: str) -> None:

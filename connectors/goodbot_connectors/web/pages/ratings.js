@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rated answers: found again, looked at, rated anew, and left out by owners. The address says which are shown.
+
+import { get, post } from "/files/api.js";
+import { placeName } from "/files/card.js";
+import { versionName } from "/files/chart.js";
+import { button, el, find, when } from "/files/dom.js";
+import { markdown } from "/files/markdown.js";
+import { Page } from "/files/page.js";
+import { RatingBar } from "/files/rating.js";
+
+const NAMES = ["text", "rating", "from", "to", "place", "person", "version", "also"];
+const THUMBS = [{ action: "good" }, { action: "bad" }];
+const PLACE = "inbox";
+const LOOKS = 20; // so often it is looked further for what is rare, before somebody has to ask
+const FEW = 10;
+
+class Ratings extends Page {
+  #form = find("#filters");
+  #after = "";
+  #asked = 0;
+  #ticked = new Set();
+
+  ready() {
+    this.#fill(new URLSearchParams(location.search));
+    let timer = 0;
+    const soon = (event) => {
+      event.preventDefault();
+      clearTimeout(timer);
+      timer = setTimeout(() => this.#changed(), 300);
+    };
+    this.#form.addEventListener("input", soon);
+    this.#form.addEventListener("submit", soon);
+    find("#more").addEventListener("click", () => this.#find(this.#after));
+    find("#keep").addEventListener("click", () => this.#keep());
+    find("#bulk").addEventListener("click", ({ target }) => target.dataset.do && this.#with(target.dataset.do));
+    this.#views();
+  }
+
+  // What is open or ticked stays: the page looks anew when somebody asks.
+  async load() {
+    if (!this.#asked) await this.#find("");
+  }
+
+  #fill(given) {
+    for (const name of NAMES) this.#form.elements[name].value = given.get(name) || "";
+  }
+
+  #kept() {
+    const kept = new URLSearchParams();
+    for (const name of NAMES) if (this.#form.elements[name].value) kept.set(name, this.#form.elements[name].value);
+    return kept.toString();
+  }
+
+  #changed() {
+    const kept = this.#kept();
+    history.replaceState(null, "", kept ? `?${kept}` : location.pathname);
+    return this.#find("");
+  }
+
+  #query() {
+    const value = (name) => this.#form.elements[name].value.trim();
+    const day = (name, more) => (value(name) ? String(Math.floor(new Date(`${value(name)}T00:00`).getTime() / 1000) + more) : "");
+    const query = { since: day("from", 0), until: day("to", 86400), [value("also") || "words"]: value("also") ? "1" : "" };
+    for (const name of ["text", "rating", "place", "person", "version"]) query[name] = value(name);
+    return Object.fromEntries(Object.entries(query).filter(([, said]) => said));
+  }
+
+  async #find(after) {
+    const asked = ++this.#asked;
+    const list = find("#list");
+    if (!after) {
+      list.replaceChildren();
+      this.#tick(null);
+    }
+    let found = 0;
+    this.#after = after;
+    for (let look = 0; look < LOOKS && found < FEW; look += 1) {
+      let page;
+      try {
+        page = await get("/api/ratings", { ...this.#query(), ...(this.#after ? { after: this.#after } : {}) });
+      } catch (problem) {
+        return asked === this.#asked && this.#tell(problem.message, true);
+      }
+      if (asked !== this.#asked) return undefined;
+      list.append(...page.answers.map((one) => this.#line(one)));
+      found += page.answers.length;
+      this.#after = page.after;
+      if (!page.after) break;
+    }
+    find("#more").hidden = !this.#after;
+    const count = list.children.length;
+    find("#count").textContent = count ? `${count}${this.#after ? " or more" : ""} ${count === 1 ? "answer" : "answers"}` : "No rated answer matches.";
+    return this.#tell("");
+  }
+
+  #line(one) {
+    const box = el("input", { type: "checkbox", "aria-label": `Tick: ${one.question.slice(0, 80)}`, onchange: () => this.#tick(one.turn, box.checked) });
+    const details = el("details", {}, el("summary", {},
+      el("span", { class: "line question" }, one.question || "(no question)"),
+      el("span", { class: "line" }, one.answer),
+      el("span", { class: "meta" }, ...signs(one), el("span", {}, when(1000 * one.at)), el("span", {}, placeName(one.connector)),
+        el("span", {}, one.answered_by || (one.version ? versionName(one.version) : "base model")),
+        one.left_out ? el("span", { class: "badge" }, "Left out") : "",
+        one.taught.length ? el("span", { class: "badge" }, `Taught ${one.taught.map(versionName).join(", ")}`) : "")));
+    const line = el("li", { class: `rated${one.left_out ? " out" : ""}`, "data-turn": one.turn }, el("label", { class: "tick" }, box), details);
+    details.addEventListener("toggle", () => {
+      if (details.open && !find(".opened", details)) details.append(this.#opened(one));
+    });
+    return line;
+  }
+
+  #opened(one) {
+    const bar = new RatingBar({ buttons: THUMBS, act: (event) => this.#rate(event, one, bar) });
+    bar.show(ownOf(one));
+    const who = (name) => name || "You";
+    const place = [one.asked_by && `asked by ${one.asked_by}`, one.place && `in ${one.connector}:${one.place}`, one.kind].filter(Boolean).join(", ");
+    return el("div", { class: "opened" },
+      el("div", { class: "asked" }, el("h2", { class: "label" }, "Question"), el("div", { class: "words plain" }, one.question)),
+      el("div", { class: "answered" }, el("h2", { class: "label" }, "Answer"), el("div", { class: "words" }, markdown(one.answer))),
+      el("p", { class: "count" }, place),
+      el("ul", { class: "said" },
+        ...one.ratings.map((said) => el("li", {}, `${who(said.who)}: ${ratingOf(said)}, ${when(1000 * said.at)}${said.counts ? "" : " (left out)"}`)),
+        ...one.words.map((said) => el("li", {}, `${who(said.who)} ${said.kind === "better" ? "would have said" : "said why"}: ${said.text}`))),
+      one.why_not ? el("p", { class: "count" }, one.why_not) : "",
+      bar.element,
+      this.may.has("why") ? el("section", {}, button("What goodbot learnt", { class: "quiet small", onclick: ({ target }) => this.do({ say: "/rl why" }, target) }),
+        el("div", { class: "told", role: "status", tabindex: "-1" })) : "");
+  }
+
+  async #rate(event, one, bar) {
+    try {
+      const done = await this.outbox.add({ ...event, turn: one.turn, in: PLACE });
+      bar.tell(done.text, [], done.outcome !== "accepted");
+      return done;
+    } catch (problem) {
+      bar.tell(problem.message, [], true);
+      return { outcome: "failed" };
+    }
+  }
+
+  // One more or less of those that something is done with; null: none any more.
+  #tick(turn, on) {
+    if (turn === null) this.#ticked.clear();
+    else if (on) this.#ticked.add(turn);
+    else this.#ticked.delete(turn);
+    for (const box of document.querySelectorAll(".tick input")) box.checked = this.#ticked.has(box.closest("li").dataset.turn);
+    find("#bulk").hidden = !this.#ticked.size;
+    find("#sure").hidden = true;
+    find("#ticked").textContent = `${this.#ticked.size} ticked`;
+  }
+
+  async #with(what) {
+    const turns = [...this.#ticked];
+    if (what === "none") return this.#end("");
+    if (what === "out" || what === "no") {
+      find("#sure").hidden = what === "no";
+      return find(what === "no" ? "[data-do=out]" : "[data-do=yes]").focus();
+    }
+    try {
+      if (what === "yes" || what === "in") {
+        const { told } = await post("/api/ratings", { do: what === "in" ? "in" : "out", turns });
+        return await this.#end(told, true);
+      }
+      const done = await Promise.all(turns.map((turn) => this.outbox.add({ press: what, turn, in: PLACE })));
+      const kept = done.filter(({ outcome }) => outcome === "accepted").length;
+      return await this.#end(`${kept} of ${turns.length} rated ${what}.`, true);
+    } catch (problem) {
+      return this.#tell(problem.message, true);
+    }
+  }
+
+  async #end(told, anew = false) {
+    this.#tick(null);
+    if (anew) await this.#find("");
+    this.#tell(told);
+    find(told ? "#told" : "#list").focus();
+  }
+
+  #tell(text, bad = false) {
+    find("#told").textContent = text;
+    find("#told").classList.toggle("error", bad);
+  }
+
+  // Views that were kept in this browser, by the address that shows them.
+  #views() {
+    const views = JSON.parse(localStorage.getItem("views") || "{}");
+    find("#views").replaceChildren(...Object.entries(views).flatMap(([name, kept]) => [
+      button(name, { class: "chip small", onclick: () => { this.#fill(new URLSearchParams(kept)); this.#changed(); } }),
+      button("×", { class: "quiet small", "aria-label": `Forget the view ${name}`, onclick: () => { delete views[name]; this.#store(views); } })]));
+  }
+
+  #store(views) {
+    localStorage.setItem("views", JSON.stringify(views));
+    this.#views();
+  }
+
+  #keep() {
+    const kept = this.#kept();
+    if (!kept) return this.#tell("Choose something first: a view is what the fields above say.", true);
+    const name = [...new URLSearchParams(kept).values()].join(", ").slice(0, 40);
+    return this.#store({ ...JSON.parse(localStorage.getItem("views") || "{}"), [name]: kept });
+  }
+}
+
+function ownOf({ ratings }) {
+  const mine = ratings.find(({ who, counts }) => !who && counts);
+  if (!mine) return {};
+  return {
+    ...(mine.thumb ? { thumb: Math.sign(mine.thumb) } : {}),
+    ...(mine.stars === null ? {} : { stars: Math.round((mine.stars + 1) * 2) + 1 }),
+  };
+}
+
+function ratingOf({ thumb, stars }) {
+  const words = [thumb && (thumb > 0 ? "good" : "bad"), stars !== null && `${Math.round((stars + 1) * 2) + 1} of 5 stars`].filter(Boolean);
+  return words.join(", ") || "neither good nor bad";
+}
+
+function signs({ ratings }) {
+  const value = ({ thumb, stars }) => thumb ?? stars;
+  const good = ratings.filter((one) => value(one) > 0).length;
+  const bad = ratings.filter((one) => value(one) < 0).length;
+  return [good ? el("span", { class: "good-sign" }, `${good} good`) : "", bad ? el("span", { class: "bad-sign" }, `${bad} bad`) : ""];
+}
+
+new Ratings().start();

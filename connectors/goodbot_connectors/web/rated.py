@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page of ratings asks for: out of its address, and what it has ticked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, cast
+
+from goodbot.api.connector import ConnectorHost
+from goodbot.api.events import UserRef
+from goodbot.api.rated import RatedWanted
+from goodbot.api.sentences import sentence
+from goodbot.base.errors import UsageError
+from goodbot.base.text import clean
+
+from goodbot_connectors.kit.bridge.refused import HttpError
+from goodbot_connectors.kit.fields import Json
+from goodbot_connectors.web.normalize import MALFORMED
+
+_TEXTS = ("place", "person", "rating", "version", "text", "after")
+_TIMES = ("since", "until")
+_LONGEST = 200
+
+
+async def page(host: ConnectorHost, user: UserRef, query: Mapping[str, str]) -> Mapping[str, Any]:
+    """Some of the rated answers, as JSON takes them. Raises HttpError."""
+    said: dict[str, Any] = {name: clean(query.get(name, ""))[:_LONGEST].strip() for name in _TEXTS}
+    for name in _TIMES:
+        if time := query.get(name):
+            if not (time.isascii() and time.isdecimal() and len(time) < 12):
+                raise HttpError(400, MALFORMED)
+            said[name] = float(time)
+    said |= {"words": query.get("words") == "1", "left_out": query.get("left_out") == "1"}
+    try:
+        return asdict(await host.rated(user, RatedWanted(**said)))
+    except UsageError as error:
+        raise HttpError(400, sentence(str(error))) from None
+
+
+async def leave_out(host: ConnectorHost, user: UserRef, body: Json) -> Mapping[str, str]:
+    """`{"do": "out" or "in", "turns": […]}`; what came of it. Raises HttpError."""
+    do, turns = body.get("do"), body.get("turns")
+    if do not in ("out", "in") or not isinstance(turns, list):
+        raise HttpError(400, MALFORMED)
+    ids = [clean(one)[:64] for one in cast("list[object]", turns) if isinstance(one, str)]
+    try:
+        return {"told": await host.leave_out(user, ids, again=do == "in")}
+    except UsageError as error:
+        raise HttpError(400, sentence(str(error))) from None

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of rated answers, of a whole goodbot: who gets what, and all of it by keyboard and touch."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from goodbot_connectors.web.connector import WebConnector
+
+from tests.connectors.web.browsing import person
+from tests.connectors.web.peer import Json
+from tests.connectors.web.test_progress import NARROW, press
+from tests.connectors.web.test_whole import goodbot, link
+from tests.core.builders import Bot
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def wire(bot: Bot, port: int, user: str, query: str = "", body: Json | None = None) -> tuple[int, str]:
+    """What this person gets: the status, and every letter that came."""
+    web = bot.app.connectors.running["web"]
+    assert isinstance(web, WebConnector)
+    jar = aiohttp.CookieJar(unsafe=True)
+    origin = f"http://127.0.0.1:{port}"
+    async with aiohttp.ClientSession(origin, cookie_jar=jar, headers={"Origin": origin}) as http:
+        if found := re.search(r"http://\S+#(\S+)", await bot.command("web", user=user)):
+            async with http.post("/api/login", json={"code": found[1]}) as response:
+                assert response.status == 200  # from now on both accounts are one person
+        else:
+            jar.update_cookies({f"goodbot-{port}": await web._sessions.begin(f"loopback:{user}")})
+        method = "GET" if body is None else "POST"
+        async with http.request(method, f"/api/ratings{query}", json=body) as response:
+            return response.status, f"{response.headers}{await response.text()}"
+
+
+async def rated(bot: Bot) -> None:
+    await bot.command("enable", channel="#team")
+    for number in range(3):
+        answer = await bot.say(f"shared {number}", channel="#team")
+        await bot.react(answer, "👎")
+        if number == 0:
+            await bot.react(answer, "👍", user="rater")
+    await bot.react(await bot.say("my secret"), "👍")
+
+
+async def test_a_rater_gets_their_own_ratings_over_the_wire_and_a_talker_nothing(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot:
+        await rated(bot)
+        status, found = await wire(bot, unused_tcp_port, "owner")
+        assert (status, len(re.findall(r'"turn"', found))) == (200, 4)
+        status, found = await wire(bot, unused_tcp_port, "rater")
+        assert (status, len(re.findall(r'"turn"', found))) == (200, 1)
+        for kept in ("secret", "loopback:", "owner", "#team", "shared 1", "-1.0"):
+            assert kept not in found, kept
+        for user, query in (("talker", ""), ("rater", "?left_out=1"), ("rater", "?person=loopback:owner")):
+            status, found = await wire(bot, unused_tcp_port, user, query)
+            assert (status, "shared" in found) == (400, False)
+        _, found = await wire(bot, unused_tcp_port, "owner")
+        turns = re.findall(r'"turn": ?"(\w+)"', found)
+        status, _ = await wire(bot, unused_tcp_port, "rater", body={"do": "out", "turns": turns})
+        assert status == 400
+        status, found = await wire(bot, unused_tcp_port, "owner", body={"do": "out", "turns": turns})
+        assert (status, "5 ratings of 4 answers left out." in found) == (200, True)
+
+
+@pytest.mark.parametrize("query", ["?since=x", "?rating=great", "?version=latest", "?after=x"])
+async def test_what_no_page_would_ask_is_refused_with_a_sentence(
+    tmp_path: Path, unused_tcp_port: int, query: str
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot:
+        status, found = await wire(bot, unused_tcp_port, "owner", query)
+        assert status == 400
+        assert re.search(r'"error": ?"[A-Z][^"]+', found)
+
+
+async def lines(page: Any) -> list[str]:
+    return await page.locator("#list .line.question").all_inner_texts()
+
+
+async def test_an_owner_searches_leaves_out_and_takes_in_again_by_keyboard(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
+        await rated(bot)
+        await owner.sign_in(await link(bot))
+        await press(owner, "Ratings")
+        await owner.sees("shared 2")
+        assert (await lines(owner.page))[:2] == ["shared 2", "shared 1"]
+        await owner.page.locator("#text").focus()
+        await owner.page.keyboard.type("SHARED 1")
+        await owner.sees("1 answer")
+        assert "text=SHARED+1" in owner.page.url
+        await owner.page.reload()
+        await owner.sees("1 answer")
+        await owner.page.locator(".tick input").focus()
+        await owner.page.keyboard.press("Space")
+        await press(owner, "Leave these out")
+        await press(owner, "Yes, leave them out")
+        await owner.sees("1 rating of 1 answer left out.")
+        await owner.sees("Left out")
+        await owner.page.locator(".rated summary").focus()
+        await owner.page.keyboard.press("Enter")
+        await owner.sees("(left out)")
+        await owner.page.locator(".tick input").focus()
+        await owner.page.keyboard.press("Space")
+        await press(owner, "Take in again")
+        await owner.sees("1 rating of 1 answer counts again.")
+        await press(owner, "Keep this view")
+        await owner.page.locator("#text").fill("")
+        await owner.sees("shared 2")
+        await press(owner, "SHARED 1")
+        await owner.sees("1 answer")
+        assert not await owner.scrolls_sideways()
+
+
+async def test_an_owner_rates_several_by_touch_on_a_phone(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with (
+        goodbot(tmp_path, unused_tcp_port) as bot,
+        person(chromium, viewport=NARROW, has_touch=True) as owner,
+    ):
+        await rated(bot)
+        await owner.sign_in(await link(bot))
+        await owner.page.get_by_role("link", name="Ratings").tap()
+        await owner.sees("shared 2")
+        for number in (0, 1):
+            await owner.page.locator(".tick").nth(number).tap()
+        await owner.sees("2 ticked")
+        await owner.page.locator("#bulk").get_by_role("button", name="Good").tap()
+        await owner.sees("2 of 2 rated good.")
+        assert not await owner.scrolls_sideways()
+        await owner.page.locator(".rated summary").first.tap()
+        await owner.page.locator(".opened .chip.good[aria-pressed=true]").wait_for()
+
+
+async def test_a_rater_sees_theirs_and_nothing_of_owners(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, viewport=NARROW) as rater:
+        await rated(bot)
+        found = re.search(r"http://\S+", await bot.command("web", user="rater"))
+        assert found is not None
+        await rater.sign_in(found[0])
+        await press(rater, "Ratings")
+        await rater.sees("shared 0")
+        assert await lines(rater.page) == ["shared 0"]
+        await rater.page.locator(".tick input").check()
+        assert await rater.page.get_by_role("button", name="Leave these out").is_hidden()
+        assert json.dumps(await lines(rater.page)).count("secret") == 0
