@@ -9,7 +9,7 @@ from typing import Any
 
 from goodbot.api.actions import THUMBS
 from goodbot.api.connector import Connector, SentAnswer
-from goodbot.api.events import MessageEvent, MessageRef, Reply
+from goodbot.api.events import ChannelKind, MessageEvent, MessageRef, Reply
 from goodbot.testing.host import RecordingHost
 
 TURN = "5f1e0c7a9b3d2468"
@@ -24,9 +24,11 @@ async def knows_a_first_copy(
     vanish: Callable[[str], object],
     reads: Callable[[], Sequence[object]],
     stream: Callable[[MessageEvent], Any],
+    room: ChannelKind = ChannelKind.PRIVATE,
 ) -> None:
     """By its words, and nothing else is one. `vanish` deletes a message; `reads` are the requests for one."""
-    await peer.say("What is 2 + 2?")
+    shared = room is ChannelKind.SHARED
+    await peer.say("What is 2 + 2?", room=room, mention=shared)
     [asked] = await host.received(MessageEvent)
 
     async def said(text: str) -> MessageRef:
@@ -35,7 +37,7 @@ async def knows_a_first_copy(
 
     first = await said(words)
     [status] = await connector.send(asked.channel, Reply(text="It runs.", turn=TURN, buttons=THUMBS))
-    await peer.say(words)
+    await peer.say(words, room=room, mention=shared)
     hers = (await host.received(MessageEvent, 2))[-1]
     gone, last, after = await said(words), await said(words), await said(words)
     vanish(gone.id)

@@ -8,14 +8,16 @@ import contextlib
 import dataclasses
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from goodbot.api.connector import ReplyStream
-from goodbot.api.events import MessageRef
+from goodbot.api.events import ChannelKind, MessageRef
+from goodbot.conversation.copies import Copies
 from goodbot.conversation.generate import Generator
 from goodbot.daemon.loopback import Answer, chat
-from goodbot.store import ledger, retries
+from goodbot.store import ledger, messages, retries
 
 from tests.core.builders import Bot, check_store, open_bot, rows, until
 
@@ -113,6 +115,28 @@ async def test_b10_a_reaction_counts_that_came_before_the_second_copy(
         assert await labels(bot, answer.turn) == {"loopback:owner": 1.0}
         standing = await bot.store.read(lambda db: retries.standing(db, answer.turn))
         assert [ref.id for ref in standing] == [answer.message.id, begun], "the newer copy first"
+
+
+async def test_b10_a_first_copy_in_a_group_is_asked_for_too(tmp_path: Path) -> None:
+    """Others write there: it is for the connector to tell their messages from ours."""
+    looked: list[MessageRef] = []
+
+    async def asked(message: MessageRef, _: object) -> str:
+        looked.append(message)
+        return ""
+
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("What is love?")
+        await until(lambda: recorded(bot, answer))
+        await bot.store.write(lambda db: messages.sending_again(db, answer.turn, "question"))
+        await bot.react(at(answer, "first"), "👍")
+        group = dataclasses.replace(answer.message.channel, kind=ChannelKind.SHARED)
+        model = SimpleNamespace(label="")
+        connectors = SimpleNamespace(running={group.connector: SimpleNamespace(copied=asked)})
+        core = cast("Any", SimpleNamespace(store=bot.store, model=model))
+        copies = Copies(core, generator=cast("Any", None), connectors=cast("Any", connectors))
+        await copies.look(group)
+    assert looked == [MessageRef(channel=group, id="first")]
 
 
 async def test_b10_what_an_answer_does_not_end_in_is_rated_by_no_reaction(tmp_path: Path, begun: str) -> None:

@@ -198,8 +198,10 @@ class TelegramConnector(Connector):
         return stream
 
     async def copied(self, message: MessageRef, answers: Sequence[SentAnswer]) -> str:
-        """By its words."""
+        """By its words: in a group nobody's message is answered so that it is told."""
         channel = message.channel
+        if channel.kind is not ChannelKind.PRIVATE:
+            return ""
 
         async def words() -> str:
             return await self._connected().words(int(channel.id), int(message.id))

@@ -281,10 +281,10 @@ class Connector(ABC):
     async def copied(self, message: MessageRef, answers: Sequence[SentAnswer]) -> str:
         """Find the turn of the answer that a message is another copy of; empty where nothing proves that.
 
-        Asked where a message is rated, in a private chat, that carries no answer that we know of: cut
-        off between the sending and the record, we sent the answer again. `answers` are those of that chat
-        of which that may be so. Go by what the platform itself says now: that the message is
-        ours, and its words.
+        Asked where a message is rated that carries no answer that we know of, in a shared channel also
+        of others' messages: cut off between the sending and the record, we sent the answer again.
+        `answers` are those of that chat of which that may be so. Go by what the platform itself says
+        now, without a sign of it in the chat: that the message is ours, and its words.
         """
         return ""
 

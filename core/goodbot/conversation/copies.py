@@ -13,7 +13,7 @@ import logging
 
 import aiosqlite
 
-from goodbot.api.events import ChannelKind, ChannelRef, MessageRef
+from goodbot.api.events import ChannelRef, MessageRef
 from goodbot.base.errors import boundary
 from goodbot.conversation.connectors import Connectors
 from goodbot.conversation.generate import Generator
@@ -32,12 +32,9 @@ class Copies:
         self._one_at_a_time = asyncio.Lock()
 
     async def look(self, channel: ChannelRef) -> None:
-        """Find out of which answers the messages are that were rated there and that we do not know.
-
-        Where others write, too, every message of theirs would be one.
-        """
+        """Find out of which answers the messages are that were rated there and that we do not know."""
         connector = self._connectors.running.get(channel.connector)
-        if channel.kind is not ChannelKind.PRIVATE or connector is None:
+        if connector is None:
             return
         async with self._one_at_a_time:
             known = await self._store.read(lambda db: messages.sent_again(db, channel))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.events import ChannelKind
 from goodbot.testing.connector_base import build
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.discord import SPEC
@@ -38,8 +39,9 @@ async def connector(host: RecordingHost, peer: DiscordPeer) -> AsyncIterator[Any
     await connector.stop()
 
 
+@pytest.mark.parametrize("room", [ChannelKind.PRIVATE, ChannelKind.SHARED])
 async def test_b10_the_first_copy_is_known_by_its_words_and_nothing_else_is(
-    connector: Any, host: RecordingHost, peer: DiscordPeer
+    room: ChannelKind, connector: Any, host: RecordingHost, peer: DiscordPeer
 ) -> None:
     world = peer.discord.world
     await knows_a_first_copy(
@@ -50,4 +52,5 @@ async def test_b10_the_first_copy_is_known_by_its_words_and_nothing_else_is(
         vanish=lambda id_: world.delete(world.messages[id_]),
         reads=lambda: peer.discord.called("GET", MESSAGE),
         stream=lambda asked: connector.stream(asked.channel),  # the question's nonce is forgotten by then
+        room=room,
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.events import ChannelKind
 from goodbot.testing.connector_base import build
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.slack import SPEC
@@ -32,8 +33,9 @@ async def connector(host: RecordingHost, peer: SlackPeer) -> AsyncIterator[Any]:
     await connector.stop()
 
 
+@pytest.mark.parametrize("room", [ChannelKind.PRIVATE, ChannelKind.SHARED])
 async def test_b10_the_first_copy_is_known_by_its_words_and_nothing_else_is(
-    connector: Any, host: RecordingHost, peer: SlackPeer
+    room: ChannelKind, connector: Any, host: RecordingHost, peer: SlackPeer
 ) -> None:
     workspace = peer.slack.workspace
 
@@ -49,6 +51,7 @@ async def test_b10_the_first_copy_is_known_by_its_words_and_nothing_else_is(
         vanish=vanish,
         reads=lambda: [call for call in peer.slack.calls if call.method == "reactions.get"],
         stream=lambda asked: connector.stream(asked.channel, asked.message_id),
+        room=room,
     )
 
 

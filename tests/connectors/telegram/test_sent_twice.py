@@ -11,10 +11,13 @@ from typing import Any
 
 import goodbot_connectors.telegram
 import pytest
+from goodbot.api.connector import SentAnswer
+from goodbot.api.events import ChannelKind, ChannelRef, MessageRef
 from goodbot.base.errors import RetriableError
 from goodbot.conversation.generate import Generator
 from goodbot.store import ledger
 from goodbot_connectors.telegram.api import Api, SentMessage
+from goodbot_connectors.telegram.connector import TelegramConnector
 from goodbot_fakes.telegram import FakeTelegram, Person
 from goodbot_fakes.telegram.keyboards import buttons
 
@@ -202,6 +205,14 @@ async def test_b10_an_answer_whose_sending_broke_off_counts_in_both_copies(
         ada.reacts(broken[0], "👎")
         await until(lambda: is_now(bot, ada, -1.0))
         assert broken[0] in await carrying(bot)
+
+
+async def test_b10_in_a_group_nothing_is_answered_to_be_told_what_stands_there() -> None:
+    group = ChannelRef(connector="telegram", account="1", id="-100", kind=ChannelKind.SHARED)
+    anybodys = MessageRef(channel=group, id="2")
+    last = SentAnswer(turn="t", text="x", question="1", messages=(MessageRef(channel=group, id="3"),))
+    not_connected: Any = object()
+    assert await TelegramConnector.copied(not_connected, anybodys, [last]) == ""
 
 
 async def test_b10_a_button_of_the_first_copy_counts_before_anybody_asks_what_it_is(
