@@ -153,16 +153,25 @@ class ConnectorHost(Protocol):
         ...
 
     async def rated(self, user: UserRef, wanted: RatedWanted) -> RatedPage:
-        """Rated answers, newest first: an owner's inbox of them; of others what this person has rated.
+        """List rated answers, newest first: to an owner those of the inbox, to others what they have rated.
 
         Raises UsageError with a sentence for them.
         """
         ...
 
     async def leave_out(self, user: UserRef, turns: Sequence[str], *, again: bool = False) -> str:
-        """What was said of these answers counts no more, or `again`, by the word of an owner of ours.
+        """Take what was said of these answers out, or in `again`, by the word of an owner of ours.
 
-        A sentence on what came of it. Raises UsageError with one for them.
+        Args:
+            user: The owner.
+            turns: The answers: all of them, or none where one is not known.
+            again: It counts again, in place of no more.
+
+        Returns:
+            A sentence on what came of it.
+
+        Raises:
+            UsageError: With a sentence for them.
         """
         ...
 
