@@ -10,6 +10,7 @@ from tests.architecture.source import modules, names
 
 DOOR = {
     "core/goodbot/base/spawn.py": "the door",
+    "core/goodbot/base/desktop.py": "the person's own browser, with the path of a file and nothing else",
     "core/goodbot/base/cage/__main__.py": "what every program is started through",
     "core/goodbot/base/cage/linux.py": "the driver's own program, before the child is locked up",
     "core/goodbot/base/cage/macos.py": "the system's own sandbox, asked whether it is there",
@@ -25,7 +26,7 @@ FREE = {
 }
 WAYS = re.compile(
     r"sys\.(_base_)?executable|(os|posix)\.(exec[lv]|spawn|posix_spawn|system|popen|v?fork).*"
-    r"|(subprocess|multiprocessing|pty|posix|_posixsubprocess|concurrent\.futures\.process)(\..*)?"
+    r"|(subprocess|multiprocessing|pty|posix|_posixsubprocess|webbrowser|concurrent\.futures\.process)(\..*)?"
     r"|concurrent\.futures\.ProcessPoolExecutor"
 )
 METHODS = re.compile(
@@ -119,6 +120,7 @@ def test_each_way_is_seen() -> None:
         "getattr(os, 'execv')('x', [])",
         "sys.modules['subprocess']",
         "import posix",
+        "import webbrowser",
         "import sys as s; s.executable",
         "import subprocess as s",
         "ctypes.CDLL(None).execv('x', 0)",
