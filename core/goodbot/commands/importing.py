@@ -13,7 +13,8 @@ from typing import Any
 import aiosqlite
 
 from goodbot.access.authorization import person
-from goodbot.base.errors import StoreError, StoreFullError, UsageError
+from goodbot.api.sentences import words
+from goodbot.base.errors import GoodbotError, StoreError, StoreFullError, UsageError
 from goodbot.commands.base import Call, Result
 from goodbot.conversation.imports.checks import Here, Unfit, checked
 from goodbot.conversation.imports.files import objects
@@ -63,6 +64,8 @@ async def _store(call: Call, path: Path) -> dict[str, Any]:
 
     records, number = objects(path), 1
     while found := await asyncio.to_thread(page, records, number):
+        if (full := s.quotas.no_reserve()) is not None:
+            raise GoodbotError(words(full))
         number += len(found)
         found = [(n, one if isinstance(one, Unfit) else _allowed(call, one)) for n, one in found]
         new, left = await _stored(call, found, now)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.base.errors import UsageError
+from goodbot.access import limits
+from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.conversation.imports import files
 from goodbot.store import acceptance, comparisons, feedback, importing, turns
 
@@ -158,6 +159,16 @@ async def test_s5_what_is_learnt_of_a_file_are_its_words_not_its_ids(tmp_path: P
         [item] = (await job_of(bot, tmp_path))["items"]
         assert (item["version"], item["response"]) == (0, "Because.")
         assert [item[one] for one in ("prompt_tokens", "tokens", "logprobs", "lifts")] == [()] * 4
+
+
+async def test_s7_an_import_leaves_the_reserve_of_the_disk_to_ratings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "RESERVE", 1 << 62)
+    async with opened(tmp_path) as bot:
+        with pytest.raises(GoodbotError, match="disk"):
+            await bring_in(bot, written(tmp_path / "f.jsonl", RECORD))
+        assert (await export(bot))[0] == []
 
 
 UNFIT: list[tuple[dict[str, Any], str]] = [
