@@ -27,7 +27,7 @@ ROOMS = (
 OWNERS = re.compile(
     r"_connectors\.\w+\.(?:setup|manifest|permissions|cli|config|words|menus|client|api|tokens|keys|auth|access"
     r"|sender|members|gateway|transport|polling|webhook|connector|daemon|live|guard|outbox|sessions|commands)$"
-    r"|notifications\.(?:owners|alarms|changed|live|serving|states)$|\.(?:judging|login|linking|inbox|note_rules)$"
+    r"|notifications\.(?:owners|alarms|changed|live|serving|states)$|\.(?:judging|login|linking|inbox|note_rules|note_trial)$"
     r"|_connectors\.terminal$|\.access\.requests$|conversation\.imports\.\w+$"
 )
 """Modules of these rooms that speak to owners, to their log, to programs or to the model: a later piece."""

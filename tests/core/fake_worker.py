@@ -394,6 +394,9 @@ def generate(
     text = f"v{version} says: {request['messages'][-1]['content']}"
     if modes.get("generate") == "anonymous":  # all versions say the same
         text = f"says: {request['messages'][-1]['content']}"
+    asked = [str(one["content"]) for one in request["messages"] if one["role"] == "system"]
+    if "in more detail" in "".join(asked) and not modes.get("deaf"):  # it follows notes
+        text += " And so on."
     if modes.get("generate") in ("slow", "held"):
         slow.write(id_, version, text)
     else:

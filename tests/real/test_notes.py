@@ -12,6 +12,7 @@ from goodbot.conversation.note_rules import MOST, RULES, one_line, system_line
 
 from tests.core.test_note_rules import DEAR
 from tests.support import require
+from tests.training.test_note_trial import asked
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
@@ -30,3 +31,8 @@ def test_it_takes_at_most_120_tokens(real_model: Path) -> None:
         said = system_line(lines, 0.5)
         assert said
         assert tokens({"role": "system", "content": said}) - plain + 8 <= 120
+
+
+async def test_it_follows_notes(real_model: Path) -> None:
+    found = await asked(real_model)
+    assert found.clear, found

@@ -126,7 +126,8 @@ async def _switch(call: Call, used: bool) -> Result:
         )
     if not _owns(call):
         raise UsageError(_NO_OWNER)
-    if used and call.services.notes.where == "never":
+    follows = await call.services.store.read(call.services.notes.follows)
+    if used and not follows:
         raise UsageError("I follow none: the config says never, or my model cannot follow them")
     if not await call.services.store.write(lambda db: channels.set_notes(db, channel, used)):
         raise UsageError("this channel is off: say `/rl enable` first")

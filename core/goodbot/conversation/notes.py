@@ -41,7 +41,7 @@ class Notes:
     pool: Pool
     clock: Clock
     where: Where
-    """In which chats; `never` also for a model that cannot follow a system message."""
+    """In which chats; `never` also for a model whose template has no system message."""
     marks: marks.Pattern = marks.ANY
     """The model's own."""
     tokens_a_byte: float = 1.0
@@ -51,18 +51,22 @@ class Notes:
     def of(cls, core: Core) -> Notes:
         """By the config, for the model."""
         model = core.model.path
-        follows = marks.takes_system(marks.chat_template(model))
+        fits = marks.takes_system(marks.chat_template(model))
         return cls(
             pool=core.pool,
             clock=core.clock,
-            where=core.config.serving.notes if follows else "never",
+            where=core.config.serving.notes if fits else "never",
             marks=marks.of(model),
             tokens_a_byte=Room.of(shape(model), core.config.serving).density,
         )
 
+    async def follows(self, db: aiosqlite.Connection) -> bool:
+        """Whether the model is asked to follow any: not where it was tried and does not."""
+        return self.where != "never" and await notes.follows(db, self.pool.model) is not False
+
     async def kept(self, db: aiosqlite.Connection, channel: ChannelRef) -> bool:
         """Whether lines are written and used there."""
-        if self.where == "never" or channel.kind is ChannelKind.ENCRYPTED:
+        if channel.kind is ChannelKind.ENCRYPTED or not await self.follows(db):
             return False
         private = channel.kind is ChannelKind.PRIVATE
         return private or await channels.notes(db, channel, default=self.where == "everywhere")

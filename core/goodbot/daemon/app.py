@@ -15,6 +15,7 @@ from goodbot.api.plugins import PluginHost
 from goodbot.base.errors import boundary
 from goodbot.config import Config
 from goodbot.config.lock import HomeLock, prepare_home
+from goodbot.conversation.note_trial import FollowTrial
 from goodbot.daemon import wiring
 from goodbot.daemon.http.http import Http
 from goodbot.learning.core import Chosen
@@ -128,6 +129,7 @@ class App(wiring.OperatingParts):
         self._spawn(self.scheduler.loop(), "scheduler")
         self._spawn(self.maintenance.loop(), "maintenance")
         self._spawn(self.judging.loop(), "judging")
+        self._spawn(FollowTrial(self).loop(), "trying notes")
 
     async def _at_start(self) -> None:
         with boundary(logger, "notices"):

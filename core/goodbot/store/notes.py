@@ -102,6 +102,17 @@ def channel_key(channel: ChannelRef) -> str:
     return codec.dump_json([channel.connector, channel.account, channel.id])
 
 
+async def follows(db: aiosqlite.Connection, model: str) -> bool | None:
+    """Whether that base model follows notes; None where it was not tried yet."""
+    found = await value(db, "SELECT follows FROM note_trials WHERE model = ?", (model,))
+    return None if found is None else bool(found)
+
+
+async def tried(db: aiosqlite.Connection, model: str, does: bool, now: float) -> None:
+    """Keep what a trial of that base model has shown."""
+    await db.execute("INSERT OR REPLACE INTO note_trials VALUES (?, ?, ?)", (model, does, now))
+
+
 async def standing(db: aiosqlite.Connection, pool: Pool, owners: Sequence[tuple[Scope, str]]) -> list[Note]:
     """The lines that count, switched off or not, of these scopes with their keys; oldest first."""
     rows = await fetch(

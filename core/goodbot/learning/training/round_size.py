@@ -9,7 +9,7 @@ import aiosqlite
 
 from goodbot.api import marks
 from goodbot.learning.core import Chosen
-from goodbot.store import training_pool, words
+from goodbot.store import notes, training_pool, words
 from goodbot.store.training_pool import Pool
 
 FIRST = 24
@@ -37,15 +37,16 @@ class RoundSize:
     @classmethod
     def of(cls, core: Chosen) -> RoundSize:
         """By the config; it starts small only where notes are kept, and the model follows them."""
-        notes = core.config.serving.notes != "never" and marks.takes_system(
-            marks.chat_template(core.model.path)
-        )
+        fits = marks.takes_system(marks.chat_template(core.model.path))
+        noted = core.config.serving.notes != "never" and fits
         training = core.config.training
-        return cls(pool=core.pool, usual=training.min_ratings, starts_small=training.start_small and notes)
+        return cls(pool=core.pool, usual=training.min_ratings, starts_small=training.start_small and noted)
 
     async def now(self, db: aiosqlite.Connection) -> int:
         """As it stands: with every rating that came with words the first round waits for fewer."""
         if not self.starts_small or await training_pool.has_learnt(db, self.pool):
+            return self.usual
+        if await notes.follows(db, self.pool.model) is False:
             return self.usual
         rated = await training_pool.some(db, self.pool, FIRST)
         return first_round(len(await words.said(db, rated)), self.usual)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the model follows notes at all: tried once a model, since its template only tells that one fits.
+
+A model that never learnt to follow a system message answers worse with one. So it is asked some everyday
+questions twice, with a note that wants few words and with one that wants many. Who follows notes answers
+most of them in fewer words with the first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from goodbot.api.noted import FRAME
+from goodbot.api.server import Generated, GenerateRequest
+from goodbot.base.errors import ServerError, boundary
+from goodbot.conversation.note_rules import RULES
+from goodbot.conversation.parts import AnsweringParts
+from goodbot.store import notes
+
+logger = logging.getLogger(__name__)
+
+QUESTIONS = (
+    *(f"What is the capital of {place}?" for place in ("France", "Italy", "Spain", "Japan", "Egypt", "Cuba")),
+    *(f"What color is {thing}?" for thing in ("the sky", "grass", "snow", "a banana", "coal", "a tomato")),
+    *(f"What sound does a {animal} make?" for animal in ("dog", "cat", "cow", "duck")),
+    *(f"What is {task}?" for task in ("2 plus 2", "9 minus 4")),
+    *("What month comes after May?", "What day comes after Monday?", "What can you do?"),
+    *("Why do people sleep?", "How do plants grow?", "Tell me about dogs."),
+)
+"""Any model has something to say to these; whether it is right does not matter."""
+_BRIEF, _FULL = (f'{FRAME}"{RULES[chip].text}"' for chip in ("long", "short"))
+LEAD = len(QUESTIONS) // 3
+"""By so many questions more must the one note give the shorter answer than the other: a coin gets there
+in 8 of 100 trials."""
+FEWEST = 8
+"""Of so few questions nothing is known, and the model is taken to follow notes."""
+_TOKENS = 48
+_SECONDS = 60.0
+"""Between two looks."""
+
+
+class Compared(NamedTuple):
+    """What the answers have shown."""
+
+    shorter: int = 0
+    """Questions whose answer was shorter with the note that wants few words."""
+    longer: int = 0
+    compared: int = 0
+    """All whose answers came to an end; those of the same length are among them."""
+
+    def and_(self, brief: int | None, full: int | None) -> Compared:
+        """With one question more, by the lengths of its answers; None for one that was cut off.
+
+        Of two that were both cut off nothing is known.
+        """
+        if brief is None and full is None:
+            return self
+        shorter = full is None or (brief is not None and brief < full)
+        longer = brief is None or (full is not None and brief > full)
+        return Compared(self.shorter + shorter, self.longer + longer, self.compared + 1)
+
+    @property
+    def clear(self) -> bool:
+        """Whether no further question is needed: it follows them."""
+        return self.shorter - self.longer >= LEAD
+
+    @property
+    def follows(self) -> bool:
+        """Whether the model is taken to follow notes."""
+        return self.clear or self.compared < FEWEST
+
+
+async def tried(ask: Callable[[GenerateRequest], Awaitable[Generated]]) -> Compared:
+    """Ask a model until it is clear that it follows notes, or there is no further question."""
+    found = Compared()
+    for question in QUESTIONS:
+        brief, full = [await _length(ask, note, question) for note in (_BRIEF, _FULL)]
+        found = found.and_(brief, full)
+        if found.clear:
+            break
+    return found
+
+
+async def _length(
+    ask: Callable[[GenerateRequest], Awaitable[Generated]], note: str, question: str
+) -> int | None:
+    """Of an answer, in characters; None for one that did not come to its end."""
+    request = GenerateRequest(
+        messages=[{"role": "system", "content": note}, {"role": "user", "content": question}],
+        max_tokens=_TOKENS,
+        temperature=0.0,
+        seed=0,
+    )
+    answer = await ask(request)
+    if answer.finish not in ("stop", "length"):
+        raise ServerError("an answer of the trial was cut off")
+    return len(answer.text.strip()) if answer.finish == "stop" else None
+
+
+class FollowTrial:
+    """Tries the model, while nobody waits for an answer and nothing trains."""
+
+    def __init__(self, parts: AnsweringParts) -> None:
+        self._parts = parts
+
+    async def loop(self) -> None:
+        """Return once it is known."""
+        while not await self._known():
+            with boundary(logger, "trying whether the model follows notes"):
+                await self.once()
+            await self._parts.clock.sleep(_SECONDS)
+
+    async def once(self) -> None:
+        """Try it now. Raises ServerError, StoreError."""
+        if self._parts.presence.away or self._parts.scheduler.training:
+            return
+        found = await tried(self._parts.spare.answer)
+        p, now = self._parts, self._parts.clock.now()
+        await p.store.write(lambda db: notes.tried(db, p.pool.model, found.follows, now))
+        if not found.follows:
+            logger.warning(
+                "the model does not follow notes: of %d answers %d were shorter where fewer words were asked "
+                "for, and %d longer. So there are none",
+                found.compared,
+                found.shorter,
+                found.longer,
+            )
+
+    async def _known(self) -> bool:
+        p = self._parts
+        if p.notes.where == "never":
+            return True
+        return await p.store.read(lambda db: notes.follows(db, p.pool.model)) is not None
