@@ -33,6 +33,7 @@ from goodbot.daemon.wiring import local_owner
 from goodbot.inference.servers import plugin as own_servers
 from goodbot.learning.idle import Readings
 from goodbot.store import Store, adapters, ledger, runs
+from goodbot.store.query import fetch
 from goodbot.testing import Pilot
 from goodbot_training.objectives import rewards
 
@@ -363,9 +364,15 @@ async def check_store(store: Store) -> None:
     )
     assert used == []
     derived = ("SELECT * FROM labels ORDER BY turn, rater", "SELECT id, rated FROM turns ORDER BY id")
-    before = [await rows(store, one) for one in derived]
-    await store.write(ledger.rebuild)
-    assert [await rows(store, one) for one in derived] == before
+
+    async def both(db: Any) -> list[list[Any]]:
+        """Before and after, as one: nothing that is told meanwhile lies between them."""
+        before = [[*await fetch(db, one)] for one in derived]
+        await ledger.rebuild(db)
+        return [before, [[*await fetch(db, one)] for one in derived]]
+
+    before, after = await store.write(both)
+    assert before == after
 
 
 __all__ = [

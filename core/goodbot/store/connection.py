@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -48,9 +49,14 @@ async def connect(
             await db.create_function(name, 1, function, deterministic=True)  # pyright: ignore[reportUnknownMemberType]
         return db
     except BaseException:
-        # Its thread still has a word for this event loop, which must not be closed by then.
+        connection.stop()  # a second time it does nothing: the thread has ended by then
+        # Its thread still has a word for this event loop, which must not be closed by then. It ends by itself,
+        # however busy the machine is; whoever cancels us meanwhile does not make it quicker.
         thread: Any = getattr(connection, "_thread", connection)
-        await asyncio.to_thread(thread.join, BUSY_SECONDS)
+        ended = asyncio.ensure_future(asyncio.to_thread(thread.join))
+        while not ended.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.shield(ended)
         raise
 
 

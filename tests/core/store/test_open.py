@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import os
 import sqlite3
 import threading
+import time
 from pathlib import Path
+from typing import Any
 
+import aiosqlite
 import pytest
 from goodbot.base.errors import NewerDataError, StoreError
 from goodbot.store import Store
@@ -149,3 +153,36 @@ async def test_a_migration_that_fails_changes_nothing(
         assert await pragma(store, "user_version") == len(steps)
     finally:
         await store.close()
+
+
+@pytest.mark.parametrize("slow", ["opening", "setting up"])
+async def test_who_is_stopped_while_it_opens_leaves_no_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: str
+) -> None:
+    """It would have a word for an event loop that is closed by then, and say so on the screen."""
+    begun = threading.Event()
+    opened: Any = sqlite3.connect
+
+    def late(*args: Any, **more: Any) -> Any:
+        begun.set()
+        time.sleep(0.5)
+        return opened(*args, **more)
+
+    async def never(*_: Any, **__: Any) -> None:
+        begun.set()
+        await asyncio.sleep(3600)
+
+    if slow == "opening":
+        monkeypatch.setattr(sqlite3, "connect", late)
+    else:
+        monkeypatch.setattr(aiosqlite.Connection, "create_function", never)
+    monkeypatch.setattr(module, "BUSY_SECONDS", 0.01)
+    opening = asyncio.create_task(module.connect(tmp_path / "goodbot.db"))
+    await asyncio.to_thread(begun.wait)
+    opening.cancel()
+    await asyncio.sleep(0)
+    opening.cancel()  # as a second Ctrl-C does
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    mine = [thread for thread in threading.enumerate() if "_connection_worker_thread" in thread.name]
+    assert mine == []

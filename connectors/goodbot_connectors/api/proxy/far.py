@@ -20,7 +20,8 @@ from yarl import URL
 from goodbot_connectors.api.proxy.config import ANTHROPIC
 from goodbot_connectors.kit.bridge.body import HttpError
 
-CONNECT_SECONDS = 10.0
+CONNECT_SECONDS = 30.0
+"""A machine that trains may take seconds to say yes. One without a server says no at once."""
 SILENT_SECONDS = 600.0
 """A model that thinks for longer without a word hangs. Most send a sign of life."""
 _LARGE = 1 << 20

@@ -21,7 +21,8 @@ from goodbot.api.manners import REFUSALS, Manners, parsed, said, short
 from goodbot.base.errors import ServerError
 from goodbot.config.secrets import Secret
 
-CONNECT_SECONDS = 5.0
+CONNECT_SECONDS = 30.0
+"""A machine that trains may take seconds to say yes. One without a server says no at once."""
 SILENT_SECONDS = 300.0
 """A server that says nothing for so long hangs. Reading a long prompt on a slow machine is silent."""
 LONGEST_SECONDS = 3600.0
