@@ -198,8 +198,8 @@ def _class(one: type[Any]) -> Iterator[str]:
 def _fields(one: type[Any], told: dict[str, str]) -> Iterator[str]:
     defaults = dict(getattr(one, "_field_defaults", vars(one)))
     for each in dataclasses.fields(one) if dataclasses.is_dataclass(one) else ():
-        made = each.default_factory
-        defaults[each.name] = each.default if isinstance(made, type(dataclasses.MISSING)) else made()
+        made: Any = each.default_factory
+        defaults[each.name] = each.default if made is dataclasses.MISSING else made()
     for name, kind in inspect.get_annotations(one).items():
         kind = str(getattr(kind, "__forward_arg__", kind)).replace("'", "")
         default = _default(defaults.get(name, dataclasses.MISSING))

@@ -28,7 +28,7 @@ from goodbot_training.tiny.judge import is_correct, style_of
 from tests.learning.exam import TOKENS_PER_FORWARD
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
 UNDER = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 """Chances under which answers are counted; `GATE` is the gate's, the first was."""

@@ -135,9 +135,8 @@ def _too_many(word: str | None, extra: Sequence[str]) -> str:
             f"`goodbot init` asks which platform; to say it at once: `goodbot init --platform {platform}`; "
             f"to add it to a bot that you have: `goodbot connect {platform}`"
         )
-    return (
-        f"unrecognized arguments: {' '.join(extra)} (`goodbot {word or ''}".rstrip() + " --help` tells more)"
-    )
+    command = f"goodbot {word}" if word else "goodbot"
+    return f"unrecognized arguments: {' '.join(extra)} (`{command} --help` tells more)"
 
 
 def _home(wanted: Path | None) -> Path:

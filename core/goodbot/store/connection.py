@@ -49,9 +49,9 @@ async def connect(
             await db.create_function(name, 1, function, deterministic=True)  # pyright: ignore[reportUnknownMemberType]
         return db
     except BaseException:
-        connection.stop()  # a second time it does nothing: the thread has ended by then
-        # Its thread still has a word for this event loop, which must not be closed by then. It ends by itself,
-        # however busy the machine is; whoever cancels us meanwhile does not make it quicker.
+        connection.stop()  # pyright: ignore[reportUnknownMemberType]
+        # Its thread still has a word for this event loop, which must not be closed by then. It ends by
+        # itself, however busy the machine is; whoever cancels us meanwhile does not make it quicker.
         thread: Any = getattr(connection, "_thread", connection)
         ended = asyncio.ensure_future(asyncio.to_thread(thread.join))
         while not ended.done():

@@ -29,7 +29,7 @@ from safetensors.numpy import save
 from goodbot_training.backends import layout
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
 WEIGHTS_FILE = "adapter_model.safetensors"
 CONFIG_FILE = "adapter_config.json"

@@ -22,7 +22,7 @@ from goodbot_training.backends.packing import pack
 from goodbot_training.backends.sampling import Model, ModelSampler
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
 
 class ModelBackend(ABC):

@@ -25,7 +25,7 @@ from goodbot_training.backends.chat import ChatTemplate
 from goodbot_training.backends.thoughts import BROKEN, Leading
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
 _NOT_FINITE = "The model's numbers are not finite."
 _WINDOW, _OVERLAP = 32, 8

@@ -31,7 +31,7 @@ import numpy as np
 from goodbot.base.sampling import Filters
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
 Array = Any
 """A torch tensor, an MLX array or a NumPy array."""

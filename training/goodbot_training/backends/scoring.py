@@ -11,7 +11,7 @@ from goodbot.api.events import Message
 from goodbot.api.sampler import TokenizedTurn
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
 Tell = Callable[[int], None]
 """Takes how many more are done."""

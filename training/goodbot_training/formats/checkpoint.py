@@ -19,7 +19,7 @@ import numpy as np
 from goodbot.base.errors import AdapterError
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
 INDEX = "model.safetensors.index.json"
 _SINGLE = "model.safetensors"

@@ -20,7 +20,7 @@ from goodbot_training.formats import checkpoint, proof
 from goodbot_training.formats.checkpoint import INDEX, Checkpoint
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
 _COPIED = (".json", ".jinja", ".model", ".txt")
 _LEGAL = ("LICENSE", "LICENCE", "NOTICE", "USE_POLICY")

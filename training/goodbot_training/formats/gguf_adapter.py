@@ -21,7 +21,7 @@ from goodbot_training.formats.checkpoint import Checkpoint
 from goodbot_training.formats.gguf_names import Dialect, package
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
 _HALVES = (".lora_a", ".lora_b")
 

@@ -22,7 +22,7 @@ from goodbot_training.formats.checkpoint import Checkpoint
 from goodbot_training.formats.gguf_names import Dialect, package
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
 TYPES = {"F32": "ALL_F32", "F16": "MOSTLY_F16", "Q8_0": "MOSTLY_Q8_0"}
 _BLOCK = 32

@@ -17,7 +17,7 @@ import numpy as np
 from goodbot.base.errors import AdapterError, MissingExtraError
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
 _ARCHITECTURES = {
     "llama": "LLAMA",

@@ -22,7 +22,7 @@ from goodbot_training.formats import reference
 from goodbot_training.formats.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
 _LARGE = 2 << 30
 _TOKENS = 12

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from goodbot.api.sampler import Sampled, TokenizedTurn
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
 _LOOP_TOKENS = 12  # shorter answers may well repeat themselves
 _LOOP_DISTINCT = 0.4

@@ -25,7 +25,7 @@ from goodbot.base.intervals import student
 from goodbot_training.job.types import HeldOutSums
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
     from goodbot_training.job.rollout import Rollout
 

@@ -27,7 +27,7 @@ from goodbot_training.job.rollout import Rollout
 from goodbot_training.job.types import Job, data_error
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
 PORTION = 64
 """Answers sampled at once."""

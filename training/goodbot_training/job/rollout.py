@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from goodbot.api.sampler import TokenizedTurn
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
 
 @dataclass(frozen=True, kw_only=True)

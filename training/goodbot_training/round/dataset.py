@@ -19,7 +19,7 @@ from goodbot_training.round.notes import distil
 from goodbot_training.round.rollouts import build_rollouts
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
 _UNSCORED = "its log-probabilities are not finite numbers"
 

@@ -23,7 +23,7 @@ from goodbot_training.job.rollout import Rollout
 from goodbot_training.job.types import TRAIN, Job, RatedSample, TrainingSettings
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
 
 def with_words(messages: Sequence[Message], words: str) -> list[Message]:

@@ -29,7 +29,7 @@ from goodbot_training.job.rollout import Rollout
 from goodbot_training.job.types import Job, RatedSample, data_error, turn_of
 
 if TYPE_CHECKING:
-    from goodbot.api.backend import Floats
+    from goodbot.api.step import Floats
 
     from goodbot_training.round.checkpoints import Scores
 
