@@ -20,8 +20,8 @@ from goodbot_training.backends.generating import generate
 from goodbot_training.backends.row_adapters import RowAdapters
 
 if TYPE_CHECKING:
-    from goodbot.api.step import Floats
     from goodbot.api.model_shape import Experts
+    from goodbot.api.step import Floats
 
     from goodbot_training.backends.packing import Packed
 
