@@ -80,11 +80,18 @@ WORDED = (
     "openclaw",
 )
 STEERED = ("frozen", "notes", DEFAULT, "hindsight", "hybrid", "hybrid, all tokens", "hybrid + note")
+ELSEWHERE = ("frozen", "notes", DEFAULT, "hindsight", "hybrid", "hybrid + note", TRL)
+"""On the other bases: without what was out of the question on the shipped one."""
+MISLED = ("frozen", DEFAULT, "hindsight", "hybrid")
 WORDS = (
     Part(base="tiny", streams=("reasons",), arms=WORDED, likes=STYLES),
     Part(base="tiny", streams=("chips",), arms=WORDED),
     Part(base="tiny", streams=("irrelevant", "contradicting", "injected"), arms=STEERED, likes=STYLES),
     Part(base="tiny", streams=("12 chips", "80 chips", "better", "flip with reasons"), arms=STEERED),
+    Part(base="llama", streams=("chips", "reasons", "80 chips", "better", "flip with reasons"), arms=ELSEWHERE),
+    Part(base="llama", streams=("irrelevant", "contradicting", "injected"), arms=MISLED),
+    Part(base="two-style", streams=("chips", "reasons", "better"), arms=ELSEWHERE),
+    Part(base="two-style", streams=("irrelevant", "contradicting", "injected"), arms=MISLED),
 )
 """What people say, beside the same ratings without it."""
 QUICK = (
