@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from goodbot.api.server import Generated, GenerateRequest
+from goodbot.api.server import BASE, Generated, GenerateRequest
 from goodbot.config import ServingConfig
 from goodbot.conversation.note_trial import FEWEST, LEAD, QUESTIONS, Compared, tried
 from goodbot.store import notes
@@ -108,3 +108,4 @@ async def test_it_asks_no_further_once_it_is_clear() -> None:
 
     assert (await tried(ask)).follows
     assert len(asked) == 2 * LEAD
+    assert {one.version for one in asked} == {BASE}, "a version may have learnt to be brief"

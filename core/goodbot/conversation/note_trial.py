@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from goodbot.api.noted import FRAME
-from goodbot.api.server import Generated, GenerateRequest
+from goodbot.api.server import BASE, Generated, GenerateRequest
 from goodbot.base.errors import ServerError, boundary
 from goodbot.conversation.note_rules import RULES
 from goodbot.conversation.parts import AnsweringParts
@@ -92,6 +92,7 @@ async def _length(
         max_tokens=_TOKENS,
         temperature=0.0,
         seed=0,
+        version=BASE,  # one that has learnt to be brief is brief with either note
     )
     answer = await ask(request)
     if answer.finish not in ("stop", "length"):
