@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from goodbot.store import settings
+from goodbot.store import rollback_window, settings, turns
 
-from tests.core.builders import Bot, check, open_bot
+from tests.core.builders import Bot, check, open_bot, rows
 
 
 async def answers(bot: Bot, *ids: str, then: str = "yes") -> str:
@@ -68,10 +68,32 @@ async def test_of_several_all_or_none_and_the_trail_has_a_row_for_each(tmp_path:
         assert whole
         left = [one.detail for one in trail if one.action == "leave out"]
         assert left == [f'{{"answer":"{id_}"}}' for id_ in ids]
+        await bot.react(await bot.say("Another"), "👍")
+        said = await bot.command("rollback", "since 2000-01-01")
+        assert "yes" in said
+        await bot.command("rollback", "since 2000-01-01 yes")
         assert await bot.command("rollback", "since never") == (
-            "3 ratings that were left out count again; they train in the next rounds."
+            "1 rating that was left out counts again; it trains in the next round."
         )
+        assert not any([await bot.labels(answer) for answer in made]), "they were picked one by one"
+        await answers(bot, *ids, then="never")
         assert all([await bot.labels(answer) for answer in made])
+
+
+async def test_what_is_left_out_is_kept_as_long_as_it_may_come_back(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        picked, old, back = [await bot.say(f"Question {number}") for number in range(3)]
+        for answer in (picked, old, back):
+            await bot.react(answer, "👍")
+        await answers(bot, picked.turn)
+        await bot.unreact(back, "👍")
+        await bot.store.write(lambda db: rollback_window.add(db, 0.0, "loopback:owner", bot.app.clock.now()))
+        await bot.store.write(lambda db: turns.expire(db, 9e12))
+        assert {id_ for (id_,) in await rows(bot.store, "SELECT id FROM turns")} == {picked.turn, old.turn}
+        await answers(bot, picked.turn, then="never")
+        await bot.command("rollback", "since never")
+        assert await bot.labels(picked) == {"loopback:owner": 1.0}
+        assert await bot.labels(old) == {"loopback:owner": 1.0}
 
 
 async def test_nobody_but_an_owner_may(tmp_path: Path) -> None:

@@ -99,6 +99,15 @@ def test_an_answer_that_was_cut_off_is_the_longer_one() -> None:
     assert Compared().and_(None, None) == Compared()
 
 
+async def test_answers_that_end_in_other_ways_say_nothing_and_end_the_trial() -> None:
+    async def ask(_: GenerateRequest) -> Generated:
+        return Generated(text="", version=0, finish="content_filter")
+
+    found = await tried(ask)
+    assert found.compared == 0
+    assert found.follows
+
+
 async def test_it_asks_no_further_once_it_is_clear() -> None:
     asked: list[GenerateRequest] = []
 

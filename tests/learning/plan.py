@@ -88,7 +88,9 @@ WORDS = (
     Part(base="tiny", streams=("chips",), arms=WORDED),
     Part(base="tiny", streams=("irrelevant", "contradicting", "injected"), arms=STEERED, likes=STYLES),
     Part(base="tiny", streams=("12 chips", "80 chips", "better", "flip with reasons"), arms=STEERED),
-    Part(base="llama", streams=("chips", "reasons", "80 chips", "better", "flip with reasons"), arms=ELSEWHERE),
+    Part(
+        base="llama", streams=("chips", "reasons", "80 chips", "better", "flip with reasons"), arms=ELSEWHERE
+    ),
     Part(base="llama", streams=("irrelevant", "contradicting", "injected"), arms=MISLED),
     Part(base="two-style", streams=("chips", "reasons", "better"), arms=ELSEWHERE),
     Part(base="two-style", streams=("irrelevant", "contradicting", "injected"), arms=MISLED),

@@ -21,6 +21,8 @@ from goodbot_connectors.web.normalize import MALFORMED
 _TEXTS = ("place", "person", "rating", "version", "text", "after")
 _TIMES = ("since", "until")
 _LONGEST = 200
+_LONGEST_ID = 512
+"""Of an answer that an import has brought in."""
 
 
 async def page(host: ConnectorHost, user: UserRef, query: Mapping[str, str]) -> Mapping[str, Any]:
@@ -43,7 +45,9 @@ async def leave_out(host: ConnectorHost, user: UserRef, body: Json) -> Mapping[s
     do, turns = body.get("do"), body.get("turns")
     if do not in ("out", "in") or not isinstance(turns, list):
         raise HttpError(400, MALFORMED)
-    ids = [clean(one)[:64] for one in cast("list[object]", turns) if isinstance(one, str)]
+    ids = [clean(one)[:_LONGEST_ID] for one in cast("list[object]", turns) if isinstance(one, str)]
+    if len(ids) < len(cast("list[object]", turns)):
+        raise HttpError(400, MALFORMED)
     try:
         return {"told": await host.leave_out(user, ids, again=do == "in")}
     except UsageError as error:

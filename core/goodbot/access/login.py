@@ -9,6 +9,7 @@ other may, for as long as it may.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import secrets
@@ -46,7 +47,7 @@ class Logins:
     def __init__(self, *, store: Store, clock: Clock, authorization: Authorization, scope: str) -> None:
         self._store = store
         self._page = store.path.with_name(LOGIN_PAGE)
-        self._page.unlink(missing_ok=True)  # of the goodbot before
+        self._forget_page()  # of the goodbot before
         self._clock = clock
         self._authorization = authorization
         self._scope = scope
@@ -84,12 +85,18 @@ class Logins:
             return who.partition(":")[2]
 
         user = await self._store.write(operation)
-        await asyncio.to_thread(self._page.unlink, missing_ok=True)
+        await asyncio.to_thread(self._forget_page)
         return user
 
     async def drop(self) -> None:
         """No code holds any more."""
         await self._store.write(lambda db: codes.kill_all_for(db, _LOGIN))
+        await asyncio.to_thread(self._forget_page)
+
+    def _forget_page(self) -> None:
+        """What cannot be removed keeps nobody out, and holds a code that is dead soon."""
+        with contextlib.suppress(OSError):
+            self._page.unlink(missing_ok=True)
 
     async def _subject(self, db: aiosqlite.Connection, digest: str) -> str:
         """Whose code this is the hash of; "" for none that holds."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -69,6 +70,9 @@ def _selection(wanted: RatedWanted) -> Selection:
 def _after(text: str) -> tuple[float, int]:
     at, _, seq = text.partition(" ")
     try:
-        return (float(at), int(seq)) if text else rated.NO_END
+        place = (float(at), int(seq)) if text else rated.NO_END
     except ValueError:
-        raise UsageError("That is nothing that goodbot's page would ask: reload the page.") from None
+        place = (math.nan, 0)
+    if not (math.isfinite(place[0]) and 0 <= place[1] <= rated.NO_END[1]):
+        raise UsageError("That is nothing that goodbot's page would ask: reload the page.")
+    return place

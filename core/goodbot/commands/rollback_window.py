@@ -19,7 +19,7 @@ _TAINT = "ratings that it was trained on do not count any more"
 _RESET = "`rollback all` has withdrawn all there were"
 _USAGE = (
     "say since when: `rollback since 2026-11-21`, or with a time, `2026-11-21T18:30`; "
-    "`rollback since never` lets all ratings count again"
+    "`rollback since never` lets them count again"
 )
 _ANSWERS = (
     "say which answers: `rollback answers ID ID`; `history --json` and the page “Ratings” know their ids; "
@@ -89,7 +89,7 @@ async def leave_out(call: Call, ids: Sequence[str], *, again: bool = False) -> R
 
     async def operation(db: aiosqlite.Connection) -> tuple[int, list[int]]:
         if missing := await turns.missing(db, ids):
-            raise UsageError(f"there is no answer {min(missing)!r}: nothing was changed. {_ANSWERS}")
+            raise UsageError(f"there is no answer {min(missing)!r}: nothing was changed")
         by, now = person(call.user), s.clock.now()
         if again:
             await rollback_window.take_in(db, ids)
@@ -110,11 +110,12 @@ async def leave_out(call: Call, ids: Sequence[str], *, again: bool = False) -> R
     s.scheduler.wake()
     said = f"{_counted(count, 'rating')} of {_counted(len(ids), 'answer')}"
     data = {"ratings": count, "answers": len(ids), "versions": versions}
-    if again:
+    if again and not versions:
         return Result(text=f"{said} count{'s' if count == 1 else ''} again.", data=data)
+    does = f"count{'s' if count == 1 else ''} again" if again else "left out"
     learnt = f" Withdrawn: {', '.join(f'v{version}' for version in versions)}." if versions else ""
     now = version_name(await s.registry.wanted(), begins=True)
-    return Result(text=f"{said} left out.{learnt} {now} answers.", data=data)
+    return Result(text=f"{said} {does}.{learnt} {now} answers.", data=data)
 
 
 def _counted(count: int, what: str) -> str:
@@ -169,8 +170,9 @@ async def _lift(call: Call) -> Result:
     count = await s.store.write(operation)
     s.scheduler.wake()
     return Result(
-        text=f"{count} rating{'' if count == 1 else 's'} that were left out count again; they train "
-        "in the next rounds.",
+        text="1 rating that was left out counts again; it trains in the next round."
+        if count == 1
+        else f"{count} ratings that were left out count again; they train in the next rounds.",
         data={"ratings": count},
     )
 

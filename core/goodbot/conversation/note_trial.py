@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from goodbot.api.noted import FRAME
 from goodbot.api.server import BASE, Generated, GenerateRequest
-from goodbot.base.errors import ServerError, boundary
+from goodbot.base.errors import boundary
 from goodbot.conversation.note_rules import RULES
 from goodbot.conversation.parts import AnsweringParts
 from goodbot.store import notes
@@ -86,7 +86,7 @@ async def tried(ask: Callable[[GenerateRequest], Awaitable[Generated]]) -> Compa
 async def _length(
     ask: Callable[[GenerateRequest], Awaitable[Generated]], note: str, question: str
 ) -> int | None:
-    """Of an answer, in characters; None for one that did not come to its end."""
+    """Of an answer, in characters; None for one that did not come to its end, however it ended."""
     request = GenerateRequest(
         messages=[{"role": "system", "content": note}, {"role": "user", "content": question}],
         max_tokens=_TOKENS,
@@ -95,8 +95,6 @@ async def _length(
         version=BASE,  # one that has learnt to be brief is brief with either note
     )
     answer = await ask(request)
-    if answer.finish not in ("stop", "length"):
-        raise ServerError("an answer of the trial was cut off")
     return len(answer.text.strip()) if answer.finish == "stop" else None
 
 
@@ -108,17 +106,21 @@ class FollowTrial:
 
     async def loop(self) -> None:
         """Return once it is known."""
-        while not await self._known():
+        known = False
+        while not known:
             with boundary(logger, "trying whether the model follows notes"):
-                await self.once()
+                known = await self._known()
+                if not known:
+                    await self.once()
             await self._parts.clock.sleep(_SECONDS)
 
     async def once(self) -> None:
-        """Try it now. Raises ServerError, StoreError."""
-        if self._parts.presence.away or self._parts.scheduler.training:
+        """Try it now, unless the model or the machine is needed elsewhere. Raises ServerError, StoreError."""
+        p = self._parts
+        if p.presence.away or p.scheduler.training or await p.scheduler.pressure() is not None:
             return
-        found = await tried(self._parts.spare.answer)
-        p, now = self._parts, self._parts.clock.now()
+        found = await tried(p.spare.answer)
+        now = p.clock.now()
         await p.store.write(lambda db: notes.tried(db, p.pool.model, found.follows, now))
         if not found.follows:
             logger.warning(

@@ -40,8 +40,8 @@ _WORDS = (
     f" AND (:owner OR {people.IDENTITY_OF.format('e.rater')} = :me) AND {rollback_window.STANDS})"
 )
 _ANSWERS = (
-    f"SELECT t.id, t.connector, t.channel, t.channel_kind, t.connector || ':' || t.talker, {QUESTION},"  # noqa: S608
-    " t.response, t.created_at, t.version, t.answered_by, t.seq"
+    f"SELECT t.id, t.connector, t.channel, t.channel_kind, t.connector || ':' || t.talker,"  # noqa: S608
+    f" coalesce({QUESTION}, ''), t.response, t.created_at, t.version, t.answered_by, t.seq"
     " FROM json_each(:keys) k CROSS JOIN turns t ON t.seq = k.value LEFT JOIN retries r ON r.turn = t.id"
     f" WHERE t.kind <> '{CHOICE}' AND {review_queue.SEEN}{{0}} ORDER BY k.key LIMIT :limit"
 )
@@ -53,7 +53,7 @@ _LABELS = (
 _GONE = (
     f"SELECT e.turn, {people.IDENTITY_OF.format('e.rater')} AS who, e.value, NULL, e.source, e.received_at,"  # noqa: S608
     " max(e.seq) FROM events e WHERE e.turn IN (SELECT value FROM json_each(?)) AND e.kind = 'rate'"
-    f" AND {rollback_window.COVERED} AND {rollback_window.KEPT} AND NOT EXISTS (SELECT 1 FROM labels l"
+    f" AND {rollback_window.RETURNS} AND NOT EXISTS (SELECT 1 FROM labels l"
     f" WHERE l.turn = e.turn AND l.rater = {people.IDENTITY_OF.format('e.rater')}) GROUP BY 1, 2"
 )
 _TAUGHT = (

@@ -27,6 +27,13 @@ KEPT = (
     " OR (r.source = '' AND r.retracts = '' AND (r.time_ms, r.tiebreak) > (e.time_ms, e.tiebreak))))"
 )
 """SQL: of the ledger `e`, what its author did not take back."""
+RETURNS = (
+    f"{COVERED} AND {KEPT} AND NOT EXISTS (SELECT 1 FROM events r WHERE r.kind = 'retract'"  # noqa: S608
+    " AND r.turn = e.turn AND r.rater = e.rater AND (r.connector, r.account, r.source) ="
+    " (e.connector, e.account, e.source) AND r.retracts = ''"
+    " AND (r.time_ms, r.tiebreak) > (e.time_ms, e.tiebreak))"
+)
+"""SQL: of the ledger `e`, what counts again once no quarantine covers it: no sign of it was taken away."""
 STANDS = f"{KEPT} AND NOT {_WITHIN}"
 """SQL: the same without what is in a quarantine."""
 
@@ -73,10 +80,13 @@ async def heard(db: aiosqlite.Connection, turns: Sequence[str]) -> list[tuple[st
 
 
 async def lift(db: aiosqlite.Connection) -> int:
-    """End all quarantines; returns how many ratings count again. They must be folded by the caller."""
-    covered = await count(db)
-    await db.execute("DELETE FROM quarantines")
-    return covered
+    """End all quarantines of a time; returns how many ratings count again. The caller folds them.
+
+    What was left out answer by answer stays so.
+    """
+    before = await count(db)
+    await db.execute("DELETE FROM quarantines WHERE turn IS NULL")
+    return before - await count(db)
 
 
 async def count(db: aiosqlite.Connection) -> int:

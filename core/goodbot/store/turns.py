@@ -255,7 +255,7 @@ async def expire(db: aiosqlite.Connection, before: float) -> int:
     rows = await db.execute(
         "DELETE FROM turns WHERE created_at < ?"  # noqa: S608
         " AND rated = 0 AND NOT EXISTS (SELECT 1 FROM events e WHERE e.turn = turns.id"
-        f" AND e.kind NOT IN ('rate', 'retract') AND {rollback_window.KEPT})"
+        f" AND (e.kind NOT IN ('rate', 'retract') AND {rollback_window.KEPT} OR {rollback_window.RETURNS}))"
         " AND NOT EXISTS (SELECT 1 FROM pairs p WHERE p.turn = turns.id AND p.choice <> 'skip')"
         " AND NOT EXISTS (SELECT 1 FROM run_items WHERE run_items.turn = turns.id)",
         (before,),

@@ -76,6 +76,7 @@ export function signedOut() {
 // All that was stored of somebody is deleted, by their own word or an owner's.
 export function forgotten() {
   sessionStorage.clear();
+  for (const key of Object.keys(localStorage).filter((one) => one.startsWith("views "))) localStorage.removeItem(key);
   leave("You are forgotten",
     el("p", {}, "What was stored of you here is deleted: your words, the answers to them, your ratings."),
     el("p", {}, "You are signed out. Backups that were made before still hold it until the owner deletes them."));

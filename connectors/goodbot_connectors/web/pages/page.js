@@ -24,6 +24,7 @@ export class Page {
     const waits = (problem) => banner(problem.message);
     const me = await signedIn(waits);
     showUser(me);
+    this.user = me.user;
     this.may = new Set(me.commands.map(({ name }) => name));
     this.outbox = new Outbox(me.user, me.now, (problem) => this.#sent(problem));
     this.ready?.();

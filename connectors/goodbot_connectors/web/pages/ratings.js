@@ -5,6 +5,7 @@ import { get, post } from "/files/api.js";
 import { placeName } from "/files/card.js";
 import { versionName } from "/files/chart.js";
 import { button, el, find, when } from "/files/dom.js";
+import { signedOut } from "/files/header.js";
 import { markdown } from "/files/markdown.js";
 import { Page } from "/files/page.js";
 import { RatingBar } from "/files/rating.js";
@@ -39,7 +40,7 @@ class Ratings extends Page {
 
   // What is open or ticked stays: the page looks anew when somebody asks.
   async load() {
-    if (!this.#asked) await this.#find("");
+    if (!this.#asked) await this.#find("", true);
   }
 
   #fill(given) {
@@ -66,11 +67,12 @@ class Ratings extends Page {
     return Object.fromEntries(Object.entries(query).filter(([, said]) => said));
   }
 
-  async #find(after) {
+  async #find(after, first = false) {
     const asked = ++this.#asked;
     const list = find("#list");
     if (!after) {
       list.replaceChildren();
+      find("#count").textContent = "";
       this.#tick(null);
     }
     let found = 0;
@@ -80,7 +82,11 @@ class Ratings extends Page {
       try {
         page = await get("/api/ratings", { ...this.#query(), ...(this.#after ? { after: this.#after } : {}) });
       } catch (problem) {
-        return asked === this.#asked && this.#tell(problem.message, true);
+        if (asked !== this.#asked) return undefined;
+        if (first) this.#asked = 0; // who called tries again
+        if (first) throw problem;
+        if (problem.status === 401) return signedOut();
+        return this.#tell(problem.message, true);
       }
       if (asked !== this.#asked) return undefined;
       list.append(...page.answers.map((one) => this.#line(one)));
@@ -95,7 +101,7 @@ class Ratings extends Page {
   }
 
   #line(one) {
-    const box = el("input", { type: "checkbox", "aria-label": `Tick: ${one.question.slice(0, 80)}`, onchange: () => this.#tick(one.turn, box.checked) });
+    const box = el("input", { type: "checkbox", "aria-label": `Tick: ${one.question.slice(0, 80) || "an answer without a question"}`, onchange: () => this.#tick(one.turn, box.checked) });
     const details = el("details", {}, el("summary", {},
       el("span", { class: "line question" }, one.question || "(no question)"),
       el("span", { class: "line" }, one.answer),
@@ -182,16 +188,24 @@ class Ratings extends Page {
     find("#told").classList.toggle("error", bad);
   }
 
-  // Views that were kept in this browser, by the address that shows them.
+  // Views that this person has kept in this browser, by the address that shows them.
+  #known() {
+    try {
+      return JSON.parse(localStorage.getItem(`views ${this.user}`) || "{}");
+    } catch {
+      return {};
+    }
+  }
+
   #views() {
-    const views = JSON.parse(localStorage.getItem("views") || "{}");
+    const views = this.#known();
     find("#views").replaceChildren(...Object.entries(views).flatMap(([name, kept]) => [
       button(name, { class: "chip small", onclick: () => { this.#fill(new URLSearchParams(kept)); this.#changed(); } }),
       button("×", { class: "quiet small", "aria-label": `Forget the view ${name}`, onclick: () => { delete views[name]; this.#store(views); } })]));
   }
 
   #store(views) {
-    localStorage.setItem("views", JSON.stringify(views));
+    localStorage.setItem(`views ${this.user}`, JSON.stringify(views));
     this.#views();
   }
 
@@ -199,7 +213,7 @@ class Ratings extends Page {
     const kept = this.#kept();
     if (!kept) return this.#tell("Choose something first: a view is what the fields above say.", true);
     const name = [...new URLSearchParams(kept).values()].join(", ").slice(0, 40);
-    return this.#store({ ...JSON.parse(localStorage.getItem("views") || "{}"), [name]: kept });
+    return this.#store({ ...this.#known(), [name]: kept });
   }
 }
 

@@ -163,7 +163,7 @@ def _retry(record: Mapping[str, Any], turn: Turn, at: float) -> Retry | None:
     return Retry(
         turn=turn.id,
         instead_of=instead_of,
-        depth=max(1, _whole(record.get("depth", 1))),
+        depth=min(max(1, _whole(record.get("depth", 1))), max(1, (len(turn.messages) - 1) // 2)),
         hint=_id(record.get("hint"), "hint", ""),
         asked_by=who,
         asked=OrderKey(int(at * 1000)),
