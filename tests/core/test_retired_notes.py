@@ -16,7 +16,7 @@ from goodbot.learning.training.job_spec import make_job
 from goodbot.store import progress, runs
 from goodbot_training.job.types import Job
 
-from tests.core.builders import Bot, check_store, rows
+from tests.core.builders import Bot, check_store, rows, until
 from tests.core.test_news import told
 from tests.core.test_notes import SHORT, chip, noting, system
 
@@ -305,8 +305,8 @@ async def test_it_is_said_in_the_language_of_the_config(tmp_path: Path) -> None:
     async with taught(tmp_path, serving={"language": "de"}) as bot:
         await course(bot)
         await bot.train()
-        await bot.app.news.look()
-        assert any(text.startswith("Ich brauche diese Notiz nicht mehr") for _, text in told(bot))
+        await bot.app.news.look()  # or its own loop does, at the same time
+        await until(lambda: any(text.startswith("Ich brauche diese Notiz nicht mehr") for _, text in told(bot)))
 
 
 async def test_who_is_forgotten_takes_what_was_learnt_along(tmp_path: Path) -> None:
