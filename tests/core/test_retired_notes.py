@@ -306,7 +306,8 @@ async def test_it_is_said_in_the_language_of_the_config(tmp_path: Path) -> None:
         await course(bot)
         await bot.train()
         await bot.app.news.look()  # or its own loop does, at the same time
-        await until(lambda: any(text.startswith("Ich brauche diese Notiz nicht mehr") for _, text in told(bot)))
+        said = "Ich brauche diese Notiz nicht mehr"
+        await until(lambda: any(text.startswith(said) for _, text in told(bot)))
 
 
 async def test_who_is_forgotten_takes_what_was_learnt_along(tmp_path: Path) -> None:
