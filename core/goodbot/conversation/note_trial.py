@@ -9,6 +9,7 @@ most of them in fewer words with the first.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
@@ -32,8 +33,8 @@ QUESTIONS = (
 """Any model has something to say to these; whether it is right does not matter."""
 _BRIEF, _FULL = (f'{FRAME}"{RULES[chip].text}"' for chip in ("long", "short"))
 LEAD = len(QUESTIONS) // 3
-"""By so many questions more must the one note give the shorter answer than the other: a coin gets there
-in 8 of 100 trials."""
+"""By so many questions more must the one note give the shorter answer than the other, at any time: a coin
+gets there in 11 of 100 trials."""
 FEWEST = 8
 """Of so few questions nothing is known, and the model is taken to follow notes."""
 _TOKENS = 48
@@ -57,9 +58,8 @@ class Compared(NamedTuple):
         """
         if brief is None and full is None:
             return self
-        shorter = full is None or (brief is not None and brief < full)
-        longer = brief is None or (full is not None and brief > full)
-        return Compared(self.shorter + shorter, self.longer + longer, self.compared + 1)
+        one, other = (math.inf if length is None else length for length in (brief, full))
+        return Compared(self.shorter + (one < other), self.longer + (one > other), self.compared + 1)
 
     @property
     def clear(self) -> bool:
