@@ -14,8 +14,7 @@
 | `POST /api/notes` | changes one: `{"do": "on", "off", "delete" or "edit", "number", "text"}`; what is left |
 | `GET /api/progress` | how far learning is: only what this person may ask the bot for |
 | `GET /api/versions` | all versions, for owners; `first` and `second`: these two compared |
-| `GET /api/ratings` | rated answers (`rated`): `since`, `until`, `place`, `person`, `rating`, …, `after` |
-| `POST /api/ratings` | leaves answers out, for owners: `{"do": "out" or "in", "turns": […]}` |
+| `/api/ratings`, `/api/activity` | what is in lists, and changed there (`lists`) |
 | `GET /api/live?after=` | a WebSocket with what happens (`live`) |
 """
 
@@ -39,7 +38,7 @@ from goodbot.base.text import clean
 
 from goodbot_connectors.kit.bridge.refused import HttpError
 from goodbot_connectors.kit.fields import Json, string
-from goodbot_connectors.web import guard, normalize, rated, waiting
+from goodbot_connectors.web import guard, lists, normalize, waiting
 from goodbot_connectors.web.cache import Shelf
 from goodbot_connectors.web.entries import PersonLabels
 from goodbot_connectors.web.guard import Handler
@@ -88,15 +87,15 @@ class WebApi:
             "/api/notes": self._notes,
             "/api/progress": self._progress,
             "/api/versions": self._versions,
-            "/api/ratings": self._rated_page,
             "/api/live": self._watch,
+            **lists.looks(self._host, self._signed_in),
         }
         post: dict[str, Handler] = {
             "/api/login": self._login,
             "/api/logout": self._logout,
             "/api/do": self._do,
             "/api/notes": self._note,
-            "/api/ratings": self._leave_out,
+            **lists.changes(self._host, self._signed_in),
         }
         return (
             *(web.get(path, guard.guarded(handler)) for path, handler in get.items()),
@@ -225,15 +224,6 @@ class WebApi:
         if len(two) == 1 or not all(one.isascii() and one.isdecimal() and len(one) < 10 for one in two):
             raise HttpError(400, "That is nothing that goodbot's page would ask: reload the page.")
         return guard.answer(asdict(await self._host.versions(user, *map(int, two))))
-
-    async def _rated_page(self, request: web.Request) -> web.StreamResponse:
-        user = normalize.user_ref(self._signed_in(request))
-        return guard.answer(await rated.page(self._host, user, request.query))
-
-    async def _leave_out(self, request: web.Request) -> web.StreamResponse:
-        guard.same_origin(request, self._host.address)
-        user = normalize.user_ref(self._signed_in(request))
-        return guard.answer(await rated.leave_out(self._host, user, await guard.body(request)))
 
     async def _do(self, request: web.Request) -> web.StreamResponse:
         guard.same_origin(request, self._host.address)

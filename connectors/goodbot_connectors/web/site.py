@@ -16,6 +16,7 @@ _PAGES = {
     "/progress": "progress.html",
     "/versions": "versions.html",
     "/ratings": "ratings.html",
+    "/activity": "activity.html",
     "/notes": "notes.html",
     "/login": "login.html",
 }

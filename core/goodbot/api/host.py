@@ -15,6 +15,7 @@ from goodbot.base.clock import Clock
 from goodbot.config.secrets import Secrets
 
 if TYPE_CHECKING:
+    from goodbot.api.activity import ActivityPage, ActivityWanted, TrailChecked
     from goodbot.api.overview import Overview
     from goodbot.api.rated import RatedPage, RatedWanted
     from goodbot.api.turns import OwnNote, OwnTurn
@@ -172,6 +173,20 @@ class ConnectorHost(Protocol):
 
         Raises:
             UsageError: With a sentence for them.
+        """
+        ...
+
+    async def activity(self, user: UserRef, wanted: ActivityWanted) -> ActivityPage:
+        """List what owners have done and others were refused, newest first, for an owner of ours.
+
+        Raises UsageError with a sentence for them.
+        """
+        ...
+
+    async def check_activity(self, user: UserRef) -> TrailChecked:
+        """Say whether each entry of that is as it was written, for an owner of ours.
+
+        Raises UsageError with a sentence for them.
         """
         ...
 

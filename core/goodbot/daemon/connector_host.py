@@ -11,6 +11,7 @@ from typing import Any
 from goodbot.access.authorization import WEB
 from goodbot.access.inbox import Inbox
 from goodbot.api import progress
+from goodbot.api.activity import ActivityPage, ActivityWanted, TrailChecked
 from goodbot.api.commands import Command, allowed
 from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import Event, Receipt, UserRef, Waiting
@@ -19,6 +20,7 @@ from goodbot.api.rated import RatedPage, RatedWanted
 from goodbot.api.turns import OwnNote, OwnTurn
 from goodbot.api.versions import Versions
 from goodbot.base.errors import FatalConnectorError, message_of
+from goodbot.commands.activity import activity, check_activity
 from goodbot.commands.notes import own_notes
 from goodbot.commands.overview import overview
 from goodbot.commands.rated import leave_out_here, rated_page
@@ -166,6 +168,16 @@ class Host:
         if user.connector != self._name:
             raise ValueError(f"{self._name} asks for somebody else's")
         return await leave_out_here(self._services, user, turns, again=again)
+
+    async def activity(self, user: UserRef, wanted: ActivityWanted) -> ActivityPage:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await activity(self._services, user, wanted)
+
+    async def check_activity(self, user: UserRef) -> TrailChecked:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await check_activity(self._services, user)
 
     async def log_in(self, code: str) -> str:
         if self._name != WEB:

@@ -110,7 +110,7 @@ async def record(db: aiosqlite.Connection, actor: str, action: str, detail: obje
     """Append to the audit trail; the hash covers this row and the hash before it."""
     row = first(await fetch(db, "SELECT hash FROM audit ORDER BY seq DESC LIMIT 1"))
     text = codec.dump_json(detail)
-    digest = _chain(row[0] if row else "", now, actor, action, text)
+    digest = chain(row[0] if row else "", now, actor, action, text)
     await db.execute(
         "INSERT INTO audit (at, actor, action, detail, hash) VALUES (?, ?, ?, ?, ?)",
         (now, actor, action, text, digest),
@@ -141,11 +141,12 @@ async def audit(db: aiosqlite.Connection) -> tuple[list[AuditEntry], bool]:
     entries = [AuditEntry(seq=r[0], at=r[1], actor=r[2], action=r[3], detail=r[4], hash=r[5]) for r in rows]
     previous, whole = "", True
     for entry in entries:
-        whole &= entry.hash == _chain(previous, entry.at, entry.actor, entry.action, entry.detail)
+        whole &= entry.hash == chain(previous, entry.at, entry.actor, entry.action, entry.detail)
         previous = entry.hash
     return entries, whole
 
 
-def _chain(previous: str, at: float, actor: str, action: str, detail: str) -> str:
+def chain(previous: str, at: float, actor: str, action: str, detail: str) -> str:
+    """The hash of an entry of the audit trail, over the one of the entry before it."""
     line = codec.dump_json([previous, at, actor, action, detail])
     return hashlib.sha256(line.encode()).hexdigest()

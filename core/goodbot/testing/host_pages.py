@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from goodbot.api.activity import ActivityPage, ActivityWanted, TrailChecked
 from goodbot.api.events import UserRef
 from goodbot.api.overview import Overview
 from goodbot.api.rated import RatedPage, RatedWanted
@@ -25,6 +26,8 @@ class HostPages:
         """What `versions` answers; that `user` may see it is the test's affair."""
         self.shown = RatedPage(answers=())
         """What `rated` answers; that `user` may see it is the test's affair."""
+        self.trail = ActivityPage(acts=())
+        """What `activity` answers; that `user` may see it is the test's affair."""
         self.left_out: list[str] = []
         """The answers that `leave_out` was told of and that are not taken in again."""
 
@@ -50,3 +53,11 @@ class HostPages:
         """Note it in `left_out`."""
         self.left_out = [one for one in self.left_out if one not in turns] + ([] if again else [*turns])
         return f"{len(turns)} {'count again' if again else 'left out'}."
+
+    async def activity(self, user: UserRef, wanted: ActivityWanted) -> ActivityPage:
+        """What `trail` says."""
+        return self.trail
+
+    async def check_activity(self, user: UserRef) -> TrailChecked:
+        """All that `trail` has is as it was written."""
+        return TrailChecked(entries=len(self.trail.acts))

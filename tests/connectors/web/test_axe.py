@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from goodbot.api.activity import Act, ActivityPage
 from goodbot.api.learnt import AnsweredTwice
 from goodbot.api.overview import LearntCard, TrainingNow, VersionRatings
 from goodbot.api.rated import RatedAnswer, RatedBy, RatedPage, RatedWords
@@ -88,6 +89,24 @@ LIKED = RatedPage(
         for turn in ("t1", "t2")
     ]
 )
+DONE = ActivityPage(
+    acts=[
+        Act(
+            number=number,
+            at=1.8e9,
+            who="slack:U1",
+            you=number == 1,
+            action="people",
+            what="Let somebody in",
+            typed="people grant rater slack:U2",
+            where="private",
+            refused="not on the allowlist" if number == 2 else "",
+            hash="e3b0c442",
+        )
+        for number in (2, 1)
+    ],
+    actions=["people"],
+)
 FOUND = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations.map(
   (one) => [one.id, one.impact, one.nodes.map((node) => node.target.join(" "))])"""
 """Rule, how bad, and which elements."""
@@ -145,18 +164,20 @@ async def test_nothing_stands_in_anybody_s_way(
         await ada.key("?")
         await ada.page.get_by_role("dialog").wait_for()
         assert await violations(ada, axe) == [], "the keys"
-        bot.made, bot.shown = MADE, LIKED
+        bot.made, bot.shown, bot.trail = MADE, LIKED, DONE
         pages = {
             "/rate": ".card",
             "/progress": ".chart",
             "/versions": ".pair",
             "/ratings": ".opened",
+            "/activity": ".act dl",
             "/notes": "main",
         }
         for path, shown in pages.items():
             await ada.page.goto(bot.address + path)
             if path == "/ratings":
                 await ada.page.locator(".tick input").first.check()
+            if path in ("/ratings", "/activity"):
                 await ada.page.locator("summary").first.click()
             await ada.page.locator(shown).first.wait_for()
             assert await violations(ada, axe) == [], path

@@ -21,7 +21,9 @@ from tests.core.builders import Bot
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def wire(bot: Bot, port: int, user: str, query: str = "", body: Json | None = None) -> tuple[int, str]:
+async def wire(
+    bot: Bot, port: int, user: str, query: str = "", body: Json | None = None, path: str = "/api/ratings"
+) -> tuple[int, str]:
     """What this person gets: the status, and every letter that came."""
     web = bot.app.connectors.running["web"]
     assert isinstance(web, WebConnector)
@@ -34,7 +36,7 @@ async def wire(bot: Bot, port: int, user: str, query: str = "", body: Json | Non
         else:
             jar.update_cookies({f"goodbot-{port}": await web._sessions.begin(f"loopback:{user}")})
         method = "GET" if body is None else "POST"
-        async with http.request(method, f"/api/ratings{query}", json=body) as response:
+        async with http.request(method, f"{path}{query}", json=body) as response:
             return response.status, f"{response.headers}{await response.text()}"
 
 

@@ -36,6 +36,7 @@ OTHERS = (
 READ = (
     *("/api/me", "/api/inbox", "/api/conversation?id=main", "/api/conversations?text=a"),
     *("/api/notes", "/api/progress", "/api/versions", "/api/ratings", "/api/live"),
+    *("/api/activity", "/api/activity/checked"),
 )
 SAY = {"id": "a1", "at": 1, "in": "main", "say": "hello"}
 
@@ -118,6 +119,8 @@ async def test_a_stranger_sees_the_pages_and_nothing_else(
         "/api/progress",
         "/api/versions",
         "/api/ratings",
+        "/api/activity",
+        "/api/activity/checked",
         "/api/live",
     ):
         assert await status(stranger, "GET", path) == 401
@@ -126,7 +129,7 @@ async def test_a_stranger_sees_the_pages_and_nothing_else(
     assert await status(stranger, "POST", "/api/ratings", json={"do": "out", "turns": ["t1"]}) == 401
     assert bot.left_out == []
     assert (bot.events, bot.told_notes) == ([], [])
-    for path in ("/", "/rate", "/progress", "/versions", "/ratings", "/notes", "/login"):
+    for path in ("/", "/rate", "/progress", "/versions", "/ratings", "/activity", "/notes", "/login"):
         async with stranger.get(path) as response:
             assert response.status == 200
             assert "secret" not in await response.text()
@@ -217,8 +220,19 @@ async def test_everybody_is_signed_out_at_once(bot: Scripted, ada: Browser) -> N
 @pytest.mark.parametrize(
     "path",
     [
-        *("/", "/rate", "/progress", "/versions", "/ratings", "/notes", "/login", "/files/chat.js"),
+        *(
+            "/",
+            "/rate",
+            "/progress",
+            "/versions",
+            "/ratings",
+            "/activity",
+            "/notes",
+            "/login",
+            "/files/chat.js",
+        ),
         *("/api/me", "/api/inbox", "/api/notes", "/api/progress", "/api/versions", "/api/ratings"),
+        "/api/activity",
     ],
 )
 async def test_every_answer_is_held_to_our_own_files(ada: Browser, path: str) -> None:

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages that look at something by their address, and change it: each asks as whoever is signed in.
+
+| path | |
+|---|---|
+| `GET /api/ratings` | rated answers (`rated`): `since`, `until`, `place`, `person`, `rating`, …, `after` |
+| `POST /api/ratings` | leaves answers out, for owners: `{"do": "out" or "in", "turns": […]}` |
+| `GET /api/activity` | what was done, for owners (`trail`): `since`, `person`, `action`, …, `before` |
+| `GET /api/activity/checked` | whether all of that is as it was written |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from aiohttp import web
+from goodbot.api.connector import ConnectorHost
+from goodbot.api.events import UserRef
+
+from goodbot_connectors.kit.fields import Json
+from goodbot_connectors.web import guard, rated, trail
+from goodbot_connectors.web.guard import Handler
+from goodbot_connectors.web.normalize import user_ref
+
+Look = Callable[[ConnectorHost, UserRef, Mapping[str, str]], Awaitable[Mapping[str, Any]]]
+Change = Callable[[ConnectorHost, UserRef, Json], Awaitable[Mapping[str, Any]]]
+
+_LOOKS: Mapping[str, Look] = {
+    "/api/ratings": rated.page,
+    "/api/activity": trail.page,
+    "/api/activity/checked": trail.check,
+}
+_CHANGES: Mapping[str, Change] = {"/api/ratings": rated.leave_out}
+
+
+def looks(host: ConnectorHost, signed_in: Callable[[web.Request], str]) -> dict[str, Handler]:
+    """What is asked with GET, by its path; `signed_in` says who asks, or raises HttpError."""
+
+    def handler(of: Look) -> Handler:
+        async def look(request: web.Request) -> web.StreamResponse:
+            return guard.answer(await of(host, user_ref(signed_in(request)), request.query))
+
+        return look
+
+    return {path: handler(of) for path, of in _LOOKS.items()}
+
+
+def changes(host: ConnectorHost, signed_in: Callable[[web.Request], str]) -> dict[str, Handler]:
+    """What is asked with POST, by its path; only our own pages may."""
+
+    def handler(of: Change) -> Handler:
+        async def change(request: web.Request) -> web.StreamResponse:
+            guard.same_origin(request, host.address)
+            user = user_ref(signed_in(request))
+            return guard.answer(await of(host, user, await guard.body(request)))
+
+        return change
+
+    return {path: handler(of) for path, of in _CHANGES.items()}
