@@ -25,8 +25,12 @@ async def knows_a_first_copy(
     reads: Callable[[], Sequence[object]],
     stream: Callable[[MessageEvent], Any],
     room: ChannelKind = ChannelKind.PRIVATE,
-) -> None:
-    """By its words, and nothing else is one. `vanish` deletes a message; `reads` are the requests for one."""
+    asked_for: int = 4,
+) -> MessageRef:
+    """By its words, and nothing else is one; returns it.
+
+    `vanish` deletes a message; `reads` are the requests for one, `asked_for` in the end.
+    """
     shared = room is ChannelKind.SHARED
     await peer.say("What is 2 + 2?", room=room, mention=shared)
     [asked] = await host.received(MessageEvent)
@@ -53,4 +57,5 @@ async def knows_a_first_copy(
     assert await connector.copied(first, [replace(answer, text="Else."), other]) == "another"
     for ref in none:
         assert await connector.copied(ref, [answer]) == ""
-    assert len(reads()) == 4, "each is asked for once, and what came later never"
+    assert len(reads()) == asked_for, "each is asked for once, and what came later never"
+    return first

@@ -236,7 +236,7 @@ class DiscordConnector(Connector):
     async def copied(self, message: MessageRef, answers: Sequence[SentAnswer]) -> str:
         """By its words: Discord knows a nonce for some minutes, and a crash may last longer."""
 
-        async def words() -> str:
+        async def words(_: object) -> str:
             place = {"channel_id": where(message.channel), "message_id": message.id}
             try:
                 found = await self._connected().call("GET", MESSAGE, **place)

@@ -26,13 +26,13 @@ class FirstCopies:
         message: MessageRef,
         answers: Sequence[SentAnswer],
         *,
-        words: Callable[[], Awaitable[str]],
+        words: Callable[[Sequence[SentAnswer]], Awaitable[str]],
         parts: Callable[[str], Collection[str]],
     ) -> str:
         """The turn of the one answer that it is a copy of; empty for none, and for several.
 
-        `words`: what stands there now, empty where it is not ours, or gone. `parts`: the words of the
-        messages that an answer becomes.
+        `words`: what stands there now, empty where it is not ours, or gone; told which answers it may
+        be of. `parts`: the words of the messages that an answer becomes.
         """
         when, at = self._when, self._when(message.id)
         around = [
@@ -44,7 +44,7 @@ class FirstCopies:
             return ""
         spot = (message.channel.id, message.id)
         if spot not in self._read:
-            self._read[spot] = (await words()).strip()
+            self._read[spot] = (await words(around)).strip()
         found = self._read[spot]
         fits = [one.turn for one in around if found and found in {part.strip() for part in parts(one.text)}]
         return fits[0] if len(fits) == 1 else ""

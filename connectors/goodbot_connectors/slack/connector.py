@@ -236,7 +236,7 @@ class SlackConnector(Connector):
     async def copied(self, message: MessageRef, answers: Sequence[SentAnswer]) -> str:
         """By its words, which Slack tells with the reactions."""
 
-        async def words() -> str:
+        async def words(_: object) -> str:
             try:
                 answer = await self._connected().call(
                     "reactions.get", channel=message.channel.id, timestamp=message.id, full="true"

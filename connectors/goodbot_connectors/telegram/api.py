@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import telegram
@@ -83,28 +83,15 @@ class Api(Client):
         with self.errors(), _unmodified():
             await self.bot.edit_message_reply_markup(chat_id, message_id, reply_markup=markup)
 
-    async def words(self, chat_id: int, message_id: int) -> str:
-        """What stands in a text of ours; empty where that message is another's, or gone.
-
-        No method reads a message. Only of one that is answered is it told, so we answer it, silently, and
-        take that back.
-        """
+    async def touched(self, chat_id: int, message_id: int, keyboard: dict[str, Any] | None) -> str | None:
+        """The words of a message of ours, whose buttons change; None where it is another's, or gone."""
+        markup = telegram.InlineKeyboardMarkup.de_json(keyboard or {}, self.bot)
         with self.errors():
             try:
-                sent = await self.bot.send_message(
-                    chat_id,
-                    "…",
-                    disable_notification=True,
-                    reply_parameters=telegram.ReplyParameters(message_id, allow_sending_without_reply=False),
-                )
-            except BadRequest:  # nothing is there
-                return ""
-            with suppress(TelegramError):
-                await self.bot.delete_message(chat_id, sent.message_id)
-        found = sent.reply_to_message
-        if found is None or found.message_id != message_id or found.from_user is None:
-            return ""
-        return found.text or "" if found.from_user.id == self.bot.id else ""
+                found = await self.bot.edit_message_reply_markup(chat_id, message_id, reply_markup=markup)
+            except BadRequest:
+                return None
+        return (isinstance(found, telegram.Message) and found.text) or ""
 
     async def delete(self, chat_id: int, message_id: int) -> None:
         """deleteMessage."""

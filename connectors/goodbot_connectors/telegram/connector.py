@@ -24,7 +24,6 @@ from goodbot.api.events import (
 )
 from goodbot.base.errors import ConnectorError, RetriableError, StoreError
 
-from goodbot_connectors.kit.copies import FirstCopies
 from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.kit.rate_limit import Throttle
 from goodbot_connectors.kit.receipt_marks import ReceiptMarks
@@ -32,6 +31,7 @@ from goodbot_connectors.kit.state import StateTexts
 from goodbot_connectors.telegram import SPEC, emoji, menus, render
 from goodbot_connectors.telegram.api import Api
 from goodbot_connectors.telegram.config import TOKEN, WEBHOOK, TelegramSettings
+from goodbot_connectors.telegram.copies import CopyReader
 from goodbot_connectors.telegram.feedback import Feedback
 from goodbot_connectors.telegram.intake import Cursor, Intake, Taken
 from goodbot_connectors.telegram.keyboards import Keyboards
@@ -67,7 +67,6 @@ class TelegramConnector(Connector):
         self._pace = Throttle(host.clock)
         self._data = StateTexts(host, "data", 500)
         self._prompts = Prompts(host)
-        self._copies = FirstCopies(when=int)
         self._source: asyncio.Task[None] | Webhook | None = None
         self._side: set[asyncio.Task[None]] = set()
         """What runs beside, and may say its last words before we disconnect."""
@@ -89,6 +88,7 @@ class TelegramConnector(Connector):
             await self._prompts.load()
             self._keyboards = Keyboards(self.host, api, self._data, self._spawn)
             await self._keyboards.load()
+            self._copies = CopyReader(api, self._keyboards, group_buttons=self.settings.group_buttons)
             interval = self.settings.group_edit_interval
             marks = ReceiptMarks(
                 self.host.clock,
@@ -179,7 +179,9 @@ class TelegramConnector(Connector):
         task.add_done_callback(self._side.discard)
 
     async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
-        return await self._stream(channel).finish(reply)
+        sent = await self._stream(channel).finish(reply)
+        self._copies.no_answer(sent)
+        return sent
 
     async def edit(self, message: MessageRef, reply: Reply) -> None:
         parts = render.messages(message.channel, reply, group_buttons=self.settings.group_buttons)
@@ -198,18 +200,8 @@ class TelegramConnector(Connector):
         return stream
 
     async def copied(self, message: MessageRef, answers: Sequence[SentAnswer]) -> str:
-        """By its words: in a group nobody's message is answered so that it is told."""
-        channel = message.channel
-        if channel.kind is not ChannelKind.PRIVATE:
-            return ""
-
-        async def words() -> str:
-            return await self._connected().words(int(channel.id), int(message.id))
-
-        def parts(text: str) -> list[str]:
-            return [part["text"] for part in render.messages(channel, Reply(text=text))]
-
-        return await self._copies.of(message, answers, words=words, parts=parts)
+        self._connected()
+        return await self._copies.of(message, answers)
 
     async def private(self, user: str) -> ChannelRef:
         """A private chat has the person's own id; they must have written to the bot first."""

@@ -183,7 +183,7 @@ class Keyboards:
             if spot in self._taken:
                 return
             note = (Button(action=callback.NOTE, label=under.note),) if under.note else ()
-            keyboard = render.keyboard(under.turn, self._row(*spot), note, under.offer)
+            keyboard = render.keyboard(under.turn, self.row(*spot), note, under.offer)
             try:
                 await self._api.edit_keyboard(int(spot[0]), int(spot[1]), keyboard)
             except FloodError as error:
@@ -200,7 +200,8 @@ class Keyboards:
         await self._clock.sleep(jittered(seconds))
         await self._draw(spot, again=False)
 
-    def _row(self, chat: str, message: str) -> tuple[Button, ...]:
+    def row(self, chat: str, message: str) -> tuple[Button, ...]:
+        """The buttons that rate the answer there, as far as we know."""
         known = self._rows.get((chat, message))
         if known is not None:
             return known

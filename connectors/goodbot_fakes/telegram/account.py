@@ -131,7 +131,7 @@ class BotAccount:
         """A message of the bot's own, to do `what` with. Raises `BotApiError`."""
         chat = self.chat(chat_id)
         message = chat.message(message_id, what)
-        if message.author != self.id:
+        if message.author != self.id or (what == "edit" and message.force_reply):
             raise bad_request(f"message can't be {'edited' if what == 'edit' else 'deleted'}")
         return chat, message
 

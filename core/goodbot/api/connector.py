@@ -284,7 +284,7 @@ class Connector(ABC):
         Asked where a message is rated that carries no answer that we know of, in a shared channel also
         of others' messages: cut off between the sending and the record, we sent the answer again.
         `answers` are those of that chat of which that may be so. Go by what the platform itself says
-        now, without a sign of it in the chat: that the message is ours, and its words.
+        now, and tell nobody there of the question: that the message is ours, and its words.
         """
         return ""
 

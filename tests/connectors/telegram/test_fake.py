@@ -285,6 +285,11 @@ async def test_edits_and_their_errors(bot: Bot, ada: Person) -> None:
     [seen] = ada.sees()
     assert seen.json["text"] == "two"
     assert seen.json["reply_markup"]["inline_keyboard"][0][0]["callback_data"] == "b"
+    told = await bot.edit_message_reply_markup(chat, id_, reply_markup=keyboard("c"))
+    assert (told.text, told.edit_date) == ("two", edited.edit_date), "other buttons are no edit to people"
+    asks = await bot.send_message(ada.id, "which?", reply_markup=require("telegram").ForceReply())
+    await refused(bot.edit_message_reply_markup(chat, asks.message_id), "message can't be edited")
+    await bot.delete_message(chat, asks.message_id)
     gone = await bot.edit_message_text("three", chat, id_)
     assert gone.reply_markup is None, "an edit without a keyboard takes it away"
     hers = ada.says("hers")

@@ -12,19 +12,19 @@ from typing import Any
 import goodbot_connectors.telegram
 import pytest
 from goodbot.api.connector import SentAnswer
-from goodbot.api.events import ChannelKind, ChannelRef, MessageRef
+from goodbot.api.events import Button, ChannelKind, Reply
 from goodbot.base.errors import RetriableError
 from goodbot.conversation.generate import Generator
 from goodbot.store import ledger
+from goodbot.testing.host import RecordingHost
+from goodbot_connectors.telegram import SPEC
 from goodbot_connectors.telegram.api import Api, SentMessage
-from goodbot_connectors.telegram.connector import TelegramConnector
 from goodbot_fakes.telegram import FakeTelegram, Person
 from goodbot_fakes.telegram.keyboards import buttons
 
-from tests.connectors.telegram.fake import ENVIRON, Driver
+from tests.connectors.copies import TURN, knows_a_first_copy
+from tests.connectors.telegram.fake import ENVIRON, Driver, channel, connected
 from tests.core.builders import Bot, check_store, open_bot, rows, until
-
-KEYBOARD = {"inline_keyboard": [[{"text": "Yes", "callback_data": "yes:"}]]}
 
 
 class KilledError(Exception):
@@ -83,9 +83,15 @@ async def is_now(bot: Bot, ada: Person, *values: float | None) -> bool:
 
 
 def probes(fake: FakeTelegram) -> list[int]:
-    """Which messages Telegram was asked to show."""
-    asked = [call for call in fake.calls("sendMessage") if call["text"] == "…"]
-    return [one["reply_parameters"]["message_id"] for one in asked]
+    """Which messages Telegram was asked to show: a button came that says nothing."""
+    calls = fake.calls("editMessageReplyMarkup")
+    return [call["message_id"] for call in calls if _says_nothing(call.get("reply_markup"))]
+
+
+def _says_nothing(markup: Any) -> bool:
+    return [one["callback_data"].partition(":")[0] for one in buttons({"reply_markup": markup or {}})] == [
+        "note"
+    ]
 
 
 async def test_b10_a_reaction_on_the_first_copy_counts_and_on_both_it_is_one_label(
@@ -93,6 +99,7 @@ async def test_b10_a_reaction_on_the_first_copy_counts_and_on_both_it_is_one_lab
 ) -> None:
     await killed(tmp_path, fake, ada, monkeypatch)
     [first] = ada.sees()
+    before = first.json
     ada.reacts(first.id, "👍")  # while nobody is there
     async with beside(tmp_path, fake, ada) as bot:
         await until(lambda: is_now(bot, ada, 1.0))
@@ -104,7 +111,8 @@ async def test_b10_a_reaction_on_the_first_copy_counts_and_on_both_it_is_one_lab
         ada.reacts(first.id)
         ada.reacts(second.id)
         await until(lambda: is_now(bot, ada, None))
-        assert "…" not in [message.json["text"] for message in ada.sees()]
+        assert first.json == before, "as it was"
+        assert "…" not in [call["text"] for call in fake.calls("sendMessage")]
         await check_store(bot.store)
 
 
@@ -115,9 +123,9 @@ async def test_b10_a_reaction_counts_that_comes_later_and_once_telegram_can_be_a
     [first] = ada.sees()
     async with beside(tmp_path, fake, ada) as bot:
         await until(lambda: carrying(bot))
-        fake.fail("sendMessage", 500, "Internal Server Error")
+        fake.fail("editMessageReplyMarkup", 500, "Internal Server Error")
         ada.reacts(first.id, "👍")
-        await until(lambda: any(call.error for call in fake.seen.calls if call.method == "sendMessage"))
+        await until(lambda: any(call.error for call in fake.seen.calls))
         ada.reacts(first.id, "👎")
         await until(lambda: is_now(bot, ada, -1.0))
 
@@ -130,7 +138,7 @@ async def test_b10_nothing_else_that_stands_there_is_taken_for_a_copy(
     await killed(tmp_path, fake, ada, monkeypatch)
     [first] = ada.sees()
     words = first.json["text"]
-    status = fake.account.post(ada.chat, fake.account.user, text="It runs.", reply_markup=KEYBOARD)
+    status = fake.account.post(ada.chat, fake.account.user, text="It runs.")
     picture = fake.account.post(ada.chat, fake.account.user, photo=[], caption=words)
     gone = fake.account.post(ada.chat, fake.account.user, text=words)
     hers = ada.says(words)
@@ -207,12 +215,71 @@ async def test_b10_an_answer_whose_sending_broke_off_counts_in_both_copies(
         assert broken[0] in await carrying(bot)
 
 
-async def test_b10_in_a_group_nothing_is_answered_to_be_told_what_stands_there() -> None:
-    group = ChannelRef(connector="telegram", account="1", id="-100", kind=ChannelKind.SHARED)
-    anybodys = MessageRef(channel=group, id="2")
-    last = SentAnswer(turn="t", text="x", question="1", messages=(MessageRef(channel=group, id="3"),))
-    not_connected: Any = object()
-    assert await TelegramConnector.copied(not_connected, anybodys, [last]) == ""
+@pytest.mark.parametrize("group_buttons", [False, True])
+@pytest.mark.parametrize("room", [ChannelKind.PRIVATE, ChannelKind.SHARED])
+async def test_b10_the_first_copy_is_known_by_its_words_and_nothing_else_is(
+    room: ChannelKind, group_buttons: bool, fake: FakeTelegram, tmp_path: Path
+) -> None:
+    """In groups, too; and each message is left as it was, with its buttons."""
+    driver = Driver(fake, group_buttons=group_buttons)
+    host = RecordingHost(SPEC, state_dir=tmp_path, environ=ENVIRON)
+    chat = driver.chat(room)
+    stood: dict[int, Any] = {}
+
+    def reads() -> list[int]:
+        return probes(fake)
+
+    def vanish(id_: str) -> None:
+        stood.update({one.id: dict(one.json) for one in chat.messages.values()})
+        del chat.messages[int(id_)], stood[int(id_)]
+
+    async with connected(driver, host) as connector:
+        await knows_a_first_copy(
+            connector,
+            host,
+            driver,
+            "4 < 5 & _so_ on, @everyone.",
+            vanish=vanish,
+            reads=reads,
+            stream=lambda asked: connector.stream(asked.channel, asked.message_id),
+            room=room,
+            asked_for=3,
+        )
+        assert {one.id: one.json for one in chat.messages.values()}.items() >= stood.items()
+        assert not any(_says_nothing(one.json.get("reply_markup")) for one in chat.messages.values())
+    await host.close()
+
+
+async def test_b10_what_asks_something_by_buttons_keeps_them(fake: FakeTelegram, tmp_path: Path) -> None:
+    """Telegram would not tell which they were; that it is no answer is known, after a restart, too."""
+    driver = Driver(fake)
+    host = RecordingHost(SPEC, state_dir=tmp_path, environ=ENVIRON)
+    place = channel(driver)
+    yes = Button(action="run:yes", label="Yes")
+    async with connected(driver, host) as connector:
+        [asks] = await connector.send(place, Reply(text="Really?", buttons=(yes,)))
+    async with connected(driver, host) as connector:
+        [last] = await connector.stream(place).finish(Reply(text="Really?", turn=TURN))
+        answer = SentAnswer(turn=TURN, text="Really?", question=str(int(asks.id) - 1), messages=(last,))
+        assert await connector.copied(asks, [answer]) == ""
+    assert probes(fake) == []
+    await host.close()
+
+
+async def test_b10_one_who_was_killed_while_asking_leaves_nothing_that_stays(
+    tmp_path: Path, fake: FakeTelegram, ada: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The button that came last time goes once Telegram is asked again, and proves nothing."""
+    await killed(tmp_path, fake, ada, monkeypatch)
+    [first] = ada.sees()
+    async with beside(tmp_path, fake, ada) as bot:
+        await until(lambda: carrying(bot))
+        before = first.json["reply_markup"]
+        sign = {"inline_keyboard": [[{"text": "…", "callback_data": "note:1"}]]}
+        first.json["reply_markup"] = sign
+        ada.reacts(first.id, "👍")
+        await until(lambda: is_now(bot, ada, 1.0))
+        assert first.json["reply_markup"] == before
 
 
 async def test_b10_a_button_of_the_first_copy_counts_before_anybody_asks_what_it_is(

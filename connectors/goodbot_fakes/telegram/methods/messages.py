@@ -100,7 +100,11 @@ def edit_message_reply_markup(
     chat, message = account.own(chat_id, message_id, "edit")
     kept = ("text", "entities", "link_preview_options")
     fields = {name: message.json[name] for name in kept if name in message.json}
-    return _edit(account, chat, message, fields, reply_markup)
+    edited = message.json.get("edit_date")
+    _edit(account, chat, message, fields, reply_markup)
+    del message.json["edit_date"]  # to people it is no edit
+    message.json |= {"edit_date": edited} if edited else {}
+    return message.json
 
 
 def delete_message(account: BotAccount, *, chat_id: int | str = 0, message_id: int = 0) -> bool:
