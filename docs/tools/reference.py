@@ -69,6 +69,7 @@ PARTS = {
     "reply_stream": "A streamed answer",
     "events": "Events, receipts and replies",
     "setup": "Setting a platform up, and looking at it",
+    "testing.platform": "The far side that a connector's tests drive",
     "turns": "A turn",
     "rewards": "A reward policy",
     "server": "A model server",
@@ -81,7 +82,7 @@ PARTS = {
     "tracker": "An experiment tracker",
     "model": "A model that a plugin ships",
 }
-"""The modules of `goodbot.api` that the page tells of, and what each is about."""
+"""The modules that the page tells of, with their room where that is not `goodbot.api`, and their headings."""
 
 
 def page() -> str:
@@ -149,8 +150,8 @@ def api_page() -> str:
 
 def _parts() -> Iterator[str]:
     for name, about in PARTS.items():
-        module = importlib.import_module(f"goodbot.api.{name}")
-        yield f"## {about}\n\n`goodbot.api.{name}`\n"
+        module = importlib.import_module(f"goodbot.{name}" if "." in name else f"goodbot.api.{name}")
+        yield f"## {about}\n\n`{module.__name__}`\n"
         for one in vars(module).values():
             if (
                 inspect.isclass(one)

@@ -192,6 +192,7 @@ def test_a_script_answers_with_flags(home: Path, far: Far[FakeSlack]) -> None:
     [
         (("connect", "pigeon"), f"no platform 'pigeon' can be set up; there are: {PLATFORMS}"),
         (("connect", "telgram"), "no platform 'telgram' can be set up; did you mean 'telegram'?"),
+        (("connect", "terminal"), "is set up by hand: write [connectors.terminal] into config.toml"),
         (("connect", "slack"), "connect asks questions and this is no terminal"),
         (("connect", "slack", "--yes"), f"give --token-stdin, or set {BOT}"),
         (("connect", "slack", "--yes", "--token", "xoxb-1"), "it was not copied whole"),

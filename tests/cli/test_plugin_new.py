@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from goodbot.api.commands import TABLE
 from goodbot.base.errors import UsageError
 from goodbot.cli.plugin.command import KINDS, render
+from goodbot.inference.servers.remote import RemoteServer
 
 from tests.examples.support import ROOT, python, require_backend
 
@@ -37,6 +39,12 @@ def test_linters_find_nothing_in_it(kind: str, tmp_path: Path) -> None:
     words = ("check", "--config", str(ROOT / "pyproject.toml"), "--select", "F,E,W,UP,B")
     done = python("-m", "ruff", *words, str(tmp_path), cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_server_s_driver_names_what_can_be_overridden() -> None:
+    names = re.findall(r"`(\w+)\(", render("server", "pigeon")["goodbot_pigeon_driver.py"])
+    assert len(names) >= 6
+    assert [name for name in names if not hasattr(RemoteServer, name)] == []
 
 
 def test_the_table_of_commands_offers_each_kind() -> None:

@@ -95,8 +95,14 @@ def _begin(draft: Draft, place: StateFound, arguments: argparse.Namespace) -> No
     """What the config answers where only a platform is to be set up. Raises UsageError."""
     if not draft.platform:
         return
-    can = place.plugins.connectors().only(lambda spec: bool(spec.setup))
+    loaded = place.plugins.connectors()
+    can = loaded.only(lambda spec: bool(spec.setup))
     if draft.platform not in can:
+        if spec := loaded.get(draft.platform):
+            tokens = f", and set {' and '.join(spec.secrets)} in the environment" if spec.secrets else ""
+            raise UsageError(
+                f"{spec.title} is set up by hand: write [connectors.{spec.name}] into config.toml{tokens}"
+            )
         raise UsageError(f"no platform {draft.platform[:40]!r} can be set up; {instead(draft.platform, can)}")
     now = place.config
     if now.model.path:

@@ -38,9 +38,11 @@ class PlatformDriver(Protocol):
     wrong_environ: Mapping[str, str]
     """Secrets that look right and are refused here."""
     rooms: frozenset[ChannelKind]
+    """The kinds of rooms that there are."""
     good: str
     """A reaction that is a good rating, as a person picks it."""
     bad: str
+    """The same for a bad one."""
 
     async def say(
         self,

@@ -118,7 +118,10 @@ class ServingGround:
     @pytest.fixture
     def adapters(self) -> tuple[Path, Path]:
         """Two adapters in PEFT's layout whose likeliest answers to `QUESTION` differ, and from the base's."""
-        raise NotImplementedError("override the fixture `adapters`")
+        raise NotImplementedError(
+            "override the fixture `adapters`: two directories with `adapter_config.json` and "
+            "`adapter_model.safetensors`, or say `takes_adapters = False`"
+        )
 
     @pytest.fixture
     def directories(self, request: pytest.FixtureRequest) -> tuple[Path, Path]:

@@ -6,8 +6,10 @@ A subclass says what its server does differently, by overriding:
 * `attach(name, directory)` and `detach(name)`: load an adapter under a name of its own, and forget it.
 * `offered()`: the names that the server has now; by default what `/v1/models` lists. A server that lists no
   adapters returns what the driver itself keeps.
+* `first(name, request, top)`: the likeliest first tokens of an answer, by their text, with their log-probs.
 * `takes(filters)`: those of the filters of an answer that it has; by default `top_p`.
-* `body(name, request)`: the JSON of `/v1/chat/completions`; or `write(name, request)` whole, for another API.
+* `body(name, request)`: the JSON of `/v1/chat/completions`; or `write(name, request)` whole, for another API:
+  it yields pieces of text, then one `goodbot.api.chat_answers.Completion`.
 * `look()`: is it this kind of server, can it do what is needed, and what does it call the base model?
 * `leftovers(directory)`: adapters of ours that an earlier run left there. `heartbeat()`: is it well?
   `forgotten(error)`: does this error say that a name is gone? All three have defaults.
