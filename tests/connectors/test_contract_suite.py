@@ -18,8 +18,11 @@ TOKEN = "PIGEON_TOKEN"
 class PigeonConnector(Connector):
     """It only refuses the token, with a sentence that may show it."""
 
-    account = "pigeon"
     shown = ""
+
+    @property
+    def account(self) -> str:
+        return "pigeon"
 
     async def start(self) -> None:
         raise FatalConnectorError(f"{TOKEN} is refused {self.shown}")

@@ -17,6 +17,7 @@ _Portion = Annotated[
     float, Range(above=0, most=1, says="must be above 0 and at most 1, which is whatever others use")
 ]
 _Drawn = Annotated[float | None, sampling.checked]
+NotesWhere = Literal["private", "everywhere", "never"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,7 +67,7 @@ class ServingConfig:
     thinking: bool = False
     """Whether the model thinks before it answers, where its template lets one choose."""
     system_prompt: str = ""
-    notes: Literal["private", "everywhere", "never"] = "private"
+    notes: NotesWhere = "private"
     """Where what somebody did not like becomes a line of the next prompt: in `private` chats,
     `everywhere` (in shared channels, too), or `never`."""
     history: Annotated[int, Range(least=0)] = 8

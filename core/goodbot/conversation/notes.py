@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import aiosqlite
 
@@ -19,6 +18,7 @@ from goodbot.api.events import ChannelKind, ChannelRef, PressEvent, RatingEvent,
 from goodbot.api.sentences import Reason
 from goodbot.api.turns import Turn
 from goodbot.base.clock import Clock
+from goodbot.config.sections import NotesWhere
 from goodbot.conversation import note_rules
 from goodbot.conversation.note_rules import Line
 from goodbot.inference.prompts import Room
@@ -27,8 +27,6 @@ from goodbot.learning.training.settings import shape
 from goodbot.store import channels, notes, people, turns
 from goodbot.store.notes import EVERYBODY, Note, Scope
 from goodbot.store.training_pool import Pool
-
-Where = Literal["private", "everywhere", "never"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,8 +38,8 @@ class Notes:
 
     pool: Pool
     clock: Clock
-    where: Where
-    """In which chats; `never` also for a model whose template has no system message."""
+    where: NotesWhere
+    """In which chats."""
     marks: marks.Pattern = marks.ANY
     """The model's own."""
     tokens_a_byte: float = 1.0
@@ -51,11 +49,10 @@ class Notes:
     def of(cls, core: Core) -> Notes:
         """By the config, for the model."""
         model = core.model.path
-        fits = marks.takes_system(marks.chat_template(model))
         return cls(
             pool=core.pool,
             clock=core.clock,
-            where=core.config.serving.notes if fits else "never",
+            where=core.notes_where,
             marks=marks.of(model),
             tokens_a_byte=Room.of(shape(model), core.config.serving).density,
         )

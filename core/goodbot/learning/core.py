@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from goodbot.access.authorization import Authorization
+from goodbot.api import marks
 from goodbot.api.backend import BackendSpec
 from goodbot.api.events import Message
 from goodbot.api.model import ResolvedModel
@@ -20,6 +21,7 @@ from goodbot.base.clock import Clock
 from goodbot.base.sampling import Sampling
 from goodbot.base.spawn import child_environment
 from goodbot.config import Config
+from goodbot.config.sections import NotesWhere
 from goodbot.inference.servers import choice
 from goodbot.learning.adapters.formats import Formats
 from goodbot.learning.adapters.registry import AdapterRegistry
@@ -56,6 +58,12 @@ class Chosen:
     """How boldly it learns and what decided that, in one line."""
     pool: Pool
     """What may be learnt from on the model."""
+
+    @property
+    def notes_where(self) -> NotesWhere:
+        """In which chats notes are kept: `never` also for a model whose template has no system message."""
+        fits = marks.takes_system(marks.chat_template(self.model.path))
+        return self.config.serving.notes if fits else "never"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,19 +19,18 @@ _WITHIN = (
 COVERED = f"e.kind IN ('rate', 'outcome') AND {_WITHIN}"
 """SQL: of the ledger `e`, a rating or an outcome that some quarantine covers."""
 
+_RETRACTED = "EXISTS (SELECT 1 FROM events r WHERE r.kind = 'retract' AND r.turn = e.turn AND "
+_LATER = "r.retracts = '' AND (r.time_ms, r.tiebreak) > (e.time_ms, e.tiebreak)"
 KEPT = (
-    "NOT EXISTS (SELECT 1 FROM events r WHERE r.kind = 'retract' AND r.turn = e.turn"  # noqa: S608
-    " AND (r.rater = e.rater"
+    f"NOT {_RETRACTED}(r.rater = e.rater"
     f" OR {people.IDENTITY_OF.format('r.rater')} = {people.IDENTITY_OF.format('e.rater')})"
     " AND ((r.connector, r.account, r.retracts) = (e.connector, e.account, e.event_id)"
-    " OR (r.source = '' AND r.retracts = '' AND (r.time_ms, r.tiebreak) > (e.time_ms, e.tiebreak))))"
+    f" OR (r.source = '' AND {_LATER})))"
 )
 """SQL: of the ledger `e`, what its author did not take back."""
 RETURNS = (
-    f"{COVERED} AND {KEPT} AND NOT EXISTS (SELECT 1 FROM events r WHERE r.kind = 'retract'"  # noqa: S608
-    " AND r.turn = e.turn AND r.rater = e.rater AND (r.connector, r.account, r.source) ="
-    " (e.connector, e.account, e.source) AND r.retracts = ''"
-    " AND (r.time_ms, r.tiebreak) > (e.time_ms, e.tiebreak))"
+    f"{COVERED} AND {KEPT} AND NOT {_RETRACTED}r.rater = e.rater"
+    f" AND (r.connector, r.account, r.source) = (e.connector, e.account, e.source) AND {_LATER})"
 )
 """SQL: of the ledger `e`, what counts again once no quarantine covers it: no sign of it was taken away."""
 STANDS = f"{KEPT} AND NOT {_WITHIN}"

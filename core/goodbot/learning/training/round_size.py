@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.api import marks
 from goodbot.learning.core import Chosen
 from goodbot.store import notes, training_pool, words
 from goodbot.store.training_pool import Pool
@@ -37,10 +36,9 @@ class RoundSize:
     @classmethod
     def of(cls, core: Chosen) -> RoundSize:
         """By the config; it starts small only where notes are kept, and the model follows them."""
-        fits = marks.takes_system(marks.chat_template(core.model.path))
-        noted = core.config.serving.notes != "never" and fits
         training = core.config.training
-        return cls(pool=core.pool, usual=training.min_ratings, starts_small=training.start_small and noted)
+        small = training.start_small and core.notes_where != "never"
+        return cls(pool=core.pool, usual=training.min_ratings, starts_small=small)
 
     async def now(self, db: aiosqlite.Connection) -> int:
         """As it stands: with every rating that came with words the first round waits for fewer."""
