@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib.util
 
 import pytest
-from goodbot.cli.setup import qr
+from goodbot.cli.setup.ending import qr_lines
 
 from tests.support import require
 
@@ -17,7 +17,7 @@ _HALVES = {"█": (0, 0), "▀": (0, 1), "▄": (1, 0), " ": (1, 1)}
 
 def test_the_picture_has_every_module_of_the_code() -> None:
     segno = require("segno")
-    drawn = [[_HALVES[sign] for sign in row] for row in qr.lines(LINK)]
+    drawn = [[_HALVES[sign] for sign in row] for row in qr_lines(LINK)]
     modules = [[half[part] for half in row] for row in drawn for part in (0, 1)]
     matrix = [list(row) for row in segno.make(LINK, micro=False).matrix_iter(border=2)]
     assert modules[: len(matrix)] == matrix
@@ -26,4 +26,4 @@ def test_the_picture_has_every_module_of_the_code() -> None:
 
 def test_without_the_library_the_link_stands_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert qr.lines(LINK) == []
+    assert qr_lines(LINK) == []

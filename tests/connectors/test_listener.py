@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from goodbot.base import connection, sockets
+from goodbot.base import connection, descriptors
 from goodbot.base import crowd as crowds
 from goodbot.base.busy import TurnedAway
 from goodbot_connectors.kit import listener
@@ -106,7 +106,7 @@ async def test_no_descriptor_stays_where_the_second_address_cannot_be_taken(
 
     monkeypatch.setattr(asyncio.get_running_loop(), "create_server", two)
     with pytest.raises(OSError, match="too many"):
-        await sockets.bound("localhost", 0)
+        await descriptors.bound("localhost", 0)
     assert made[0].fileno() == -1
 
 

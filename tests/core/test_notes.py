@@ -18,8 +18,8 @@ from goodbot.api.events import Outcome
 from goodbot.cli.backup.make import make
 from goodbot.cli.backup.restore import prepared, swap
 from goodbot.config import Config, Grants, ServingConfig
+from goodbot.config.sections import NotesWhere
 from goodbot.conversation.note_rules import RULES
-from goodbot.conversation.notes import Where
 from goodbot.daemon.app import open_plugins
 from goodbot.daemon.loopback import Answer
 from goodbot.store import backup, downgrade, forgetting, people, turns
@@ -46,7 +46,7 @@ SHORT, LONG = RULES["long"].text, RULES["short"].text
 
 @asynccontextmanager
 async def noting(
-    home: Path, *, template: str = CHATML, where: Where = "private", **more: Any
+    home: Path, *, template: str = CHATML, where: NotesWhere = "private", **more: Any
 ) -> AsyncGenerator[Bot]:
     """A goodbot on a model whose template is this one."""
     (home / "fake").mkdir(parents=True, exist_ok=True)

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import hdrs, web
 from goodbot.base.crowd import Crowd
+from goodbot.base.descriptors import bound
 from goodbot.base.errors import FatalConnectorError
-from goodbot.base.sockets import bound
 
 CONNECTIONS = 128
 """At once."""

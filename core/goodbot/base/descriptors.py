@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""File descriptors: how many this process may have, and what is done where none is left.
+"""File descriptors, and sockets to listen at: how many there may be, and what is done where none is left.
 
 A server of asyncio's takes as many connections a turn of the loop as its backlog is long. Without a
 descriptor each of those attempts fails, is logged and asks for another try, so that they multiply. Every
@@ -9,10 +9,12 @@ such server of ours therefore takes one a turn (`ONE_A_TURN`), and the kernel ho
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import math
 import resource
+import socket
 from typing import Any
 
 from goodbot.base.clock import Clock
@@ -41,6 +43,16 @@ def queue(server: asyncio.Server) -> None:
     for listening in server.sockets:
         with listening.dup() as same:
             same.listen(_WAITING)
+
+
+async def bound(host: str, port: int) -> list[socket.socket]:
+    """Sockets at all addresses of that name. Raises OSError."""
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
+    with contextlib.closing(server), contextlib.ExitStack() as taken:
+        ours = [taken.enter_context(one.dup()) for one in server.sockets]
+        taken.pop_all()
+    return ours
 
 
 class Descriptors:

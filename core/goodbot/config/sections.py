@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from goodbot.base import sampling
 from goodbot.base.checks import Range
-from goodbot.config.addresses import base_url, host_names
 from goodbot.config.hours import check_schedule, check_window
 
 _Share = Annotated[float, Range(above=0, most=1)]
@@ -18,6 +18,8 @@ _Portion = Annotated[
 ]
 _Drawn = Annotated[float | None, sampling.checked]
 NotesWhere = Literal["private", "everywhere", "never"]
+_NO_NAME = frozenset(" \t/:@?#\\")
+"""In a name these would be another part of an address."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -195,9 +197,9 @@ class HttpConfig:
     port: Annotated[int, Range(least=0, most=65535, says="must lie between 0 (off) and 65535")] = 0
     """0: off, or 8321 with a connector that needs it."""
     host: str = "127.0.0.1"
-    names: Annotated[tuple[str, ...], host_names] = ()
+    names: Annotated[tuple[str, ...], _host_names] = ()
     """Other names that people reach it under, as by a reverse proxy (`bot.example.org`)."""
-    url: Annotated[str, base_url] = ""
+    url: Annotated[str, _base_url] = ""
     """What links to it begin with (`https://bot.example.org`); its name is one of `names`."""
     socket: bool = True
     """Beside the port, for programs of this machine: `http.sock` in the state directory."""
@@ -233,3 +235,26 @@ class Grants:
     """Groups of the platform's own (a Slack user group, a Discord role) whose members may rate."""
     channels: tuple[str, ...] = ()
     """Shared channels that are on, beside those that an owner has enabled there."""
+
+
+def _host_names(key: str, listed: Sequence[str]) -> None:
+    """Raises ValueError for what is no name of a host."""
+    if any(not name or _NO_NAME & set(name) for name in listed):
+        raise ValueError(f'{key} are like "bot.example.org", without scheme and port')
+
+
+def _base_url(key: str, text: str) -> None:
+    """Raises ValueError for what links cannot begin with."""
+    if text and not _is_base_url(text):
+        raise ValueError(f'{key} must be like "https://bot.example.org"')
+
+
+def _is_base_url(text: str) -> bool:
+    """Whether it is a scheme, a host and maybe a port, to which a path can be appended."""
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:  # of a port that is no number
+        return False
+    whole = text == f"{parts.scheme}://{parts.netloc}" and parts.scheme in ("http", "https")
+    return whole and bool(host) and port != 0 and not {" ", "@", "\\"} & set(parts.netloc)

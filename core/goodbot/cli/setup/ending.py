@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import importlib.util
+import io
 import shlex
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,6 @@ from goodbot.base.printing import say
 from goodbot.base.suggest import TERMINAL
 from goodbot.cli import service
 from goodbot.cli.doctor.checks import short
-from goodbot.cli.setup import qr
 from goodbot.cli.setup.asked import known_owner, needs_token, setup_of
 from goodbot.cli.setup.dialogue import Dialogue
 from goodbot.cli.setup.draft import Draft, StateFound
@@ -27,6 +29,8 @@ from goodbot.config.layout import DATABASE
 from goodbot.config.lock import HomeLock
 from goodbot.store import Store
 
+_BORDER = 2
+"""Modules of light around a QR code: phones read it with fewer than the four that the norm asks for."""
 MATTERS = 'Rate good answers too: a bot that hears only "bad" cannot learn.'
 
 
@@ -116,7 +120,7 @@ def _say_code(dialogue: Dialogue, place: StateFound, draft: Draft, code: str) ->
     dialogue.say(f"\n{send} {code} to {bot}{link}.")
     if opens := _pairing_link(place, draft, code):
         dialogue.say("Or open this, or point a phone's camera at it, and press Start:\n")
-        say("\n".join([opens, *(qr.lines(opens) if dialogue.asks else ())]), file=dialogue.out)
+        say("\n".join([opens, *(qr_lines(opens) if dialogue.asks else ())]), file=dialogue.out)
         dialogue.say()
     dialogue.say("The code is good for an hour; whoever sends it owns the bot.\n")
 
@@ -157,3 +161,12 @@ def _globals(place: StateFound) -> list[str]:
     words = [] if home == default_home() else ["--home", str(home)]
     other = place.other_config
     return [*words, "--config", str(other)] if other else words
+
+
+def qr_lines(text: str) -> list[str]:
+    """The rows of its QR code in half blocks; none where `segno` is not installed, as without any extra."""
+    if importlib.util.find_spec("segno") is None:
+        return []
+    drawn = io.StringIO()
+    importlib.import_module("segno").make(text, micro=False).terminal(drawn, border=_BORDER, compact=True)
+    return drawn.getvalue().splitlines()

@@ -20,8 +20,8 @@ from aiohttp import hdrs, web
 
 from goodbot.base.answers import Handler, JsonResponse
 from goodbot.base.crowd import LAST_CALLS, Crowd
+from goodbot.base.descriptors import bound
 from goodbot.base.errors import ConfigError
-from goodbot.base.sockets import bound
 from goodbot.config import HttpConfig
 from goodbot.config.sections import PUBLISHED
 from goodbot.daemon.http import health, names, unready

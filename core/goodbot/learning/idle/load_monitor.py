@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last reading, taken off the event loop, and what of it has lasted."""
+"""What fits this machine reads it, off the event loop; the last reading, and what of it has lasted."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+import os
+import shutil
+import sys
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from goodbot.api.sentences import Condition
 from goodbot.base.clock import Clock
+from goodbot.base.machine import linux, macos, nvidia
+from goodbot.base.machine.tool import ask
 from goodbot.learning.idle.limits import Limits, Readings
 
 logger = logging.getLogger(__name__)
@@ -85,3 +90,20 @@ class Lasting:
         if now - self._since >= (SUSTAINED_SECONDS if objection else RELIEF_SECONDS):
             self._since, self.why = None, objection
         return self.why
+
+
+def read_machine(platform: str = sys.platform) -> Callable[[bool], Readings]:
+    """A function that reads it, blocking for moments; it is given whether a run is under way."""
+    has_nvidia = shutil.which("nvidia-smi") is not None
+
+    def gpu(ours: Collection[int], training: bool) -> float | None:
+        return nvidia.others_gpu(ask, ours, training=training) if has_nvidia else None
+
+    if platform == "darwin":
+        return lambda training: Readings(on_battery=macos.on_battery(ask), others_load=macos.others_load(ask))
+    if platform != "linux":
+        return lambda training: Readings()
+    load = linux.Load(pid=os.getpid())
+    return lambda training: Readings(
+        on_battery=linux.on_battery(), others_load=load.others(), others_gpu=gpu(load.family(), training)
+    )

@@ -24,7 +24,7 @@ from goodbot.api.sentences import clause
 from goodbot.base.errors import GoodbotError, TrainingError, boundary, unexpected
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
-from goodbot.learning.training import batch, dry_run, events
+from goodbot.learning.training import attempts, batch, dry_run
 from goodbot.learning.training.attempts import Attempts
 from goodbot.learning.training.distilling import NoteLines
 from goodbot.learning.training.job_spec import make_job
@@ -295,4 +295,4 @@ class Trainer:
             self._moves(event)
             await self._plugins.on_training_progress(run, event)
         else:
-            await events.keep(self._store, run, event, self._clock.now())
+            await attempts.keep(self._store, run, event, self._clock.now())

@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -39,9 +41,11 @@ from goodbot_training.backends.torch.lora import LoraProjection, Prepared, simpl
 from goodbot_training.backends.torch.prepacked import give_up, prepacked
 from goodbot_training.backends.torch.sampler import TorchDecoder
 from goodbot_training.backends.torch.targets import NAME as _NAME
-from goodbot_training.memory.heap import give_back_large
 
 _TINY = 10_000_000
+_MMAP_THRESHOLD = -3
+"""`M_MMAP_THRESHOLD` of glibc's malloc.h."""
+_LARGE = 1 << 20
 
 
 class TorchModel:
@@ -158,7 +162,7 @@ class TorchModel:
     def recompute(self, wanted: bool) -> None:
         """Whether a layer keeps its input only, and computes the rest again for the gradient."""
         if wanted and self.device.type == "cpu":
-            give_back_large()
+            _give_back_large()
         for layer in self._causal.modules():
             if isinstance(layer, GradientCheckpointingLayer):
                 layer.__dict__.pop("forward", None)
@@ -217,3 +221,15 @@ def _one_sequence_a_row() -> Iterator[None]:
 def _halves(layer: Any) -> tuple[torch.nn.Parameter, torch.nn.Parameter]:
     """A and B."""
     return layer.lora_A[_NAME].weight, layer.lora_B[_NAME].weight
+
+
+def _give_back_large() -> None:
+    """Have memory that is freed in pieces of a megabyte or more go back to the system at once.
+
+    glibc learns to keep pieces of up to 32 MiB. Where layers are computed again for the gradient, those lie
+    between the ones that live: the process was seen to hold three times of what lived. It costs time in
+    models that are so small that their pieces are: their pages are made anew for each.
+    """
+    if sys.platform == "linux":
+        with suppress(AttributeError, OSError):  # another C library
+            ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE)
