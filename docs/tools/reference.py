@@ -79,6 +79,7 @@ PARTS = {
     "objective": "An objective",
     "judge": "A judge",
     "export": "A form of exported answers",
+    "feature": "What runs beside the bot",
     "tracker": "An experiment tracker",
     "model": "A model that a plugin ships",
 }

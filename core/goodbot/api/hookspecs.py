@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from goodbot.api.connector import ConnectorSpec
     from goodbot.api.events import RatingEvent, Receipt
     from goodbot.api.export import ExportForm
+    from goodbot.api.feature import FeatureSpec
     from goodbot.api.judge import JudgeSpec
     from goodbot.api.model import ModelSpec
     from goodbot.api.objective import ObjectiveSpec
@@ -79,6 +80,11 @@ def register_export_form() -> ExportForm:  # pyright: ignore[reportReturnType]
 
 
 @hookspec
+def register_feature() -> FeatureSpec:  # pyright: ignore[reportReturnType]
+    """Offer what runs beside the bot: it looks on, and may answer over HTTP."""
+
+
+@hookspec
 def register_probe() -> Probe:  # pyright: ignore[reportReturnType]
     """Offer a part that `goodbot doctor` looks at."""
 
@@ -91,6 +97,18 @@ def register_commands(subparsers: argparse._SubParsersAction[Any]) -> None:
 @hookspec
 def on_turn(turn: Turn) -> Awaitable[None] | None:
     """Hear that an answer has been sent and stored, or brought in by another program."""
+
+
+@hookspec
+def on_answer(connector: str, outcome: str, seconds: float) -> Awaitable[None] | None:
+    """Hear what came of a message, or of a press for another answer.
+
+    Args:
+        connector: Where it was asked.
+        outcome: `sent`, `unsent` (the platform did not take it), `refused` (by the model server),
+            `no_model`, `no_room`, `no_room_again`, `forgotten`, `late`, `replaced`, or `broken`.
+        seconds: How long it took, from when it was the message's turn to when the answer was stored as sent.
+    """
 
 
 @hookspec

@@ -18,6 +18,7 @@ from goodbot.api.backend import BackendSpec
 from goodbot.api.connector import API_VERSION, ConnectorSpec
 from goodbot.api.events import RatingEvent, Receipt
 from goodbot.api.export import ExportForm
+from goodbot.api.feature import FeatureSpec
 from goodbot.api.judge import JUDGE, JudgeSpec
 from goodbot.api.model import ModelSpec
 from goodbot.api.objective import ObjectiveSpec
@@ -163,6 +164,10 @@ class PluginHost:
         """Forms of exported answers by name."""
         return self._collect("register_export_form", ExportForm)
 
+    def features(self) -> dict[str, FeatureSpec]:
+        """What may run beside the bot, by name."""
+        return self._collect("register_feature", FeatureSpec)
+
     def probes(self) -> list[tuple[str, Callable[[], object]]]:
         """Who offers probes of `goodbot doctor`: each plugin's name, and its hook, not yet called."""
         found = self._manager.hook.register_probe.get_hookimpls()
@@ -193,6 +198,10 @@ class PluginHost:
     async def on_rating(self, event: RatingEvent, receipt: Receipt) -> None:
         """See `hookspecs.on_rating`."""
         await self._observe("on_rating", event=event, receipt=receipt)
+
+    async def on_answer(self, connector: str, outcome: str, seconds: float) -> None:
+        """Tell plugins what came of a message: see `hookspecs.on_answer`."""
+        await self._observe("on_answer", connector=connector, outcome=outcome, seconds=seconds)
 
     async def on_training_started(self, run: int, items: int) -> None:
         """See `hookspecs.on_training_started`."""

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from typing import ClassVar
 
 HEAD_BYTES = 16 << 10
 """Of the head of a request, before anybody knows who sends it."""
@@ -34,3 +36,5 @@ class TurnedAway:
 
     total = 0
     """How many there were in this process."""
+    answered: ClassVar[Counter[int]] = Counter()
+    """Others that a page or the API told to come again later, by status."""

@@ -72,6 +72,8 @@ class Config:
     connectors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     tracking: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     """`[tracking.NAME]`: the experiment trackers that are on, each with its own settings."""
+    features: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """`[features.NAME]`: what runs beside the bot, each with its own settings."""
     source: str = field(default="", repr=False)
 
     def connector(self, name: str, settings: type[T]) -> tuple[Grants, T]:
@@ -110,7 +112,7 @@ _SECTIONS = {
     "log": LogConfig,
     "plugins": PluginsConfig,
 }
-_NAMED_SECTIONS = ("connectors", "tracking")
+_NAMED_SECTIONS = ("connectors", "tracking", "features")
 """Sections of sections, one for each plugin that the owner switches on."""
 
 

@@ -45,6 +45,7 @@ class Answers:
     def __init__(self, core: Core, *, generator: Generator, connectors: Connectors, notes: Notes) -> None:
         self._store, self._config, self._notes = core.store, core.config.serving, notes
         self._generator, self._connectors = generator, connectors
+        self._plugins, self._clock = core.plugins, core.clock
         self._copies = Copies(core, generator=generator, connectors=connectors)
         self._room = Room.of(shape(core.model.path), core.config.serving)
         self._places: weakref.WeakValueDictionary[tuple[str, ...], asyncio.Lock] = (
@@ -55,7 +56,7 @@ class Answers:
         """Do what one event of the inbox asks for, and close it; of a rating, find what it speaks of."""
         if isinstance(event, MessageEvent):
             async with self._place(event.channel):
-                await self._message(event)
+                await self._told_of(event.channel, self._message(event))
             await self._copies.look(event.channel)
         elif isinstance(event, RatingEvent):
             await self._copies.look(event.channel)
@@ -73,20 +74,36 @@ class Answers:
     async def _pressed(self, event: PressEvent, *, late: bool = False) -> None:
         earlier = await self._store.read(lambda db: turns.get(db, event.turn))
         if earlier is None:
-            return await self._decline(event, because("replaced"))
+            await self._decline(event, because("replaced"))
+            return
         async with self._place(earlier.channel):
-            await self._again(event, earlier, late=late)
+            await self._told_of(earlier.channel, self._again(event, earlier, late=late))
+
+    async def _told_of(self, channel: ChannelRef, work: Awaitable[Reason | None]) -> None:
+        """Do it, and tell who watches what came of it, and how long it took."""
+        began, code = self._clock.monotonic(), "broken"
+        try:
+            reason = await work
+            code = reason.code if reason else "sent"
+        except asyncio.CancelledError:  # goodbot stops: it is done another time
+            code = ""
+            raise
+        finally:
+            if code:
+                await self._plugins.on_answer(channel.connector, code, self._clock.monotonic() - began)
 
     def _place(self, channel: ChannelRef) -> asyncio.Lock:
         place = (channel.connector, channel.account, channel.id, channel.thread)
         return self._places.setdefault(place, asyncio.Lock())
 
-    async def _message(self, event: MessageEvent) -> None:
+    async def _message(self, event: MessageEvent) -> Reason | None:
+        """Why there is no answer; None: it was sent."""
         stream = self._connectors.running[event.channel.connector].stream(event.channel, event.message_id)
         stream.language = event.user.language
 
-        async def cancel(reason: Reason) -> None:
+        async def cancel(reason: Reason) -> Reason:
             await stream.cancel(event.say(reason))
+            return reason
 
         async with _unbroken(cancel):
             turn = await self._stored(event)
@@ -94,13 +111,15 @@ class Answers:
                 try:
                     turn = await self._generator.write(await self._asked(event), stream)
                 except (ServerError, TooLongError) as error:
-                    await cancel(_told(error, event))
-                    return await self._generator.close(event)
+                    reason = await cancel(_told(error, event))
+                    await self._generator.close(event)
+                    return reason
                 if turn is None:
                     return await cancel(because("forgotten"))
             else:
                 await self._generator.sending_again(turn.id, event.message_id)
-            await self._generator.deliver(event, turn, stream, event.message_id)
+            sent = await self._generator.deliver(event, turn, stream, event.message_id)
+            return None if sent else because("unsent")
 
     async def _asked(self, event: MessageEvent) -> Asked:
         """The message after what was said before in its conversation. Raises TooLongError."""
@@ -113,8 +132,8 @@ class Answers:
         prompt = prompts.compose(self._config.system_prompt, earlier, text, self._room, notes=notes)
         return Asked(event=event, channel=event.channel, talker=event.user, prompt=prompt)
 
-    async def _again(self, event: PressEvent, earlier: Turn, *, late: bool) -> None:
-        """Another answer in the place of `earlier`, which comes back where there is none."""
+    async def _again(self, event: PressEvent, earlier: Turn, *, late: bool) -> Reason | None:
+        """Another answer in the place of `earlier`, which comes back where there is none: then why."""
         turn = await self._stored(event)
         shown = await self._store.read(lambda db: retries.standing(db, earlier.id))
         if not shown:  # two pressed at once, or it was forgotten while this one waited
@@ -123,9 +142,9 @@ class Answers:
         shared = earlier.channel.kind is ChannelKind.SHARED
         stream.language = self._config.language if shared else event.user.language
 
-        async def back(reason: Reason) -> None:
+        async def back(reason: Reason) -> Reason:
             await self._generator.send(event, stream, await self._generator.reply(earlier, stream.language))
-            await self._decline(event, reason)
+            return await self._decline(event, reason)
 
         async with _unbroken(back):
             if turn is None and late:
@@ -137,11 +156,13 @@ class Answers:
                 except (ServerError, TooLongError) as error:
                     return await back(_told(error, event))
                 if turn is None:
-                    there = await self._store.read(lambda db: turns.get(db, earlier.id))
                     gone = because("forgotten")
-                    return await (back(gone) if there else stream.cancel(event.say(gone)))
-            if not await self._generator.deliver(event, turn, stream, ""):
-                await self._decline(event, because("unsent"))
+                    if await self._store.read(lambda db: turns.get(db, earlier.id)):
+                        return await back(gone)
+                    await stream.cancel(event.say(gone))
+                    return gone
+            sent = await self._generator.deliver(event, turn, stream, "")
+            return None if sent else await self._decline(event, because("unsent"))
 
     async def _noted(self, channel: ChannelRef, talker: UserRef) -> str:
         return await self._store.read(lambda db: self._notes.system_line(db, channel, talker))
@@ -172,10 +193,11 @@ class Answers:
         """The answer that was stored before a crash."""
         return await self._store.read(lambda db: turns.get(db, turn_id(event)))
 
-    async def _decline(self, event: PressEvent, reason: Reason) -> None:
+    async def _decline(self, event: PressEvent, reason: Reason) -> Reason:
         receipt = event.receipt(Outcome.FAILED, reason)
         await self._generator.close(event, receipt)
         await self._connectors.acknowledge(event, receipt)
+        return reason
 
 
 def _told(error: Exception, event: Event) -> Reason:
@@ -187,7 +209,7 @@ def _told(error: Exception, event: Event) -> Reason:
 
 
 @contextlib.asynccontextmanager
-async def _unbroken(cancel: Callable[[Reason], Awaitable[None]]) -> AsyncGenerator[None]:
+async def _unbroken(cancel: Callable[[Reason], Awaitable[object]]) -> AsyncGenerator[None]:
     """Whatever goes wrong unexpectedly, the person is not left waiting."""
     try:
         yield

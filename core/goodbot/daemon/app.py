@@ -112,6 +112,8 @@ class App(wiring.OperatingParts):
         self._spawn(self.groups.loop(), "groups")
         self._spawn(self._at_start(), "at start")
         self._spawn(self.news.loop(), "news")
+        for work, name in self.manager.features.work():
+            self._spawn(work, name)
         if not behind:
             await self.loaded()
 

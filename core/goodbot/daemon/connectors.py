@@ -24,6 +24,7 @@ from goodbot.commands.services import Services
 from goodbot.config import Config, Grants
 from goodbot.config.secrets import SecretStore
 from goodbot.daemon.connector_host import Host
+from goodbot.daemon.features import Features
 from goodbot.daemon.http.http import Http
 from goodbot.store import turns
 
@@ -34,17 +35,19 @@ _LONGEST_PAUSE = 60.0
 
 
 class ConnectorManager:
-    """Builds, starts and stops the connectors."""
+    """Builds, starts and stops the connectors, and builds the features, which answer where they do."""
 
     def __init__(self, services: Services, http: Http, *, stops_http: bool) -> None:
         self._services, self._http, self._stops_http = services, http, stops_http
         self._running, self._errors = services.connectors.running, services.connectors.errors
+        self.features = Features(services)
         self._hosts: dict[str, Host] = {}
         self._answering: set[str] = set()
         """Whose routes are open: those that have started and not stopped."""
 
     def build(self) -> None:
-        """Import and construct each configured connector. Raises MissingExtraError, ConfigError."""
+        """Import and construct what is configured. Raises MissingExtraError, ConfigError."""
+        self.features.build()
         config, installed = self._services.config, self._services.plugins.connectors()
         specs = {name: installed[name] for name in self._services.authorization.connectors}
         secrets = [name for spec in specs.values() for name in spec.secrets]
@@ -71,7 +74,8 @@ class ConnectorManager:
         if any(Capability.ROUTES in connector.spec.capabilities for connector in self._running.values()):
             await self._http.open()  # first: they may write down where they are
         routes = {name: connector.routes() for name, connector in self._running.items()}
-        await self._http.mount(routes, self._answering.__contains__)
+        features = self.features.routes()
+        await self._http.mount(routes | features, lambda name: name in features or name in self._answering)
         for name in self._running:
             if (wait := await self._start_one(name)) is not None:
                 self._hosts[name].spawn(self._keep_trying(name, wait), "start")

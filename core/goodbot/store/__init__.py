@@ -102,6 +102,17 @@ class Store:
         return self._writer.trouble or self._writer.full
 
     @property
+    def waiting(self) -> int:
+        """How many changes wait to be stored."""
+        return self._writer.waiting
+
+    @property
+    def size(self) -> int:
+        """Bytes of the database and its log."""
+        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    @property
     def _writing(self) -> aiosqlite.Connection:
         return self._writer.db
 

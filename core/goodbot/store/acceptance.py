@@ -49,3 +49,9 @@ async def by_version(
         {**pool.values(), "since": since, "until": until, "newest": newest, "limit": limit},
     )
     return [Acceptance(version=row[0], good=row[1], rated=row[2]) for row in rows]
+
+
+async def of(db: aiosqlite.Connection, pool: Pool, version: int) -> Acceptance:
+    """Of one version; nothing where none of its answers is rated."""
+    found = {one.version: one for one in await by_version(db, pool, limit=-1)}
+    return found.get(version, Acceptance(version=version, good=0, rated=0))

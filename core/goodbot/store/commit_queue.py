@@ -64,6 +64,11 @@ class CommitQueue:
         self._task = asyncio.create_task(self._run(), name="store writer")
         self._closed = False
 
+    @property
+    def waiting(self) -> int:
+        """How many operations wait for a transaction."""
+        return self._queue.qsize()
+
     def is_damaged(self, why: str) -> None:
         """Nothing is written from now on, until goodbot is started again on a sound file."""
         if self._damage is None:

@@ -53,6 +53,11 @@ async def remove(db: aiosqlite.Connection, event: Event) -> None:
     await db.execute("DELETE FROM inbox WHERE (connector, account, event_id) = (?, ?, ?)", _key(event))
 
 
+async def waiting(db: aiosqlite.Connection) -> int:
+    """How many events wait to be done."""
+    return await value(db, "SELECT count(*) FROM inbox WHERE payload <> ''")
+
+
 async def is_open(db: aiosqlite.Connection, event: Event) -> bool:
     """Whether an event still waits to be done: its words are here."""
     rows = await fetch(

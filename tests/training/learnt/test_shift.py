@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from goodbot.api.learnt import LENGTH, Shift
-from goodbot_training.learnt.features import Feature, Table, features, table
+from goodbot_training.learnt.features import Table, TextFeature, features, table
 from goodbot_training.learnt.shift import shifts
 
 ROUNDS = 200
@@ -99,7 +99,7 @@ def test_what_moves_against_the_ratings_is_not_named_as_learnt() -> None:
 
 @pytest.mark.parametrize(("after", "worth"), [(93.0, False), (80.0, True)])
 def test_a_small_change_is_not_worth_a_word_however_sure_it_is(after: float, *, worth: bool) -> None:
-    chosen = [Feature(name=LENGTH, of=lambda text: float(len(text)))]
+    chosen = [TextFeature(name=LENGTH, of=lambda text: float(len(text)))]
     rewards = [1.0, -1.0] * 20
     rated: Table = np.array([[50.0 if reward > 0 else 150.0] for reward in rewards])
     before: Table = np.full((64, 1), 100.0)
@@ -109,7 +109,7 @@ def test_a_small_change_is_not_worth_a_word_however_sure_it_is(after: float, *, 
 
 
 def test_ratings_of_one_sign_ask_for_nothing() -> None:
-    chosen = [Feature(name=LENGTH, of=lambda text: float(len(text)))]
+    chosen = [TextFeature(name=LENGTH, of=lambda text: float(len(text)))]
     long: Table = np.full((64, 1), 100.0)
     [found] = shifts(chosen, long, long / 2, [n % 8 for n in range(64)], long[:20], [1.0] * 20, seed=0)
     assert found.change == -0.5

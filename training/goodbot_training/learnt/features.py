@@ -48,7 +48,7 @@ _EMOJI = ((0x1F000, 0x1FAFF), (0x2600, 0x27BF), (0x2B50, 0x2B55))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Feature:
+class TextFeature:
     """One number of an answer. `word`: of a first word, which one it is."""
 
     name: str
@@ -56,15 +56,15 @@ class Feature:
     word: str = ""
 
 
-def features(rated: Sequence[str]) -> list[Feature]:
+def features(rated: Sequence[str]) -> list[TextFeature]:
     """Those of every round, and the most frequent first words of the `rated` answers."""
     first = Counter(word for text in rated if (word := opener(text)))
     least = max(_OPENINGS, _OPENING * len(rated))
     words = [word for word, count in first.most_common(_OPENERS) if count >= least]
-    return [*_FIXED, *(Feature(name=OPENS, of=_begins(word), word=word) for word in words)]
+    return [*_FIXED, *(TextFeature(name=OPENS, of=_begins(word), word=word) for word in words)]
 
 
-def table(chosen: Sequence[Feature], answers: Sequence[str]) -> Table:
+def table(chosen: Sequence[TextFeature], answers: Sequence[str]) -> Table:
     """The numbers `(answers, features)`."""
     return np.array([[one.of(text) for one in chosen] for text in answers], np.float64).reshape(
         len(answers), len(chosen)
@@ -109,15 +109,15 @@ def _refusal(text: str) -> float:
 
 
 _FIXED = (
-    Feature(name=LENGTH, of=lambda text: float(len(text.strip()))),
-    Feature(name="line_breaks", of=lambda text: float(len(_lines(text)) > 1)),
-    Feature(name="lists", of=_lists),
-    Feature(name="code", of=lambda text: float("```" in text)),
-    Feature(name="markup", of=_markup),
-    Feature(name="emoji", of=_emoji),
-    Feature(name="exclamations", of=lambda text: float("!" in text or "！" in text)),
-    Feature(name="questions", of=lambda text: float(text.rstrip().endswith(("?", "？", "؟")))),
-    Feature(name="greetings", of=lambda text: float(opener(text).casefold() in _GREETINGS)),
-    Feature(name="refusals", of=_refusal),
-    Feature(name="first_person", of=_first_person),
+    TextFeature(name=LENGTH, of=lambda text: float(len(text.strip()))),
+    TextFeature(name="line_breaks", of=lambda text: float(len(_lines(text)) > 1)),
+    TextFeature(name="lists", of=_lists),
+    TextFeature(name="code", of=lambda text: float("```" in text)),
+    TextFeature(name="markup", of=_markup),
+    TextFeature(name="emoji", of=_emoji),
+    TextFeature(name="exclamations", of=lambda text: float("!" in text or "！" in text)),
+    TextFeature(name="questions", of=lambda text: float(text.rstrip().endswith(("?", "？", "؟")))),
+    TextFeature(name="greetings", of=lambda text: float(opener(text).casefold() in _GREETINGS)),
+    TextFeature(name="refusals", of=_refusal),
+    TextFeature(name="first_person", of=_first_person),
 )

@@ -25,7 +25,7 @@ from goodbot.api.learnt import LENGTH, Shift
 from goodbot.base.intervals import student
 from numpy.random import Generator
 
-from goodbot_training.learnt.features import Feature, Table
+from goodbot_training.learnt.features import Table, TextFeature
 
 SHOWN, ASKED = 0.05, 0.01
 """The levels of the tests: of answers that have not moved, and of ratings that ask for nothing."""
@@ -37,7 +37,7 @@ _DEALS, _AT_ONCE = 2000, 200
 
 
 def shifts(
-    chosen: Sequence[Feature],
+    chosen: Sequence[TextFeature],
     before: Table,
     after: Table,
     questions: Sequence[int],
@@ -70,7 +70,7 @@ def shifts(
     ]
 
 
-def _scaled(chosen: Sequence[Feature], values: Table) -> Table:
+def _scaled(chosen: Sequence[TextFeature], values: Table) -> Table:
     """Lengths as their logarithm: one endless answer is not to outweigh all others."""
     long = np.array([one.name == LENGTH for one in chosen])
     return np.where(long, np.log1p(values), values)
@@ -105,7 +105,7 @@ def _level(found: Table, dealt: Table) -> Table:
 
 
 def _intervals(
-    chosen: Sequence[Feature], before: Table, after: Table, questions: Table
+    chosen: Sequence[TextFeature], before: Table, after: Table, questions: Table
 ) -> tuple[Table, Table, Table]:
     """The change of each feature and its 95 % t interval over the means of the questions.
 

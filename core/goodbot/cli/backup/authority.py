@@ -73,7 +73,7 @@ class Authority:
     """Accounts that are one person, by the key of that person."""
     plugins: frozenset[str] = frozenset()
     sections: frozenset[str] = frozenset()
-    """Platforms and trackers that are on, as `[connectors.NAME]`."""
+    """Platforms, trackers and features that are on, as `[connectors.NAME]`."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """All others of the config, by `[section] key`."""
     unread: bool = False
@@ -96,7 +96,9 @@ async def read(home: Path, database: Path | None = None) -> Authority:
     found = _table(home)
     table = found or {}
     sections = frozenset(
-        f"[{kind}.{name}]" for kind in ("connectors", "tracking") for name in _tables(table.get(kind))
+        f"[{kind}.{name}]"
+        for kind in ("connectors", "tracking", "features")
+        for name in _tables(table.get(kind))
     )
     connectors = _tables(table.get("connectors"))
     roles, more = dict[str, str](), set[str]()
@@ -263,7 +265,8 @@ def tokens(plugins: PluginHost) -> dict[str, tuple[str, ...]]:
     """The names of the tokens that go where a section, or one within it, says."""
     names: dict[str, tuple[str, ...]] = {"serving": (choice.KEY,), "judge": (judge.KEY,)}
     names |= {f"connectors.{name}": spec.secrets for name, spec in plugins.connectors().items()}
-    return names | {f"tracking.{name}": spec.secrets for name, spec in plugins.trackers().items()}
+    names |= {f"tracking.{name}": spec.secrets for name, spec in plugins.trackers().items()}
+    return names | {f"features.{name}": spec.secrets for name, spec in plugins.features().items()}
 
 
 def _give(roles: dict[str, str], who: str, role: str) -> None:

@@ -23,14 +23,15 @@ def http_port(examined: Examined) -> int:
 
 
 def _has_routes(examined: Examined) -> bool:
-    """Whether a connector answers there, which takes tokens and texts."""
+    """Whether a connector or a feature answers there, which takes tokens and texts."""
+    config, plugins = examined.config, examined.plugins
     try:
-        specs = examined.plugins.connectors()
+        specs, features = plugins.connectors(), plugins.features()
     except GoodbotError:
         return False  # another probe says why
     return any(
-        Capability.ROUTES in specs[name].capabilities for name in examined.config.connectors if name in specs
-    )
+        Capability.ROUTES in specs[name].capabilities for name in config.connectors if name in specs
+    ) or any(features[name].answers for name in config.features if name in features)
 
 
 async def ports(examined: Examined) -> Sequence[Check]:

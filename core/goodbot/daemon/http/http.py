@@ -95,7 +95,7 @@ class Http:
     async def mount(
         self, routes: Mapping[str, Sequence[AbstractRouteDef]], running: Callable[[str], bool]
     ) -> None:
-        """Answer what these connectors answer, while `running(name)`; each else gets a 503.
+        """Answer what these connectors and features answer, while `running(name)`; each else gets a 503.
 
         Raises ConfigError as `open` does, and when two of them want the same path.
         """

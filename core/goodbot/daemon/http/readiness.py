@@ -14,7 +14,7 @@ from goodbot.base.errors import GoodbotError
 from goodbot.store import settings
 
 if TYPE_CHECKING:
-    from goodbot.daemon.app import App
+    from goodbot.commands.services import Services
 
 OK = "ok"
 DOWN = "down"
@@ -22,7 +22,7 @@ _ANSWER_SECONDS = 5.0
 _TRIED = "tried to store"
 
 
-async def store_answers(app: App, seconds: float = _ANSWER_SECONDS) -> bool:
+async def store_answers(app: Services, seconds: float = _ANSWER_SECONDS) -> bool:
     """Whether a transaction of the one writer comes to its end; it writes nothing."""
 
     async def nothing(db: aiosqlite.Connection) -> None:
@@ -36,7 +36,7 @@ async def store_answers(app: App, seconds: float = _ANSWER_SECONDS) -> bool:
     return True
 
 
-async def store_takes(app: App, seconds: float = _ANSWER_SECONDS) -> bool:
+async def store_takes(app: Services, seconds: float = _ANSWER_SECONDS) -> bool:
     """Whether what comes is stored: where something is wrong, a row is written to see if it still is."""
     if not app.store.trouble:
         return await store_answers(app, seconds)
@@ -48,7 +48,7 @@ async def store_takes(app: App, seconds: float = _ANSWER_SECONDS) -> bool:
     return not app.store.trouble
 
 
-async def parts(app: App) -> Mapping[str, str]:
+async def parts(app: Services) -> Mapping[str, str]:
     """`ok` or `down` of the store, the model's server and each connector, by name.
 
     A model that comes up says how long it has been at that. A server that answers, but turned out to

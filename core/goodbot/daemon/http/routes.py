@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The connectors' own routes in one application, each shut while its connector does not run."""
+"""The routes of connectors and features in one application, each shut while its connector does not run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from aiohttp import hdrs, web
 
+from goodbot.base.busy import TurnedAway
 from goodbot.base.errors import ConfigError
 from goodbot.daemon.http.health import PATHS
 from goodbot.daemon.http.unready import SCRIPT_PATH, not_yet
@@ -17,13 +18,18 @@ LARGEST = 1 << 20
 PROGRAMS = "/v1/"
 """What begins so is for programs, and answers them in JSON whatever happens."""
 
+_LATER = (429, 503)
+"""Come again later."""
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def application(
     routes: Mapping[str, Sequence[web.AbstractRouteDef]], running: Callable[[str], bool]
 ) -> web.Application:
-    """An application of these connectors' routes, by name. Raises ConfigError when two collide."""
+    """An application of these routes, by name of the connector, or `features.NAME`.
+
+    Raises ConfigError when two collide.
+    """
     whose: dict[web.AbstractRoute, str] = {}
 
     @web.middleware
@@ -43,8 +49,9 @@ def application(
         paths = {one.path for one in own if isinstance(one, web.RouteDef)}
         for path in sorted(paths):
             if path in taken:
+                section = name if "." in name else f"connectors.{name}"
                 raise ConfigError(
-                    f"[connectors.{name}] answers at {path}, and so does {taken[path]}: "
+                    f"[{section}] answers at {path}, and so does {taken[path]}: "
                     "leave one of them out of the config"
                 )
             taken[path] = name
@@ -71,4 +78,6 @@ def _failed(request: web.Request, error: web.HTTPException) -> web.StreamRespons
 
 
 async def _unnamed(_: web.Request, response: web.StreamResponse) -> None:
+    if response.status in _LATER:
+        TurnedAway.answered[response.status] += 1
     response.headers.popall(hdrs.SERVER, None)  # which versions we run is nobody's business

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs beside the bot: it hears what happens, and its failure is its own."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot import hookimpl
+from goodbot.api.feature import Feature, FeatureHost, FeatureSpec
+from goodbot.api.plugins import PluginHost
+from goodbot.base.errors import ConfigError
+from goodbot.cli.backup.authority import tokens
+
+from tests.core.builders import open_bot, until
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LampSettings:
+    """How a lamp burns."""
+
+    fails: bool = False
+
+
+class Lamp(Feature):
+    """Keeps what it hears."""
+
+    heard: list[tuple[str, str]]
+    works: asyncio.Event
+
+    def __init__(self, host: FeatureHost, settings: Any) -> None:
+        super().__init__(host, settings)
+        LAMPS.append(self)
+        self.heard, self.works = [], asyncio.Event()
+
+    async def run(self) -> None:
+        self.works.set()
+        if self.settings.fails:
+            raise ValueError("planted")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.works.clear()
+
+    @hookimpl
+    def on_answer(self, connector: str, outcome: str, seconds: float) -> None:
+        assert 0 <= seconds < 600
+        self.heard.append((connector, outcome))
+
+
+LAMPS: list[Lamp] = []
+SPEC = FeatureSpec(name="lamp", factory=f"{__name__}:Lamp", settings=LampSettings, secrets=("LAMP_KEY",))
+
+
+class LampPlugin:
+    """Registers the lamp."""
+
+    @hookimpl
+    def register_feature(self) -> FeatureSpec:
+        return SPEC
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMP_KEY", "a key")
+    monkeypatch.setenv("OTHER_KEY", "not for lamps")
+    LAMPS.clear()
+
+
+def bot(home: Path, **lamp: Any) -> Any:
+    return open_bot(home, extra=(LampPlugin(),), sections={"features": {"lamp": lamp}})
+
+
+async def test_it_hears_works_as_long_as_goodbot_runs_and_has_its_own_secrets(tmp_path: Path) -> None:
+    async with bot(tmp_path) as one:
+        [lamp] = LAMPS
+        await until(lamp.works.is_set)
+        await one.say("Hello?")
+        one.fake.set(generate="die")
+        await one.say("Hello again?")
+        await until(lambda: lamp.heard == [("loopback", "sent"), ("loopback", "no_model")])
+        assert lamp.host.secrets.get("LAMP_KEY").reveal() == "a key"
+        with pytest.raises(KeyError):
+            lamp.host.secrets.get("OTHER_KEY")
+        assert (await lamp.host.figures()).parts["store"]
+    assert not lamp.works.is_set()
+
+
+async def test_without_its_section_it_is_not_even_made(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, extra=(LampPlugin(),)):
+        assert LAMPS == []
+
+
+async def test_one_that_fails_is_in_the_log_and_the_bot_answers(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with bot(tmp_path, fails=True) as one:
+        await until(lambda: "the feature lamp" in caplog.text)
+        assert (await one.say("Hello?")).text
+
+
+@pytest.mark.parametrize(("features", "said"), [({"lamb": {}}, "lamp"), ({"lamp": {"fail": True}}, "fails")])
+async def test_a_mistake_in_the_config_ends_the_start_with_what_was_meant(
+    tmp_path: Path, features: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        async with open_bot(tmp_path, extra=(LampPlugin(),), sections={"features": features}):
+            pass
+
+
+async def test_without_its_secret_it_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LAMP_KEY")
+    with pytest.raises(ConfigError, match="LAMP_KEY"):
+        async with bot(tmp_path):
+            pass
+
+
+def test_a_restore_asks_before_its_secret_goes_elsewhere() -> None:
+    host = PluginHost()
+    host.register(LampPlugin(), "lamp")
+    assert tokens(host)["features.lamp"] == ("LAMP_KEY",)
