@@ -5,6 +5,7 @@
 |---|---|
 | `GET /api/ratings` | rated answers (`rated`): `since`, `until`, `place`, `person`, `rating`, …, `after` |
 | `POST /api/ratings` | leaves answers out, for owners: `{"do": "out" or "in", "turns": […]}` |
+| `GET /api/people` | for owners: who asks to talk, and everybody else (`known`): `text`, `role`, `after` |
 | `GET /api/activity` | what was done, for owners (`trail`): `since`, `person`, `action`, …, `before` |
 | `GET /api/activity/checked` | whether all of that is as it was written |
 """
@@ -19,7 +20,7 @@ from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import UserRef
 
 from goodbot_connectors.kit.fields import Json
-from goodbot_connectors.web import guard, rated, trail
+from goodbot_connectors.web import guard, known, rated, trail
 from goodbot_connectors.web.guard import Handler
 from goodbot_connectors.web.normalize import user_ref
 
@@ -28,6 +29,7 @@ Change = Callable[[ConnectorHost, UserRef, Json], Awaitable[Mapping[str, Any]]]
 
 _LOOKS: Mapping[str, Look] = {
     "/api/ratings": rated.page,
+    "/api/people": known.page,
     "/api/activity": trail.page,
     "/api/activity/checked": trail.check,
 }

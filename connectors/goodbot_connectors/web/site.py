@@ -17,6 +17,7 @@ _PAGES = {
     "/versions": "versions.html",
     "/ratings": "ratings.html",
     "/activity": "activity.html",
+    "/people": "people.html",
     "/notes": "notes.html",
     "/login": "login.html",
 }

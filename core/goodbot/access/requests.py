@@ -19,6 +19,7 @@ _MOST = 5
 _DAY = 86400.0
 """So many requests a day are told: a crowd, or who changes their account, does not fill an owner's chat."""
 _NAME = 40
+_KEPT = 200
 
 
 class JoinRequests:
@@ -30,19 +31,35 @@ class JoinRequests:
         self._authorization = authorization
         self._tell = tell
         self._limit = RateLimit(_MOST, clock, _DAY)
+        self.names: dict[str, str] = {}
+        """What the newest of those who asked call themselves, the newest last; in memory alone."""
 
     async def ask(self, event: Event, receipt: Receipt) -> None:
         """Ask all owners, where `receipt` is what a stranger is told."""
-        if not any(reason.code == STRANGER for reason in receipt.reasons) or not self._limit.allow(""):
+        if not any(reason.code == STRANGER for reason in receipt.reasons):
+            return
+        self._note(event.user)
+        if not self._limit.allow(""):
             return
         for owner in self._authorization.owners():
             await self._tell(card(event.user, owner))
+
+    def _note(self, user: UserRef) -> None:
+        self.names.pop(person(user), None)
+        self.names[person(user)] = called(user)
+        if len(self.names) > _KEPT:
+            del self.names[next(iter(self.names))]
+
+
+def called(user: UserRef) -> str:
+    """What somebody calls themselves, in one short line."""
+    return " ".join(clean(user.name).split())[:_NAME]
 
 
 def card(user: UserRef, owner: str) -> Notice:
     """What one owner reads. Their name is what they call themselves, so it decides nothing."""
     who = person(user)
-    name = " ".join(clean(user.name).split())[:_NAME]
+    name = called(user)
     named = f"“{name}” ({who})" if name else who
     return Notice(
         key=f"asks {who} {owner}",

@@ -17,6 +17,7 @@ from goodbot.config.secrets import Secrets
 if TYPE_CHECKING:
     from goodbot.api.activity import ActivityPage, ActivityWanted, TrailChecked
     from goodbot.api.overview import Overview
+    from goodbot.api.people import PeoplePage, PeopleWanted
     from goodbot.api.rated import RatedPage, RatedWanted
     from goodbot.api.turns import OwnNote, OwnTurn
     from goodbot.api.versions import Versions
@@ -185,6 +186,13 @@ class ConnectorHost(Protocol):
 
     async def check_activity(self, user: UserRef) -> TrailChecked:
         """Say whether each entry of that is as it was written, for an owner of ours.
+
+        Raises UsageError with a sentence for them.
+        """
+        ...
+
+    async def people(self, user: UserRef, wanted: PeopleWanted) -> PeoplePage:
+        """List everybody whom the bot knows, for an owner of ours, and who asks to talk to it.
 
         Raises UsageError with a sentence for them.
         """

@@ -14,7 +14,7 @@ from goodbot.base.suggest import version_name
 from goodbot.commands import confirm
 from goodbot.commands.base import Call, Result
 from goodbot.commands.lineage import diff, listed, show, version_of
-from goodbot.commands.rollback_window import answers, reset, since
+from goodbot.commands.rollback_window import answers, reset, since, whose
 from goodbot.conversation.notifications import states
 from goodbot.learning.adapters import importing, lineage, retention
 from goodbot.store import adapters as versions
@@ -131,12 +131,11 @@ _WITH_WORDS: Mapping[str, Callable[[Call, Sequence[str]], Awaitable[Result]]] = 
 
 async def rollback(call: Call) -> Result:
     """To the parent of what answers now, to a version, to the base model, or without some ratings."""
-    if call.args[:1] == ("since",):
-        return await since(call, call.args[1:])
-    if call.args[:1] == ("answers",):
-        return await answers(call, call.args[1:])
-    if call.args[:1] == ("all",):
-        return await reset(replace(call, args=call.args[1:]))
+    word, *rest = call.args or ("",)
+    if leave := {"since": since, "answers": answers, "person": whose}.get(word):
+        return await leave(call, tuple(rest))
+    if word == "all":
+        return await reset(replace(call, args=tuple(rest)))
     registry = call.services.registry
     active = await registry.active()
     sure = call.args[-1:] == ("yes",)

@@ -15,7 +15,7 @@ from goodbot.access.authorization import LEVELS, WEB, Granted, person
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.suggest import TERMINAL, instead
 from goodbot.commands.base import Call, Result
-from goodbot.store import people, settings, turns
+from goodbot.store import people, raters, settings, turns
 
 _USAGE = (
     "say `people`, `people grant owner|rater|talker PERSON`, `people revoke PERSON`, or at the machine "
@@ -48,6 +48,7 @@ async def list_or_change(call: Call) -> Result:
             named = await _person(call, [who])
             if call.services.authorization.level_of(named):
                 raise UsageError(f"{named} is let in already: `people revoke {named}` ends that")
+            await call.services.store.write(lambda db: settings.tell_once(db, f"{raters.REFUSED}{named}"))
             return Result(text=f"{named} may not talk to me, as before. I do not ask again.")
         case ("revoke", *rest) if len(rest) <= 1:
             return await _revoke(call, await _person(call, rest))
@@ -64,14 +65,15 @@ def _list(call: Call) -> Result:
         for name, grants in call.services.authorization.connectors.items()
         for group in grants.rater_groups
     ]
-    lines = [f"{entry.role:8} {entry.person}  {_source(entry)}" for entry in entries]
+    lines = [f"{entry.role:8} {entry.person}  {granted_by(entry)}" for entry in entries]
     return Result(
         text="\n".join([*lines, *groups]) or "nobody may anything: `goodbot pair CONNECTOR`",
         data={"people": [asdict(entry) for entry in entries]},
     )
 
 
-def _source(entry: Granted) -> str:
+def granted_by(entry: Granted) -> str:
+    """By whom or what somebody has a role, and since when."""
     since = ""
     if entry.since is not None:
         day = datetime.fromtimestamp(entry.since).date()  # noqa: DTZ006  the owner's clock
@@ -125,9 +127,13 @@ async def _own(call: Call, who: str, *, joined: bool) -> Result:
 
 async def _revoke(call: Call, who: str) -> Result:
     s = call.services
-    left = [entry for entry in s.authorization.people() if entry.person == who]
     _refuse_to_lower_oneself(call, who, "")
-    done = await s.store.write(lambda db: people.revoke(db, who))
+
+    async def operation(db: aiosqlite.Connection) -> bool:
+        await settings.tell_once(db, f"{raters.REFUSED}{who}")  # else they ask again by what they once wrote
+        return await people.revoke(db, who)
+
+    done = await s.store.write(operation)
     await s.authorization.refresh(s.store)
     left = [entry for entry in s.authorization.people() if entry.person == who]
     if left:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rollback since, all, answers: leave ratings out, and what was learnt from them."""
+"""rollback since, all, answers, person: leave ratings out, and what was learnt from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,18 @@ from goodbot.base.errors import UsageError
 from goodbot.base.suggest import version_name
 from goodbot.commands import audit, confirm
 from goodbot.commands.base import Call, Result
-from goodbot.store import adapters, distilled, judgements, ledger, rollback_window, settings, turns, words
+from goodbot.store import (
+    adapters,
+    distilled,
+    judgements,
+    ledger,
+    people,
+    raters,
+    rollback_window,
+    settings,
+    turns,
+    words,
+)
 
 _TAINT = "ratings that it was trained on do not count any more"
 _RESET = "`rollback all` has withdrawn all there were"
@@ -24,6 +35,11 @@ _USAGE = (
 _ANSWERS = (
     "say which answers: `rollback answers ID ID`; `history --json` and the page “Ratings” know their ids; "
     "`rollback answers ID never` lets what was said of one count again"
+)
+
+_PERSON = (
+    "say whose: `rollback person CONNECTOR:ID`, see `people`; `rollback person CONNECTOR:ID never` lets what "
+    "was said of the answers that they rated count again"
 )
 
 
@@ -77,6 +93,33 @@ async def answers(call: Call, words: tuple[str, ...]) -> Result:
             what,
             f"This leaves out all that was said of {_counted(len(ids), 'answer')}, and withdraws every "
             "version that learnt from it.",
+            command=f"{what} yes",
+            label="Yes, leave them out",
+        )
+    return await leave_out(call, ids, again=again)
+
+
+async def whose(call: Call, words: tuple[str, ...]) -> Result:
+    """Leave out what was said so far of all answers that somebody rated; with `never` it counts again."""
+    sure, again = words[1:] == ("yes",), words[1:] == ("never",)
+    if not words or (words[1:] and not (sure or again)):
+        raise UsageError(_PERSON)
+    who = words[0]
+
+    async def operation(db: aiosqlite.Connection) -> list[str]:
+        return await raters.rated(db, await people.accounts(db, who))
+
+    ids = await call.services.store.read(operation)
+    if not ids:
+        raise UsageError(f"{who[:200]} has rated no answer that is kept: see `people`")
+    what = f"rollback person {who}"
+    if not again and not confirm.agreed(call, what, sure=sure):
+        return confirm.ask(
+            call,
+            what,
+            f"{who} rated {_counted(len(ids), 'answer')}. This leaves out all that was said of "
+            f"{'it' if len(ids) == 1 else 'them'}, by others too, and withdraws every version that "
+            "learnt from it.",
             command=f"{what} yes",
             label="Yes, leave them out",
         )

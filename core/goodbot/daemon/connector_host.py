@@ -16,6 +16,7 @@ from goodbot.api.commands import Command, allowed
 from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import Event, Receipt, UserRef, Waiting
 from goodbot.api.overview import Overview
+from goodbot.api.people import PeoplePage, PeopleWanted
 from goodbot.api.rated import RatedPage, RatedWanted
 from goodbot.api.turns import OwnNote, OwnTurn
 from goodbot.api.versions import Versions
@@ -23,6 +24,7 @@ from goodbot.base.errors import FatalConnectorError, message_of
 from goodbot.commands.activity import activity, check_activity
 from goodbot.commands.notes import own_notes
 from goodbot.commands.overview import overview
+from goodbot.commands.people_page import people_page
 from goodbot.commands.rated import leave_out_here, rated_page
 from goodbot.commands.services import Services
 from goodbot.commands.versions import versions
@@ -178,6 +180,11 @@ class Host:
         if user.connector != self._name:
             raise ValueError(f"{self._name} asks for somebody else's")
         return await check_activity(self._services, user)
+
+    async def people(self, user: UserRef, wanted: PeopleWanted) -> PeoplePage:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await people_page(self._services, user, wanted)
 
     async def log_in(self, code: str) -> str:
         if self._name != WEB:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from goodbot.api.activity import ActivityPage, ActivityWanted, TrailChecked
 from goodbot.api.events import UserRef
 from goodbot.api.overview import Overview
+from goodbot.api.people import PeoplePage, PeopleWanted
 from goodbot.api.rated import RatedPage, RatedWanted
 from goodbot.api.turns import OwnNote
 from goodbot.api.versions import Versions
@@ -28,6 +29,8 @@ class HostPages:
         """What `rated` answers; that `user` may see it is the test's affair."""
         self.trail = ActivityPage(acts=())
         """What `activity` answers; that `user` may see it is the test's affair."""
+        self.known = PeoplePage(asking=(), ask=0, people=(), count=0)
+        """What `people` answers; that `user` may see it is the test's affair."""
         self.left_out: list[str] = []
         """The answers that `leave_out` was told of and that are not taken in again."""
 
@@ -48,6 +51,10 @@ class HostPages:
     async def rated(self, user: UserRef, wanted: RatedWanted) -> RatedPage:
         """What `shown` says."""
         return self.shown
+
+    async def people(self, user: UserRef, wanted: PeopleWanted) -> PeoplePage:
+        """What `known` says."""
+        return self.known
 
     async def leave_out(self, user: UserRef, turns: Sequence[str], *, again: bool = False) -> str:
         """Note it in `left_out`."""

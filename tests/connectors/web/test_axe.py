@@ -10,6 +10,7 @@ import pytest
 from goodbot.api.activity import Act, ActivityPage
 from goodbot.api.learnt import AnsweredTwice
 from goodbot.api.overview import LearntCard, TrainingNow, VersionRatings
+from goodbot.api.people import AccountSeen, PeoplePage, PersonAsking, PersonSeen, RaterAgreement
 from goodbot.api.rated import RatedAnswer, RatedBy, RatedPage, RatedWords
 from goodbot.api.versions import BlindPlace, Versions, VersionsCompared, VersionSeen
 
@@ -107,6 +108,39 @@ DONE = ActivityPage(
     ],
     actions=["people"],
 )
+KNOWN = PeoplePage(
+    asking=[PersonAsking(who="telegram:1003", name="Bob")],
+    ask=3,
+    people=[
+        PersonSeen(
+            id=f"slack:U{number}",
+            role=role,
+            you=role == "owner",
+            accounts=[
+                AccountSeen(
+                    who=f"slack:U{number}",
+                    role=role,
+                    granted=["Rater as a member of S1."] if role == "rater" else [],
+                    grants=True,
+                ),
+                *(
+                    AccountSeen(who=f"web:{name}", role="", granted=[], grants=False, unlink=unlink)
+                    for name, unlink in (("me", "/rl unlink"), ("her", "goodbot people unlink web:her"))
+                    if role == "owner"
+                ),
+            ],
+            groups=["S1"] if role == "rater" else [],
+            ratings=34,
+            left_out=2,
+            taught=0.34,
+            agreement=RaterAgreement(kappa=0.62, answers=34),
+            alarms=["slack:U0 has begun to contradict."] if not number else [],
+        )
+        for number, role in enumerate(("rater", "owner", "talker", ""))
+    ],
+    count=60,
+    after="2 slack:U3",
+)
 FOUND = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations.map(
   (one) => [one.id, one.impact, one.nodes.map((node) => node.target.join(" "))])"""
 """Rule, how bad, and which elements."""
@@ -164,13 +198,14 @@ async def test_nothing_stands_in_anybody_s_way(
         await ada.key("?")
         await ada.page.get_by_role("dialog").wait_for()
         assert await violations(ada, axe) == [], "the keys"
-        bot.made, bot.shown, bot.trail = MADE, LIKED, DONE
+        bot.made, bot.shown, bot.trail, bot.known = MADE, LIKED, DONE, KNOWN
         pages = {
             "/rate": ".card",
             "/progress": ".chart",
             "/versions": ".pair",
             "/ratings": ".opened",
             "/activity": ".act dl",
+            "/people": ".account",
             "/notes": "main",
         }
         for path, shown in pages.items():
@@ -179,5 +214,8 @@ async def test_nothing_stands_in_anybody_s_way(
                 await ada.page.locator(".tick input").first.check()
             if path in ("/ratings", "/activity"):
                 await ada.page.locator("summary").first.click()
+            if path == "/people":
+                for line in await ada.page.locator("summary").all():
+                    await line.click()
             await ada.page.locator(shown).first.wait_for()
             assert await violations(ada, axe) == [], path

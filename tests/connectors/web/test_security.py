@@ -35,7 +35,7 @@ OTHERS = (
 )
 READ = (
     *("/api/me", "/api/inbox", "/api/conversation?id=main", "/api/conversations?text=a"),
-    *("/api/notes", "/api/progress", "/api/versions", "/api/ratings", "/api/live"),
+    *("/api/notes", "/api/progress", "/api/versions", "/api/ratings", "/api/people", "/api/live"),
     *("/api/activity", "/api/activity/checked"),
 )
 SAY = {"id": "a1", "at": 1, "in": "main", "say": "hello"}
@@ -121,6 +121,7 @@ async def test_a_stranger_sees_the_pages_and_nothing_else(
         "/api/ratings",
         "/api/activity",
         "/api/activity/checked",
+        "/api/people",
         "/api/live",
     ):
         assert await status(stranger, "GET", path) == 401
@@ -129,7 +130,8 @@ async def test_a_stranger_sees_the_pages_and_nothing_else(
     assert await status(stranger, "POST", "/api/ratings", json={"do": "out", "turns": ["t1"]}) == 401
     assert bot.left_out == []
     assert (bot.events, bot.told_notes) == ([], [])
-    for path in ("/", "/rate", "/progress", "/versions", "/ratings", "/activity", "/notes", "/login"):
+    pages = ("/progress", "/versions", "/ratings", "/people", "/activity", "/notes", "/login")
+    for path in ("/", "/rate", *pages):
         async with stranger.get(path) as response:
             assert response.status == 200
             assert "secret" not in await response.text()
@@ -227,12 +229,14 @@ async def test_everybody_is_signed_out_at_once(bot: Scripted, ada: Browser) -> N
             "/versions",
             "/ratings",
             "/activity",
+            "/people",
             "/notes",
             "/login",
             "/files/chat.js",
         ),
         *("/api/me", "/api/inbox", "/api/notes", "/api/progress", "/api/versions", "/api/ratings"),
         "/api/activity",
+        "/api/people",
     ],
 )
 async def test_every_answer_is_held_to_our_own_files(ada: Browser, path: str) -> None:

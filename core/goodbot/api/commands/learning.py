@@ -8,8 +8,8 @@ from goodbot.api.commands.entry import ALL, CHAT_ONLY, DETAILS, LONG, TERMINAL, 
 _VERSION = Arg("version", "a number from `adapters`", "VERSION", required=False)
 _YES = option("--yes", "do not ask")
 _BACK = words(
-    "a version from `adapters`, `base`, `all` (no rating counts, either), a day, or single answers",
-    "VERSION | base | all | since DATE | answers ID …",
+    "a version from `adapters`, `base`, `all` (no rating counts, either), a day, single answers, or a person",
+    "VERSION | base | all | since DATE | answers ID … | person PERSON",
 )
 LEARNING: tuple[Command, ...] = (
     Command(
