@@ -64,6 +64,7 @@ _WHAT = {
     "rollback": "Go back to another version",
     "rollback all": "Leave all ratings out, and go back to the base model",
     "rollback answers": "Leave answers out, or take them in again",
+    "rollback person": "Leave out what somebody rated, or take it in again",
     "rollback since": "Leave out ratings since a day",
     "settings": "Change a setting",
     "switch": "Switch to another model",
