@@ -80,6 +80,7 @@ PARTS = {
     "judge": "A judge",
     "export": "A form of exported answers",
     "feature": "What runs beside the bot",
+    "report": "A part of a report",
     "tracker": "An experiment tracker",
     "model": "A model that a plugin ships",
 }

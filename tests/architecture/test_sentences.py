@@ -29,6 +29,7 @@ FOREIGN = {
     "core/goodbot/api/sentences.py": "the first letter and the stop of any clause: the one place",
     "core/goodbot/base/errors.py": "anybody's error in one line",
     "core/goodbot/commands/runner.py": "as much of an error as the audit trail keeps",
+    "core/goodbot/features/reports/kinds.py": "the frequent words of a language, in a line",
     "core/goodbot/inference/servers/mlx_server.py": "a server's version number",
     "core/goodbot/learning/adapters/examining.py": "a child's answer, which may be any length",
     "connectors/goodbot_connectors/slack/stream.py": "a model's answer, of which a part was streamed",

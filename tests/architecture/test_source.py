@@ -47,6 +47,7 @@ EXPRESSIONS = {
     "connectors/goodbot_connectors/api/proxy/pictures.py": "requests of programs, piece by piece, bounded",
     # path: on whose words it runs, and why it cannot go quadratic
     "core/goodbot/features/judges/rule.py": "results of tools, short lines; anchored at their start",
+    "core/goodbot/features/reports/signs.py": "the model's answers; one bounded class a match",
     "core/goodbot/base/redact.py": "all that is said; bounded repeats, or none to be entered half way",
     "core/goodbot/base/thoughts.py": "the model's answers and templates; anchored, or one class a repeat",
     "core/goodbot/base/endings.py": "the beginning of a model's answer; bounded repeats",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from goodbot.api.judge import JudgeSpec
     from goodbot.api.model import ModelSpec
     from goodbot.api.objective import ObjectiveSpec
+    from goodbot.api.report import ReportSpec
     from goodbot.api.rewards import RewardPolicy
     from goodbot.api.server import ServerSpec
     from goodbot.api.setup import Probe
@@ -82,6 +83,11 @@ def register_export_form() -> ExportForm:  # pyright: ignore[reportReturnType]
 @hookspec
 def register_feature() -> FeatureSpec:  # pyright: ignore[reportReturnType]
     """Offer what runs beside the bot: it looks on, and may answer over HTTP."""
+
+
+@hookspec
+def register_report() -> ReportSpec:  # pyright: ignore[reportReturnType]
+    """Offer a part of `goodbot report`."""
 
 
 @hookspec

@@ -23,6 +23,7 @@ from goodbot.api.judge import JUDGE, JudgeSpec
 from goodbot.api.model import ModelSpec
 from goodbot.api.objective import ObjectiveSpec
 from goodbot.api.registry import config_error
+from goodbot.api.report import ReportSpec
 from goodbot.api.rewards import RewardPolicy
 from goodbot.api.server import ServerSpec
 from goodbot.api.tracker import TrackerSpec
@@ -167,6 +168,10 @@ class PluginHost:
     def features(self) -> dict[str, FeatureSpec]:
         """What may run beside the bot, by name."""
         return self._collect("register_feature", FeatureSpec)
+
+    def reports(self) -> dict[str, ReportSpec]:
+        """Parts of `goodbot report` by name."""
+        return self._collect("register_report", ReportSpec)
 
     def probes(self) -> list[tuple[str, Callable[[], object]]]:
         """Who offers probes of `goodbot doctor`: each plugin's name, and its hook, not yet called."""

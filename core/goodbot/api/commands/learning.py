@@ -111,6 +111,14 @@ LEARNING: tuple[Command, ...] = (
         ),
     ),
     Command(
+        "report",
+        "who taught what, which answers are liked less, what looks wrong",
+        "report:report",
+        (Arg("part", "only this part: teachers, groups, versions or flags", "PART", required=False),),
+        group="watch",
+        personal=True,
+    ),
+    Command(
         "export",
         "the rated answers as a file on the bot's machine",
         "export:export",

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contract between the core and a part of `goodbot report`: what it is shown, and what it says.
+
+A plugin registers a `ReportSpec`. For each report the core makes the part anew, shows it the answers page by
+page, the newest first, and asks it in the end. So a part counts, and keeps no more than it will say.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from goodbot.api.labels import Opinion
+from goodbot.api.overview import VersionRatings
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReportedAnswer:
+    """One answer, with what people thought of it."""
+
+    id: str
+    at: float
+    """When it was given, seconds since the epoch."""
+    connector: str
+    place: str
+    """The chat's id."""
+    shared: bool
+    """Several people talk there."""
+    version: int | None
+    """0: the base model; None: another model gave it."""
+    question: str
+    answer: str
+    """The beginning of it; so with the question."""
+    length: int
+    """Characters of the whole answer."""
+    ratings: Mapping[str, Opinion]
+    """By rater, `connector:id`."""
+    stars: float | None = None
+    """The mean of those that were given, from 1 to 5."""
+    taught: Mapping[str, float] | None = None
+    """By rater, what their rating weighed in what the live version has learnt; None: it taught nothing."""
+
+    @property
+    def thumbs(self) -> dict[str, float]:
+        """By rater, their thumb, or their stars where they gave no thumb: from -1 to 1."""
+        return {who: one[0] if isinstance(one, list) else one for who, one in self.ratings.items()}
+
+    @property
+    def good(self) -> bool | None:
+        """Whether more of its raters say so than say the opposite; None: it is a tie, or nobody has."""
+        sign = sum((one > 0) - (one < 0) for one in self.thumbs.values())
+        return sign > 0 if sign else None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReportedBot:
+    """What a part may know beside the answers."""
+
+    live: int
+    """The version that answers; 0: the base model."""
+    line: Sequence[int]
+    """The live version and those that it comes from, the oldest first."""
+    versions: Sequence[VersionRatings]
+    """Of which answers were rated, the oldest first."""
+    learnt: Mapping[int, int]
+    """From how many answers a version has learnt, with all that it comes from."""
+    answers: int
+    """So many were shown."""
+    more: bool
+    """There are older ones, which were not."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReportSection:
+    """What a part says."""
+
+    lines: Sequence[str]
+    """For people, under the part's title."""
+    data: Mapping[str, Any]
+    """The same for programs, as JSON takes it."""
+
+
+class ReportPart(ABC):
+    """One part of one report. What it does is done in a thread."""
+
+    @abstractmethod
+    def add(self, answers: Sequence[ReportedAnswer]) -> None:
+        """Take some more of the answers in."""
+
+    @abstractmethod
+    def told(self, bot: ReportedBot) -> ReportSection:
+        """Say what it has seen; that was all."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReportSpec:
+    """A part that `goodbot report` offers."""
+
+    name: str
+    """As it is typed: small letters, digits and `-`."""
+    title: str
+    """What stands above it."""
+    factory: str
+    """`MODULE:CLASS` of a `ReportPart`, which is made without arguments."""

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""report: the answers as they are now, shown to each part that plugins offer."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
+
+from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection, ReportSpec
+from goodbot.base.errors import GoodbotError, UsageError
+from goodbot.base.suggest import instead
+from goodbot.commands.base import Call, Result
+from goodbot.commands.overview import rated
+from goodbot.learning.adapters import lineage
+from goodbot.store import exporting, news, reporting
+
+logger = logging.getLogger(__name__)
+
+MOST = 100_000
+"""Answers that a report looks at, the newest."""
+_T = TypeVar("_T")
+
+
+async def report(call: Call) -> Result:
+    """All parts, or one. What came while it was made is not in it."""
+    specs = _wanted(call)
+    parts = {name: _tried(name, partial(_made, spec)) for name, spec in specs.items()}
+    told = await asyncio.to_thread(_told, parts, await _shown(call, parts))
+    lines = [line for name, section in told.items() for line in ("", specs[name].title, *section.lines)]
+    return Result(
+        text="\n".join(lines[1:]) or "No plugin offers a part of a report.",
+        data={name: dict(section.data) for name, section in told.items()},
+    )
+
+
+def _wanted(call: Call) -> dict[str, ReportSpec]:
+    specs = call.services.plugins.reports()
+    if not call.args:
+        return specs
+    [name, *more] = call.args
+    if name not in specs or more:
+        raise UsageError(f"a report has no part {' '.join(call.args)[:40]!r}; {instead(name, specs)}")
+    return {name: specs[name]}
+
+
+def _made(spec: ReportSpec) -> ReportPart:
+    module, _, cls = spec.factory.partition(":")
+    return getattr(importlib.import_module(module), cls)()
+
+
+async def _shown(call: Call, parts: Mapping[str, ReportPart]) -> ReportedBot:
+    """Show them the answers, and return what else they may know."""
+    s = call.services
+    live, rows = await s.registry.active(), await s.registry.rows()
+    line = [*lineage.ancestors(rows, live)]
+    learnt: dict[int, int] = {}
+    seen = 0
+    async with exporting.moment(s.store.path) as db:
+        for row in rows:
+            runs = [one.run for one in lineage.ancestors(rows, row.version) if one.run]
+            learnt[row.version] = (await news.material(db, runs)).trained
+        runs = [row.run for row in line if row.run]
+        before: int | None = 1 << 62
+        while before is not None and seen < MOST:
+            answers, before = await reporting.page(db, s.pool, runs, before)
+            seen += len(answers)
+            await asyncio.to_thread(_add, parts, answers)
+    return ReportedBot(
+        live=live,
+        line=[row.version for row in reversed(line)],
+        versions=await rated(call, live),
+        learnt=learnt,
+        answers=seen,
+        more=before is not None,
+    )
+
+
+def _add(parts: Mapping[str, ReportPart], answers: Sequence[ReportedAnswer]) -> None:
+    for name, part in parts.items():
+        _tried(name, partial(part.add, answers))
+
+
+def _told(parts: Mapping[str, ReportPart], bot: ReportedBot) -> dict[str, ReportSection]:
+    return {name: _tried(name, partial(part.told, bot)) for name, part in parts.items()}
+
+
+def _tried(name: str, work: Callable[[], _T]) -> _T:
+    try:
+        return work()
+    except Exception as error:  # a plugin's
+        logger.exception("a part of a report has failed")
+        raise GoodbotError(f"there is no report: its part {name} has failed; the log says more") from error

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each version is like: how it is liked, its stars, how long its answers are, to which languages."""
+
+from __future__ import annotations
+
+import statistics
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from goodbot.api.overview import VersionRatings
+from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection
+from goodbot.features.reports import chance
+from goodbot.features.reports.kinds import NO_LETTERS, language
+from goodbot.features.reports.telling import ENOUGH, counted, liked, version
+
+_PEAK = 0.95
+_LANGUAGES = 3
+_SHOWN = 20
+"""Versions in the table for people: the newest."""
+_MISSING = (
+    "Not in it, since goodbot keeps none of them: how long answers took, the memory that a training needed, "
+    "and right answers to a list of questions of your own."
+)
+
+
+@dataclass(slots=True)
+class _Version:
+    lengths: array[int] = field(default_factory=lambda: array("L"))
+    stars: float = 0.0
+    starred: int = 0
+    languages: Counter[str] = field(default_factory=Counter[str])
+
+
+class VersionTable(ReportPart):
+    """One row a version; of answers of other models nothing."""
+
+    def __init__(self) -> None:
+        self._of: defaultdict[int, _Version] = defaultdict(_Version)
+
+    def add(self, answers: Sequence[ReportedAnswer]) -> None:
+        for answer in answers:
+            if answer.version is None:
+                continue
+            mine = self._of[answer.version]
+            mine.lengths.append(answer.length)
+            mine.languages[language(answer.answer)] += 1
+            if answer.stars is not None:
+                mine.stars += answer.stars
+                mine.starred += 1
+
+    def told(self, bot: ReportedBot) -> ReportSection:
+        rated = {one.version: one for one in bot.versions}
+        rows = [self._row(one, rated.get(one), bot) for one in sorted({*self._of, *rated})]
+        peak = _peak(bot)
+        apart = _apart([rated[one] for one in (0, *bot.line) if one in rated])
+        lines = [_told(row) for row in rows[-_SHOWN:]] or ["There is no answer yet."]
+        if len(rows) > _SHOWN:
+            lines.insert(0, f"  … and {counted(len(rows) - _SHOWN, 'older version')}")
+        for one in apart:
+            more = "more" if one["share"] > one["before_share"] else "less"
+            lines.append(
+                f"{version(one['version'])} is liked {more} than {version(one['before'])}, "
+                "by more than chance."
+            )
+        if peak:
+            lines.append(
+                f"The highest liked share is {peak['share']:.0%}. {version(peak['version'])} was the first "
+                f"near it (95% of it), and has learnt from {counted(peak['answers'], 'answer')}."
+            )
+        if bot.more:
+            lines.append(f"This is of the newest {bot.answers:,} answers.")
+        data = {"versions": rows, "apart": apart, "peak": peak}
+        return ReportSection(lines=[*lines, _MISSING], data=data)
+
+    def _row(self, number: int, rated: VersionRatings | None, bot: ReportedBot) -> dict[str, Any]:
+        mine = self._of.get(number, _Version())
+        spoken = Counter({name: count for name, count in mine.languages.items() if name != NO_LETTERS})
+        return {
+            "version": number,
+            "live": number == bot.live,
+            "learnt_from": bot.learnt.get(number, 0),
+            "good": rated.good if rated else 0,
+            "rated": rated.rated if rated else 0,
+            "low": rated.low if rated else 0.0,
+            "high": rated.high if rated else 1.0,
+            "stars": mine.stars / mine.starred if mine.starred else None,
+            "starred": mine.starred,
+            "answers": len(mine.lengths),
+            "median_length": statistics.median(mine.lengths) if mine.lengths else None,
+            "languages": {name: count / spoken.total() for name, count in spoken.most_common(_LANGUAGES)},
+        }
+
+
+def _told(row: dict[str, Any]) -> str:
+    parts = [liked(row["good"], row["rated"])]
+    if row["stars"] is not None:
+        parts.append(f"{row['stars']:.1f} stars of {row['starred']:,}")
+    if row["answers"]:
+        parts.append(
+            f"{counted(row['answers'], 'answer')}, half of them over {row['median_length']:.0f} characters"
+        )
+    if row["languages"]:
+        parts.append(", ".join(f"{name} {share:.0%}" for name, share in row["languages"].items()))
+    if row["learnt_from"]:
+        parts.append(f"learnt from {row['learnt_from']:,}")
+    return f"{'→' if row['live'] else ' '} {version(row['version'])}  {'; '.join(parts)}"
+
+
+def _peak(bot: ReportedBot) -> dict[str, Any] | None:
+    """The first version of the line that is nearly as much liked as its best, and from how much it learnt."""
+    line = [one for one in bot.versions if one.rated >= ENOUGH and one.version in (0, *bot.line)]
+    if len(line) < 2:
+        return None
+    line.sort(key=lambda one: (0, *bot.line).index(one.version))
+    best = max(one.share for one in line)
+    first = next(one for one in line if one.share >= _PEAK * best)
+    return {"version": first.version, "answers": bot.learnt.get(first.version, 0), "share": best}
+
+
+def _apart(line: Sequence[VersionRatings]) -> list[dict[str, Any]]:
+    """Which versions are liked more or less than the one before, and the last than the first."""
+    enough = [one for one in line if one.rated >= ENOUGH]
+    pairs = {(one.version, two.version): (one, two) for one, two in [*pairwise(enough), *_ends(enough)]}
+    chances = {
+        key: chance.fisher((one.good, one.rated), (two.good, two.rated)) for key, (one, two) in pairs.items()
+    }
+    return [
+        {
+            "version": pairs[key][1].version,
+            "before": pairs[key][0].version,
+            "share": pairs[key][1].share,
+            "before_share": pairs[key][0].share,
+            "chance": chances[key],
+        }
+        for key in chance.holm(chances)
+    ]
+
+
+def _ends(line: Sequence[VersionRatings]) -> list[tuple[VersionRatings, VersionRatings]]:
+    return [(line[0], line[-1])] if len(line) > 2 else []

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`report` on a whole goodbot: what its parts are shown, who may ask, and a plugin's part that fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot import hookimpl
+from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection, ReportSpec
+from goodbot.base.errors import GoodbotError, UsageError
+from goodbot.commands import report
+from goodbot.commands.runner import DeniedError
+from goodbot.features.reports import plugin
+from goodbot.store import reporting
+
+from tests.core.builders import Bot, open_bot
+
+SEEN: list[ReportedAnswer] = []
+BOTS: list[ReportedBot] = []
+
+
+class Seen(ReportPart):
+    """Keeps what it is shown."""
+
+    def add(self, answers: Sequence[ReportedAnswer]) -> None:
+        SEEN.extend(answers)
+
+    def told(self, bot: ReportedBot) -> ReportSection:
+        BOTS.append(bot)
+        return ReportSection(lines=[f"{len(SEEN)} answers"], data={"count": len(SEEN)})
+
+
+class Broken(Seen):
+    """Fails."""
+
+    def told(self, bot: ReportedBot) -> ReportSection:
+        raise KeyError("a slip")
+
+
+class Offers:
+    """A plugin with a part of its own."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    @hookimpl
+    def register_report(self) -> Sequence[ReportSpec]:
+        return [
+            ReportSpec(name=name.lower(), title=f"All that is {name}", factory=f"{__name__}:{name}")
+            for name in self.names
+        ]
+
+
+@pytest.fixture(autouse=True)
+def forgets() -> None:
+    SEEN.clear()
+    BOTS.clear()
+
+
+async def asked(bot: Bot, words: str = "", **more: Any) -> tuple[str, dict[str, Any]]:
+    result = await bot.app.commands.execute(bot.chat.typed("report", words, **more))
+    return result.text, json.loads(json.dumps(result.data))
+
+
+async def test_a_part_is_shown_every_answer_once_the_newest_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting, "PAGE", 3)
+    async with open_bot(tmp_path, extra=(Offers("Seen"),)) as bot:
+        await bot.command("enable", channel="#team")
+        made = await bot.rated(8)
+        await bot.chat.press(made[0], "star:4")
+        await bot.train()
+        both = await bot.say("both?", channel="#team")
+        await bot.react(both, "👍")
+        await bot.react(both, "👎", user="rater")
+        text, data = await asked(bot)
+        assert text == "All that is Seen\n9 answers"
+        assert data == {"seen": {"count": 9}}
+        assert [one.id for one in SEEN] == [both.turn, *(one.turn for one in reversed(made))]
+        newest, first = SEEN[0], SEEN[-1]
+        assert (newest.shared, newest.place, newest.good, newest.version) == (True, "#team", None, 1)
+        assert newest.thumbs == {"loopback:owner": 1.0, "loopback:rater": -1.0}
+        assert (first.question, first.good, first.stars) == ("question 0", True, 4.0)
+        taught = await bot.trained(1)
+        assert {one.id for one in SEEN if one.taught} == set(taught)
+        assert {rater for one in SEEN for rater in one.taught or ()} == {"loopback:owner"}
+        [told] = BOTS
+        assert (told.live, told.line, told.learnt, told.more) == (1, [1], {1: len(taught)}, False)
+        assert [(one.version, one.rated) for one in told.versions] == [(0, 8)]
+
+
+async def test_a_report_of_many_looks_at_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reporting, "PAGE", 2)
+    monkeypatch.setattr(report, "MOST", 4)
+    async with open_bot(tmp_path, extra=(Offers("Seen"),)) as bot:
+        await bot.rated(7)
+        await asked(bot)
+        assert (len(SEEN), BOTS[0].answers, BOTS[0].more) == (4, 4, True)
+
+
+async def test_our_own_parts_say_something_from_the_first_day_on(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, extra=(plugin,)) as bot:
+        text, data = await asked(bot)
+        assert set(data) == {"teachers", "groups", "versions", "flags"}
+        assert "The base model answers: nobody has taught it." in text
+        assert "There is no answer yet." in text
+        await bot.rated(8)
+        await bot.train()
+        text, data = await asked(bot)
+        assert "v1 has learnt from 6 of the 8 stored answers.\n  100%  loopback:owner, 6 answers" in text
+        assert data["teachers"]["people"][0]["share"] == 1.0
+        assert data["groups"]["groups"]["place"][0]["group"] == "loopback, in private"
+        assert [row["version"] for row in data["versions"]["versions"]] == [0]
+        assert data["flags"]["rated"] == 8
+        only, data = await asked(bot, "teachers")
+        assert set(data) == {"teachers"}
+        assert only.startswith("Who taught what\nv1 has learnt")
+
+
+async def test_what_is_left_out_is_in_no_part(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, extra=(plugin,)) as bot:
+        made = await bot.rated(3)
+        await bot.rollback(f"answers {made[0].turn}")
+        assert (await asked(bot, "flags"))[1]["flags"]["rated"] == 2
+
+
+async def test_only_owners_get_one(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, extra=(plugin,)) as bot:
+        await bot.say("secret")
+        for who in ("rater", "talker", "stranger"):
+            with pytest.raises(DeniedError):
+                await asked(bot, user=who)
+
+
+async def test_a_part_that_is_not_there_or_fails_is_named(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, extra=(Offers("Seen", "Broken"),)) as bot:
+        with pytest.raises(UsageError, match="no part 'sen'; did you mean 'seen'"):
+            await asked(bot, "sen")
+        with pytest.raises(GoodbotError, match="its part broken has failed"):
+            await asked(bot)
+        assert (await asked(bot, "seen"))[1]["seen"]["count"] == 0
+    async with open_bot(tmp_path) as bot:
+        assert (await asked(bot))[0] == "No plugin offers a part of a report."

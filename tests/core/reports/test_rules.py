@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of a report, each by itself: chance, languages, and what is odd about an answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from math import comb
+
+import pytest
+from goodbot.features.reports import chance, signs
+from goodbot.features.reports.flags import Flags
+from goodbot.features.reports.kinds import language, script
+
+from tests.core.reports.made import answers, told
+
+
+def exactly(one: tuple[int, int], other: tuple[int, int]) -> float:
+    (few, n), (rest, m) = one, other
+    total, whole = few + rest, comb(n + m, n)
+    chances = [comb(total, x) * comb(n + m - total, n - x) / whole for x in range(n + 1)]
+    return min(1.0, 2 * min(sum(chances[few:]), sum(chances[: few + 1])))
+
+
+def test_fishers_test_is_exact() -> None:
+    for n, m in ((1, 5), (7, 7), (12, 3)):
+        for few, rest in product(range(n + 1), range(m + 1)):
+            wanted = exactly((few, n), (rest, m))
+            assert chance.fisher((few, n), (rest, m)) == pytest.approx(wanted, rel=1e-9), (few, n, rest, m)
+    assert chance.fisher((0, 0), (3, 5)) == 1.0
+    assert chance.fisher((50_000, 50_000), (0, 50_000)) == 0.0
+
+
+def test_holm_asks_less_of_each_that_follows() -> None:
+    assert chance.holm({"a": 0.004, "b": 0.0001, "c": 0.5}) == ["b", "a"]
+    assert chance.holm({"a": 0.006, "b": 0.5}) == []
+
+
+def test_a_difference_between_parts_is_none_within_them() -> None:
+    assert chance.within([((80, 100), (8, 10)), ((2, 10), (20, 100))]) == pytest.approx(1, abs=0.5)
+    assert -0.001 < chance.within([((20, 100), (80, 100)), ((10, 50), (40, 50))]) < 0
+    assert chance.within([]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "is_"),
+    [
+        ("What is the time?", "English"),
+        ("Wie spät ist es?", "German"),
+        ("Quelle heure est-il dans ce pays ?", "French"),
+        ("¿Qué hora es y dónde está?", "Spanish"),
+        ("Que horas são, você não pode?", "Portuguese"),
+        ("Hallo", "Latin letters"),
+        ("Который час?", "Cyrillic"),
+        ("今何時ですか、東京は", "Japanese"),
+        ("现在几点", "Chinese"),
+        ("지금 몇 시예요", "Korean"),
+        ("12:30?", "no letters"),
+        ("aaaa бббб", "several scripts"),
+        ("", "no letters"),
+    ],
+)
+def test_a_language_is_told_by_letters_and_words(text: str, is_: str) -> None:
+    assert language(text) == is_
+
+
+def test_an_answer_that_goes_round_repeats_itself() -> None:
+    assert signs.repeats("I like it very much. " * 20)
+    assert not signs.repeats(" ".join(f"word{n}" for n in range(200)))
+    assert not signs.repeats("no no no")
+
+
+def test_an_answer_in_other_letters() -> None:
+    assert signs.other_script("How do I get to the station?", "Идите прямо, потом налево.")
+    assert not signs.other_script("How do I get to the station?", "Gehen Sie geradeaus und dann links.")
+    assert not signs.other_script("How do I get to the station?", "1234567890 1234567890")
+    assert script("Идите прямо") == "Cyrillic"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "found"),
+    [
+        ("Where?", "See https://example.com/a.", True),
+        ("Is https://example.com/a good?", "Yes, [it](https://example.com/a).", False),
+        ("Who?", "Write to ada@example.com!", True),
+        ("Ada@example.com?", "ada@example.com is hers.", False),
+        ("Who?", "@ada and @bob, in a@b", False),
+        ("Who?", "Call +49 (171) 123-4567.", True),
+        ("Is 0171 1234567 yours?", "Yes: 0171/1234567", False),
+        ("When?", "On 2026-11-27, at 08:15, 0.12345678 s", False),
+        ("Bits?", "0 1 0 1 0 1 0 1 0 1 0 1", False),
+        ("Sum?", "1234567890", False),
+    ],
+)
+def test_a_contact_that_nobody_asked_about(question: str, answer: str, found: bool) -> None:
+    assert signs.contact(question, answer) is found
+
+
+def test_flags_list_the_newest_with_a_command() -> None:
+    made = answers(1, 300)
+    made[3] = replace(made[3], answer="See www.example.com now", id="web")
+    made[5] = replace(made[5], length=90_000, id="long")
+    made[9] = replace(made[9], answer="and so on and so forth " * 30, id="round")
+    made[11] = replace(made[11], answer="and so on and so forth " * 30, id="unrated", ratings={})
+    text, data = told(Flags(), made)
+    ids = {name: rule["answers"] for name, rule in data["rules"].items()}
+    assert ids == {
+        "repeats": ["round"],
+        "other_script": ids["other_script"],
+        "contact": ["web"],
+        "long": ids["long"],
+    }
+    assert ids["long"][0] == "long"
+    for id_ in ("web", "long", "round"):
+        assert f"`rollback answers {id_}" in text
