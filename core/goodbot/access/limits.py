@@ -59,8 +59,13 @@ class Quotas:
 
     def no_reserve(self, why: str = "no_space") -> Reason | None:
         """The sentence `why` where too little of the disk is free for all but ratings; None: enough is."""
-        try:
-            free = shutil.disk_usage(self._home).free
-        except OSError:
-            return None  # the store says what is wrong with the disk
-        return None if free >= RESERVE else because(why, megabytes=RESERVE // _MEGABYTE)
+        return no_reserve(self._home, why)
+
+
+def no_reserve(home: Path, why: str = "no_space", *, ahead: int = 0) -> Reason | None:
+    """As `Quotas.no_reserve`, before so many bytes `ahead` are written below `home`."""
+    try:
+        free = shutil.disk_usage(home).free
+    except OSError:
+        return None  # the store says what is wrong with the disk
+    return None if free - ahead >= RESERVE else because(why, megabytes=RESERVE // _MEGABYTE)

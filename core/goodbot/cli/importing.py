@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from goodbot import config
+from goodbot.access.limits import no_reserve
 from goodbot.api.progress import progress_line
+from goodbot.api.sentences import words
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.printing import print_answer
 from goodbot.cli import client
@@ -46,10 +48,12 @@ def _staged(
     place: Path = arguments.home / EXPORTS
     path = place / f"{STAGED}{secrets.token_hex(4)}.jsonl"
     config.load(arguments.home, arguments.config)  # a directory that is no goodbot's is told so
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
+        _ask_for_room(arguments.home, source.stat().st_size)
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             for done, of, record in records(source, arguments.format, mine=arguments.mine):
+                _ask_for_room(arguments.home)
                 file.write(json.dumps(record) + "\n")
                 show({"phase": "reading", "step": min(100, 100 * done // max(1, of)), "steps": 100})
         yield path.name
@@ -57,6 +61,12 @@ def _staged(
         raise GoodbotError(f"nothing was imported: {error.strerror or error}") from error
     finally:
         path.unlink(missing_ok=True)
+
+
+def _ask_for_room(home: Path, ahead: int = 0) -> None:
+    """Raises GoodbotError where the disk's reserve for ratings would be used up."""
+    if (full := no_reserve(home, ahead=ahead)) is not None:
+        raise GoodbotError(words(full))
 
 
 def _alone(arguments: argparse.Namespace, name: str) -> dict[str, Any]:

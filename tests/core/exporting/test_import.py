@@ -5,14 +5,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator
+from itertools import repeat
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from goodbot.access import limits
 from goodbot.base.errors import GoodbotError, UsageError
+from goodbot.commands.importing import STAGED
 from goodbot.conversation.imports import files
 from goodbot.store import acceptance, comparisons, feedback, importing, turns
+from goodbot.store.exporting import EXPORTS
 
 from tests.core.builders import open_bot, rows
 from tests.core.exporting.made import bring_in, export, opened, rated
@@ -161,13 +166,31 @@ async def test_s5_what_is_learnt_of_a_file_are_its_words_not_its_ids(tmp_path: P
         assert [item[one] for one in ("prompt_tokens", "tokens", "logprobs", "lifts")] == [()] * 4
 
 
+def disk(monkeypatch: pytest.MonkeyPatch, free: Iterator[int]) -> None:
+    """So much of it is free, each time that it is asked."""
+    usage = SimpleNamespace(disk_usage=lambda _: SimpleNamespace(free=next(free)))
+    monkeypatch.setattr(limits, "shutil", usage)
+
+
 async def test_s7_an_import_leaves_the_reserve_of_the_disk_to_ratings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "RESERVE", 1 << 62)
+    """It is asked for before the file is laid ready, while that is done, and by whoever stores it."""
     async with opened(tmp_path) as bot:
+        ready = bot.app.config.home / EXPORTS / f"{STAGED}1.jsonl"
+        ready.parent.mkdir(exist_ok=True)
+        ready.write_text(json.dumps(RECORD))
+        source = written(tmp_path / "f.jsonl", RECORD)
+        free = limits.RESERVE + source.stat().st_size
+        for room in ([free - 1], [free, limits.RESERVE - 1]):
+            disk(monkeypatch, left := iter(room))
+            with pytest.raises(GoodbotError, match="disk"):
+                await bring_in(bot, source)
+            assert list(left) == []
+            assert list(ready.parent.iterdir()) == [ready]
+        disk(monkeypatch, repeat(limits.RESERVE - 1))
         with pytest.raises(GoodbotError, match="disk"):
-            await bring_in(bot, written(tmp_path / "f.jsonl", RECORD))
+            await bot.app.commands.execute(bot.chat.typed("import", ready.name), direct=True)
         assert (await export(bot))[0] == []
 
 
