@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.backend import LoraSettings
 from goodbot.api.events import CaptureEvent, ChannelKind, ChannelRef, OrderKey, UserRef
 from goodbot.base.errors import TrainingError
 from goodbot.base.sampling import Filters
@@ -21,8 +22,9 @@ from tests.training.test_worker import make_job
 require("torch")
 
 from goodbot_training.backends.torch.trainer import TorchBackend  # noqa: E402
-from goodbot_training.job.types import Job  # noqa: E402
+from goodbot_training.job.types import Job, RatedSample  # noqa: E402
 from goodbot_training.planning import run_plan  # noqa: E402
+from goodbot_training.round.reported import as_read  # noqa: E402
 from goodbot_training.round.run import run_round  # noqa: E402
 
 GOOD = 40
@@ -248,3 +250,43 @@ def test_s5_any_accepted_captures_and_forty_good_ratings_end_in_a_verdict(
     assert last["event"] == "done"
     assert not any(name.startswith("good-") for name in told), "only what is bad is left out"
     assert last["metrics"]["rollouts"] >= GOOD * 3 // 4
+
+
+def reported(model: Path, words: str, spelt: str, asked: str = "100 + 1?") -> dict[str, Any]:
+    """An answer in these words whose tokens spell others."""
+    tokenizer = require("tokenizers").Tokenizer.from_file(str(model / "tokenizer.json"))
+    item = rated(100, id="bad", split="train", response=words, reported=True)
+    item["messages"] = [{"role": "user", "content": "100 + 1?"}]
+    prompt, tokens = (tokenizer.encode(text).ids for text in (f"user: {asked}", spelt))
+    return {**item, "prompt_tokens": prompt, "tokens": tokens, "logprobs": [-0.5] * len(tokens)}
+
+
+@pytest.mark.parametrize("spelt", ["Nobody read this.", "It is", "not It is 101."])
+def test_s5_an_answer_whose_tokens_spell_other_words_is_left_out(
+    random_model: Path, tmp_path: Path, spelt: str
+) -> None:
+    (output := tmp_path / "out").mkdir()
+    job = job_of(random_model, output, [reported(random_model, "It is 101.", spelt)])
+    told, last = ended(job)
+    assert last["event"] == "done"
+    assert told == {"bad": "its tokens spell other words than its answer"}
+
+
+def test_s5_of_an_answer_with_more_tokens_than_words_the_words_are_learnt(random_model: Path) -> None:
+    """So it is where a server stops at some words; and where the prompt is another one than was sent."""
+    backend = TorchBackend()
+    backend.load(random_model, lora=LoraSettings(rank=2, alpha=4))
+    one = reported(random_model, "It is 101.", "It is 101.")
+    for item, kept in (
+        (one, True),
+        (reported(random_model, " It is\n101. ", "It is 101."), True),
+        (reported(random_model, "It is 101.", "It is 101.\nUser: and"), False),
+        (reported(random_model, "It is 101.", "It is 101.", asked="Who is best?"), False),
+        ({**reported(random_model, "It is 101.", "It is 99."), "reported": False}, True),
+    ):
+        parsed = RatedSample.parse(item)
+        read = as_read(parsed, backend)
+        assert read is not None
+        assert (read is parsed) is kept
+        assert bool(read.tokens) is kept
+        assert read.response == parsed.response

@@ -93,6 +93,10 @@ class ModelBackend(ABC):
         """Token ids by the model's own chat template."""
         return self._chat.turn(messages, response, thought)
 
+    def spelt(self, tokens: Sequence[int]) -> tuple[str, str]:
+        """What token ids spell: without the template's own tokens, and with them."""
+        return self._chat.text(tokens), self._chat.thoughts.raw(tokens)
+
     def logprobs(
         self, batch: Sequence[TokenizedTurn], *, temperature: Sequence[float], adapter: bool
     ) -> list[Floats]:

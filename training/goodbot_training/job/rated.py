@@ -84,6 +84,8 @@ class RatedSample:
     """Whether a person has written the response: what it should have been. Its reward is no rating."""
     judged: bool = False
     """Whether a judge, and no person, has said what the response is worth."""
+    reported: bool = False
+    """Whether another program has told us the answer and its tokens: they may be of other words."""
     note: Said | None = None
     """What a prompt says of the notes that are taught on it; see `goodbot_training.round.notes`."""
 
@@ -137,6 +139,7 @@ class RatedSample:
             note=next(iter(_said(item, "note")), None),
             demonstration=item.get("demonstration") is True,
             judged=item.get("judged") is True,
+            reported=item.get("reported") is True,
         )
         for wrong, sentence in (
             (abs(parsed.reward) > 1, "reward must lie between -1 and 1"),

@@ -27,6 +27,7 @@ from goodbot.base.sampling import unlifted
 from goodbot_training.backends.scoring import Tell, score
 from goodbot_training.job.rollout import Rollout
 from goodbot_training.job.types import Job, RatedSample, data_error, turn_of
+from goodbot_training.round.reported import as_read
 
 if TYPE_CHECKING:
     from goodbot.api.step import Floats
@@ -41,10 +42,13 @@ def sift(job: Job, backend: TrainingBackend) -> tuple[Job, dict[str, int]]:
     """
     lengths: dict[str, int] = {}
     refused = dict(job.refused)
+    read: list[RatedSample] = []
     for item in job.items:
-        if why := _unreadable(item, backend, lengths):
+        one, why = _sound(item, backend, lengths)
+        if why:
             refused[turn_of(item.id)] = why
-    items = tuple(item for item in job.items if turn_of(item.id) not in refused)
+        read.append(one)
+    items = tuple(item for item in read if turn_of(item.id) not in refused)
     limit = job.settings.max_sequence_tokens
     short = {item.id: length for item in items if (length := lengths[item.id]) <= limit}
     return replace(job, items=items, refused=refused), short
@@ -60,6 +64,16 @@ def readable(backend: TrainingBackend, item: RatedSample) -> TokenizedTurn:
         raise data_error(
             f"The model's chat template fails with {type(error).__name__} on this conversation."
         ) from error
+
+
+def _sound(item: RatedSample, backend: TrainingBackend, lengths: dict[str, int]) -> tuple[RatedSample, str]:
+    """What is read of an item, and why nothing is; as in `_unreadable`."""
+    why = _unreadable(item, backend, lengths)
+    if why or (read := as_read(item, backend)) is item:
+        return item, why
+    if read is None:
+        return item, "its tokens spell other words than its answer"
+    return read, _unreadable(read, backend, lengths)
 
 
 def _unreadable(item: RatedSample, backend: TrainingBackend, lengths: dict[str, int]) -> str:

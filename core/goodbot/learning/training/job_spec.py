@@ -160,4 +160,5 @@ def _row(turn: Turn, item: runs.RunItem, version: int | None) -> dict[str, Any]:
         "weight": item.weight,
         "split": item.split,
         **({"judged": True} if judgements.is_judged(item.labels) else {}),
+        **({"reported": True} if own and turn.origin == "captured" else {}),
     }

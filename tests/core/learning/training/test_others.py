@@ -69,6 +69,7 @@ async def test_other_models_train_off_policy_and_we_on_policy(tmp_path: Path) ->
         own = [item for item in job["items"] if item["version"] == 0]
         assert [tuple(item["tokens"]) for item in own] == [(2, 3)] * 3
         parsed = Job.parse(json.loads(text))
+        assert [item.reported for item in parsed.items] == [item.version == 0 for item in parsed.items]
         assert sum(not item.captured and not _known(item, parsed) for item in parsed.items) == 6
 
         status = await bot.command("status")
