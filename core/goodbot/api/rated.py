@@ -28,7 +28,7 @@ class RatedWanted:
     words: bool = False
     """Somebody said why, or what the answer should have been."""
     left_out: bool = False
-    """For owners: it is left out."""
+    """For owners: something that was said of it is left out."""
     after: str = ""
     """What the page before said it ends with."""
 
@@ -55,6 +55,7 @@ class RatedWords:
     """`comment` or `better`."""
     text: str
     at: float
+    counts: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,6 +79,7 @@ class RatedAnswer:
     ratings: Sequence[RatedBy]
     words: Sequence[RatedWords]
     left_out: bool = False
+    """Something that was said of it is."""
     taught: Sequence[int] = ()
     """Versions that learnt from it."""
     why_not: str = ""

@@ -36,6 +36,7 @@ _ANSWERS = (
     "say which answers: `rollback answers ID ID`; `history --json` and the page “Ratings” know their ids; "
     "`rollback answers ID never` lets what was said of one count again"
 )
+_IN_TIME = "The rest came in a time that is left out: `rollback since never` lets all of that count again."
 
 _PERSON = (
     "say whose: `rollback person CONNECTOR:ID`, see `people`; `rollback person CONNECTOR:ID never` lets what "
@@ -154,7 +155,9 @@ async def leave_out(call: Call, ids: Sequence[str], *, again: bool = False) -> R
     said = f"{_counted(count, 'rating')} of {_counted(len(ids), 'answer')}"
     data = {"ratings": count, "answers": len(ids), "versions": versions}
     if again and not versions:
-        return Result(text=f"{said} count{'s' if count == 1 else ''} again.", data=data)
+        stays = await s.store.read(lambda db: rollback_window.in_time(db, ids))
+        more = f" {_IN_TIME}" if stays else ""
+        return Result(text=f"{said} count{'s' if count == 1 else ''} again.{more}", data=data)
     does = f"count{'s' if count == 1 else ''} again" if again else "left out"
     learnt = f" Withdrawn: {', '.join(f'v{version}' for version in versions)}." if versions else ""
     now = version_name(await s.registry.wanted(), begins=True)

@@ -23,13 +23,17 @@ _MEAN = "(SELECT avg(value) FROM labels WHERE turn = {})"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Remark:
-    """A reason (COMMENT) or a better answer (BETTER) that somebody typed. `at`: seconds since the epoch."""
+    """A reason (COMMENT) or a better answer (BETTER) that somebody typed. `at`: seconds since the epoch.
+
+    `counts`: it is not left out.
+    """
 
     turn: str
     kind: RatingKind
     rater: str
     text: str
     at: float
+    counts: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,17 +52,19 @@ class Preference:
     """Who typed or chose it, `connector:id`."""
 
 
-async def remarks(db: aiosqlite.Connection, turns: Sequence[str]) -> list[Remark]:
-    """What stands of what was typed at these answers, oldest first."""
+async def remarks(db: aiosqlite.Connection, turns: Sequence[str], *, left_out: bool = False) -> list[Remark]:
+    """What stands of what was typed at these answers, oldest first; and what is `left_out` of it."""
     rows = await fetch(
         db,
-        "SELECT e.turn, e.kind, e.rater, e.text, e.received_at FROM events e"  # noqa: S608
-        " WHERE e.turn IN (SELECT value FROM json_each(?)) AND e.kind IN ('comment', 'better')"
-        f" AND {rollback_window.STANDS} ORDER BY e.time_ms, e.tiebreak, e.seq",
-        (codec.dump_json(list(turns)),),
+        f"SELECT e.turn, e.kind, e.rater, e.text, e.received_at, NOT {rollback_window.WITHIN} AS counts"  # noqa: S608
+        " FROM events e WHERE e.turn IN (SELECT value FROM json_each(:turns))"
+        f" AND e.kind IN ('comment', 'better') AND {rollback_window.KEPT} AND (counts OR :left_out)"
+        " ORDER BY e.time_ms, e.tiebreak, e.seq",
+        {"turns": codec.dump_json(list(turns)), "left_out": left_out},
     )
     return [
-        Remark(turn=row[0], kind=RatingKind(row[1]), rater=row[2], text=row[3], at=row[4]) for row in rows
+        Remark(turn=turn, kind=RatingKind(kind), rater=rater, text=text, at=at, counts=bool(counts))
+        for turn, kind, rater, text, at, counts in rows
     ]
 
 

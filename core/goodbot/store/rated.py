@@ -29,15 +29,19 @@ _SEARCHED = 5000
 """So many of them are looked through at a time: whoever reads beside it waits."""
 NO_END = (1e18, 1 << 62)
 _HERE = "(created_at, seq) < (:at, :seq) AND created_at >= :since AND created_at < :until"
-_NEWEST = " ORDER BY created_at DESC, seq DESC LIMIT :searched"
-_OUT = "id IN (SELECT turn FROM quarantines WHERE turn IS NOT NULL)"
-_RATED = f"SELECT created_at, seq FROM turns INDEXED BY turns_rated WHERE rated > 0 AND {_HERE}{_NEWEST}"  # noqa: S608
-_LEFT_OUT = f"SELECT created_at, seq FROM turns WHERE {{0}}{_OUT} AND {_HERE}{_NEWEST}"  # noqa: S608
+_KEYS = (
+    f"SELECT created_at, seq FROM turns{{}} AND {_HERE}"  # noqa: S608
+    " ORDER BY created_at DESC, seq DESC LIMIT :searched"
+)
+_RATED = " INDEXED BY turns_rated WHERE rated > 0"
+_PICKED = "id IN (SELECT turn FROM quarantines WHERE turn IS NOT NULL)"
+_OUT = f"EXISTS (SELECT 1 FROM events e WHERE e.turn = t.id AND {rollback_window.LEFT_OUT})"  # noqa: S608
 _MINE = "EXISTS (SELECT 1 FROM labels m WHERE m.turn = t.id AND m.rater = :me{0})"
 _SIGN = "CASE :rating WHEN 'good' THEN m.value > 0 WHEN 'bad' THEN m.value < 0 ELSE m.value = 0 END"
 _WORDS = (
     "EXISTS (SELECT 1 FROM events e WHERE e.turn = t.id AND e.kind IN ('comment', 'better')"  # noqa: S608
-    f" AND (:owner OR {people.IDENTITY_OF.format('e.rater')} = :me) AND {rollback_window.STANDS})"
+    f" AND {rollback_window.KEPT} AND iif(:owner, 1, NOT {rollback_window.WITHIN}"
+    f" AND {people.IDENTITY_OF.format('e.rater')} = :me))"
 )
 _ANSWERS = (
     f"SELECT t.id, t.connector, t.channel, t.channel_kind, t.connector || ':' || t.talker,"  # noqa: S608
@@ -53,8 +57,7 @@ _LABELS = (
 _GONE = (
     f"SELECT e.turn, {people.IDENTITY_OF.format('e.rater')} AS who, e.value, NULL, e.source, e.received_at,"  # noqa: S608
     " max(e.seq) FROM events e WHERE e.turn IN (SELECT value FROM json_each(?)) AND e.kind = 'rate'"
-    f" AND {rollback_window.RETURNS} AND NOT EXISTS (SELECT 1 FROM labels l"
-    f" WHERE l.turn = e.turn AND l.rater = {people.IDENTITY_OF.format('e.rater')}) GROUP BY 1, 2"
+    f" AND {rollback_window.LEFT_OUT} GROUP BY 1, 2"
 )
 _TAUGHT = (
     "SELECT DISTINCT i.turn, a.version FROM run_items i JOIN runs r ON r.id = i.run"
@@ -83,12 +86,14 @@ async def page(
         "until": 1e18 if wanted.until is None else wanted.until,
         "searched": _SEARCHED,
     }
-    keys = await fetch(db, _LEFT_OUT.format("") if left_out else _RATED, bounds)
-    if viewer.owner and not left_out:  # what nobody else has rated since stands with the others
-        keys = sorted({*keys, *await fetch(db, _LEFT_OUT.format("rated = 0 AND "), bounds)}, reverse=True)
-        keys = keys[:_SEARCHED]
-    terms, values = await selection.terms(db, wanted, but=("since", "until") if viewer.owner else _FOREIGN)
-    if not viewer.owner:
+    keys = await _keys(db, bounds, owner=viewer.owner, left_out=left_out)
+    but = ("since", "until") if viewer.owner else _FOREIGN
+    terms, values = await selection.terms(db, wanted, but=but, left_out=viewer.owner)
+    if left_out:
+        terms.append(_OUT)
+    elif viewer.owner:
+        terms.append(f"(t.rated > 0 OR {_OUT})")
+    else:
         terms.append(_MINE.format(f" AND {_SIGN}" if wanted.rating else ""))
     if words:
         terms.append(_WORDS)
@@ -113,23 +118,33 @@ async def page(
 _FOREIGN = ("since", "until", "rating")
 
 
+async def _keys(
+    db: aiosqlite.Connection, bounds: dict[str, Any], *, owner: bool, left_out: bool
+) -> list[tuple[float, int]]:
+    """Where to look, the newest first: all of what is wanted there, and little else.
+
+    Of a time that is left out, any answer may have had ratings in it.
+    """
+    if owner and await fetch(db, "SELECT 1 FROM quarantines WHERE turn IS NULL LIMIT 1"):
+        where = [" WHERE 1"]
+    elif left_out:
+        where = [f" WHERE {_PICKED}"]
+    else:  # what nobody else has rated since stands with the others
+        where = [_RATED, *([f" WHERE rated = 0 AND {_PICKED}"] if owner else [])]
+    found = [key for one in where for key in await fetch(db, _KEYS.format(one), bounds)]
+    return sorted(((at, seq) for at, seq in found), reverse=True)[:_SEARCHED]
+
+
 async def _drawn(
     db: aiosqlite.Connection, viewer: Viewer, pool: Pool, found: Sequence[Row], me: str
 ) -> list[RatedAnswer]:
     ids = codec.dump_json([row[0] for row in found])
     said = [(*row[:6], True) for row in await fetch(db, _LABELS, (ids,))]
     taught: list[Row] = []
-    out: set[str] = set()
     if viewer.owner:
         said += [(*row[:6], False) for row in await fetch(db, _GONE, (ids,))]
         taught = await fetch(db, _TAUGHT, (ids,))
-        out = {
-            row[0]
-            for row in await fetch(
-                db, "SELECT turn FROM quarantines WHERE turn IN (SELECT value FROM json_each(?))", (ids,)
-            )
-        }
-    remarks = await feedback.remarks(db, [row[0] for row in found])
+    remarks = await feedback.remarks(db, [row[0] for row in found], left_out=viewer.owner)
     who = {one.rater: await people.identity(db, one.rater) for one in remarks}
     made: list[RatedAnswer] = []
     for turn, connector, place, kind, asked_by, question, answer, at, version, other, _ in found:
@@ -150,7 +165,7 @@ async def _drawn(
                 answered_by=other,
                 ratings=[_by(row, me) for row in mine],
                 words=[_wrote(one, "" if who[one.rater] == me else one.rater) for one in wrote],
-                left_out=turn in out,
+                left_out=not all([*(row[6] for row in mine), *(one.counts for one in wrote)]),
                 taught=versions,
                 why_not=await _why_not(db, pool, turn) if viewer.owner and not versions else "",
             )
@@ -167,7 +182,7 @@ def _by(row: Row, me: str) -> RatedBy:
 
 
 def _wrote(one: Remark, who: str) -> RatedWords:
-    return RatedWords(who=who, kind=one.kind.value, text=one.text, at=one.at)
+    return RatedWords(who=who, kind=one.kind.value, text=one.text, at=one.at, counts=one.counts)
 
 
 async def _why_not(db: aiosqlite.Connection, pool: Pool, turn: str) -> str:

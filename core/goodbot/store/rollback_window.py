@@ -12,11 +12,12 @@ from goodbot.store.query import fetch, first
 
 OF_IT = "(q.turn IS NULL OR q.turn = {0})"
 """SQL: a quarantine `q` holds for an answer."""
-_WITHIN = (
+WITHIN = (
     f"EXISTS (SELECT 1 FROM quarantines q WHERE {OF_IT.format('e.turn')}"  # noqa: S608
     " AND (e.received_at >= q.since OR e.seq >= q.first_event_seq) AND e.seq <= q.last_event_seq)"
 )
-COVERED = f"e.kind IN ('rate', 'outcome') AND {_WITHIN}"
+"""SQL: of the ledger `e`, what came in a quarantine."""
+COVERED = f"e.kind IN ('rate', 'outcome') AND {WITHIN}"
 """SQL: of the ledger `e`, a rating or an outcome that some quarantine covers."""
 
 _RETRACTED = "EXISTS (SELECT 1 FROM events r WHERE r.kind = 'retract' AND r.turn = e.turn AND "
@@ -33,8 +34,14 @@ RETURNS = (
     f" AND (r.connector, r.account, r.source) = (e.connector, e.account, e.source) AND {_LATER})"
 )
 """SQL: of the ledger `e`, what counts again once no quarantine covers it: no sign of it was taken away."""
-STANDS = f"{KEPT} AND NOT {_WITHIN}"
-"""SQL: the same without what is in a quarantine."""
+STANDS = f"{KEPT} AND NOT {WITHIN}"
+"""SQL: what its author did not take back, without what is in a quarantine."""
+LEFT_OUT = (
+    f"((e.kind = 'rate' AND {RETURNS} AND NOT EXISTS (SELECT 1 FROM labels l WHERE l.turn = e.turn"  # noqa: S608
+    f" AND l.rater = {people.IDENTITY_OF.format('e.rater')} AND l.event_seq > e.seq))"
+    f" OR (e.kind IN ('comment', 'better') AND {KEPT} AND {WITHIN}))"
+)
+"""SQL: of the ledger `e`, a rating or words that would count now, if no quarantine covered them."""
 
 
 async def add(db: aiosqlite.Connection, since: float, by: str, now: float) -> int:
@@ -66,6 +73,17 @@ async def leave_out(db: aiosqlite.Connection, turns: Sequence[str], by: str, now
 async def take_in(db: aiosqlite.Connection, turns: Sequence[str]) -> None:
     """Let what was said of these answers count again, unless it came in a time that is left out."""
     await db.executemany("DELETE FROM quarantines WHERE turn = ?", [(turn,) for turn in turns])
+
+
+async def in_time(db: aiosqlite.Connection, turns: Sequence[str]) -> bool:
+    """Whether something that was said of these answers came in a time that is left out."""
+    rows = await fetch(
+        db,
+        "SELECT 1 FROM events e WHERE e.turn IN (SELECT value FROM json_each(?))"  # noqa: S608
+        f" AND {LEFT_OUT} AND e.turn NOT IN (SELECT turn FROM quarantines WHERE turn IS NOT NULL) LIMIT 1",
+        (codec.dump_json(list(turns)),),
+    )
+    return bool(rows)
 
 
 async def heard(db: aiosqlite.Connection, turns: Sequence[str]) -> list[tuple[str, str]]:

@@ -17,27 +17,36 @@ RATINGS = ("good", "bad", "tie", "none")
 OTHERS = -1
 """In the place of a version: whatever is no version of ours."""
 
-_SAID = (
-    "SELECT 1 FROM events e WHERE e.turn = t.id AND e.kind IN ('comment', 'better')"  # noqa: S608
-    f" AND {rollback_window.STANDS}"
-)
+_WROTE = f"e.kind IN ('comment', 'better') AND {rollback_window.STANDS}"
+_SAID = f"SELECT 1 FROM events e WHERE e.turn = t.id AND {_WROTE}"  # noqa: S608
 _MEAN = "(SELECT avg(value) FROM labels WHERE turn = t.id)"
+_LEFT_OUT_MEAN = (
+    "(SELECT avg(value) FROM (SELECT e.value, max(e.seq) FROM events e WHERE e.turn = t.id"  # noqa: S608
+    f" AND e.kind = 'rate' AND {rollback_window.LEFT_OUT}"
+    f" GROUP BY {people.IDENTITY_OF.format('e.rater')}))"
+)
+_PERSON = (
+    "(t.connector || ':' || t.talker IN (SELECT value FROM json_each(:person))"
+    " OR EXISTS (SELECT 1 FROM labels l WHERE l.turn = t.id"
+    "  AND l.rater IN (SELECT value FROM json_each(:person)))"
+    " OR EXISTS (SELECT 1 FROM events e WHERE e.turn = t.id AND ({0})"
+    "  AND e.rater IN (SELECT value FROM json_each(:person))))"
+)
+_RATING = (
+    "coalesce(CASE sign({0}) WHEN 1 THEN 'good' WHEN -1 THEN 'bad' WHEN 0 THEN 'tie' END, 'none') = :rating"
+)
 _TERMS = {
     "since": "t.created_at >= :since",
     "until": "t.created_at < :until",
     "place": ":place IN (t.connector, t.connector || ':' || t.channel)",
-    "person": (
-        "(t.connector || ':' || t.talker IN (SELECT value FROM json_each(:person))"  # noqa: S608
-        " OR EXISTS (SELECT 1 FROM labels l WHERE l.turn = t.id"
-        "  AND l.rater IN (SELECT value FROM json_each(:person)))"
-        f" OR EXISTS ({_SAID} AND e.rater IN (SELECT value FROM json_each(:person))))"
-    ),
-    "rating": (
-        f"CASE WHEN {_MEAN} > 0 THEN 'good' WHEN {_MEAN} < 0 THEN 'bad' WHEN {_MEAN} = 0 THEN 'tie'"
-        " ELSE 'none' END = :rating"
-    ),
+    "person": _PERSON.format(_WROTE),
+    "rating": _RATING.format(_MEAN),
     "version": f"iif(t.answered_by = '', t.version, {OTHERS}) = :version",
     "text": f"instr(folded({QUESTION} || char(10) || t.response), :text)",
+}
+_WITH_LEFT_OUT = {
+    "person": _PERSON.format(f"{_WROTE} OR {rollback_window.LEFT_OUT}"),
+    "rating": _RATING.format(f"coalesce({_MEAN}, {_LEFT_OUT_MEAN})"),
 }
 
 
@@ -66,11 +75,15 @@ class Selection:
 
 
 async def terms(
-    db: aiosqlite.Connection, selection: Selection, *, but: Collection[str] = ()
+    db: aiosqlite.Connection, selection: Selection, *, but: Collection[str] = (), left_out: bool = False
 ) -> tuple[list[str], dict[str, object]]:
-    """SQL of what it says of an answer `t` whose retry, if it is one, is `r`; and the values in it."""
+    """SQL of what it says of an answer `t` whose retry, if it is one, is `r`; and the values in it.
+
+    What is `left_out` is looked at, too: by its rating an answer is found that has no other.
+    """
     values = {name: said for name, said in selection.told().items() if name not in but}
-    found = [_TERMS[name] for name in values]
+    terms_of = _TERMS | _WITH_LEFT_OUT if left_out else _TERMS
+    found = [terms_of[name] for name in values]
     if selection.person is not None:
         values["person"] = codec.dump_json(await people.accounts(db, selection.person))
     if selection.text is not None:

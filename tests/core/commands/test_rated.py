@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from goodbot.api.events import UserRef
 from goodbot.api.rated import RatedAnswer, RatedPage, RatedWanted
 from goodbot.base.errors import UsageError
 from goodbot.store import rated
+from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, open_bot
 
@@ -27,6 +29,11 @@ async def page(bot: Bot, by: str = "owner", **wanted: Any) -> RatedPage:
 
 async def questions(bot: Bot, by: str = "owner", **wanted: Any) -> list[str]:
     return [one.question for one in (await page(bot, by, **wanted)).answers]
+
+
+async def leave_out_since(bot: Bot, when: str) -> None:
+    for words in (f"since {when}", f"since {when} yes"):
+        await bot.command("rollback", words)
 
 
 async def rated_bot(bot: Bot) -> None:
@@ -95,6 +102,43 @@ async def test_a_line_says_who_rated_what_it_taught_and_what_is_left_out(tmp_pat
         assert await questions(bot, left_out=True) == ["Łódź is bad", "both like it"]
         await bot.chat.host.leave_out(user("owner"), [bad.turn], again=True)
         assert not (await line("Łódź is bad")).left_out
+
+
+async def test_what_a_time_has_left_out_is_found_with_its_words_and_by_every_choice(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await rated_bot(bot)
+        await leave_out_since(bot, "2000-01-01")
+        later = await bot.say("said later", channel="#team")
+        await bot.react(later, "👍")
+        out = ["theirs", "Łódź is bad", "both like it"]
+        assert await questions(bot) == ["said later", *out]
+        assert await questions(bot, left_out=True) == out
+        assert await questions(bot, left_out=True, rating="bad") == ["Łódź is bad"]
+        assert await questions(bot, rating="good") == ["said later", "theirs", "both like it"]
+        assert await questions(bot, left_out=True, person="loopback:rater") == ["theirs", "both like it"]
+        assert await questions(bot, words=True) == ["Łódź is bad"]
+        (bad,) = (await page(bot, left_out=True, words=True)).answers
+        assert bad.left_out
+        assert [(one.thumb, one.counts) for one in bad.ratings] == [(-1.0, False)]
+        assert [(one.text, one.counts) for one in bad.words] == [("Too long.", False)]
+        told = await bot.chat.host.leave_out(user("owner"), [bad.turn], again=True)
+        assert "`rollback since never`" in told
+        assert await questions(bot, "rater") == []
+        await bot.command("rollback", "since never")
+        assert await questions(bot, left_out=True) == []
+        assert await questions(bot, "rater") == ["theirs", "both like it"]
+
+
+async def test_a_later_opinion_that_is_left_out_stands_beside_the_one_before_it(tmp_path: Path) -> None:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock) as bot:
+        answer = await bot.say("changed my mind")
+        await bot.react(answer, "👎")
+        clock.advance(86400)
+        await bot.react(answer, "👍")
+        await leave_out_since(bot, datetime.fromtimestamp(clock.now() - 60, UTC).isoformat())
+        (line,) = (await page(bot, left_out=True)).answers
+        assert [(one.thumb, one.counts) for one in line.ratings] == [(-1.0, True), (1.0, False)]
 
 
 async def test_a_rater_gets_their_own_ratings_and_a_talker_nothing(tmp_path: Path) -> None:

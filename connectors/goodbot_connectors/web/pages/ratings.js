@@ -120,14 +120,15 @@ class Ratings extends Page {
     const bar = new RatingBar({ buttons: THUMBS, act: (event) => this.#rate(event, one, bar) });
     bar.show(ownOf(one));
     const who = (name) => name || "You";
+    const out = ({ counts }) => (counts ? "" : " (left out)");
     const place = [one.asked_by && `asked by ${one.asked_by}`, one.place && `in ${one.connector}:${one.place}`, one.kind].filter(Boolean).join(", ");
     return el("div", { class: "opened" },
       el("div", { class: "asked" }, el("h2", { class: "label" }, "Question"), el("div", { class: "words plain" }, one.question)),
       el("div", { class: "answered" }, el("h2", { class: "label" }, "Answer"), el("div", { class: "words" }, markdown(one.answer))),
       el("p", { class: "count" }, place),
       el("ul", { class: "said" },
-        ...one.ratings.map((said) => el("li", {}, `${who(said.who)}: ${ratingOf(said)}, ${when(1000 * said.at)}${said.counts ? "" : " (left out)"}`)),
-        ...one.words.map((said) => el("li", {}, `${who(said.who)} ${said.kind === "better" ? "would have said" : "said why"}: ${said.text}`))),
+        ...one.ratings.map((said) => el("li", {}, `${who(said.who)}: ${ratingOf(said)}, ${when(1000 * said.at)}${out(said)}`)),
+        ...one.words.map((said) => el("li", {}, `${who(said.who)} ${said.kind === "better" ? "would have said" : "said why"}${out(said)}: ${said.text}`))),
       one.why_not ? el("p", { class: "count" }, one.why_not) : "",
       bar.element,
       this.may.has("why") ? el("section", {}, button("What goodbot learnt", { class: "quiet small", onclick: ({ target }) => this.do({ say: "/rl why" }, target) }),
