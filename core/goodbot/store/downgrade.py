@@ -24,11 +24,13 @@ from goodbot.store.query import fetch, first
 BEFORE = 1
 """The schema of the release before this one."""
 
+_LEFT_OUT = "times of which no rating counts (`rollback since`): they count once they are given again"
+
 _GIVEN_UP: dict[int, dict[str, str]] = {
     2: {
         "grants": "people named by pairing or by `people grant`: name them in config.toml",
         "links": "linked accounts: each is a rater of its own again",
-        "quarantines": "spans of ratings left out: what they hold stays away until rated again",
+        "quarantines": _LEFT_OUT,
         "set_aside": "answers that trainings have left out: they train again",
         "traces": "names of answers that other programs brought in: those of other models train no more",
         "canaries WHERE state = 'running'": "trial of a new version: what answered before goes on",
@@ -45,8 +47,16 @@ _GIVEN_UP: dict[int, dict[str, str]] = {
     10: {"judgements WHERE value <> 0": "what judges made of answers that nobody rated: they train no more"},
     11: {"shifts": "what each training has changed in answers"},
     13: {"run_notes WHERE state = 'retired'": "notes that a version has learnt: prompts have them again"},
+    15: {
+        "quarantines WHERE turn IS NULL": _LEFT_OUT,
+        "quarantines WHERE turn IS NOT NULL": "answers left out one by one: what was said of them stays away "
+        "until they are rated again",
+    },
 }
-"""By schema: tables that the release before has no place for, and what is lost with their rows."""
+"""By schema: tables that the release before has no place for, and what is lost with their rows.
+
+Where two say the same, the later one counts the rows.
+"""
 
 _NOTES: dict[int, tuple[str, ...]] = {
     2: (
@@ -67,7 +77,8 @@ async def given_up(home: Path) -> Sequence[str]:
             return ()
         undone = range(BEFORE + 1, version + 1)
         lines: list[str] = []
-        for table, what in [pair for n in undone for pair in _GIVEN_UP.get(n, {}).items()]:
+        tables = {what: table for n in undone for table, what in _GIVEN_UP.get(n, {}).items()}
+        for what, table in tables.items():
             row = first(await fetch(db, f"SELECT count(*) FROM {table}"))  # noqa: S608
             if row and row[0]:
                 lines.append(f"{row[0]} {what}")

@@ -159,13 +159,22 @@ async def test_what_is_given_up_is_told_before(tmp_path: Path) -> None:
         await db.execute("INSERT INTO grants VALUES ('t:1', 'rater', 'pairing', 1)")
         await db.execute("INSERT INTO grants VALUES ('t:2', 'owner', 'pairing', 1)")
         await db.execute("INSERT INTO set_aside SELECT id, model, 1, 'nan', '', '{}', 1 FROM turns LIMIT 1")
+        await db.execute(
+            "INSERT INTO quarantines (since, last_event_seq, made_by, made_at, turn)"
+            " SELECT 0, 1, 'o', 1, id FROM turns LIMIT 2"
+        )
+        await db.execute(
+            "INSERT INTO quarantines (since, last_event_seq, made_by, made_at) VALUES (5, 1, 'o', 1)"
+        )
 
     store = await Store.open(path)
     await store.write(people)
     await store.close()
     lines = await given_up(tmp_path)
     assert lines[0].startswith("2 people named by pairing")
-    assert lines[1].startswith("1 answers that trainings have left out")
+    assert lines[1].startswith("1 times of which no rating counts")
+    assert lines[2].startswith("1 answers that trainings have left out")
+    assert any(line.startswith("2 answers left out one by one") for line in lines)
     assert not any("linked" in line for line in lines)
     assert not any("pinned" in line or "wait to go live" in line for line in lines)
     assert any("config.toml" in line for line in lines)
