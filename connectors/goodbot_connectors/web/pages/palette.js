@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be typed behind a slash, shown while it is typed. It only fills the field in: nothing is sent.
+// What can be typed behind a slash, and the pages, shown while it is typed. It fills the field in or goes to the
+// page: nothing is sent.
 
 import { announce, el, find } from "/files/dom.js";
 
@@ -50,20 +51,24 @@ export class Palette {
   }
 
   #typed() {
+    const pages = [...document.querySelectorAll("nav[aria-label=Pages] a:not([aria-current])")].filter((link) => link.checkVisibility())
+      .map((link) => ({ name: link.pathname.slice(1), usage: "", summary: `To the page “${link.textContent}”`, href: link.href }));
     const typed = /^\/(?:rl\s+)?(\S*)$/i.exec(this.#area.value)?.[1]?.toLowerCase();
     const begins = (one) => one.name.startsWith(typed);
     this.#found = typed === undefined ? [] : [
       ...this.#commands.filter(begins),
+      ...pages.filter((one) => typed && begins(one)),
       ...this.#commands.filter((one) => !begins(one) && typed && one.name.includes(typed)),
     ].slice(0, SHOWN);
-    if (this.#found.some((one) => one.name === typed)) this.#found = []; // it is typed: Enter sends it
+    if (this.#found.some((one) => one.name === typed && !one.href)) this.#found = []; // it is typed: Enter sends it
     this.#show();
+    this.#mark(this.#found.findIndex((one) => one.name === typed));
   }
 
   #show() {
     this.#list.hidden = !this.#found.length;
     this.#list.replaceChildren(...this.#found.map((one, at) => el("li", { role: "option", id: `command-${at}` },
-      el("code", {}, `/rl ${one.name}${one.usage && " "}${one.usage}`), el("span", {}, one.summary))));
+      el("code", {}, `/${one.href ? "" : "rl "}${one.name}${one.usage && " "}${one.usage}`), el("span", {}, one.summary))));
     this.#mark(-1);
     if (this.#found.length) announce(this.#found.length === 1 ? "1 command" : `${this.#found.length} commands`);
   }
@@ -77,8 +82,9 @@ export class Palette {
   }
 
   #take(command) {
+    if (command.href) return location.assign(command.href);
     this.#area.value = `/rl ${command.name}${command.usage && " "}`;
     this.#area.dispatchEvent(new Event("input", { bubbles: true }));
-    this.close();
+    return this.close();
   }
 }
