@@ -259,6 +259,8 @@ def serve() -> int:
             emit(id=id_, event="ok", versions=sorted(loaded))
         elif op == "first_tokens":
             first_tokens(request, loaded, modes, ignored)
+        elif op == "score":
+            score(request, loaded)
         elif op == "generate":
             if (die := Path(model) / "die").exists():  # once, with a first sign
                 die.unlink()
@@ -296,6 +298,18 @@ def fingerprint(path: str) -> str:
     messages = [{"role": "user", "content": "What is new?"}]
     prompt = {"messages": messages, "base": beginning(), "adapter": beginning(path)}
     return json.dumps({"format": 1, "top": 20, "prompts": [prompt, prompt]})
+
+
+def score(request: dict[str, Any], loaded: dict[int, str]) -> None:
+    """Each version finds the first word of an answer likelier than the one before, the last less likely."""
+    version = request["version"]
+    if version and version not in loaded:
+        emit(id=request["id"], event="error", kind="adapter", reason=f"v{version} is not loaded")
+        return
+    words = request["response"].split(" ")
+    pieces = [words[0], *(f" {word}" for word in words[1:])]
+    moved = [version, *[0] * (len(pieces) - 2), -version][: len(pieces)]
+    emit(id=request["id"], event="ok", tokens=[[one, n - 4.0] for one, n in zip(pieces, moved, strict=True)])
 
 
 def first_tokens(

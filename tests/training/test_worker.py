@@ -469,6 +469,26 @@ def test_how_an_answer_may_begin_is_told(server: Client, adapter: Path) -> None:
     assert server.ask("first_tokens", messages=[], top=5)["event"] == "error"
 
 
+def test_how_likely_a_version_finds_an_answer_is_told_token_by_token(server: Client, adapter: Path) -> None:
+    text, end = server.generate(temperature=1.0, max_tokens=12)
+    given = {"messages": [{"role": "user", "content": SECRET}], "response": text}
+    as_written = {name: end[name] for name in ("prompt_tokens", "tokens")}
+    base = server.ask("score", version=0, **given, **as_written)["tokens"]
+    assert "".join(one for one, _ in base) == text
+    assert sum(one for _, one in base) == pytest.approx(sum(end["logprobs"]), abs=1e-3)
+    assert server.ask("load", version=8, path=str(adapter))["event"] == "ok"
+    other = server.ask("score", version=8, **given, **as_written)["tokens"]
+    assert [one for one, _ in other] == [one for one, _ in base]
+    assert other != base
+    words = "Naïve 🙂 Łódź."
+    anew = server.ask("score", version=8, **(given | {"response": words}))["tokens"]
+    assert "".join(one for one, _ in anew) == words
+    assert all(piece and "\ufffd" not in piece for piece, _ in anew[:-1])
+    assert server.ask("unload", version=8)["event"] == "ok"
+    assert server.ask("score", version=8, **given)["kind"] == "adapter"
+    assert "too long" in server.ask("score", version=0, **(given | {"response": "word " * 2000}))["reason"]
+
+
 def test_bad_requests_are_answered(server: Client) -> None:
     assert server.ask("dance")["event"] == "error"
     assert server.ask("activate", version="x")["event"] == "error"

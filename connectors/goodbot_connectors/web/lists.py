@@ -5,6 +5,7 @@
 |---|---|
 | `GET /api/ratings` | rated answers (`rated`): `since`, `until`, `place`, `person`, `rating`, …, `after` |
 | `POST /api/ratings` | leaves answers out, for owners: `{"do": "out" or "in", "turns": […]}` |
+| `GET /api/taught` | what one answer (`turn`) has taught, for owners |
 | `GET /api/people` | for owners: who asks to talk, and everybody else (`known`): `text`, `role`, `after` |
 | `GET /api/activity` | what was done, for owners (`trail`): `since`, `person`, `action`, …, `before` |
 | `GET /api/activity/checked` | whether all of that is as it was written |
@@ -29,6 +30,7 @@ Change = Callable[[ConnectorHost, UserRef, Json], Awaitable[Mapping[str, Any]]]
 
 _LOOKS: Mapping[str, Look] = {
     "/api/ratings": rated.page,
+    "/api/taught": rated.taught,
     "/api/people": known.page,
     "/api/activity": trail.page,
     "/api/activity/checked": trail.check,

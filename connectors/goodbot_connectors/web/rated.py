@@ -40,6 +40,14 @@ async def page(host: ConnectorHost, user: UserRef, query: Mapping[str, str]) -> 
         raise HttpError(400, sentence(str(error))) from None
 
 
+async def taught(host: ConnectorHost, user: UserRef, query: Mapping[str, str]) -> Mapping[str, Any]:
+    """What the answer `turn` has taught. Raises HttpError."""
+    try:
+        return asdict(await host.taught(user, clean(query.get("turn", ""))[:_LONGEST_ID]))
+    except UsageError as error:
+        raise HttpError(400, sentence(str(error))) from None
+
+
 async def leave_out(host: ConnectorHost, user: UserRef, body: Json) -> Mapping[str, str]:
     """`{"do": "out" or "in", "turns": […]}`; what came of it. Raises HttpError."""
     do, turns = body.get("do"), body.get("turns")

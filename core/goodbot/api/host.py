@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from goodbot.api.activity import ActivityPage, ActivityWanted, TrailChecked
     from goodbot.api.overview import Overview
     from goodbot.api.people import PeoplePage, PeopleWanted
-    from goodbot.api.rated import RatedPage, RatedWanted
+    from goodbot.api.rated import RatedPage, RatedTaught, RatedWanted
     from goodbot.api.turns import OwnNote, OwnTurn
     from goodbot.api.versions import Versions
 
@@ -196,6 +196,10 @@ class ConnectorHost(Protocol):
 
         Raises UsageError with a sentence for them.
         """
+        ...
+
+    async def taught(self, user: UserRef, turn: str) -> RatedTaught:
+        """Say to an owner what one answer has taught; it may take a minute. Raises UsageError."""
         ...
 
     async def log_in(self, code: str) -> str:

@@ -87,6 +87,20 @@ class RatedAnswer:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RatedTaught:
+    """What one answer has taught."""
+
+    told: str
+    """In sentences."""
+    version: int = 0
+    """The newest version that learnt from it, if its words could be compared, else 0."""
+    before: int = 0
+    """The version that it went on from; 0: the base model."""
+    tokens: Sequence[tuple[str, float]] = ()
+    """Each token of the answer, and by how many nats that version finds it likelier."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RatedPage:
     """Some of them, the newest first."""
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from goodbot.api.events import Message
 from goodbot.base.sampling import UNFILTERED, Filters, unlifted
@@ -76,6 +76,17 @@ class Sampled:
         """The answer after all that it was written after."""
         begun, said = self.tokens[: self.answer_at], self.tokens[self.answer_at :]
         return TokenizedTurn(prompt=self.prompt + begun, response=said)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GivenAnswer:
+    """An answer that was given, as it is to be looked at."""
+
+    messages: Sequence[Message]
+    response: str
+    thought: str = ""
+    tokens: TokenizedTurn | None = None
+    """As it was written; None: nobody knows, and it is tokenized anew."""
 
 
 class Sampler(Protocol):
@@ -166,5 +177,27 @@ class Sampler(Protocol):
 
         Raises:
             AdapterError: The version is not loaded.
+        """
+        ...
+
+
+@runtime_checkable
+class ScoresAnswers(Protocol):
+    """A sampler that can say how likely an answer is."""
+
+    def score(self, given: GivenAnswer, *, version: int) -> list[tuple[str, float]]:
+        """Say how likely a loaded version finds each token of an answer that was given.
+
+        Args:
+            given: The answer.
+            version: The version; 0 is the base model.
+
+        Returns:
+            The text of each token and its log-probability, at temperature 1 in nats. The texts add up to the
+            answer; tokens that make one character together are one.
+
+        Raises:
+            AdapterError: The version is not loaded.
+            ServerError: It is too long to look at.
         """
         ...

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from goodbot.api.backend import BackendSpec
     from goodbot.api.completions import FarSide
     from goodbot.api.model import ResolvedModel
+    from goodbot.api.sampler import GivenAnswer
     from goodbot.base.clock import Clock
     from goodbot.config.secrets import Secret
 
@@ -207,6 +208,18 @@ class Server(ABC):
             nothing can be proven of it.
         """
         return {}
+
+    async def score(self, given: GivenAnswer, *, version: int) -> Sequence[tuple[str, float]]:
+        """Say how likely a version finds each token of an answer that was given, as `ScoresAnswers.score`.
+
+        Args:
+            given: The answer.
+            version: A version that is loaded; 0 is the base model.
+
+        Returns:
+            The text of each token and its log-probability. Empty where the server tells none.
+        """
+        return ()
 
     def far_side(self, request: GenerateRequest) -> AbstractAsyncContextManager[FarSide | None]:
         """Say where a program may be sent on to with a question like `request`, whose `messages` count.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""why: what the version that answers was trained on, and what that changed."""
+"""why: what the version that answers was trained on, and what that changed; of one answer `taught`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from goodbot.api.learnt import AnsweredTwice, Learnt, account, shown
 from goodbot.api.sentences import sentence
 from goodbot.api.server import BASE, GenerateRequest
 from goodbot.api.turns import CHOICE
-from goodbot.base.errors import GoodbotError
+from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.commands.base import Call, Result
 from goodbot.commands.state import left_out
+from goodbot.commands.taught import taught
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.owners import counted, kept
 from goodbot.store import adapters, comparisons, news, quarantined, runs, settings, shifts
@@ -41,7 +42,14 @@ _WORDS = {
 
 async def why(call: Call) -> Result:
     """Told later: it asks the model, and other commands do not wait for that."""
-    return Result(text="", later=partial(_why, call))
+    return Result(text="", later=partial(_of_one if call.args else _why, call))
+
+
+async def _of_one(call: Call) -> Result:
+    if not call.confidential:
+        raise UsageError("say it to me in private, as an owner: `why ANSWER` tells what others rated")
+    found = await taught(call.services, call.user, call.args[0])
+    return Result(text=found.told, data=asdict(found), turn=call.args[0])
 
 
 async def _why(call: Call) -> Result:

@@ -17,7 +17,7 @@ from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import Event, Receipt, UserRef, Waiting
 from goodbot.api.overview import Overview
 from goodbot.api.people import PeoplePage, PeopleWanted
-from goodbot.api.rated import RatedPage, RatedWanted
+from goodbot.api.rated import RatedPage, RatedTaught, RatedWanted
 from goodbot.api.turns import OwnNote, OwnTurn
 from goodbot.api.versions import Versions
 from goodbot.base.errors import FatalConnectorError, message_of
@@ -27,6 +27,7 @@ from goodbot.commands.overview import overview
 from goodbot.commands.people_page import people_page
 from goodbot.commands.rated import leave_out_here, rated_page
 from goodbot.commands.services import Services
+from goodbot.commands.taught import taught
 from goodbot.commands.versions import versions
 from goodbot.config.secrets import Secrets
 from goodbot.conversation.own_answers import own_turn
@@ -185,6 +186,11 @@ class Host:
         if user.connector != self._name:
             raise ValueError(f"{self._name} asks for somebody else's")
         return await people_page(self._services, user, wanted)
+
+    async def taught(self, user: UserRef, turn: str) -> RatedTaught:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await taught(self._services, user, turn)
 
     async def log_in(self, code: str) -> str:
         if self._name != WEB:

@@ -8,6 +8,7 @@ ratings and words alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import aiosqlite
@@ -17,6 +18,7 @@ from goodbot.api.rated import RatedAnswer, RatedBy, RatedWords
 from goodbot.api.texts import say
 from goodbot.api.turns import CHOICE
 from goodbot.store import codec, feedback, people, review_queue, rollback_window, selection
+from goodbot.store import words as words_said
 from goodbot.store.feedback import Remark
 from goodbot.store.prompts import QUESTION
 from goodbot.store.query import Row, fetch
@@ -63,6 +65,13 @@ _TAUGHT = (
     "SELECT DISTINCT i.turn, a.version FROM run_items i JOIN runs r ON r.id = i.run"
     " JOIN adapters a ON a.run = r.id WHERE i.turn IN (SELECT value FROM json_each(?))"
     " AND i.split = 'train' AND i.weight > 0 AND r.state = 'activated' AND a.tainted = '' ORDER BY 2"
+)
+
+
+_LESSONS = (
+    "SELECT a.version, a.parent, a.created_at, i.split, i.reward, i.weight, i.words, a.tainted,"
+    " (SELECT count(*) FROM run_items o WHERE o.run = i.run AND o.split = 'train' AND o.weight > 0)"
+    " FROM run_items i JOIN adapters a ON a.run = i.run WHERE i.turn = ? ORDER BY a.version DESC"
 )
 
 
@@ -167,7 +176,7 @@ async def _drawn(
                 words=[_wrote(one, "" if who[one.rater] == me else one.rater) for one in wrote],
                 left_out=not all([*(row[6] for row in mine), *(one.counts for one in wrote)]),
                 taught=versions,
-                why_not=await _why_not(db, pool, turn) if viewer.owner and not versions else "",
+                why_not=await why_not(db, pool, turn) if viewer.owner and not versions else "",
             )
         )
     return made
@@ -185,6 +194,43 @@ def _wrote(one: Remark, who: str) -> RatedWords:
     return RatedWords(who=who, kind=one.kind.value, text=one.text, at=one.at, counts=one.counts)
 
 
-async def _why_not(db: aiosqlite.Connection, pool: Pool, turn: str) -> str:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lesson:
+    """What a training made of one answer. `at`: when its version was made, seconds since the epoch."""
+
+    version: int
+    parent: int
+    at: float
+    trained: bool
+    """Else it was kept aside, for the checks."""
+    reward: float
+    weight: float
+    words: tuple[words_said.Word, ...]
+    tainted: str
+    answers: int
+    """So many have taught that version."""
+
+
+async def lessons(db: aiosqlite.Connection, turn: str) -> list[Lesson]:
+    """Of the trainings that took an answer and have made a version; the newest first."""
+    rows = await fetch(db, _LESSONS, (turn,))
+    return [
+        Lesson(
+            version=version,
+            parent=parent,
+            at=at,
+            trained=split == "train",
+            reward=reward,
+            weight=weight,
+            words=words_said.load(said),
+            tainted=tainted,
+            answers=answers,
+        )
+        for version, parent, at, split, reward, weight, said, tainted, answers in rows
+    ]
+
+
+async def why_not(db: aiosqlite.Connection, pool: Pool, turn: str) -> str:
+    """A sentence on why no training takes an answer; empty: nothing is against it."""
     rows = await fetch(db, UNUSED, {**pool.values(), "turn": turn})
     return say(rows[0][0]) if rows and rows[0][0] else ""

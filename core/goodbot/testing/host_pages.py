@@ -9,7 +9,7 @@ from goodbot.api.activity import ActivityPage, ActivityWanted, TrailChecked
 from goodbot.api.events import UserRef
 from goodbot.api.overview import Overview
 from goodbot.api.people import PeoplePage, PeopleWanted
-from goodbot.api.rated import RatedPage, RatedWanted
+from goodbot.api.rated import RatedPage, RatedTaught, RatedWanted
 from goodbot.api.turns import OwnNote
 from goodbot.api.versions import Versions
 
@@ -31,6 +31,8 @@ class HostPages:
         """What `activity` answers; that `user` may see it is the test's affair."""
         self.known = PeoplePage(asking=(), ask=0, people=(), count=0)
         """What `people` answers; that `user` may see it is the test's affair."""
+        self.lesson = RatedTaught(told="")
+        """What `taught` answers."""
         self.left_out: list[str] = []
         """The answers that `leave_out` was told of and that are not taken in again."""
 
@@ -55,6 +57,10 @@ class HostPages:
     async def people(self, user: UserRef, wanted: PeopleWanted) -> PeoplePage:
         """What `known` says."""
         return self.known
+
+    async def taught(self, user: UserRef, turn: str) -> RatedTaught:
+        """What `lesson` says."""
+        return self.lesson
 
     async def leave_out(self, user: UserRef, turns: Sequence[str], *, again: bool = False) -> str:
         """Note it in `left_out`."""

@@ -11,7 +11,7 @@ from goodbot.api.activity import Act, ActivityPage
 from goodbot.api.learnt import AnsweredTwice
 from goodbot.api.overview import LearntCard, TrainingNow, VersionRatings
 from goodbot.api.people import AccountSeen, PeoplePage, PersonAsking, PersonSeen, RaterAgreement
-from goodbot.api.rated import RatedAnswer, RatedBy, RatedPage, RatedWords
+from goodbot.api.rated import RatedAnswer, RatedBy, RatedPage, RatedTaught, RatedWords
 from goodbot.api.versions import BlindPlace, Versions, VersionsCompared, VersionSeen
 
 from tests.connectors.web.browsing import DESK, Person, person
@@ -68,6 +68,11 @@ MADE = Versions(
     ),
 )
 """All states that a page of versions shows."""
+TAUGHT = RatedTaught(
+    told="v1, 3 Nov 2026: it learnt from this answer as from a good one, 1 of 6 answers.",
+    version=1,
+    tokens=[("Yes", 1.2), (",", 0.0), (" of", -0.2), (" course", -1.0), ("\n", 0.4), ("", 0.1)],
+)
 LIKED = RatedPage(
     answers=[
         RatedAnswer(
@@ -199,6 +204,7 @@ async def test_nothing_stands_in_anybody_s_way(
         await ada.page.get_by_role("dialog").wait_for()
         assert await violations(ada, axe) == [], "the keys"
         bot.made, bot.shown, bot.trail, bot.known = MADE, LIKED, DONE, KNOWN
+        bot.lesson = TAUGHT
         pages = {
             "/rate": ".card",
             "/progress": ".chart",
@@ -214,6 +220,9 @@ async def test_nothing_stands_in_anybody_s_way(
                 await ada.page.locator(".tick input").first.check()
             if path in ("/ratings", "/activity"):
                 await ada.page.locator("summary").first.click()
+            if path == "/ratings":
+                await ada.page.get_by_role("button", name="What it taught").click()
+                await ada.page.locator(".heat summary").click()
             if path == "/people":
                 for line in await ada.page.locator("summary").all():
                     await line.click()

@@ -133,6 +133,13 @@ async def test_an_owner_rates_several_by_touch_on_a_phone(
         await owner.sign_in(await link(bot))
         await owner.page.get_by_role("link", name="Ratings").tap()
         await owner.sees("shared 2")
+        choice = owner.page.locator("[name=version]")
+        assert await choice.is_hidden()
+        await owner.page.get_by_role("button", name="Filters", exact=True).tap()
+        await choice.fill("base")
+        await owner.page.get_by_role("button", name="Filters: 1 set").tap()
+        assert await choice.is_hidden()
+        await owner.sees("4 answers")
         for number in (0, 1):
             await owner.page.locator(".tick").nth(number).tap()
         await owner.sees("2 ticked")
@@ -141,6 +148,43 @@ async def test_an_owner_rates_several_by_touch_on_a_phone(
         assert not await owner.scrolls_sideways()
         await owner.page.locator(".rated summary").first.tap()
         await owner.page.locator(".opened .chip.good[aria-pressed=true]").wait_for()
+
+
+async def test_an_owner_sees_what_one_answer_taught_and_a_rater_does_not(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, viewport=NARROW) as owner:
+        await bot.rated(8)
+        await bot.train()
+        turn = next(iter(await bot.trained(1)))
+        status, found = await wire(bot, unused_tcp_port, "rater", path=f"/api/taught?turn={turn}")
+        assert (status, "learnt" in found, "tokens" in found) == (400, False, False)
+        await owner.sign_in(await link(bot))
+        await owner.page.goto(f"http://127.0.0.1:{unused_tcp_port}/ratings")
+        line = owner.page.locator(f"[data-turn='{turn}']")
+        await line.locator("summary").first.focus()
+        await owner.page.keyboard.press("Enter")
+        await press(owner, "What it taught")
+        await owner.sees("it learnt from this answer")
+        assert await line.locator(".heat .up").count() == 1
+        assert await line.locator(".heat .down").count() == 1
+        await owner.page.get_by_text("Figures").focus()
+        await owner.page.keyboard.press("Enter")
+        await owner.sees("2.72 times")
+        assert not await owner.scrolls_sideways()
+
+
+async def test_behind_a_slash_the_chat_leads_to_the_pages_of_a_person(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
+        await owner.sign_in(await link(bot))
+        field = owner.page.get_by_label("Message", exact=True)
+        await field.fill("/rat")
+        await owner.page.get_by_role("option", name="To the page “Ratings”").wait_for()
+        await field.fill("/ratings")
+        await field.press("Enter")
+        await owner.page.wait_for_url("**/ratings")
 
 
 async def test_a_rater_sees_theirs_and_nothing_of_owners(

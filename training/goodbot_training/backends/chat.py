@@ -21,7 +21,7 @@ from goodbot.base.errors import TrainingError, message_of
 from goodbot.base.thoughts import options
 
 from goodbot_training.backends.marks import AddedTokens, byte_ids
-from goodbot_training.backends.thoughts import ModelThoughts
+from goodbot_training.backends.thoughts import BROKEN, ModelThoughts
 from goodbot_training.backends.ways import NEEDS, PARTS, PROBE, UNBEGUN, WAYS, Way, shows
 
 
@@ -207,6 +207,19 @@ class ChatTemplate:
         return self._tokenizer.decode(
             self._whole(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
+
+    def spelt(self, tokens: Sequence[int], values: Sequence[float]) -> list[tuple[str, float]]:
+        """Each token's text with its value. Tokens that make a character together are one, and add up."""
+        found: list[tuple[str, float]] = []
+        begun, total = 0, 0.0
+        for at, value in enumerate(values, 1):
+            total += value
+            before = max(0, begun - 1)  # some tokenizers take the space off the first
+            text = self.text(tokens[before:at])
+            if at == len(tokens) or not text.endswith(BROKEN):
+                found.append((text[len(self.text(tokens[before:begun])) :], total))
+                begun, total = at, 0.0
+        return found
 
     def _whole(self, tokens: Sequence[int]) -> list[int]:
         """Where a byte is missing, the library would give up the whole run of bytes that it stands in."""

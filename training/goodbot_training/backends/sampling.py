@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from goodbot.api.events import Message
-from goodbot.api.sampler import Sampled, SampleRequest
-from goodbot.base.errors import AdapterError
+from goodbot.api.sampler import GivenAnswer, Sampled, SampleRequest
+from goodbot.base.errors import AdapterError, ServerError
 
 from goodbot_training.backends.adapters import AdapterWeights, Shape, fit, read_adapter
 from goodbot_training.backends.answers import By, ContinuousBatch, Ended
 from goodbot_training.backends.chat import ChatTemplate
 from goodbot_training.backends.decoding import Decoder, first_tokens
 from goodbot_training.backends.generating import generate
+from goodbot_training.backends.packing import pack
 from goodbot_training.backends.row_adapters import RowAdapters
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from goodbot.api.step import Floats
 
     from goodbot_training.backends.packing import Packed
+
+SCORED = 1024
+"""Tokens of a question and an answer that are looked at: whoever is written to waits for that long."""
 
 
 class Model(Decoder, Protocol):
@@ -155,6 +159,18 @@ class ModelSampler:
         self._known(version)
         with self._by([version]):
             return first_tokens(self._model, self._chat, messages, top)
+
+    def score(self, given: GivenAnswer, *, version: int) -> list[tuple[str, float]]:
+        """How likely a version finds an answer, token by token; see `ScoresAnswers.score`."""
+        self._known(version)
+        turn = given.tokens or self._chat.turn(given.messages, given.response, given.thought)
+        if len(turn.prompt) + len(turn.response) > min(SCORED, self._model.context):
+            raise ServerError(
+                f"A question and its answer of more than {SCORED} tokens are too long for that."
+            )
+        with self._by([version]):
+            (row,) = self._model.scores(pack([turn], vocabulary=self._model.vocabulary), [1.0])
+        return self._chat.spelt(turn.response, [float(one) for one in row])
 
     def _known(self, version: int) -> None:
         if version and version not in self._versions:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from goodbot.api.backend import LoraSettings, OptimizesForInference, TrainingBackend
-from goodbot.api.sampler import Sampled, Sampler, SampleRequest
+from goodbot.api.sampler import GivenAnswer, Sampled, Sampler, SampleRequest, ScoresAnswers, TokenizedTurn
 from goodbot.base.errors import AdapterError, GoodbotError
 
 from goodbot_training.job.types import PROTOCOL, as_mapping, data_error, parse_filters, parse_messages
@@ -30,7 +30,7 @@ Identity = int | str
 _OK: dict[str, Any] = {"event": "ok"}
 _TOP = 100
 """First tokens that are told at most."""
-_COSTLY = ("load", "activate", "first_tokens")
+_COSTLY = ("load", "activate", "first_tokens", "score")
 """Between two steps, one of these at most: they take about as long as a step."""
 
 
@@ -78,6 +78,7 @@ class Serving:
             "unload": self._unload,
             "served": lambda _: {"event": "ok", "version": self._active},
             "first_tokens": self._first_tokens,
+            "score": self._score,
             "generate": self._generate,
             "cancel": self._cancel,
         }
@@ -209,6 +210,18 @@ class Serving:
         version = self._active if request.get("version") is None else _version(request)
         tokens = self._sampler.first_tokens(messages, version=self._known(version), top=top)
         return {"event": "ok", "tokens": tokens}
+
+    def _score(self, request: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(self._sampler, ScoresAnswers):
+            return {"event": "ok", "tokens": []}
+        prompt, tokens = (tuple(map(int, request.get(name) or ())) for name in ("prompt_tokens", "tokens"))
+        given = GivenAnswer(
+            messages=parse_messages(request.get("messages"), "The request"),
+            response=str(request.get("response") or ""),
+            thought=str(request.get("thought") or ""),
+            tokens=TokenizedTurn(prompt=prompt, response=tokens) if prompt and tokens else None,
+        )
+        return {"event": "ok", "tokens": self._sampler.score(given, version=self._known(_version(request)))}
 
     def _known(self, version: int) -> int:
         """For something new: what leaves as soon as it is done with its answers gets no more of them."""

@@ -6,6 +6,7 @@ import { placeName } from "/files/card.js";
 import { versionName } from "/files/chart.js";
 import { button, el, find, when } from "/files/dom.js";
 import { signedOut } from "/files/header.js";
+import { heat } from "/files/heat.js";
 import { markdown } from "/files/markdown.js";
 import { Page } from "/files/page.js";
 import { RatingBar } from "/files/rating.js";
@@ -32,6 +33,7 @@ class Ratings extends Page {
     };
     this.#form.addEventListener("input", soon);
     this.#form.addEventListener("submit", soon);
+    find("#fold").addEventListener("click", ({ target }) => target.setAttribute("aria-expanded", String(target.getAttribute("aria-expanded") !== "true")));
     find("#more").addEventListener("click", () => this.#find(this.#after));
     find("#keep").addEventListener("click", () => this.#keep());
     find("#bulk").addEventListener("click", ({ target }) => target.dataset.do && this.#with(target.dataset.do));
@@ -45,6 +47,13 @@ class Ratings extends Page {
 
   #fill(given) {
     for (const name of NAMES) this.#form.elements[name].value = given.get(name) || "";
+    this.#counted();
+  }
+
+  // On a phone the fields below the first are behind a button.
+  #counted() {
+    const set = NAMES.filter((name) => name !== "text" && this.#form.elements[name].value).length;
+    find("#fold").textContent = set ? `Filters: ${set} set` : "Filters";
   }
 
   #kept() {
@@ -54,6 +63,7 @@ class Ratings extends Page {
   }
 
   #changed() {
+    this.#counted();
     const kept = this.#kept();
     history.replaceState(null, "", kept ? `?${kept}` : location.pathname);
     return this.#find("");
@@ -131,8 +141,20 @@ class Ratings extends Page {
         ...one.words.map((said) => el("li", {}, `${who(said.who)} ${said.kind === "better" ? "would have said" : "said why"}${out(said)}: ${said.text}`))),
       one.why_not ? el("p", { class: "count" }, one.why_not) : "",
       bar.element,
-      this.may.has("why") ? el("section", {}, button("What goodbot learnt", { class: "quiet small", onclick: ({ target }) => this.do({ say: "/rl why" }, target) }),
-        el("div", { class: "told", role: "status", tabindex: "-1" })) : "");
+      el("div", { class: "owns" }, button("What it taught", { class: "quiet small", onclick: ({ target }) => this.#taught(one.turn, target.nextElementSibling) }),
+        el("div", { class: "taught", role: "status", tabindex: "-1" })));
+  }
+
+  async #taught(turn, place) {
+    place.replaceChildren(el("p", { class: "count waiting" }, "One moment …"));
+    try {
+      const found = await get("/api/taught", { turn });
+      place.replaceChildren(el("div", { class: "words" }, markdown(found.told.replaceAll("\n", "\n\n"))), found.version ? heat(found) : "");
+    } catch (problem) {
+      if (problem.status === 401) return signedOut();
+      place.replaceChildren(el("p", { class: "error" }, problem.message));
+    }
+    return place.focus();
   }
 
   async #rate(event, one, bar) {

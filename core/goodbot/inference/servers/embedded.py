@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from pathlib import Path
 
 from goodbot.api.events import Message
+from goodbot.api.sampler import GivenAnswer
 from goodbot.api.server import BASE, Generated, GenerateRequest, Piece, Server, ServerParts
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.thoughts import Thought
@@ -144,6 +145,20 @@ class EmbeddedServer(Server):
         answer = await self._sampler.call("first_tokens", messages=list(messages), version=version, top=top)
         tokens: Mapping[str, float] = answer.get("tokens") or {}
         return {str(text): float(logprob) for text, logprob in tokens.items()}
+
+    async def score(self, given: GivenAnswer, *, version: int) -> Sequence[tuple[str, float]]:
+        if self._away:
+            return ()
+        answer = await self._sampler.call(
+            "score",
+            version=version,
+            messages=list(given.messages),
+            response=given.response,
+            thought=given.thought,
+            prompt_tokens=given.tokens.prompt if given.tokens else (),
+            tokens=given.tokens.response if given.tokens else (),
+        )
+        return [(str(text), float(logprob)) for text, logprob in answer.get("tokens") or ()]
 
     async def make_room(self) -> bool:
         """Once the answers in flight are done, the child is stopped; False where they take too long."""

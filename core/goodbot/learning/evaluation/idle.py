@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from goodbot.api.sampler import GivenAnswer
 from goodbot.api.server import Generated, GenerateRequest, Server
 from goodbot.base.clock import Clock
 from goodbot.base.errors import ServerError
@@ -45,6 +46,13 @@ class SpareTime:
                 if answer is not None:
                     return answer
                 self.gave_way += 1
+
+    async def score(self, given: GivenAnswer, version: int) -> Sequence[tuple[str, float]]:
+        """As `Server.score`, while nobody waits. It is short, and not cut off. Raises ServerError."""
+        async with self._one:
+            while self._busy():
+                await self._clock.sleep(_LOOK_SECONDS)
+            return await self._server.score(given, version=version)
 
     async def _unless_somebody_waits(self, request: GenerateRequest) -> Generated | None:
         writing = asyncio.create_task(self._write(request), name="an answer in spare time")
