@@ -44,7 +44,7 @@ Changes = Sequence[tuple[str, float]]
 async def taught(services: Services, user: UserRef, turn: str) -> RatedTaught:
     """What an owner may know of one answer that they see. Raises UsageError."""
 
-    async def operation(db: aiosqlite.Connection) -> tuple[Turn | None, list[rated.Lesson], str]:
+    async def operation(db: aiosqlite.Connection) -> tuple[Turn | None, list[rated.TaughtThere], str]:
         viewer = await viewer_of(db, services.authorization, user)
         if viewer is None or not viewer.owner or not services.authorization.may(user, Grant.ADMINISTER):
             raise UsageError("Only owners ask what one answer has taught.")
@@ -67,7 +67,7 @@ async def taught(services: Services, user: UserRef, turn: str) -> RatedTaught:
     )
 
 
-def _told(lesson: rated.Lesson) -> list[str]:
+def _told(lesson: rated.TaughtThere) -> list[str]:
     name, day = version_name(lesson.version), datetime.fromtimestamp(lesson.at)  # noqa: DTZ006  the owner's
     when = f"{day.day} {day:%b %Y}"
     if not lesson.trained:
@@ -86,7 +86,7 @@ def _told(lesson: rated.Lesson) -> list[str]:
     return [*lines, *([f"{name} is withdrawn: {lesson.tainted}."] if lesson.tainted else [])]
 
 
-async def _changes(services: Services, answer: Turn, lesson: rated.Lesson) -> tuple[Changes, str]:
+async def _changes(services: Services, answer: Turn, lesson: rated.TaughtThere) -> tuple[Changes, str]:
     """By how many nats the version finds each token likelier than the one before did; or why nobody knows."""
     if answer.model != services.model.name:
         return (), "The model was another one then: its words cannot be compared now."

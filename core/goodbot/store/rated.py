@@ -195,7 +195,7 @@ def _wrote(one: Remark, who: str) -> RatedWords:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Lesson:
+class TaughtThere:
     """What a training made of one answer. `at`: when its version was made, seconds since the epoch."""
 
     version: int
@@ -211,11 +211,11 @@ class Lesson:
     """So many have taught that version."""
 
 
-async def lessons(db: aiosqlite.Connection, turn: str) -> list[Lesson]:
+async def lessons(db: aiosqlite.Connection, turn: str) -> list[TaughtThere]:
     """Of the trainings that took an answer and have made a version; the newest first."""
     rows = await fetch(db, _LESSONS, (turn,))
     return [
-        Lesson(
+        TaughtThere(
             version=version,
             parent=parent,
             at=at,
