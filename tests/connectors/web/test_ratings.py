@@ -139,7 +139,7 @@ async def test_an_owner_rates_several_by_touch_on_a_phone(
         await choice.fill("base")
         await owner.page.get_by_role("button", name="Filters: 1 set").tap()
         assert await choice.is_hidden()
-        await owner.sees("4 answers")
+        await owner.sees("3 answers")
         for number in (0, 1):
             await owner.page.locator(".tick").nth(number).tap()
         await owner.sees("2 ticked")
@@ -154,7 +154,8 @@ async def test_an_owner_sees_what_one_answer_taught_and_a_rater_does_not(
     chromium: Any, tmp_path: Path, unused_tcp_port: int
 ) -> None:
     async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, viewport=NARROW) as owner:
-        await bot.rated(8)
+        await bot.command("enable", channel="#team")
+        await bot.rated(8, channel="#team")
         await bot.train()
         turn = next(iter(await bot.trained(1)))
         status, found = await wire(bot, unused_tcp_port, "rater", path=f"/api/taught?turn={turn}")

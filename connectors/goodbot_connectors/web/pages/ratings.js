@@ -33,7 +33,7 @@ class Ratings extends Page {
     };
     this.#form.addEventListener("input", soon);
     this.#form.addEventListener("submit", soon);
-    find("#fold").addEventListener("click", ({ target }) => target.setAttribute("aria-expanded", String(target.getAttribute("aria-expanded") !== "true")));
+    find("#opener").addEventListener("click", ({ target }) => target.setAttribute("aria-expanded", String(target.getAttribute("aria-expanded") !== "true")));
     find("#more").addEventListener("click", () => this.#find(this.#after));
     find("#keep").addEventListener("click", () => this.#keep());
     find("#bulk").addEventListener("click", ({ target }) => target.dataset.do && this.#with(target.dataset.do));
@@ -53,7 +53,7 @@ class Ratings extends Page {
   // On a phone the fields below the first are behind a button.
   #counted() {
     const set = NAMES.filter((name) => name !== "text" && this.#form.elements[name].value).length;
-    find("#fold").textContent = set ? `Filters: ${set} set` : "Filters";
+    find("#opener").textContent = set ? `Filters: ${set} set` : "Filters";
   }
 
   #kept() {
