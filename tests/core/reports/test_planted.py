@@ -91,6 +91,7 @@ def test_who_says_the_opposite_of_others_is_named_alone() -> None:
         text, data = told(Flags(), answers(seed, 300, change=contrarian))
         assert [one["person"] for one in data["people"]] == [PEOPLE[4]]
         assert f"`rollback answers {data['people'][0]['answers'][0]} " in text
+        assert f"`rollback person {PEOPLE[4]}` leaves out" in text
 
 
 def test_of_twenty_that_are_shuffled_nothing_is_named_in_nineteen() -> None:

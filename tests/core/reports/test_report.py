@@ -109,6 +109,7 @@ async def test_our_own_parts_say_something_from_the_first_day_on(tmp_path: Path)
         assert set(data) == {"teachers", "groups", "versions", "flags"}
         assert "The base model answers: nobody has taught it." in text
         assert "There is no answer yet." in text
+        assert "Place" not in text
         await bot.rated(8)
         await bot.train()
         text, data = await asked(bot)

@@ -72,8 +72,9 @@ class Groups(ReportPart):
         tested, found = self._apart()
         lines: list[str] = []
         for dimension, title in DIMENSIONS.items():
-            rows = self._rows(dimension)
-            wide = max((len(short(one)) for one, _ in rows[:SHOWN]), default=0)
+            if not (rows := self._rows(dimension)):
+                continue
+            wide = max(len(short(one)) for one, _ in rows[:SHOWN])
             lines.append(title)
             lines += [f"  {short(name):{wide}}  {_told(tally)}" for name, tally in rows[:SHOWN]]
             if len(rows) > SHOWN:
