@@ -10,6 +10,7 @@ from typing import Any
 from goodbot.access.admission import Admission
 from goodbot.access.authorization import Authorization
 from goodbot.access.limits import Quotas
+from goodbot.access.readers import Readers
 from goodbot.api.plugins import PluginHost
 from goodbot.base.clock import SystemClock
 from goodbot.config import Grants, ServingConfig
@@ -46,6 +47,6 @@ def dispatcher(store: Store, grants: Mapping[str, Grants], pool: Pool, min_ratin
             talked=lambda: None,
             tell=nothing,
         ),
-        language="en",
+        readers=Readers("en"),
         **parts,
     )

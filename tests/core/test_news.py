@@ -18,7 +18,7 @@ from goodbot.api.sentences import because, words
 from goodbot.api.texts import LANGUAGES
 from goodbot.base.errors import ConnectorError, RetriableError
 from goodbot.config import Grants
-from goodbot.conversation.notifications import owners, raters
+from goodbot.conversation.notifications import raters, trainings
 from goodbot.conversation.notifications.raters import milestones
 from goodbot.daemon import loopback
 from goodbot.daemon.app import App
@@ -509,7 +509,7 @@ async def test_failed_tries_are_told_at_the_first_and_at_the_last(tmp_path: Path
         assert first.startswith("The base model goes on answering: a training failed. ")
         assert first.endswith("\nNext: it is tried again by itself.")
         assert "The loss was nan" in last
-        assert last.endswith("Next: 1 new ratings until another try.")
+        assert last.endswith("Next: 1 new rating until another try.")
 
 
 def failures(bot: Bot) -> list[str]:
@@ -555,11 +555,11 @@ async def test_what_an_owner_stopped_and_what_is_long_over_is_no_news(tmp_path: 
 
 def test_the_words_count_people_where_there_are_several() -> None:
     made_of = news.RunMaterial(trained=32, held_out=8, good=20, bad=12, raters=3, since=0.0, until=0.0)
-    assert owners.counted(made_of) == "32 rated answers of 3 people (20 good, 12 bad)"
-    assert owners.kept(made_of) == "8 more were kept to check it"
+    assert trainings.counted(made_of) == "32 rated answers of 3 people (20 good, 12 bad)"
+    assert trainings.kept(made_of) == "8 more were kept to check it"
     middling = replace(made_of, trained=33, held_out=1, raters=1)
-    assert owners.counted(middling) == "33 rated answers (20 good, 12 bad, 1 in between)"
-    assert owners.kept(middling) == "1 more was kept to check it"
+    assert trainings.counted(middling) == "33 rated answers (20 good, 12 bad, 1 in between)"
+    assert trainings.kept(middling) == "1 more was kept to check it"
 
 
 @pytest.mark.parametrize(

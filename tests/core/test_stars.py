@@ -185,10 +185,10 @@ async def test_what_teaches_nothing_is_no_reason_to_try_a_failed_run_again(tmp_p
         await bot.rated(8)
         for _ in range(3):
             assert (await bot.train()).state == "failed"
-        assert "1 new ratings until another try" in (await bot.status())["next"]
+        assert "1 new rating until another try" in (await bot.status())["next"]
         await bot.say("question")
         await bot.command("stars", "3")
-        assert "1 new ratings until another try" in (await bot.status())["next"]
+        assert "1 new rating until another try" in (await bot.status())["next"]
         await bot.command("stars", "4")
         assert "until another try" not in (await bot.status())["next"]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
+from goodbot.access.readers import Readers
 from goodbot.api.connector import Capability, Connector
 from goodbot.api.events import Button, ChannelRef, Event, Receipt, Reply
 from goodbot.api.notice import Notice
@@ -21,7 +22,10 @@ _TRIES, _LONGEST_PAUSE = 4, 60.0
 class Courier:
     """Finds a person's private chat on a running connector and says something there."""
 
-    def __init__(self, *, store: Store, clock: Clock, connectors: Mapping[str, Connector]) -> None:
+    def __init__(
+        self, *, store: Store, clock: Clock, connectors: Mapping[str, Connector], language: str
+    ) -> None:
+        self.readers = Readers(language)
         self._store = store
         self._clock = clock
         self._connectors = connectors

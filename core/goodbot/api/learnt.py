@@ -2,7 +2,8 @@
 """What a version has learnt: figures of the answers before and after, and the words for them. Pure.
 
 A training's child measures (`docs/worker-protocol.md`, the event `learnt`), the store keeps, and whatever
-shows it to people takes the words from here. What is not named there is not said: it may be chance.
+shows it to people takes the words from here, in their language. What is not named there is not said: it
+may be chance.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from goodbot.api.texts import commas, pauses, percent, quoted, say
 from goodbot.base.printing import printable
 
 EXAMPLES = 8
@@ -22,21 +24,11 @@ LENGTH = "length"
 MARKS = ".,;:!?…\"'“”„‘’«»()[]{}*_#-–—`~¡¿。，！？、"
 """What may stand around a word."""
 _WORD = 24
-_FEATURES = {  # more of it, and less
-    LENGTH: ("longer", "shorter"),
-    "line_breaks": ("more line breaks", "fewer line breaks"),
-    "lists": ("more lists", "fewer lists"),
-    "code": ("more code", "less code"),
-    "markup": ("more headings and bold type", "fewer headings and less bold type"),
-    "emoji": ("more emoji", "fewer emoji"),
-    "exclamations": ("more exclamation marks", "fewer exclamation marks"),
-    "questions": ("more questions back", "fewer questions back"),
-    "greetings": ("more greetings", "fewer greetings"),
-    "refusals": ("more refusals", "fewer refusals"),
-    "first_person": ("more “I”", "less “I”"),
-    "opens": ("more often begins with “{word}”", "less often begins with “{word}”"),
+_FEATURES = {
+    *(LENGTH, "line_breaks", "lists", "code", "markup", "emoji", "exclamations", "questions", "greetings"),
+    *("refusals", "first_person", "opens"),
 }
-"""Without figures, by the names that the child gives."""
+"""By the names that the child gives; what is more or less of each is in the catalogue."""
 _WIDE = 66
 """Characters of an answer that are shown: with its label a line of 80 columns."""
 
@@ -134,67 +126,74 @@ def opener(text: str) -> str:
     return words[0].strip(MARKS)[:_WORD] if words else ""
 
 
-def card(learnt: Learnt | None) -> str:
+def card(learnt: Learnt | None, language: str = "") -> str:
     """`shorter (−38%), fewer lists (60% → 12%)`; empty where nothing is proved."""
     named = learnt.named if learnt else []
-    said = [f"{_phrase(one)} ({_figures(one)})" for one in named]
-    return ", ".join(said)
+    return commas(language, *(_change(one, _figures(one, language), language) for one in named))
 
 
-def account(learnt: Learnt | None) -> str:
+def account(learnt: Learnt | None, language: str = "") -> str:
     """The same as a sentence, with the intervals and what they rest on; empty where nothing is proved."""
     if learnt is None or not (named := learnt.named):
         return ""
-    said = [f"{_phrase(one)} ({_figures(one)}; {_interval(one)})" for one in named]
-    apart = "" if learnt.trained else " that this training did not use"
-    return (
-        f"What changed, in {learnt.answers} answers to {learnt.questions} questions{apart}: "
-        f"{', '.join(said)}."
+    said = [
+        _change(one, pauses(language, _figures(one, language), _interval(one, language)), language)
+        for one in named
+    ]
+    return say(
+        "changes_seen" if learnt.trained else "changes_apart",
+        language,
+        answers=learnt.answers,
+        questions=learnt.questions,
+        told=commas(language, *said),
     )
 
 
-def shown(pairs: Sequence[AnsweredTwice], heading: str, version: str) -> list[str]:
+def shown(pairs: Sequence[AnsweredTwice], heading: str, version: str, language: str = "") -> list[str]:
     """Show answers before and after, one block a question, for a chat or 80 columns.
 
     Args:
         pairs: The questions with both answers.
         heading: The line above.
         version: What the newer one is called: `v7`.
+        language: What the reader reads.
 
     Returns:
         The lines; none without pairs.
     """
     if not pairs:
         return []
-    wide = max(len("before"), len(version))
+    before, empty = say("before", language), say("no_answer", language)
+    wide = max(len(before), len(version))
     lines = [heading]
     for pair in pairs:
         lines += [
-            f"“{_short(pair.prompt)}”",
-            f"  {'before':{wide}}  {_short(pair.before)}",
-            f"  {version:{wide}}  {_short(pair.after)}",
+            quoted(_short(pair.prompt) or empty, language),
+            f"  {before:{wide}}  {_short(pair.before) or empty}",
+            f"  {version:{wide}}  {_short(pair.after) or empty}",
         ]
     return lines
 
 
-def _phrase(one: Shift) -> str:
-    return _FEATURES[one.feature][one.change < 0].format(word=one.word)
+def _change(one: Shift, figures: str, language: str) -> str:
+    """More or less of a feature, with its figures."""
+    key = f"changed_{one.feature}_{'less' if one.change < 0 else 'more'}"
+    return say(key, language, word=one.word, figures=figures)
 
 
-def _figures(one: Shift) -> str:
-    return _percent(one.change) if one.feature == LENGTH else f"{one.before:.0%} → {one.after:.0%}"
+def _figures(one: Shift, language: str) -> str:
+    if one.feature == LENGTH:
+        return percent(one.change, language, signed=True)
+    return f"{percent(one.before, language)} → {percent(one.after, language)}"
 
 
-def _interval(one: Shift) -> str:
+def _interval(one: Shift, language: str) -> str:
     """Of a length in percent of it, else in points."""
     if one.feature == LENGTH:
-        return f"95% interval {_percent(one.low)} to {_percent(one.high)}"
-    low, high = (_percent(bound).rstrip("%") for bound in (one.low, one.high))
-    return f"95% interval {low} to {high} points"
-
-
-def _percent(change: float) -> str:
-    return f"{change:+.0%}".replace("-", "−")
+        low, high = (percent(bound, language, signed=True) for bound in (one.low, one.high))
+        return say("interval_percent", language, low=low, high=high)
+    low, high = (f"{100 * bound:+.0f}".replace("-", "−") for bound in (one.low, one.high))
+    return say("interval_points", language, low=low, high=high)
 
 
 def _finite(value: Any) -> float:
@@ -204,5 +203,5 @@ def _finite(value: Any) -> float:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split()) or "(empty)"
+    line = " ".join(text.split())
     return line if len(line) <= _WIDE else line[: _WIDE - 1] + "…"

@@ -14,17 +14,19 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 from goodbot.api.control import Progress
-from goodbot.base.printing import draw, say
+from goodbot.api.texts import commas, ended, explained, figure, joined, percent, say
+from goodbot.base.printing import draw
+from goodbot.base.printing import say as write
 
 _LEAST = 6
 """Columns of the shortest bar, with a space on either side."""
-PHASES = {"load": "loading", "rollouts": "reading the answers", "train": "learning", "gate": "checking"}
+PHASES = ("load", "rollouts", "train", "gate")
 
 
-def phase(progress: Mapping[str, Any]) -> str:
+def phase(progress: Mapping[str, Any], language: str = "") -> str:
     """What is being done; the worker's own word where we have none."""
     said = str(progress.get("phase"))
-    return PHASES.get(said, said)
+    return say(f"phase_{said}", language) if said in PHASES else said
 
 
 def steps(progress: Mapping[str, Any]) -> tuple[int, int]:
@@ -39,7 +41,7 @@ def block(progress: Mapping[str, Any], width: int) -> str:
     return "█" * filled + "·" * (width - filled)
 
 
-def details(progress: Mapping[str, Any]) -> list[str]:
+def details(progress: Mapping[str, Any], language: str = "") -> list[str]:
     """`12/32`, `loss 0.312`, `2 min left`, `94% of tokens, 88% of answers fit`: what is known.
 
     The most important first, for whoever has little room. A token fits while the model says it about as
@@ -48,43 +50,49 @@ def details(progress: Mapping[str, Any]) -> list[str]:
     step, planned = steps(progress)
     parts = [f"{step}/{planned}"] if planned else []
     if (loss := _number(progress, "loss")) is not None:
-        parts.append(f"loss {loss:.3f}")
+        parts.append(say("loss", language, loss=figure(loss, language, digits=3)))
     if (eta := _number(progress, "eta")) is not None:
-        parts.append(left(eta))
-    fit = [
-        f"{share:.0%} of {what}"
-        for what, name in (("tokens", "token_acceptance"), ("answers", "trajectory_acceptance"))
-        if (share := _number(progress, name)) is not None
-    ]
-    return [*parts, f"{', '.join(fit)} fit"] if fit else parts
+        parts.append(left(eta, language))
+    tokens, answers = (
+        None if (share := _number(progress, f"{name}_acceptance")) is None else percent(share, language)
+        for name in ("token", "trajectory")
+    )
+    if tokens and answers:
+        parts.append(say("fit", language, tokens=tokens, answers=answers))
+    elif tokens:
+        parts.append(say("fit_tokens", language, tokens=tokens))
+    elif answers:
+        parts.append(say("fit_answers", language, answers=answers))
+    return parts
 
 
-def sentence(progress: Mapping[str, Any]) -> str:
+def sentence(progress: Mapping[str, Any], language: str = "") -> str:
     """One line for `status`: `learning: 12/32, loss 0.312, 2 min left, 94% of tokens fit`."""
-    told = ", ".join(details(progress))
-    said = f"{phase(progress)}: {told}" if told else phase(progress)
-    left = progress.get("left")
-    return f"{said}. I started over: {waiting(left)}" if left else said
+    doing, told = phase(progress, language), commas(language, *details(progress, language))
+    said = explained(doing, told, language) if told else doing
+    if not (left := progress.get("left")):
+        return said
+    over = say("started_over", language, waiting=waiting(left, language))
+    return joined(language, ended(said, language), over)
 
 
-def waiting(answers: int) -> str:
+def waiting(answers: int, language: str = "") -> str:
     """That a training goes on without some of its answers."""
-    some, have = ("1 answer waits", "its rating") if answers == 1 else (f"{answers} answers wait", "ratings")
-    return f"{some} for the next training, since {have} changed during this one."
+    return say("answers_wait", language, answers=answers)
 
 
-def brief(progress: Mapping[str, Any]) -> str:
+def brief(progress: Mapping[str, Any], language: str = "") -> str:
     """For whoever looks while they do something else: `learning: 12/32, 2 min left`."""
-    return sentence({name: progress.get(name) for name in ("phase", "step", "steps", "eta")})
+    return sentence({name: progress.get(name) for name in ("phase", "step", "steps", "eta")}, language)
 
 
-def left(seconds: float) -> str:
+def left(seconds: float, language: str = "") -> str:
     """`45 s left`, `12 min left`, `3.5 h left`."""
     if seconds < 100:
-        return f"{seconds:.0f} s left"
+        return say("left_seconds", language, count=f"{seconds:.0f}")
     if seconds < 6000:
-        return f"{seconds / 60:.0f} min left"
-    return f"{seconds / 3600:.1f} h left"
+        return say("left_minutes", language, count=f"{seconds / 60:.0f}")
+    return say("left_hours", language, count=figure(seconds / 3600, language, digits=1))
 
 
 def _number(progress: Mapping[str, Any], name: str) -> float | None:
@@ -133,7 +141,7 @@ def progress_line(*, quiet: bool) -> Generator[Progress]:
         if at != (now := (progress.get("phase"), 10 * step // planned if planned else 0)):
             at = now
             parts = [phase(progress), *details(progress)]
-            say(", ".join(parts), file=sys.stderr, flush=True)
+            write(", ".join(parts), file=sys.stderr, flush=True)
 
     try:
         yield show

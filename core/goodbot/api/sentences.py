@@ -13,41 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from goodbot.api.texts import joined, say
+from goodbot.api.texts import after, joined, percent, retold, say
+from goodbot.api.texts import ended as stopped
 
-_NEXT_TRY = "{wanted} new ratings until another try"
-_CAUSES = {
-    "paused": "training is paused",
-    "off": "goodbot is paused",
-    "quiet_hours": "these are quiet hours",
-    "battery": "the machine runs on its battery",
-    "processors": "other programs use {load:.0%} of the processors",
-    "gpu": "other programs use {load:.0%} of the GPU",
-}
-_UNTIL = {
-    "quiet_hours": "{until}: {cause}",
-    "battery": "the machine is plugged in",
-    "processors": "other programs use {limit:.0%} of the processors or less (now {load:.0%})",
-    "gpu": "other programs use {limit:.0%} of the GPU or less (now {load:.0%})",
-}
-_CONDITIONS = {
-    "paused": "{cause}{at}; `resume` lets it go on",
-    "off": "{cause}: the base model answers; `resume` brings it back",
-    "server": "{said}",
-    "ratings": "{available} of {needed} ratings until the next training",
-    "cancelled": f"the last run was cancelled; {_NEXT_TRY}",
-    "unsuccessful": f"the last run {{state}} ({{reason}}); {_NEXT_TRY}",
-    "manual": "training starts on command: `train`",
-    "schedule": "training starts at {time}",
-    **{name: f"training waits{{at}} until {end}" for name, end in _UNTIL.items()},
-    "plugin": "{said}",
-    "plugin_again": "training waits{at}: {said}",
-    "goes_on": "the interrupted training goes on{at}",
-    "replaces": "{said}",
-    "enough": "{available} ratings",
-}
-_FOR_EVERYBODY = {"unsuccessful": _NEXT_TRY}
-"""Where it says less, to whoever may not know all facts."""
+_SAID = ("server", "plugin", "replaces")
+"""Conditions that somebody else has put into words."""
+_SHARES = ("load", "limit")
 
 
 def _until(language: str, *, available: int, needed: int) -> str:
@@ -75,6 +46,20 @@ _MADE: dict[str, Callable[..., str]] = {"until": _until, "soon": _soon, "strange
 
 _COUNTS = ("until", "at_least", "can_start", "rests")
 """Codes that say how far the next training is."""
+
+
+def version(number: int, language: str = "", *, begins: bool = False) -> str:
+    """Name a version in a sentence.
+
+    Args:
+        number: The version; 0 is the base model.
+        language: What the reader reads.
+        begins: Whether it is the first word.
+
+    Returns:
+        `v3`, or `the base model`.
+    """
+    return f"v{number}" if number else say("base_model_first" if begins else "base_model", language)
 
 
 class Reason(NamedTuple):
@@ -122,17 +107,17 @@ class Condition:
     private: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Facts for owners alone: the reason of a failure may name a file or an account."""
 
-    def for_everybody(self) -> str:
+    def for_everybody(self, language: str = "") -> str:
         """As a clause, of the public facts alone."""
-        return _clause(_FOR_EVERYBODY.get(self.name) or _CONDITIONS[self.name], self.name, self.facts)
+        return _condition(self.name, self.facts, language)
 
-    def for_owners(self) -> str:
+    def for_owners(self, language: str = "") -> str:
         """As a clause, with all that is known of it."""
-        return _clause(_CONDITIONS[self.name], self.name, {**self.facts, **self.private})
+        return _condition(self.name, {**self.facts, **self.private}, language)
 
-    def cause(self) -> str:
+    def cause(self, language: str = "") -> str:
         """What is in the way, without what would change it."""
-        return _CAUSES[self.name].format(**self.facts)
+        return say(f"cause_{self.name}", language, **_shares(self.facts, language))
 
 
 def waits(name: str, **facts: Any) -> Condition:
@@ -145,19 +130,28 @@ def met(name: str, **facts: Any) -> Condition:
     return Condition(name=name, met=True, facts=facts)
 
 
-def at(step: int, steps: int) -> str:
-    """` at step 12 of 32`; empty while nothing is planned."""
-    return f" at step {step} of {steps}" if steps else ""
+def at(step: int, steps: int, language: str = "") -> str:
+    """Say where a training is, to be put behind words.
+
+    Args:
+        step: What is done.
+        steps: What is planned; 0 while nothing is.
+        language: What the reader reads.
+
+    Returns:
+        ` at step 12 of 32`, with the space before it; empty while nothing is planned.
+    """
+    return after(say("at_step", language, step=step, steps=steps), language) if steps else ""
 
 
-def sentence(clause: str) -> str:
+def sentence(clause: str, language: str = "") -> str:
     """A clause, which may end like a sentence, as one."""
-    return ended(f"{clause[:1].upper()}{clause[1:]}")
+    return ended(f"{clause[:1].upper()}{clause[1:]}", language)
 
 
-def ended(clause: str) -> str:
+def ended(clause: str, language: str = "") -> str:
     """A clause with the stop of a sentence; it may have one."""
-    return clause if clause[-1:] in ".…!?" else f"{clause}."
+    return clause if clause[-1:] in ".…!?。！？" else stopped(clause, language)
 
 
 def clause(sentence: str, *, small: bool = False) -> str:
@@ -166,6 +160,18 @@ def clause(sentence: str, *, small: bool = False) -> str:
     return begun.rstrip(".。")
 
 
-def _clause(words: str, name: str, facts: Mapping[str, Any]) -> str:
-    where = at(facts.get("step", 0), facts.get("steps", 0))
-    return words.format(cause=_CAUSES.get(name, "").format(**facts), at=where, **facts)
+def _condition(name: str, facts: Mapping[str, Any], language: str) -> str:
+    if name in _SAID:
+        return retold(str(facts["said"]), language)
+    where = at(facts.get("step", 0), facts.get("steps", 0), language)
+    again = say("again", language, wanted=facts["wanted"]) if "wanted" in facts else ""
+    if name == "unsuccessful":  # what became of it is for owners
+        if "state" not in facts:
+            return again
+        name = facts["state"]
+    return say(f"wait_{name}", language, **{**_shares(facts, language), "at": where, "again": again})
+
+
+def _shares(facts: Mapping[str, Any], language: str) -> dict[str, Any]:
+    """With shares as they are written."""
+    return {**facts, **{name: percent(facts[name], language) for name in _SHARES if name in facts}}

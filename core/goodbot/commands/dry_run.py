@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from goodbot.api.events import ChannelKind
-from goodbot.api.progress import PHASES
+from goodbot.api.progress import phase
 from goodbot.base.errors import UsageError
 from goodbot.base.suggest import version_name
 from goodbot.commands.base import DETAILS, Call, Result
@@ -131,7 +131,7 @@ def _unused(data: Mapping[str, Any]) -> list[str]:
 def _cost(estimate: Mapping[str, Any]) -> list[str]:
     cpu, wall = estimate["total"]["cpu"], estimate["total"]["wall"]
     parts = ", ".join(
-        f"{PHASES.get(name, name)} {_seconds(cost['cpu'])}" for name, cost in estimate["parts"].items()
+        f"{phase({'phase': name})} {_seconds(cost['cpu'])}" for name, cost in estimate["parts"].items()
     )
     how = {"measured": "measured on a small trial", "counted": "computed, since one step takes long"}.get(
         estimate["how"], estimate["how"]

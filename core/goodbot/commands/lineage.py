@@ -16,7 +16,7 @@ from goodbot.base.intervals import wilson
 from goodbot.base.spawn import child_environment
 from goodbot.commands.base import DETAILS, Call, Result
 from goodbot.conversation.notifications import states
-from goodbot.conversation.notifications.owners import counted, kept
+from goodbot.conversation.notifications.trainings import counted, kept
 from goodbot.learning.adapters import lineage
 from goodbot.learning.adapters.examining import Distance, examine
 from goodbot.learning.evaluation.report import ENOUGH

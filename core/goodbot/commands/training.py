@@ -139,7 +139,7 @@ async def _watched(call: Call, run: asyncio.Task[RunOutcome], message: LiveMessa
     try:
         await message.follow(run, lambda: s.scheduler.progress)
         verdict = None if run.cancelled() or run.exception() else run.result()
-        told = await s.news.text(verdict.run) if verdict and private else ""
+        told = await s.news.text(verdict.run, call.user.language) if verdict and private else ""
         text = told or await _ending(call, run, private=private)
         said = await message.end(text)
         if said and told and verdict:

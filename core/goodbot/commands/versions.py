@@ -23,7 +23,7 @@ from goodbot.commands.base import Call
 from goodbot.commands.overview import in_private, may, rated
 from goodbot.commands.why import what_changed
 from goodbot.conversation.notifications import states
-from goodbot.conversation.notifications.owners import counted
+from goodbot.conversation.notifications.trainings import counted
 from goodbot.learning.adapters import lineage
 from goodbot.learning.evaluation import leaderboard
 from goodbot.learning.evaluation.blind import summed

@@ -20,7 +20,7 @@ from goodbot.commands.base import Call, Result
 from goodbot.commands.state import left_out
 from goodbot.commands.taught import taught
 from goodbot.conversation.notifications import states
-from goodbot.conversation.notifications.owners import counted, kept
+from goodbot.conversation.notifications.trainings import counted, kept
 from goodbot.store import adapters, comparisons, news, quarantined, runs, settings, shifts
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ import aiosqlite
 
 from goodbot.access.admission import Admission
 from goodbot.access.authorization import Authorization, person
+from goodbot.access.readers import Readers
 from goodbot.access.requests import JoinRequests
 from goodbot.api.events import (
     CaptureEvent,
@@ -76,13 +77,12 @@ class Dispatcher:
         capturing: Capturing,
         notes: Notes,
         follow_ups: FollowUps,
-        language: str,
+        readers: Readers,
     ) -> None:
-        """`language`: what those read whose platform does not say it."""
         self._store, self._authorization, self._plugins, self._clock = store, authorization, plugins, clock
         self._admission, self._ratings, self._capturing = admission, ratings, capturing
         self._notes = notes
-        self._then, self._language = follow_ups, language
+        self._then, self._readers = follow_ups, readers
         self.requests = JoinRequests(authorization, clock, follow_ups.tell)
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -97,7 +97,8 @@ class Dispatcher:
         `anywhere`: its people may rate what they see of other connectors, too (INBOX).
         Raises StoreError when nothing was stored.
         """
-        events = [sanitize.read_by(event, self._language) for event in events]
+        self._readers.heard(events)
+        events = [sanitize.read_by(event, self._readers.default) for event in events]
         refused = [sanitize.refused(event) for event in events]
         events = [
             event if wrong else sanitize.storable(event) for event, wrong in zip(events, refused, strict=True)

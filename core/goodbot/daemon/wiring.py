@@ -153,7 +153,8 @@ def answering(base: LearningParts) -> AnsweringParts:
         pool=base.pool,
         notes=notes,
     )
-    courier = Courier(store=store, clock=clock, connectors=connectors.running)
+    language = config.serving.language
+    courier = Courier(store=store, clock=clock, connectors=connectors.running, language=language)
     dispatcher = _dispatcher(base, connectors, presence, admission, ratings, notes, courier)
     return AnsweringParts(
         **vars(base),
@@ -218,7 +219,7 @@ def _dispatcher(
             talked=base.scheduler.somebody_talks,
             tell=courier.tell,
         ),
-        language=base.config.serving.language,
+        readers=courier.readers,
     )
 
 
@@ -264,7 +265,6 @@ def _services(base: AnsweringParts, http: Http) -> Services:
         owners=authorization.owners,
         readiness=base.scheduler.readiness,
         pool=base.pool,
-        language=config.serving.language,
     )
     ab_test = AbTest(
         store=store,

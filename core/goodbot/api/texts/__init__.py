@@ -32,12 +32,22 @@ class Language(NamedTuple):
     """How a language counts and sets its sentences.
 
     `category` is CLDR's plural category of a whole number. Spanish, French and Portuguese have one for whole
-    millions, too, which no number of ours reaches. `joint` stands between two sentences, `stop` ends one.
+    millions, too, which no number of ours reaches. `joint` stands between two sentences, `stop` ends one;
+    `comma`, `pause` and `colon` stand between parts of one, `brackets` around what is said beside, `quotes`
+    around people's words.
     """
 
     category: Callable[[int], str]
     joint: str = " "
     stop: str = "."
+    comma: str = ", "
+    pause: str = "; "
+    colon: str = ": "
+    brackets: tuple[str, str] = (" (", ")")
+    quotes: tuple[str, str] = ("“", "”")
+    thousands: str = ","
+    point: str = "."
+    percent: str = "%"
 
 
 def _one(number: int) -> str:
@@ -52,15 +62,24 @@ def _same(_number: int) -> str:
     return "other"
 
 
+_EAST: Mapping[str, Any] = {"joint": "", "stop": "。", "pause": "；", "colon": "：", "brackets": ("（", "）")}
 LANGUAGES: Mapping[str, Language] = MappingProxyType(
     {
         ENGLISH: Language(_one),
-        "de": Language(_one),
-        "es": Language(_one),
-        "fr": Language(_none_or_one),
-        "ja": Language(_same, joint="", stop="。"),
-        "pt": Language(_none_or_one),
-        "zh": Language(_same, joint="", stop="。"),
+        "de": Language(_one, quotes=("„", "“"), thousands=".", point=",", percent="\u00a0%"),
+        "es": Language(_one, quotes=("«", "»"), thousands="\u00a0", point=",", percent="\u00a0%"),
+        "fr": Language(
+            _none_or_one,
+            pause="\u00a0; ",
+            colon="\u00a0: ",
+            quotes=("«\u00a0", "\u00a0»"),
+            thousands="\u00a0",
+            point=",",
+            percent="\u00a0%",
+        ),
+        "ja": Language(_same, comma="、", quotes=("「", "」"), **_EAST),
+        "pt": Language(_none_or_one, thousands=".", point=","),
+        "zh": Language(_same, comma="，", **_EAST),
     }
 )
 
@@ -111,14 +130,115 @@ def say(key: str, language: str = "", /, **values: Any) -> str:
     return text.format_map({name: _shown(value) for name, value in values.items()})
 
 
+@cache
+def _kept() -> Mapping[str, str]:
+    """The keys of the texts that are the same for everything, by their English words."""
+    return {
+        text: key for key, text in catalogue(ENGLISH).items() if isinstance(text, str) and "{" not in text
+    }
+
+
+def retold(text: str, language: str = "") -> str:
+    """What is kept in the store as an English text of the catalogue, in the reader's language.
+
+    Anything else, as a server's own words, stays as it is.
+    """
+    key = _kept().get(text)
+    return say(key, language) if key else text
+
+
 def joined(language: str, *sentences: str) -> str:
     """Sentences one after the other, as the language sets them; empty ones are left out."""
-    return LANGUAGES[language_of(language) or ENGLISH].joint.join(filter(None, sentences))
+    return _of(language).joint.join(filter(None, sentences))
+
+
+def commas(language: str, *parts: str) -> str:
+    """Parts of a sentence, with a comma between them; empty ones are left out."""
+    return _of(language).comma.join(filter(None, parts))
+
+
+def pauses(language: str, *parts: str) -> str:
+    """The same with what is stronger than a comma."""
+    return _of(language).pause.join(filter(None, parts))
+
+
+def after(words: str, language: str) -> str:
+    """Words with the space that stands before them within a sentence, where the language has one."""
+    return f"{_of(language).joint}{words}"
+
+
+def explained(said: str, why: str, language: str) -> str:
+    """Put what was said and why together.
+
+    Args:
+        said: What stands first.
+        why: What follows the colon.
+        language: What the reader reads.
+
+    Returns:
+        `said: why`, with the colon of the language.
+    """
+    return f"{said}{_of(language).colon}{why}"
+
+
+def beside(said: str, more: str, language: str) -> str:
+    """Put something into brackets behind what is said.
+
+    Args:
+        said: What stands first.
+        more: What stands in the brackets.
+        language: What the reader reads.
+
+    Returns:
+        `said (more)`, with the brackets of the language.
+    """
+    begin, end = _of(language).brackets
+    return f"{said}{begin}{more}{end}"
+
+
+def quoted(words: str, language: str) -> str:
+    """People's words between quotation marks."""
+    begin, end = _of(language).quotes
+    return f"{begin}{_shown(words)}{end}"
 
 
 def ended(clause: str, language: str) -> str:
     """A clause as a sentence; one that is still in English ends like English."""
-    return f"{clause}{'.' if clause.isascii() else LANGUAGES[language_of(language) or ENGLISH].stop}"
+    return f"{clause}{'.' if clause.isascii() else _of(language).stop}"
+
+
+def figure(number: float, language: str = "", *, digits: int = 0) -> str:
+    """Write a number.
+
+    Args:
+        number: The number.
+        language: What the reader reads.
+        digits: How many stand behind the point.
+
+    Returns:
+        `10,000` or `3.5` as the language writes it.
+    """
+    of = _of(language)
+    return f"{number:,.{digits}f}".translate({ord(","): of.thousands, ord("."): of.point})
+
+
+def percent(share: float, language: str = "", *, signed: bool = False) -> str:
+    """Write a share in percent.
+
+    Args:
+        share: Of one: 0.38.
+        language: What the reader reads.
+        signed: Whether it is a change: `+38%` or `−38%`.
+
+    Returns:
+        `38%` as the language writes it.
+    """
+    number = f"{100 * share:{'+' if signed else ''}.0f}".replace("-", "−")
+    return f"{number}{_of(language).percent}"
+
+
+def _of(language: str) -> Language:
+    return LANGUAGES[language_of(language) or ENGLISH]
 
 
 def _shown(value: object) -> str:

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from goodbot.api.learnt import card, shown
+from goodbot.api.texts import say
 from goodbot.store import Store, comparisons, people, shifts
 from goodbot.store.runs import Run
 
 
-async def said(store: Store, run: Run) -> str:
+async def said(store: Store, run: Run, language: str = "") -> str:
     """What answers and ratings prove, in a sentence; empty where that is nothing.
 
     And while owners are asked which version is better: they would know which answer is whose.
@@ -16,14 +17,15 @@ async def said(store: Store, run: Run) -> str:
     if await store.read(lambda db: comparisons.asks(db, run.id)):
         return ""
     found = await store.read(lambda db: shifts.of(db, run.id))
-    told = card(found)
-    return f"What changed: {told}." if told else ""
+    told = card(found, language)
+    return say("what_changed", language, told=told) if told else ""
 
 
-async def example(store: Store, run: int, version: int, person: str) -> str:
+async def example(store: Store, run: int, version: int, person: str, language: str = "") -> str:
     """The question of this person (`connector:id`) of which the answer has changed most, to be put below."""
     if await store.read(lambda db: comparisons.asks(db, run)):
         return ""
     accounts = await store.read(lambda db: people.accounts(db, person))
     pairs = await store.read(lambda db: shifts.examples(db, run, accounts, 1))
-    return "".join(f"\n{one}" for one in shown(pairs, "Before and after:", f"v{version}"))
+    lines = shown(pairs, say("before_and_after", language), f"v{version}", language)
+    return "".join(f"\n{one}" for one in lines)

@@ -30,11 +30,13 @@ Progress = Callable[[], Mapping[str, Any] | None]
 class LiveMessage:
     """One message. It is edited every tenth of the run, and at the end becomes what came of it."""
 
-    def __init__(self, connector: Connector, message: MessageRef, clock: Clock, heading: str) -> None:
+    def __init__(
+        self, connector: Connector, message: MessageRef, clock: Clock, heading: str, language: str = ""
+    ) -> None:
         self._connector = connector
         self._message = message
         self._clock = clock
-        self._heading = heading
+        self._heading, self._language = heading, language
         self._next = clock.monotonic() + _EDIT_SECONDS
         self._told: tuple[Any, int] = (None, 0)
         self._lost = False
@@ -42,7 +44,7 @@ class LiveMessage:
 
     @classmethod
     async def post(
-        cls, connector: Connector | None, channel: ChannelRef, clock: Clock, heading: str
+        cls, connector: Connector | None, channel: ChannelRef, clock: Clock, heading: str, language: str = ""
     ) -> LiveMessage | None:
         """Send it; None where the platform cannot edit, or does not take it now."""
         if connector is None or Capability.EDITS not in connector.spec.capabilities:
@@ -52,7 +54,7 @@ class LiveMessage:
         except Exception as error:
             logger.info("%s: a run is not shown: %s", connector.spec.name, error)
             return None
-        return cls(connector, messages[0], clock, heading) if messages else None
+        return cls(connector, messages[0], clock, heading, language) if messages else None
 
     async def follow(self, run: asyncio.Task[Any], progress: Progress) -> None:
         """Keep it up to date until the run has ended; raises nothing of the run's."""
@@ -64,7 +66,7 @@ class LiveMessage:
                 tick.cancel()
             said = progress()
             if said is not None and not run.done() and self._due(said):
-                await self._edit(shown(self._heading, said))
+                await self._edit(shown(self._heading, said, self._language))
         if not run.done():
             await asyncio.wait({run})
 
@@ -104,8 +106,8 @@ class LiveMessage:
         return True
 
 
-def shown(heading: str, progress: Mapping[str, Any]) -> str:
+def shown(heading: str, progress: Mapping[str, Any], language: str = "") -> str:
     """The message while the run goes on."""
     bar = told.block(progress, _BAR)
-    details = " · ".join(told.details(progress))
-    return f"{heading}\n{told.phase(progress)} {bar} {details}".rstrip()
+    details = " · ".join(told.details(progress, language))
+    return f"{heading}\n{told.phase(progress, language)} {bar} {details}".rstrip()

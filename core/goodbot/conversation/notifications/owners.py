@@ -10,14 +10,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from goodbot.access.direct_message import Courier
 from goodbot.api.hookspecs import hookimpl
 from goodbot.api.notice import Notice
-from goodbot.api.sentences import clause, sentence
 from goodbot.api.texts import say
 from goodbot.base.clock import Clock, woken
 from goodbot.base.errors import boundary
-from goodbot.base.suggest import version_name
-from goodbot.conversation.notifications import changed, serving
+from goodbot.conversation.notifications import changed, serving, trainings
 from goodbot.conversation.notifications.alarms import advised
-from goodbot.learning.adapters import lineage
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training.readiness import Readiness
@@ -39,10 +36,6 @@ from goodbot.store.training_pool import Pool
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 60.0
-_TEACHES = (
-    "What you have rated in private waited, since I talk to others, too. It teaches me now, and others "
-    "hear what I learn: `/rl share off` keeps your private chats out."
-)
 _RUNS = 10
 _OLD_SECONDS = 86400.0
 
@@ -64,11 +57,10 @@ class OwnerNews:
         owners: Callable[[], Sequence[str]],
         readiness: Callable[[], Awaitable[Readiness]],
         pool: Pool,
-        language: str,
     ) -> None:
         self._store, self._registry = store, registry
         self._courier, self._clock = courier, clock
-        self._language = language
+        self._reads = courier.readers.language
         self._owners = owners
         self._readiness = readiness
         self._pool = pool
@@ -117,11 +109,13 @@ class OwnerNews:
                 key = news_key(run.id, owner)
                 if run.state == "released" and row is not None and row.version != active:
                     if await self._store.read(lambda db, k=key: news.told(db, k)):
-                        now = await self._registry.wanted()
-                        await self._tell(f"withdrawn {key}", owner, withdrawn(row, now))
-                elif text := await self._verdict(found, number, row, active):
+                        text = trainings.withdrawn(row, await self._registry.wanted(), self._reads(owner))
+                        await self._tell(f"withdrawn {key}", owner, text)
+                elif text := await self._verdict(found, number, row, active, self._reads(owner)):
                     if row is not None:
-                        text += await changed.example(self._store, run.id, row.version, owner)
+                        text += await changed.example(
+                            self._store, run.id, row.version, owner, self._reads(owner)
+                        )
                     await self._tell(key, owner, text)
 
     async def _look_at_what_is_left_out(self) -> None:
@@ -130,7 +124,8 @@ class OwnerNews:
         model = self._registry.model
         for one in await self._store.read(lambda db: quarantined.sent(db, model, since)):
             for owner in self._owners():
-                await self._tell(f"aside {one.run} {one.sender} {owner}", owner, without(one))
+                text = trainings.without(one, self._reads(owner))
+                await self._tell(f"aside {one.run} {one.sender} {owner}", owner, text)
 
     async def _look_at_serving(self) -> None:
         rows, active = await self._registry.rows(), await self._registry.active()
@@ -140,9 +135,9 @@ class OwnerNews:
         for key in await self._store.read(lambda db: news.told_of(db, "unserved")):
             if key.rpartition(" ")[0] not in now_so:
                 await self._courier.over(key)
-        for subject, text in (*now_so.items(), *serving.ended(trial, self._clock.now())):
+        for subject, said in (*now_so.items(), *serving.ended(trial, self._clock.now())):
             for owner in self._owners():
-                await self._tell(f"{subject} {owner}", owner, text)
+                await self._tell(f"{subject} {owner}", owner, said(self._reads(owner)))
 
     async def _look_at_ratings(self) -> None:
         """Tell once of ratings that have begun to contradict; looks only when there are new ones.
@@ -159,7 +154,7 @@ class OwnerNews:
                 await self._courier.over(key)
         for subject, alarm in on.items():
             for owner in self._owners():
-                await self._tell(f"{subject} {owner}", owner, advised(alarm))
+                await self._tell(f"{subject} {owner}", owner, advised(alarm, self._reads(owner)))
         self._looked_at = newest if not found else None
 
     async def _look_at_consent(self) -> None:
@@ -174,33 +169,33 @@ class OwnerNews:
             for owner in await self._store.read(lambda db: news.waited(db, self._pool))
         }
         for key, owner in keys.items():
-            await self._tell(key, owner, _TEACHES)
+            await self._tell(key, owner, say("teaches", self._reads(owner)))
         heard = [await self._store.read(lambda db, k=key: news.told(db, k)) for key in keys]
         self._all_know = all(heard)
 
     async def _look_at_notes(self) -> None:
         """Tell whose notes they are, owners of what others share, which are not needed any more."""
         for one in await self._store.read(lambda db: distilled.retired(db, self._pool)):
-            text = say("noted_learnt", self._language, number=one.note, note=one.text)
             for person in (one.person,) if one.person else self._owners():
+                text = say("noted_learnt", self._reads(person), number=one.note, note=one.text)
                 await self._tell(f"retired {one.run} {one.note} {person}", person, text)
 
     async def _tell(self, key: str, owner: str, text: str) -> None:
         await self._courier.tell(Notice(key=key, person=owner, text=text))
 
-    async def text(self, run: int) -> str:
-        """What owners are told of a run that has just ended; empty for nothing. Raises StoreError."""
+    async def text(self, run: int, language: str) -> str:
+        """What an owner is told of a run that has just ended; empty for nothing. Raises StoreError."""
         last = await self._store.read(lambda db: runs.last_runs(db, self._registry.scope, _RUNS))
         found = [one for one in last if one.finished_at is not None]
         rows = {row.run: row for row in await self._registry.rows()}
         active = await self._registry.active()
         for number, one in enumerate(found):
             if one.id == run:
-                return await self._verdict(found, number, rows.get(run), active)
+                return await self._verdict(found, number, rows.get(run), active, language)
         return ""
 
     async def _verdict(
-        self, found: Sequence[runs.Run], number: int, row: AdapterRow | None, active: int
+        self, found: Sequence[runs.Run], number: int, row: AdapterRow | None, active: int, language: str
     ) -> str:
         """What to say of a run, empty for nothing: its owner stopped it, or it is an old story."""
         run = found[number]
@@ -211,20 +206,19 @@ class OwnerNews:
             return ""
         if run.state == "activated" and row is not None and row.version == active:
             made_of = await self._store.read(lambda db: news.material(db, [run.id]))
-            return live(row.version, made_of, run.reason, await changed.said(self._store, run))
+            told = await changed.said(self._store, run, language)
+            return trainings.live(row.version, made_of, run.reason, told, language)
         if run.state == "activated" and row is not None and row.waits == PINNED:
-            return lineage.waits(row.version, active)
+            return trainings.waits(row.version, active, language)
         if run.state == "activated" and row is not None and row.waits == adapters.CANARY:
-            return (
-                f"v{row.version} has passed the safety check. Some of the conversations get it now: "
-                f"ratings decide if it stays.{_apart(await changed.said(self._store, run))}\n{run.reason}"
-            )
+            told = await changed.said(self._store, run, language)
+            return trainings.tried(row.version, run.reason, told, language)
         if number == 0 and run.state in ("refused", "failed"):
             readiness = await self._readiness()
             again = run.state == "failed" and [r.state for r in found[1:2]] == ["failed"]
             if again and readiness.due:
                 return ""  # the first of several tries was told, and the last will be
-            return in_vain(run, active, readiness)
+            return trainings.in_vain(run, active, readiness, language)
         return ""
 
     async def _has_waited(self, version: int, since: float) -> bool:
@@ -237,65 +231,3 @@ class OwnerNews:
 def news_key(run: int, owner: str) -> str:
     """Under which it is kept that an owner has heard of a run."""
     return f"news run {run} {owner}"
-
-
-def live(version: int, made_of: news.RunMaterial, reason: str, what_changed: str = "") -> str:
-    """A new version answers; `what_changed` is a sentence, or empty."""
-    return (
-        f"v{version} is live.{_apart(what_changed)} It learnt from {_learnt(made_of)}.\n{reason}\n"
-        "`/rl why` shows before and after, `/rl rollback` takes it back."
-    )
-
-
-def _apart(sentence: str) -> str:
-    return f" {sentence}" if sentence else ""
-
-
-def in_vain(run: runs.Run, active: int, readiness: Readiness) -> str:
-    """A run was refused or has failed."""
-    # Without the reason, which is told here.
-    next_ = "it is tried again by itself" if readiness.due else readiness.condition.for_everybody()
-    what = "the new version is not good enough" if run.state == "refused" else "a training failed"
-    return (
-        f"{version_name(active, begins=True)} goes on answering: {what}. {sentence(run.reason)}\n"
-        f"Next: {clause(next_)}."
-    )
-
-
-def withdrawn(row: AdapterRow, active: int) -> str:
-    """A version that was live is not to be used any more."""
-    return f"v{row.version} is withdrawn: {row.tainted}. {version_name(active, begins=True)} answers now."
-
-
-def without(sent: quarantined.AsideCount) -> str:
-    """A run has gone on without somebody's answers."""
-    what = "1 answer" if sent.answers == 1 else f"{sent.answers} answers"
-    whose = f"that {sent.sender} sent" if sent.captured else f"to {sent.sender}"
-    return (
-        f"Run {sent.run} went without {what} {whose}: {sent.reason}. All others train. "
-        f"`/rl train retry` uses them again; `/rl people revoke {sent.sender}` takes the grant away."
-    )
-
-
-def counted(made_of: news.RunMaterial) -> str:
-    """`32 rated answers of 2 people (20 good, 12 bad; 9 by other models)`: what was learnt from."""
-    total = made_of.trained
-    answers = "rated answer" if total == 1 else "rated answers"
-    middle = total - made_of.good - made_of.bad
-    between = f", {middle} in between" if middle else ""
-    people = f" of {made_of.raters} people" if made_of.raters > 1 else ""
-    others = f"; {made_of.off_policy} by other models" if made_of.off_policy else ""
-    judged = f"; {made_of.judged} more were judged, not rated" if made_of.judged else ""
-    return f"{total} {answers}{people} ({made_of.good} good, {made_of.bad} bad{between}{others}{judged})"
-
-
-def kept(made_of: news.RunMaterial) -> str:
-    """`8 more were kept to check it`; empty where none were."""
-    if not made_of.held_out:
-        return ""
-    return f"{made_of.held_out} more {'was' if made_of.held_out == 1 else 'were'} kept to check it"
-
-
-def _learnt(made_of: news.RunMaterial) -> str:
-    more = kept(made_of)
-    return counted(made_of) + (f"; {more}" if more else "")

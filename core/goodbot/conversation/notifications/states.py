@@ -6,17 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from goodbot.base.suggest import version_name
+from goodbot.api.sentences import clause
+from goodbot.api.sentences import version as name_of
+from goodbot.api.texts import ended, explained, joined, pauses, retold, say
 from goodbot.store.adapters import AdapterRow
 from goodbot.store.runs import Run
-
-_ENDED = {
-    "running": "under way, or interrupted",
-    "activated": "it passed the safety check",
-    "released": "what it trained on is free again",
-    "superseded": "ended without a version",
-}
-"""`refused` and `failed` are words that everybody knows."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,51 +24,54 @@ class Now:
     off: bool = False
 
 
-def of_version(row: AdapterRow, now: Now) -> str:
+def of_version(row: AdapterRow, now: Now, language: str = "") -> str:
     """What follows its name: `answers`, `waits: …`, `is not to be used: …`."""
-    gone = "; its files are removed" if row.erased_at is not None else ""
-    if row.tainted and row.version == now.active:
-        return f"answers until it is replaced: {row.tainted}{gone}"
+    gone = say("state_gone", language) if row.erased_at is not None else ""
     if row.tainted:
-        return f"is not to be used: {row.tainted}{gone}"
+        key = "state_replaced" if row.version == now.active else "state_withdrawn"
+        return pauses(language, say(key, language, why=retold(row.tainted, language)), gone)
     if row.version == now.active:
-        return "answers after `resume`: goodbot is paused" if now.off else "answers"
+        return say("state_paused" if now.off else "state_answers", language)
     if gone:
-        return f"does not answer{gone}"
+        return pauses(language, say("state_silent", language), gone)
     if row.model != now.model:
-        return f"belongs to {row.model}"
+        return say("state_other", language, model=row.model)
     if row.waits:
-        return f"waits: {row.waits}"
-    return f"does not answer; `rollback {row.version}` lets it"
+        return say("state_waits", language, why=retold(row.waits, language))
+    return say("state_back", language, version=row.version)
 
 
-def answering(version: int, *, off: bool, begins: bool = False) -> str:
+def answering(version: int, *, off: bool, begins: bool = False, language: str = "") -> str:
     """`v3 answers now`; while goodbot is paused, when it will. `begins`: with it a sentence begins."""
-    name = version_name(version, begins=begins)
-    return f"{name} answers {'after `resume`: goodbot is paused' if off and version else 'now'}"
+    name = name_of(version, language, begins=begins)
+    return say("answers_resumed" if off and version else "answers_now", language, name=name)
 
 
-def of_run(run: Run, rows: Sequence[AdapterRow], now: Now, changed: str = "") -> str:
+def of_run(run: Run, rows: Sequence[AdapterRow], now: Now, changed: str = "", language: str = "") -> str:
     """What came of it: what its version is now, or why there is none; `changed` says what it has changed."""
     row = next((row for row in reversed(rows) if row.run == run.id), None)
     if row is None or run.state not in ("activated", "released"):
-        word = _ENDED.get(run.state, run.state)
-        return f"{word}: {run.reason}" if run.reason else word
-    told = f"v{row.version} {of_version(row, now)}"
+        word = say(f"run_{run.state}", language)
+        return explained(word, retold(run.reason, language), language) if run.reason else word
+    told = f"v{row.version} {of_version(row, now, language)}"
     if run.state != "activated":
         return told
-    return f"{told}. {changed}{' ' if changed else ''}Safety check: {run.reason}"
+    return joined(language, ended(told, language), changed, say("safety_check", language, reason=run.reason))
 
 
-def why_the_base(rows: Sequence[AdapterRow], last: Run | None, now: Now) -> tuple[str, AdapterRow | None]:
+def why_the_base(
+    rows: Sequence[AdapterRow], last: Run | None, now: Now, language: str = ""
+) -> tuple[str, AdapterRow | None]:
     """Why the base model answers, and the version that waits to answer in its place."""
     own = [row for row in rows if row.model == now.model]
     if not own:
-        told = "Nothing is trained yet: the base model answers."
+        told = say("nothing_trained", language)
         if last is not None and last.state in ("refused", "failed"):
-            told += f" The last training: {of_run(last, rows, now).rstrip('.')}."
+            came = clause(of_run(last, rows, now, language=language))
+            told = joined(language, told, say("last_training", language, told=came))
         return told, None
     usable = [row for row in own if not row.tainted and row.erased_at is None]
     waiting = next((row for row in reversed(usable) if row.waits), None)
     newest = waiting or (usable or own)[-1]
-    return f"The base model answers. v{newest.version} {of_version(newest, now)}.", waiting
+    told = ended(f"v{newest.version} {of_version(newest, now, language)}", language)
+    return joined(language, say("base_answers", language), told), waiting

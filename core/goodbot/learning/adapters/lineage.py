@@ -47,14 +47,6 @@ def settled(rows: Sequence[AdapterRow], before: int, now: int) -> list[int]:
     return [row.version for row in rows if row.waits and (row.version in line or is_left(row))]
 
 
-def waits(version: int, active: int) -> str:
-    """What is said of a version that has passed its gate and does not answer."""
-    return (
-        f"v{version} waits: v{active} is pinned. Training goes on; `goodbot adapters unpin` lets the "
-        "newest version answer."
-    )
-
-
 def surplus(rows: Sequence[AdapterRow], active: int, keep: int) -> list[AdapterRow]:
     """The versions whose files may go, so that `keep` stay on disk.
 

@@ -19,8 +19,8 @@ import aiosqlite
 
 from goodbot.api.adapters.manifest import AdapterManifest, publish
 from goodbot.api.server import BASE
+from goodbot.api.texts import say
 from goodbot.base.errors import AdapterError, ServerError
-from goodbot.learning.adapters.lineage import waits
 from goodbot.learning.adapters.registry import AdapterRegistry, NotServedError
 from goodbot.learning.core import Core
 from goodbot.store import adapters, canaries, comparisons, runs, settings
@@ -243,7 +243,7 @@ class Publisher:
             return _Step.WAITS, f"{share:.0%} of the conversations meet v{new.version} first."
         await adapters.hold(db, new.version, adapters.PINNED if pinned else comparisons.WAITS)
         if pinned:
-            return _Step.WAITS, waits(new.version, new.active)
+            return _Step.WAITS, say("waits_for_unpin", version=new.version, active=new.active)
         return _Step.WAITS, f"v{new.version} waits: {comparisons.WAITS}."
 
     async def _wait(self, new: _New, why: str, sentence: str) -> RunOutcome | None:

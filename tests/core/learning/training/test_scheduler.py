@@ -230,7 +230,7 @@ async def test_a_refused_run_is_not_repeated_on_the_same_ratings(tmp_path: Path)
         await bot.rated(1)  # nine held out and one: ten are available
         assert (await bot.status())["ratings"] == 10
         assert await rest(bot) == 1
-        assert "1 new ratings until another try" in (await bot.status())["next"]
+        assert "1 new rating until another try" in (await bot.status())["next"]
         await bot.rated(1)  # a fifth of ten
         assert await rest(bot) == 2
 
