@@ -29,7 +29,15 @@ NUMBERS = (0, 1, 2, 5, 40)
 LONGEST = 25
 """Words of an English sentence."""
 COUNTED = "rating|answer|message|day|minute|second|time|note|question|example|version"
-NEVER_ONE = {"capture_messages", "changes_seen", "changes_apart", "learnt_people", "answers_now"}
+NEVER_ONE = {
+    "capture_messages",
+    "changes_seen",
+    "changes_apart",
+    "learnt_people",
+    "answers_now",
+    "withdrawn",
+    "answers_resumed",
+}
 """Texts with a number that is never 1."""
 
 

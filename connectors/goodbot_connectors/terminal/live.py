@@ -239,7 +239,7 @@ def status_line(status: Mapping[str, Any]) -> str:
         step, steps = told.steps(progress)
         filled = _BAR * step // steps if steps else 0
         count = f" {step}/{steps}" if steps else ""
-        phase = told.PHASES.get(str(progress.get("phase")), "learning")
+        phase = told.phase(progress) if progress.get("phase") in told.PHASES else "learning"
         parts.append(f"{phase} {'▇' * filled}{'·' * (_BAR - filled)}{count}")
     if status["server"] == "down":
         parts.append("the model is starting again")
