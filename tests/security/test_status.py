@@ -12,6 +12,7 @@ import pytest
 from goodbot.api import sentences
 from goodbot.api.fingerprint import ServedAs
 from goodbot.api.sentences import Condition
+from goodbot.api.texts import catalogue
 from goodbot.commands.state import Public, Status
 from goodbot.inference.servers.health import VersionHealth
 
@@ -72,8 +73,9 @@ def test_no_condition_tells_everybody_what_is_private() -> None:
     """Whatever its name: a private fact is not among those that its public words are made of."""
     facts = dict.fromkeys(("wanted", "said", "until", "time", "available", "needed"), "1")
     numbers = {"load": 0.5, "limit": 0.5, "step": 1, "steps": 2}
-    private = dict.fromkeys(("state", "reason"), PRIVATE)
-    for name in sentences._CONDITIONS:
+    private = {"state": "failed", "reason": PRIVATE}
+    keys = [key.removeprefix("wait_") for key in catalogue("en") if key.startswith("wait_")]
+    for name in ({*keys, *sentences._SAID, "unsuccessful"}) - {"failed", "refused"}:
         one = Condition(name=name, facts={**facts, **numbers}, private=private)
         assert PRIVATE not in one.for_everybody()
         assert one.for_everybody() in one.for_owners()
