@@ -92,7 +92,7 @@ def test_a_daemon_with_the_pages_settings_answers_the_pages_addresses(bot: Bot, 
     assert parse(settings, home=bot.home).http.port == 8765
     bot.home.mkdir(mode=0o700)
     (bot.home / "config.toml").write_text(settings.replace("8765", str(unused_tcp_port)))
-    bot.start()
+    bot.start(GOODBOT_METRICS_TOKEN="0123456789abcdef" * 3)
     asked = [command for command in COMMANDS if command.startswith("curl ")]
     require_program("curl")
     answers = [json.loads(shell(command.replace("8765", str(unused_tcp_port))).stdout) for command in asked]
