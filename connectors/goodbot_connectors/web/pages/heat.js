@@ -19,6 +19,6 @@ export function heat({ version, before, tokens }) {
     el("details", {}, el("summary", {}, "Figures"), el("table", {},
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Part"), el("th", { scope: "col" }, `How likely to ${now}, beside ${ago}`))),
       el("tbody", {}, ...tokens.map(([text, change]) => el("tr", {},
-        el("th", { scope: "row" }, text.trim() ? text : text ? "(a space or a new line)" : "(the end)"),
+        el("th", { scope: "row" }, text.trim() || (text ? "(a space or a new line)" : "(the end)")),
         el("td", {}, `${Math.exp(change).toFixed(2)} times`)))))));
 }
