@@ -7,20 +7,19 @@ docstrings. `python docs/tools/reference.py`, in an environment that has goodbot
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import enum
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import goodbot
 from goodbot.api.commands import TABLE, Arg, Command, Grant, Where
 from goodbot.api.commands.entry import GROUPS
+from goodbot.config.described import docstrings
 from goodbot_training.job.settings import TrainingSettings
 
 PAGE = Path(__file__).parents[1] / "reference.md"
@@ -122,27 +121,10 @@ def _option(one: Arg) -> str:
 
 
 def _settings() -> Iterator[str]:
-    told = _docstrings(TrainingSettings)
+    told = docstrings(TrainingSettings)
     for field in dataclasses.fields(TrainingSettings):
         default = "true" if field.default is True else str(field.default)
         yield f"| `{field.name}` | `{default}` | {told[field.name]} |"
-
-
-def _docstrings(of: type[Any]) -> dict[str, str]:
-    """What stands below each attribute of a class, on one line."""
-    [body] = ast.parse(inspect.getsource(of)).body
-    lines = body.body if isinstance(body, ast.ClassDef) else []
-    told: dict[str, str] = {}
-    for before, after in pairwise(lines):
-        match before, after:
-            case (
-                ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
-                ast.Expr(value=ast.Constant(value=str(text))),
-            ):
-                told[name] = " ".join(text.split())
-            case _:
-                pass
-    return told
 
 
 def api_page() -> str:
@@ -177,7 +159,7 @@ def _class(one: type[Any]) -> Iterator[str]:
         for base in one.__bases__
         if base.__doc__ and dataclasses.is_dataclass(base)
     )
-    told = _docstrings(one)
+    told = docstrings(one)
     if issubclass(one, enum.Enum):
         yield "| value | what |\n|---|---|"
         yield from (f"| `{each.name}` | {told.get(str(each.name), '')} |" for each in one)
@@ -198,7 +180,7 @@ def _class(one: type[Any]) -> Iterator[str]:
         yield f"{_markdown(inspect.getdoc(function) or '')}\n"
 
 
-def _fields(one: type[Any], told: dict[str, str]) -> Iterator[str]:
+def _fields(one: type[Any], told: Mapping[str, str]) -> Iterator[str]:
     defaults = dict(getattr(one, "_field_defaults", vars(one)))
     for each in dataclasses.fields(one) if dataclasses.is_dataclass(one) else ():
         made: Any = each.default_factory

@@ -14,7 +14,7 @@
 | `POST /api/notes` | changes one: `{"do": "on", "off", "delete" or "edit", "number", "text"}`; what is left |
 | `GET /api/progress` | how far learning is: only what this person may ask the bot for |
 | `GET /api/versions` | all versions, for owners; `first` and `second`: these two compared |
-| `/api/ratings`, `/api/taught`, `/api/people`, `/api/activity` | what is in lists, and changed (`lists`) |
+| `/api/ratings`, `/api/taught`, `/api/people`, … | what is in lists, and changed there (`lists`) |
 | `GET /api/live?after=` | a WebSocket with what happens (`live`) |
 """
 

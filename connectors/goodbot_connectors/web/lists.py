@@ -9,6 +9,8 @@
 | `GET /api/people` | for owners: who asks to talk, and everybody else (`known`): `text`, `role`, `after` |
 | `GET /api/activity` | what was done, for owners (`trail`): `since`, `person`, `action`, …, `before` |
 | `GET /api/activity/checked` | whether all of that is as it was written |
+| `GET /api/settings` | all settings, for owners (`settings`) |
+| `POST /api/settings` | changes one: `{"do": "set" or "default", "key", "value", "before"}` |
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import UserRef
 
 from goodbot_connectors.kit.fields import Json
-from goodbot_connectors.web import guard, known, rated, trail
+from goodbot_connectors.web import guard, known, rated, settings, trail
 from goodbot_connectors.web.guard import Handler
 from goodbot_connectors.web.normalize import user_ref
 
@@ -34,8 +36,9 @@ _LOOKS: Mapping[str, Look] = {
     "/api/people": known.page,
     "/api/activity": trail.page,
     "/api/activity/checked": trail.check,
+    "/api/settings": settings.page,
 }
-_CHANGES: Mapping[str, Change] = {"/api/ratings": rated.leave_out}
+_CHANGES: Mapping[str, Change] = {"/api/ratings": rated.leave_out, "/api/settings": settings.change}
 
 
 def looks(host: ConnectorHost, signed_in: Callable[[web.Request], str]) -> dict[str, Handler]:

@@ -18,6 +18,7 @@ _PAGES = {
     "/ratings": "ratings.html",
     "/activity": "activity.html",
     "/people": "people.html",
+    "/settings": "settings.html",
     "/notes": "notes.html",
     "/login": "login.html",
 }

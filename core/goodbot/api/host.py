@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from goodbot.api.overview import Overview
     from goodbot.api.people import PeoplePage, PeopleWanted
     from goodbot.api.rated import RatedPage, RatedTaught, RatedWanted
+    from goodbot.api.settings_page import SettingsSeen, SettingWanted
     from goodbot.api.turns import OwnNote, OwnTurn
     from goodbot.api.versions import Versions
 
@@ -200,6 +201,20 @@ class ConnectorHost(Protocol):
 
     async def taught(self, user: UserRef, turn: str) -> RatedTaught:
         """Say to an owner what one answer has taught; it may take a minute. Raises UsageError."""
+        ...
+
+    async def settings(self, user: UserRef) -> SettingsSeen:
+        """List all that can be set, with no secret in it, for an owner of ours.
+
+        Raises UsageError with a sentence for them.
+        """
+        ...
+
+    async def change_setting(self, user: UserRef, wanted: SettingWanted) -> str:
+        """Write a setting into the config file, for an owner of ours, and say when it counts.
+
+        Raises GoodbotError with a sentence for them.
+        """
         ...
 
     async def log_in(self, code: str) -> str:

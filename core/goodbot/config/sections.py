@@ -35,10 +35,15 @@ class SamplingConfig:
     """`[serving.sampling]`: what answers are drawn with; None: as the model's makers say."""
 
     temperature: _Drawn = None
+    """How much answers vary; 0: always the likeliest word."""
     top_k: Annotated[int | None, sampling.checked] = None
+    """Of the likeliest words so many can be chosen."""
     top_p: _Drawn = None
+    """The likeliest words can be chosen, as many as are this likely together."""
     min_p: _Drawn = None
+    """A word can be chosen that is at least this part as likely as the likeliest."""
     repetition_penalty: _Drawn = None
+    """Above 1, words that stand there already are less likely."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,7 +62,7 @@ class ServingConfig:
     """When owners are asked, blind, which of old and new answers better: `before` the new version goes
     live (for a day at most), `after` it did (it goes back if it loses), or `never`."""
     canary: Annotated[float, Range(least=0, below=1, says="must be 0 (off) or a share below 1")] = 0.0
-    """The share of conversations that meet a new version first; 0: all at once."""
+    """The share of conversations in which a new version is tried first; 0: all at once."""
     memory: Literal["auto", "together", "turns", "elsewhere"] = "auto"
     """Where both do not fit into memory: `together`, in `turns`, or `elsewhere`; `auto` finds out."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -66,9 +71,11 @@ class ServingConfig:
     """As that of `[serving.sampling]`, where it used to stand."""
     sampling: SamplingConfig = field(default_factory=SamplingConfig)
     max_tokens: Annotated[int, Range(least=1)] = 512
+    """The most tokens of an answer, and of what the model thinks before it."""
     thinking: bool = False
     """Whether the model thinks before it answers, where its template lets one choose."""
     system_prompt: str = ""
+    """Its personality and its task."""
     notes: NotesWhere = "private"
     """Where what somebody did not like becomes a line of the next prompt: in `private` chats,
     `everywhere` (in shared channels, too), or `never`."""
@@ -83,9 +90,9 @@ class ServingConfig:
     buttons: Literal["all", "fewer"] = "all"
     """Which answers have them: `all`, or with `fewer` one in five."""
     messages_per_minute: Annotated[int, Range(least=1)] = 12
-    """Of one person who is neither owner nor rater; more are not answered."""
+    """Messages a minute of one person who is neither owner nor rater; more are not answered."""
     megabytes_per_day: Annotated[int, Range(least=1)] = 1000
-    """Of one person who is no owner, messages and answers of other programs; more are not kept."""
+    """Megabytes a day of one person who is no owner, and of other programs; more are not kept."""
     seed: int = 0
     """Answers are drawn by it and the id of the message, trainings by it alone."""
 
@@ -101,18 +108,21 @@ class TrainingConfig:
     """`[training]`: when and how it learns."""
 
     backend: str = "auto"
+    """What trains: `mlx` or `torch`; `auto` takes the fastest that is installed."""
     schedule: Annotated[str, check_schedule] = "auto"
     """`auto` as soon as there are enough ratings, `HH:MM` once a day, `manual` on command."""
     min_ratings: int = 40
+    """A training starts at so many ratings."""
     held_out: int = 8
-    """Of `min_ratings`, how many the gate keeps; other rounds keep the same share."""
+    """How many of them are kept to check the result."""
     start_small: bool = False
-    """Whether the first round waits for fewer, where notes are kept: 24 ratings, or 12 with words."""
+    """Whether the first training starts at 24 ratings, or at 12 with words, where notes are kept."""
     reward: str = "binary"
+    """What a rating is worth."""
     idle_seconds: Annotated[float, Range(least=0, says="must be 0 or more")] = 5.0
     """With `auto`: start only when nobody has written for so long."""
     quiet_hours: Annotated[str, check_window] = ""
-    """No run of its own accord in this window of the local day, `"23:00-07:00"`; empty: none."""
+    """No training starts by itself then, `23:00-07:00`, local time; empty: it may at any time."""
     on_battery: bool = False
     """Whether it may train while the machine runs on its battery."""
     max_load: _Portion = 0.75
@@ -120,17 +130,17 @@ class TrainingConfig:
     max_gpu: _Portion = 0.3
     """The same for the GPU's time, where `nvidia-smi` tells it."""
     rater_share: _Share = 0.25
-    """From the third rater on, the most that one of them weighs in a round."""
+    """From the third rater on, the most that one of them weighs in a training."""
     duplicate_limit: Annotated[int, Range(least=0, says="must be 0 (off) or more")] = 3
     """Ratings of nearly the same question that say the same weigh so many at most; 0: all."""
     age_half_life: Annotated[float, Range(least=0, says="must be 0 (off) or more")] = 0.0
-    """Adapters after which the rating of an older answer weighs half; 0: its age does not count."""
+    """Versions after which the rating of an older answer weighs half; 0: its age does not count."""
     from_others: bool = True
     """Whether it learns from rated answers of other models, too, that programs have brought in."""
     replay_share: Annotated[float, Range(least=0, most=0.9)] = 0.0
-    """The part of a round that repeats ratings of earlier rounds."""
+    """The part of a training that repeats what earlier ones learnt."""
     anchors: tuple[str, ...] = ()
-    """Prompts that the gate has every new version answer; empty: those of the rounds so far."""
+    """Prompts that every new version answers in its safety check; empty: those of the trainings so far."""
     anchors_file: str = ""
     """A file with more of them, one a line."""
     on_alarm: Literal["tell", "leave_out"] = "tell"
@@ -148,9 +158,9 @@ class JudgeConfig:
     by: str = ""
     """`rule`, `model`, `server`, or a plugin's; empty: nothing is judged, and nothing judged is learnt."""
     weight: Annotated[float, Range(above=0, below=1)] = 0.5
-    """Of a judged answer, where a rated one weighs 1."""
+    """What a judged answer weighs, where a rated one weighs 1."""
     share: _Share = 0.25
-    """The most that judged answers weigh in a round; 1: whatever they weigh."""
+    """The most that judged answers weigh in a training; 1: whatever they weigh."""
     minutes: Annotated[float, Range(above=0, most=1440)] = 30.0
     """After so long without a next message an answer is closed, and is not judged."""
     episodes: Literal["constant", "discounted", "off"] = "constant"
@@ -182,6 +192,7 @@ class PrivacyConfig:
     unrated_days: Annotated[
         float, Range(above=0, says="must be above 0: what is deleted at once cannot be rated")
     ] = 7.0
+    """After so many days, answers that nobody rated are deleted."""
 
 
 PORT = 8321
@@ -197,6 +208,7 @@ class HttpConfig:
     port: Annotated[int, Range(least=0, most=65535, says="must lie between 0 (off) and 65535")] = 0
     """0: off, or 8321 with a connector that needs it."""
     host: str = "127.0.0.1"
+    """The address of this machine on which it listens; `127.0.0.1`: for this machine alone."""
     names: Annotated[tuple[str, ...], _host_names] = ()
     """Other names that people reach it under, as by a reverse proxy (`bot.example.org`)."""
     url: Annotated[str, _base_url] = ""
@@ -212,6 +224,7 @@ class LogConfig:
     format: Literal["text", "json"] = "text"
     """`text` for people, `json` for a collector: one object a line."""
     level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least important lines that are written."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -219,6 +232,7 @@ class PluginsConfig:
     """`[plugins]`: third-party plugins are code; only those named here are loaded."""
 
     enable: tuple[str, ...] = ()
+    """The third-party plugins that are loaded, by name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -229,8 +243,11 @@ class Grants:
     """
 
     owners: tuple[str, ...] = ()
+    """Who can do everything, by the platform's own user ids."""
     raters: tuple[str, ...] = ()
+    """Who may talk and rate."""
     talkers: tuple[str, ...] = ()
+    """Who may talk."""
     rater_groups: tuple[str, ...] = ()
     """Groups of the platform's own (a Slack user group, a Discord role) whose members may rate."""
     channels: tuple[str, ...] = ()

@@ -18,6 +18,7 @@ from goodbot.api.events import Event, Receipt, UserRef, Waiting
 from goodbot.api.overview import Overview
 from goodbot.api.people import PeoplePage, PeopleWanted
 from goodbot.api.rated import RatedPage, RatedTaught, RatedWanted
+from goodbot.api.settings_page import SettingsSeen, SettingWanted
 from goodbot.api.turns import OwnNote, OwnTurn
 from goodbot.api.versions import Versions
 from goodbot.base.errors import FatalConnectorError, message_of
@@ -27,6 +28,7 @@ from goodbot.commands.overview import overview
 from goodbot.commands.people_page import people_page
 from goodbot.commands.rated import leave_out_here, rated_page
 from goodbot.commands.services import Services
+from goodbot.commands.settings_page import change_setting, settings_seen
 from goodbot.commands.taught import taught
 from goodbot.commands.versions import versions
 from goodbot.config.secrets import Secrets
@@ -191,6 +193,16 @@ class Host:
         if user.connector != self._name:
             raise ValueError(f"{self._name} asks for somebody else's")
         return await taught(self._services, user, turn)
+
+    async def settings(self, user: UserRef) -> SettingsSeen:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await settings_seen(self._services, user)
+
+    async def change_setting(self, user: UserRef, wanted: SettingWanted) -> str:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await change_setting(self._services, user, wanted)
 
     async def log_in(self, code: str) -> str:
         if self._name != WEB:

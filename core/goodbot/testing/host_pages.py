@@ -10,6 +10,7 @@ from goodbot.api.events import UserRef
 from goodbot.api.overview import Overview
 from goodbot.api.people import PeoplePage, PeopleWanted
 from goodbot.api.rated import RatedPage, RatedTaught, RatedWanted
+from goodbot.api.settings_page import SettingsSeen, SettingWanted
 from goodbot.api.turns import OwnNote
 from goodbot.api.versions import Versions
 
@@ -33,6 +34,10 @@ class HostPages:
         """What `people` answers; that `user` may see it is the test's affair."""
         self.lesson = RatedTaught(told="")
         """What `taught` answers."""
+        self.set_up = SettingsSeen(settings=(), file="config.toml")
+        """What `settings` answers; that `user` may see it is the test's affair."""
+        self.wanted: list[SettingWanted] = []
+        """What `change_setting` was told."""
         self.left_out: list[str] = []
         """The answers that `leave_out` was told of and that are not taken in again."""
 
@@ -74,3 +79,12 @@ class HostPages:
     async def check_activity(self, user: UserRef) -> TrailChecked:
         """All that `trail` has is as it was written."""
         return TrailChecked(entries=len(self.trail.acts))
+
+    async def settings(self, user: UserRef) -> SettingsSeen:
+        """What `set_up` says."""
+        return self.set_up
+
+    async def change_setting(self, user: UserRef, wanted: SettingWanted) -> str:
+        """Note it in `wanted`."""
+        self.wanted.append(wanted)
+        return "Saved."

@@ -12,6 +12,7 @@ from goodbot.api.learnt import AnsweredTwice
 from goodbot.api.overview import LearntCard, TrainingNow, VersionRatings
 from goodbot.api.people import AccountSeen, PeoplePage, PersonAsking, PersonSeen, RaterAgreement
 from goodbot.api.rated import RatedAnswer, RatedBy, RatedPage, RatedTaught, RatedWords
+from goodbot.api.settings_page import Setting, SettingsSeen
 from goodbot.api.versions import BlindPlace, Versions, VersionsCompared, VersionSeen
 
 from tests.connectors.web.browsing import DESK, Person, person
@@ -146,6 +147,25 @@ KNOWN = PeoplePage(
     count=60,
     after="2 slack:U3",
 )
+SET = SettingsSeen(
+    settings=[
+        Setting(
+            key=f"serving.{name}",
+            told="What it says beside its `answers`.",
+            kind="choice",
+            choices=("en", "de"),
+            default="en",
+            value="de",
+            now="en",
+            written=True,
+            secret=name == "key",
+            why_not="It may hold a secret." if name == "key" else "",
+        )
+        for name in ("language", "key")
+    ],
+    file="config.toml",
+    trouble="stars must be true or false.",
+)
 FOUND = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations.map(
   (one) => [one.id, one.impact, one.nodes.map((node) => node.target.join(" "))])"""
 """Rule, how bad, and which elements."""
@@ -203,7 +223,7 @@ async def test_nothing_stands_in_anybody_s_way(
         await ada.key("?")
         await ada.page.get_by_role("dialog").wait_for()
         assert await violations(ada, axe) == [], "the keys"
-        bot.made, bot.shown, bot.trail, bot.known = MADE, LIKED, DONE, KNOWN
+        bot.made, bot.shown, bot.trail, bot.known, bot.set_up = MADE, LIKED, DONE, KNOWN, SET
         bot.lesson = TAUGHT
         pages = {
             "/rate": ".card",
@@ -212,13 +232,14 @@ async def test_nothing_stands_in_anybody_s_way(
             "/ratings": ".opened",
             "/activity": ".act dl",
             "/people": ".account",
+            "/settings": ".setting form",
             "/notes": "main",
         }
         for path, shown in pages.items():
             await ada.page.goto(bot.address + path)
             if path == "/ratings":
                 await ada.page.locator(".tick input").first.check()
-            if path in ("/ratings", "/activity"):
+            if path in ("/ratings", "/activity", "/settings"):
                 await ada.page.locator("summary").first.click()
             if path == "/ratings":
                 await ada.page.get_by_role("button", name="What it taught").click()
@@ -226,5 +247,7 @@ async def test_nothing_stands_in_anybody_s_way(
             if path == "/people":
                 for line in await ada.page.locator("summary").all():
                     await line.click()
+            if path == "/settings":
+                await ada.page.get_by_role("button", name="Change language").click()
             await ada.page.locator(shown).first.wait_for()
             assert await violations(ada, axe) == [], path

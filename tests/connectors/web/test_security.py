@@ -36,7 +36,7 @@ OTHERS = (
 READ = (
     *("/api/me", "/api/inbox", "/api/conversation?id=main", "/api/conversations?text=a"),
     *("/api/notes", "/api/progress", "/api/versions", "/api/ratings", "/api/people", "/api/live"),
-    *("/api/activity", "/api/activity/checked", "/api/taught"),
+    *("/api/activity", "/api/activity/checked", "/api/taught", "/api/settings"),
 )
 SAY = {"id": "a1", "at": 1, "in": "main", "say": "hello"}
 
@@ -123,15 +123,18 @@ async def test_a_stranger_sees_the_pages_and_nothing_else(
         "/api/activity/checked",
         "/api/people",
         "/api/taught",
+        "/api/settings",
         "/api/live",
     ):
         assert await status(stranger, "GET", path) == 401
     assert await status(stranger, "POST", "/api/do", json=SAY) == 401
     assert await status(stranger, "POST", "/api/notes", json={"do": "off", "number": "1"}) == 401
     assert await status(stranger, "POST", "/api/ratings", json={"do": "out", "turns": ["t1"]}) == 401
-    assert bot.left_out == []
+    said = {"do": "set", "key": "serving.stars", "value": True, "before": False}
+    assert await status(stranger, "POST", "/api/settings", json=said) == 401
+    assert (bot.left_out, bot.wanted) == ([], [])
     assert (bot.events, bot.told_notes) == ([], [])
-    pages = ("/progress", "/versions", "/ratings", "/people", "/activity", "/notes", "/login")
+    pages = ("/progress", "/versions", "/ratings", "/people", "/activity", "/settings", "/notes", "/login")
     for path in ("/", "/rate", *pages):
         async with stranger.get(path) as response:
             assert response.status == 200
@@ -236,8 +239,7 @@ async def test_everybody_is_signed_out_at_once(bot: Scripted, ada: Browser) -> N
             "/files/chat.js",
         ),
         *("/api/me", "/api/inbox", "/api/notes", "/api/progress", "/api/versions", "/api/ratings"),
-        "/api/activity",
-        "/api/people",
+        *("/api/activity", "/api/people", "/api/settings"),
     ],
 )
 async def test_every_answer_is_held_to_our_own_files(ada: Browser, path: str) -> None:

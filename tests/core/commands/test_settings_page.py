@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings for a page: what is told, what can be changed, what the file is like then, and who may."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncGenerator
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot import config
+from goodbot.api.events import UserRef
+from goodbot.api.settings_page import Setting, SettingsSeen, SettingWanted
+from goodbot.base.errors import ConfigError, GoodbotError, StoreError, UsageError
+from goodbot.commands import settings_page
+from goodbot.config.file import ConfigFile
+from goodbot.store import Store, settings
+
+from tests.core.builders import Bot, open_bot
+
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+WRITTEN = """\
+# Our bot.
+[serving]
+language = "de"  # for the team
+history = 4
+
+[training]
+min_ratings = 40
+held_out = 8
+
+[connectors.slack]
+owners = ["U1"]
+"""
+
+
+def user(id_: str) -> UserRef:
+    return UserRef(connector="loopback", account="loopback", id=id_)
+
+
+@contextlib.asynccontextmanager
+async def configured(home: Path, text: str = WRITTEN) -> AsyncGenerator[Bot]:
+    """A bot whose file says the same as it was started with, as far as the tests go."""
+    (home / "bot").mkdir(parents=True)
+    (home / "bot/config.toml").write_text(text, "utf-8")
+    async with open_bot(home) as bot:
+        yield bot
+
+
+async def seen(bot: Bot, by: str = "owner") -> SettingsSeen:
+    return await bot.chat.host.settings(user(by))
+
+
+async def one(bot: Bot, key: str) -> Setting:
+    return next(each for each in (await seen(bot)).settings if each.key == key)
+
+
+async def change(bot: Bot, key: str, value: Any, before: Any = ..., by: str = "owner") -> str:
+    before = (await one(bot, key)).value if before is ... else before
+    return await bot.chat.host.change_setting(user(by), SettingWanted(key=key, value=value, before=before))
+
+
+def written(bot: Bot) -> str:
+    return (bot.app.config.home / "config.toml").read_text("utf-8")
+
+
+async def trail(bot: Bot) -> list[tuple[str, dict[str, Any]]]:
+    entries, _ = await bot.store.read(settings.audit)
+    return [(entry.actor, json.loads(entry.detail)) for entry in entries if entry.action == "settings"]
+
+
+async def test_every_setting_is_told_with_words_its_value_and_its_default(tmp_path: Path) -> None:
+    async with configured(tmp_path) as bot:
+        found = await seen(bot)
+        of_a_plugin = {each.key for each in found.settings if not each.told}
+        owned = {field.name for field in fields(config.Grants)}
+        assert not [key for key in of_a_plugin if key.count(".") == 1 or "sampling" in key]
+        assert not [key for key in of_a_plugin if key.rpartition(".")[2] in owned]
+        language = await one(bot, "serving.language")
+        assert (language.value, language.default, language.kind, language.written) == (
+            "de",
+            "en",
+            "choice",
+            True,
+        )
+        assert language.choices == ("en", "de", "es", "fr", "ja", "pt", "zh")
+        assert (await one(bot, "training.max_load")).written is False
+        assert (await one(bot, "connectors.slack.owners")).value == ["U1"]
+        assert found.trouble == ""
+        assert found.file == str(tmp_path / "bot/config.toml")
+        assert {each.key for each in found.settings} >= settings_page.OPEN - {
+            "training.settings.preset",
+            "training.settings.objective",
+        }
+
+
+async def test_one_is_changed_and_comments_and_order_stay_and_a_line_is_left(tmp_path: Path) -> None:
+    async with configured(tmp_path) as bot:
+        assert (
+            await change(bot, "serving.language", "fr") == "Saved. It counts from the next start of goodbot."
+        )
+        assert written(bot) == WRITTEN.replace('"de"', '"fr"')
+        language = await one(bot, "serving.language")
+        assert (language.value, language.now) == ("fr", bot.app.config.serving.language)
+        await change(bot, "serving.history", None)
+        assert written(bot) == WRITTEN.replace('"de"', '"fr"').replace("history = 4\n", "")
+        await change(bot, "serving.system_prompt", "Be brief.\nBe kind.")
+        assert config.load(bot.app.config.home).serving.system_prompt == "Be brief.\nBe kind."
+        assert await trail(bot) == [
+            ("loopback:owner", {"args": "", "channel": "private", "done": True, **detail})
+            for detail in (
+                {"setting": "serving.language", "from": "de", "to": "fr"},
+                {"setting": "serving.history", "from": 4, "to": "default"},
+                {"setting": "serving.system_prompt"},
+            )
+        ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("training.held_out", 50, "held_out must lie between 1 and min_ratings - 1"),
+        ("training.min_ratings", "many", "must be a whole number"),
+        ("training.schedule", "25:00", "schedule"),
+        ("training.max_load", float("nan"), "no number"),
+        ("training.max_load", 1 << 60, "too large"),
+        ("serving.language", "xx", "one of"),
+        ("training.reward", "none", "one of"),
+        ("serving.system_prompt", "x" * 30_000, "too long"),
+        ("serving.nothing", 1, "no such setting"),
+        ("", 1, "no such setting"),
+    ],
+)
+async def test_what_the_next_start_would_not_take_is_not_written(
+    tmp_path: Path, key: str, value: Any, says: str
+) -> None:
+    async with configured(tmp_path) as bot:
+        known = {each.key: each.value for each in (await seen(bot)).settings}
+        with pytest.raises(GoodbotError, match=says) as error:
+            await change(bot, key, value, known.get(key))
+        assert str(tmp_path) not in str(error.value)
+        assert written(bot) == WRITTEN
+        assert [detail["refused"] for _, detail in await trail(bot)] == ["not done"]
+
+
+async def test_what_gives_power_is_shown_and_not_changed(tmp_path: Path) -> None:
+    async with configured(tmp_path) as bot:
+        closed = {each.key: each for each in (await seen(bot)).settings if each.why_not}
+        assert set(closed) >= {
+            *("connectors.slack.owners", "connectors.slack.channels", "http.host", "http.port", "http.names"),
+            *("serving.url", "serving.hosts", "serving.server", "judge.url", "judge.by", "plugins.enable"),
+            *("training.anchors_file", "model.path", "adapters.path_on_server", "training.backend"),
+        }
+        for key, each in closed.items():
+            for value in (["loopback:rater"], "0.0.0.0", 1, None):
+                with pytest.raises(UsageError):
+                    await change(bot, key, value, each.value)
+        assert written(bot) == WRITTEN
+
+
+async def test_a_hand_in_the_file_meanwhile_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with configured(tmp_path) as bot:
+        file = bot.app.config.home / "config.toml"
+        file.write_text(WRITTEN.replace('"de"', '"es"'), "utf-8")
+        with pytest.raises(UsageError, match="meanwhile"):
+            await change(bot, "serving.language", "fr", "de")
+        await change(bot, "serving.history", 6, 4)  # another one than the hand has changed
+        assert written(bot) == WRITTEN.replace('"de"', '"es"').replace("history = 4", "history = 6")
+        text = ConfigFile.text
+
+        def typed(self: ConfigFile) -> str:
+            file.write_text(WRITTEN, "utf-8")  # between the look and the writing
+            return text(self)
+
+        monkeypatch.setattr(ConfigFile, "text", typed)
+        with pytest.raises(ConfigError, match="meanwhile"):
+            await change(bot, "serving.stars", True, False)
+        assert written(bot) == WRITTEN
+        assert not list(bot.app.config.home.glob("config.toml.*"))
+
+
+async def test_a_file_that_is_broken_by_hand_is_told_and_left(tmp_path: Path) -> None:
+    async with configured(tmp_path) as bot:
+        (bot.app.config.home / "config.toml").write_text("[serving]\nlanguage = 5\n", "utf-8")
+        found = await seen(bot)
+        assert "language must be" in found.trouble
+        with pytest.raises(ConfigError):
+            await change(bot, "serving.stars", True, False)
+        assert written(bot) == "[serving]\nlanguage = 5\n"
+
+
+async def test_no_secret_is_told(tmp_path: Path) -> None:
+    text = (
+        f'[serving]\nurl = "http://me:hunter2@gpu.lan"\nsystem_prompt = "Say {TOKEN}."\n'
+        f'[connectors.slack]\npath = "/{TOKEN}"\n'
+    )
+    async with configured(tmp_path, text) as bot:
+        found = json.dumps(asdict(await seen(bot)))
+        for kept in (TOKEN, "hunter2"):
+            assert kept not in found
+        prompt = await one(bot, "serving.system_prompt")
+        assert (prompt.secret, prompt.value, bool(prompt.why_not)) == (True, None, True)
+        with pytest.raises(UsageError):
+            await change(bot, "serving.system_prompt", "x", None)
+
+
+async def test_without_a_line_in_the_trail_nothing_is_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with configured(tmp_path) as bot:
+
+        async def full(*_: Any) -> None:
+            raise StoreError("the disk is full")
+
+        monkeypatch.setattr(Store, "write", full)
+        with pytest.raises(StoreError):
+            await change(bot, "serving.stars", True, False)
+        assert written(bot) == WRITTEN
+
+
+async def test_nobody_but_an_owner_sees_or_changes_any(tmp_path: Path) -> None:
+    async with configured(tmp_path) as bot:
+        for by in ("rater", "talker", "stranger"):
+            with pytest.raises(UsageError):
+                await seen(bot, by)
+            for _ in range(2):
+                with pytest.raises(UsageError):
+                    await change(bot, "serving.stars", True, False, by)
+        assert written(bot) == WRITTEN
+        assert [detail["refused"] for _, detail in await trail(bot)] == ["not on the allowlist"] * 3
