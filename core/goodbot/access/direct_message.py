@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Mapping
 
@@ -33,8 +34,8 @@ class Courier:
         self.watching: set[str] = set()
         """Who sees a run end in a message of their own (`notifications.live`), as `connector:id`."""
 
-    async def tell(self, notice: Notice) -> None:
-        """Say it, unless it was said before.
+    async def tell(self, notice: Notice, *, kept: bool = True) -> None:
+        """Say it, unless it was said before; not `kept`: nothing can be stored, so this process alone knows.
 
         The key is taken before the message goes out: a process that dies in between has told it
         for good. Where nobody is reached now (no terminal is open, the platform is down), the key
@@ -50,6 +51,10 @@ class Courier:
         channel = await self._private(connector, user) if connector else None
         if connector is None or channel is None:
             return
+        if not kept:
+            if await self._say(connector, channel, notice.text, notice.buttons):
+                self._told.add(key)
+            return
         if not await self._store.write(lambda db: settings.tell_once(db, key)):
             return
         said = False
@@ -58,6 +63,14 @@ class Courier:
         finally:
             if not said:
                 await self._store.write(lambda db: news.untell(db, key))
+
+    async def ended(self, notice: Notice) -> None:
+        """Say once that what was told under this key is over; unless nobody is reached now."""
+        key = f"over {notice.key}"
+        await self.tell(dataclasses.replace(notice, key=key))
+        if await self._store.read(lambda db: news.told(db, key)):
+            await self.over(notice.key)
+            await self.over(key)
 
     async def over(self, key: str) -> None:
         """What was told is over: it is told again, should it happen again."""

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from goodbot.base.errors import boundary
 from goodbot.commands.services import Services
+from goodbot.daemon.alerts import Alerts
 from goodbot.daemon.connectors import ConnectorManager
 from goodbot.learning.adapters import retention
 from goodbot.store.retention import expire
@@ -27,6 +28,7 @@ class Maintenance:
 
     def __init__(self, services: Services, connectors: ConnectorManager) -> None:
         self._services, self._connectors, self._clock = services, connectors, services.clock
+        self._alerts = Alerts(services)
 
     async def loop(self) -> None:
         """Until cancelled. The server has its own turn: no slow platform keeps it waiting."""
@@ -64,6 +66,8 @@ class Maintenance:
             await expire(s.store, now, unrated_days=s.config.privacy.unrated_days)
         with boundary(logger, "erasing"):
             await s.eraser.sweep()
+        with boundary(logger, "alerts"):
+            await self._alerts.look()
 
     async def _tend_adapters(self, now: float) -> None:
         s = self._services

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 
 from goodbot.access.direct_message import Courier
 from goodbot.api.hookspecs import hookimpl
@@ -132,9 +132,7 @@ class OwnerNews:
         scope, model = self._registry.scope, self._registry.model
         trial = await self._store.read(lambda db: canaries.last(db, scope, model))
         now_so = dict(serving.unserved(rows, active))
-        for key in await self._store.read(lambda db: news.told_of(db, "unserved")):
-            if key.rpartition(" ")[0] not in now_so:
-                await self._courier.over(key)
+        await self._ended("unserved", now_so)
         for subject, said in (*now_so.items(), *serving.ended(trial, self._clock.now())):
             for owner in self._owners():
                 await self._tell(f"{subject} {owner}", owner, said(self._reads(owner)))
@@ -149,9 +147,7 @@ class OwnerNews:
             return
         found = await self._store.read(lambda db: contradictions.alarmed(db, self._registry.scope))
         on = {f"alarm {alarm.against} {alarm.rater}": alarm for alarm in found}
-        for key in await self._store.read(lambda db: news.told_of(db, "alarm")):
-            if key.rpartition(" ")[0] not in on:
-                await self._courier.over(key)
+        await self._ended("alarm", on)
         for subject, alarm in on.items():
             for owner in self._owners():
                 await self._tell(f"{subject} {owner}", owner, advised(alarm, self._reads(owner)))
@@ -179,6 +175,20 @@ class OwnerNews:
             for person in (one.person,) if one.person else self._owners():
                 text = say("noted_learnt", self._reads(person), number=one.note, note=one.text)
                 await self._tell(f"retired {one.run} {one.note} {person}", person, text)
+
+    async def _ended(self, kind: str, now_so: Container[str]) -> None:
+        """Tell owners that what they were told is over: it is told again, should it happen again."""
+        for key in await self._store.read(lambda db: news.told_of(db, kind)):
+            subject, _, owner = key.rpartition(" ")
+            if subject not in now_so:
+                who, language = subject.split(" ")[-1], self._reads(owner)
+                alarm = kind == "alarm"
+                text = (
+                    say("alarm_over", language, rater=who)
+                    if alarm
+                    else say("unserved_over", language, version=who)
+                )
+                await self._courier.ended(Notice(key=key, person=owner, text=text))
 
     async def _tell(self, key: str, owner: str, text: str) -> None:
         await self._courier.tell(Notice(key=key, person=owner, text=text))

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What owners are told in private when a part of goodbot fails, and when it works again: once each.
+
+A fault counts once it has stood for a minute, and is over once it is gone for two: what comes and goes is
+no news. `OwnerNews` tells what concerns trainings, versions and raters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import NamedTuple
+
+from goodbot.access import pairing
+from goodbot.api.fingerprint import ServedAs
+from goodbot.api.notice import Notice
+from goodbot.api.sentences import sentence, words
+from goodbot.api.server import BASE
+from goodbot.base.intervals import difference
+from goodbot.base.suggest import version_name
+from goodbot.commands.services import Services
+from goodbot.store import acceptance, news
+
+STANDS, GONE = 60.0, 120.0
+"""Seconds before a fault is told, and before its end is."""
+_ENOUGH = 30
+"""Rated answers of each version, before two are compared."""
+_STORE = "store"
+_OVER = {
+    _STORE: "I can store again.",
+    "disk": "There is enough space on the disk again.",
+    "model": "My model answers again.",
+    "adapter": "My model’s server uses what I have learnt again.",
+    "clock": "This machine’s clock is right again.",
+    "descriptors": "I can open files and connections again.",
+    "liked": "My answers are not liked less than before any more.",
+    "connector": "{name} works again.",
+    "pairing": "People can pair on {name} again.",
+}
+
+
+class Fault(NamedTuple):
+    """Something that is wrong now."""
+
+    subject: str
+    """`disk`, or with a name `connector:slack`."""
+    text: str
+
+
+class Alerts:
+    """Level-triggered, as all maintenance: it compares what is wrong with what owners know."""
+
+    def __init__(self, services: Services) -> None:
+        self._s = services
+        self._since: dict[str, float] = {}
+        self._gone: dict[str, float] = {}
+        self._unkept: set[str] = set()
+        """Keys of what was told while nothing could be stored."""
+
+    async def look(self) -> None:
+        """Tell what has begun, and what is over. Raises StoreError."""
+        s, now = self._s, self._s.clock.monotonic()
+        found = {one.subject: one.text async for one in self._found()}
+        self._since = {subject: self._since.get(subject, now) for subject in found}
+        for subject, text in found.items():
+            if now - self._since[subject] >= STANDS:
+                await self._begun(subject, text)
+        known = {*await s.store.read(lambda db: news.told_of(db, "fault")), *self._unkept}
+        over = [key for key in sorted(known) if key.split(" ")[1] not in found]
+        self._gone = {key: self._gone.get(key, now) for key in over}
+        for key in over:
+            if now - self._gone[key] >= GONE:
+                await self._ended(key)
+
+    async def _begun(self, subject: str, text: str) -> None:
+        for owner in self._s.authorization.owners():
+            key, kept = f"fault {subject} {owner}", subject != _STORE
+            await self._s.courier.tell(Notice(key=key, person=owner, text=text), kept=kept)
+            if not kept:
+                self._unkept.add(key)
+
+    async def _ended(self, key: str) -> None:
+        _, subject, owner = key.split(" ", 2)
+        kind, _, name = subject.partition(":")
+        await self._s.courier.ended(Notice(key=key, person=owner, text=_OVER[kind].format(name=name)))
+        self._unkept.discard(key)
+
+    async def _found(self) -> AsyncIterator[Fault]:
+        s = self._s
+        if s.store.trouble:
+            yield Fault(_STORE, sentence(f"I cannot store anything: {s.store.trouble}"))
+        for fault in self._parts():
+            yield fault
+        for name in await s.store.read(lambda db: pairing.locked(db, s.clock.now())):
+            text = f"Somebody guesses pairing codes on {name}: no code works there now."
+            yield Fault(f"pairing:{name}", text)
+        if text := await self._liked_less():
+            yield Fault("liked", text)
+
+    def _parts(self) -> Iterator[Fault]:
+        s, health = self._s, self._s.registry.health.found
+        if reserve := s.quotas.no_reserve():
+            yield Fault("disk", words(reserve))
+        if s.presence.state == "down" and not s.presence.away:
+            why = s.server.trouble() or "its process has ended, and does not come back"
+            yield Fault("model", sentence(f"My model does not answer: {why}"))
+        elif health.verdict is ServedAs.BASE:
+            yield Fault("adapter", sentence(f"Answers come without what I have learnt: {health.why}"))
+        for name, why in s.connectors.problems.items():
+            yield Fault(f"connector:{name}", sentence(f"{name} does not work: {why}"))
+        if apart := s.connectors.time.found():
+            yield Fault("clock", sentence(apart[0]))
+        if trouble := s.http.descriptors.trouble:
+            yield Fault("descriptors", sentence(trouble))
+
+    async def _liked_less(self) -> str:
+        """That the version which answers is rated worse than the one that it was made from."""
+        s = self._s
+        active = await s.registry.active()
+        if active == BASE:
+            return ""
+        before = (await s.registry.row(active)).parent
+        now = await s.store.read(lambda db: acceptance.of(db, s.pool, active))
+        then = await s.store.read(lambda db: acceptance.of(db, s.pool, before))
+        if min(now.rated, then.rated) < _ENOUGH:
+            return ""
+        if difference((now.good, now.rated), (then.good, then.rated))[1] >= 0:
+            return ""
+        old = version_name(before)
+        return (
+            f"v{active} is liked less: {now.good} of {now.rated} rated answers. "
+            f"Of {old} it was {then.good} of {then.rated}. `/rl rollback {before}` goes back to it."
+        )

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ten faults, planted one by one: owners hear of each once, of its end once, and again if it comes back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.access import limits, pairing
+from goodbot.api.fingerprint import ServedAs
+from goodbot.base.clock import SystemClock
+from goodbot.base.descriptors import Descriptors
+from goodbot.daemon.alerts import GONE, STANDS, Alerts
+from goodbot.inference.servers.health import VersionHealth
+from goodbot.learning.rating_quality import contradictions
+from goodbot.learning.rating_quality.contradictions import Alarm
+from goodbot.store import Store, acceptance
+from goodbot.store.acceptance import Acceptance
+
+from tests.core.builders import Bot, open_bot
+
+Plant = Callable[[Bot, pytest.MonkeyPatch], None]
+HOUR = 3600.0
+
+
+class ByHand(SystemClock):
+    """A clock whose monotonic time a test turns on."""
+
+    def __init__(self) -> None:
+        self.at = 1000.0
+
+    def monotonic(self) -> float:
+        return self.at
+
+
+def answered(value: object) -> Callable[..., Awaitable[Any]]:
+    async def answer(*_: object) -> object:
+        return value
+
+    return answer
+
+
+def no_space(_: Bot, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(limits, "RESERVE", 1 << 60)
+
+
+def store_fails(_: Bot, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Store, "trouble", property(lambda _: "the disk does not take what is written"))
+
+
+def model_ends(bot: Bot, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(bot.app.server, "healthy", lambda: False)
+
+
+def adapter_lost(bot: Bot, patch: pytest.MonkeyPatch) -> None:
+    found = VersionHealth(version=1, verdict=ServedAs.BASE, why="v1 is not really served: it has no effect")
+    patch.setattr(bot.app.registry.health, "found", found)
+
+
+def platform_down(bot: Bot, patch: pytest.MonkeyPatch) -> None:
+    patch.setitem(bot.app.connectors.errors, "pigeon", "the token is refused")
+
+
+def clock_wrong(bot: Bot, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(bot.app.connectors.time, "found", lambda: ["this machine is 600 s ahead of Pigeon"])
+
+
+def descriptors_gone(_: Bot, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Descriptors, "trouble", property(lambda _: "no file can be opened"))
+
+
+def guessed_at(_: Bot, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(pairing, "locked", answered(["pigeon"]))
+
+
+def liked_less(bot: Bot, patch: pytest.MonkeyPatch) -> None:
+    shares = {1: Acceptance(version=1, good=12, rated=40), 0: Acceptance(version=0, good=30, rated=40)}
+
+    async def of(db: object, pool: object, version: int) -> Acceptance:
+        return shares[version]
+
+    patch.setattr(acceptance, "of", of)
+
+
+def rater_turned(bot: Bot, patch: pytest.MonkeyPatch) -> None:
+    turned = Alarm(rater="pigeon:eve", against="own", count=7, of=9, usual=0.1, since=1e9, seq=1)
+    patch.setattr(contradictions, "alarmed", answered([turned]))
+
+
+FAULTS: Mapping[str, tuple[Plant, str, str]] = {
+    "disk": (no_space, "MB of the disk are free", "enough space"),
+    "store": (store_fails, "cannot store anything", "I can store again"),
+    "model": (model_ends, "My model does not answer", "My model answers again"),
+    "adapter": (adapter_lost, "without what I have learnt", "uses what I have learnt again"),
+    "platform": (platform_down, "Pigeon does not work: the token is refused.", "pigeon works again"),
+    "clock": (clock_wrong, "600 s ahead of Pigeon", "clock is right again"),
+    "descriptors": (descriptors_gone, "No file can be opened", "open files and connections again"),
+    "guesses": (guessed_at, "guesses pairing codes on pigeon", "can pair on pigeon again"),
+    "liked": (liked_less, "12 of 40 rated answers. Of the base model it was 30 of 40.", "any more"),
+    "rater": (rater_turned, "pigeon:eve has begun to contradict", "pigeon:eve do not contradict any more"),
+}
+
+
+class Watched:
+    """A goodbot that looks when the test says so."""
+
+    def __init__(self, bot: Bot) -> None:
+        self.bot, self.clock = bot, ByHand()
+        self.restart()
+        self._read = len(bot.chat.news)
+
+    def restart(self) -> None:
+        self.alerts = Alerts(dataclasses.replace(self.bot.app, clock=self.clock))
+
+    async def after(self, seconds: float) -> list[str]:
+        """What is told that much later: alerts look all the while."""
+        for _ in range(2):
+            await self.alerts.look()
+            await self.bot.app.news._look_at_ratings()
+            self.clock.at += seconds / 2
+        await self.alerts.look()
+        self.bot.app.news._looked_at = None
+        await self.bot.app.news._look_at_ratings()
+        told, self._read = self.bot.chat.news[self._read :], len(self.bot.chat.news)
+        return [item.text for item in told]
+
+
+async def test_each_of_ten_faults_is_told_once_and_its_end(tmp_path: Path) -> None:
+    assert len(FAULTS) == 10
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+        bot.app._tasks["maintenance"].cancel()
+        bot.app._tasks["news"].cancel()
+        await bot.app.news.look()
+        watched = Watched(bot)
+        assert await watched.after(HOUR) == [], "nothing is wrong"
+        for name, (plant, begins, ends) in FAULTS.items():
+            for again in (False, True):
+                with pytest.MonkeyPatch.context() as patch:
+                    plant(bot, patch)
+                    [told] = await watched.after(HOUR)
+                    assert begins in told, (name, again)
+                    assert await watched.after(HOUR) == [], name
+                    if name != "store":
+                        watched.restart()
+                        assert await watched.after(HOUR) == [], f"{name}, after a restart"
+                [told] = await watched.after(HOUR)
+                assert ends in told, (name, again)
+                assert await watched.after(HOUR) == [], name
+
+
+async def test_what_comes_and_goes_is_no_news(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        bot.app._tasks["maintenance"].cancel()
+        watched = Watched(bot)
+        with pytest.MonkeyPatch.context() as patch:
+            no_space(bot, patch)
+            assert await watched.after(STANDS - 1) == []
+        assert await watched.after(HOUR) == []
+        with pytest.MonkeyPatch.context() as patch:
+            no_space(bot, patch)
+            assert len(await watched.after(STANDS)) == 1
+        assert await watched.after(GONE - 1) == []
+        with pytest.MonkeyPatch.context() as patch:
+            no_space(bot, patch)
+            assert await watched.after(HOUR) == [], "it was never over"
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "told"),
+    [
+        ((12, 40), (30, 40), True),
+        ((12, 29), (39, 40), False),
+        ((20, 40), (22, 40), False),
+        ((39, 40), (12, 40), False),
+    ],
+)
+async def test_fewer_likes_are_told_only_where_there_are_enough_ratings_and_it_is_clear(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now: tuple[int, int], then: tuple[int, int], told: bool
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+
+        async def of(db: object, pool: object, version: int) -> Acceptance:
+            good, rated = now if version else then
+            return Acceptance(version=version, good=good, rated=rated)
+
+        monkeypatch.setattr(acceptance, "of", of)
+        assert bool(await Alerts(bot.app)._liked_less()) == told
