@@ -333,7 +333,8 @@ async def test_a_directory_whose_holder_takes_no_commands_is_waited_for(bot: Bot
     lock = HomeLock(bot.home)
     lock.acquire()
     waiting = asyncio.create_task(asyncio.to_thread(bot.call, "status"))
-    done, _ = await asyncio.wait({waiting}, timeout=patience(3))
+    # On a slow machine the program has hardly begun by then, which is no fault; it gives up after a while.
+    done, _ = await asyncio.wait({waiting}, timeout=3)
     lock.release()
     assert not done
     assert (await waiting).stdout.startswith("goodbot is not running")

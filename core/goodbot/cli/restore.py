@@ -68,10 +68,7 @@ def _accepts(arguments: argparse.Namespace, ready: UnpackedBackup) -> bool:
 
 def _lines(path: Path, ready: UnpackedBackup) -> list[str]:
     about = ready.about
-    lines = [
-        f"{path}: made {_date(about.created_at)} by goodbot {about.goodbot}, "
-        f"{about.turns} answers, {about.ratings} ratings, {about.adapters} adapters"
-    ]
+    lines = [f"{path}: made {_date(about.created_at)} by goodbot {about.goodbot}, {about.holds}"]
     lines += [f"  {note}" for note in ready.notes]
     if ready.gains:
         lines.append("  What may be after it, and is not so now:")

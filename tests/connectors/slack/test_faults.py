@@ -214,6 +214,7 @@ async def test_what_is_told_counts_though_slacks_clock_is_another(tmp_path: Path
             message = await answered(slack, app)
             slack.people.react("ada", message.channel, message.ts, "+1")
             await until(lambda: rated(app))
+            await until(lambda: slack.people.notices("ada"))  # it comes after what it tells
             steps: list[tuple[str, str, list[tuple[float, ...]]]] = [
                 ("bad", "Bad.", [(-1.0,)]),
                 ("undo", "Taken back.", []),

@@ -86,8 +86,9 @@ class Person:
             await self.page.keyboard.press(key)
 
     async def sees(self, text: str) -> None:
-        """Wait until this is on the page, to be seen."""
-        await self.page.get_by_text(text).locator("visible=true").first.wait_for()
+        """Wait until this is on the page, to be seen; what was only read aloud may be gone from it."""
+        read_aloud = self.page.locator(":not(#announce)")
+        await self.page.get_by_text(text).and_(read_aloud).locator("visible=true").first.wait_for()
 
     async def scrolls_sideways(self) -> bool:
         return await self.page.evaluate("document.documentElement.scrollWidth > innerWidth")

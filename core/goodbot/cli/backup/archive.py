@@ -46,6 +46,12 @@ class BackupManifest:
     left_out: tuple[str, ...] = ()
     """Adapters that were damaged or missing, by directory."""
 
+    @property
+    def holds(self) -> str:
+        """What is in it, as people say it: `24 answers, 1 rating, 2 adapters`."""
+        counts = {"answer": self.turns, "rating": self.ratings, "adapter": self.adapters}
+        return ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for what, count in counts.items())
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BackupFile:

@@ -43,8 +43,7 @@ def main(arguments: argparse.Namespace) -> int:
 def _lines(made: BackupResult) -> list[str]:
     about = made.about
     lines = [
-        f"{made.path}, {megabytes(made.size)}: {about.turns} answers, {about.ratings} ratings, "
-        f"{about.adapters} adapters. It was read back and is whole.",
+        f"{made.path}, {megabytes(made.size)}: {about.holds}. It was read back and is whole.",
         "Not in it: tokens, sessions, codes, settings of other programs, and base models. "
         "It holds what people wrote: keep it to yourself.",
     ]

@@ -40,9 +40,11 @@ def finish(dialogue: Dialogue, place: StateFound, draft: Draft) -> dict[str, Any
     dialogue.say(f"\nWritten to {short(place.file.path)}.")
     changed = install(place, draft)
     owner = known_owner(place, draft)
+    if changed:
+        dialogue.say("Done there:")
     for line in changed:
         line, _, as_it_is = line.partition("\n")
-        dialogue.say(f"Changed: {line}" if line[-1:] in ".!?:" else f"Changed: {line}.")
+        dialogue.say(f"  {line}" if line[-1:] in ".!?:" else f"  {line}.")
         if as_it_is:  # a line to copy is not wrapped
             say(as_it_is, file=dialogue.out)
     code = _code(place, draft) if draft.pair else ""

@@ -10,6 +10,7 @@ import os
 import random
 import tarfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -240,3 +241,8 @@ def test_what_is_no_archive(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(ArchiveError):
         unpack(path)
+
+
+def test_what_it_holds_is_counted_as_people_count() -> None:
+    assert ABOUT.holds == "3 answers, 2 ratings, 1 adapter"
+    assert replace(ABOUT, turns=1, ratings=1, adapters=0).holds == "1 answer, 1 rating, 0 adapters"

@@ -152,7 +152,7 @@ def test_its_settings_are_changed_once_and_put_back(run: Run, home: Path, theirs
     given = ("connect", "editor", "--yes", "--set", f"file={theirs}")
     code, said = run(*given)
     assert code == 0, said
-    assert "Changed: editor.ini: one line." in said
+    assert "Done there: editor.ini: one line." in said
     assert "goodbot web" not in said
     ours = tomllib.loads((home / "config.toml").read_text())["connectors"]["editor"]
     assert (ours["owners"], ours["file"]) == (["me"], str(theirs))
