@@ -188,7 +188,7 @@ def bars_of(title: str, rows: Sequence[tuple[str, float, float]], *, names: tupl
     return _svg(title, drawn, top)
 
 
-def terminal(title: str, said: Sequence[tuple[str, str]], *, most: int = 24) -> str:
+def terminal(title: str, said: Sequence[tuple[str, str]], *, most: int = 30) -> str:
     """Commands, and what each printed; of a long output the first `most` lines."""
     lines: list[tuple[str, str]] = []
     for command, output in said:
