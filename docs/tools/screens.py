@@ -158,6 +158,7 @@ def main() -> None:
                     ("goodbot status", home.say("status")),
                     ("goodbot doctor", home.say("doctor")),
                 ]
+                said["reports"] = [("goodbot report", home.say("report"))]
                 said["export"] = [("goodbot export --rating good", home.say("export", "--rating", "good"))]
             finally:
                 daemon.terminate()
