@@ -23,10 +23,10 @@ from typing import Any
 import figures
 from goodbot_training.tiny.facts import FactQuestion, questions
 from goodbot_training.tiny.judge import style_of
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import ViewportSize, sync_playwright
 
 RATINGS, QUESTIONS = 42, 44
-DESK, PHONE = {"width": 1100, "height": 700}, {"width": 390, "height": 700}
+DESK, PHONE = ViewportSize(width=1100, height=700), ViewportSize(width=390, height=700)
 FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run")
 
 
