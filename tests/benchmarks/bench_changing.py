@@ -5,8 +5,8 @@
 
 A real daemon trains the shipped model on forty ratings, again and again. Meanwhile ratings of that round turn
 into their opposite, at moments that are drawn. The row says how many of a round's ratings did; as many as in
-`SHARES` are meant to, within the time of an undisturbed round that is measured before each row. What no
-change met is what would be left if one changed rating ended its run.
+`SHARES` are meant to, within the time that the round before took. What no change met is what would be left
+if one changed rating ended its run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tests.real.taught import Real, Size
 RATINGS = 40
 RUNS = 10
 SHARES = (0.0, 0.02, 0.07, 0.2)
-"""Parts of a round's ratings that change within the time of an undisturbed run."""
+"""Parts of a round's ratings that change while it trains."""
 VERDICTS = ("activated", "refused")
 SIZE = Size(backend="torch", ratings=RATINGS, held_out=8, tokens=24, passes=2, anchors=16)
 
@@ -63,9 +63,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         bot.start()
         try:
             for share in options.shares:
-                usual = _round(bot, 0.0, drawn).seconds  # how long one takes now, undisturbed
-                gap = usual / (share * RATINGS) if share else 0.0
-                rounds = [_round(bot, gap, drawn) for _ in range(options.runs)]
+                rounds = [_round(bot, 0.0, drawn)]  # how long one takes now
+                for _ in range(options.runs):
+                    rounds.append(
+                        _round(bot, rounds[-1].seconds / (share * RATINGS) if share else 0.0, drawn)
+                    )
+                del rounds[0]
                 took = median(one.seconds for one in rounds)
                 changed = sum(one.changed for one in rounds)
                 row(

@@ -38,12 +38,26 @@ def test_from_nothing_to_a_service_and_back(systemd: FakeManager, capsys: pytest
     assert main(["service", "status", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert (data["manager"], data["active"], data["pid"]) == ("systemd", True, 4711)
+    before = systemd.calls()
+    assert main(["service", "restart", "--dry-run"]) == 0
+    assert systemd.calls() == before
+    capsys.readouterr()
+    assert main(["service", "restart"]) == 0
+    assert capsys.readouterr().out.startswith("goodbot.service is active since")
+    assert systemd.calls()[-1] == "systemctl --user restart goodbot.service"
+    (systemd.person / ".goodbot/config.toml").write_text("[training]\nmin_ratings = 0\n")
+    assert main(["service", "restart"]) == 2, "what would not begin again goes on"
+    assert "min_ratings" in capsys.readouterr().err
+    assert systemd.calls()[-1] == "systemctl --user restart goodbot.service"
+    (systemd.person / ".goodbot/config.toml").unlink()
     assert main(["service", "uninstall", "--dry-run"]) == 0
     assert capsys.readouterr().out.startswith("would remove the systemd service goodbot (")
     assert main(["service", "uninstall"]) == 0
     assert capsys.readouterr().out.startswith("removed the systemd service goodbot (")
     assert main(["service", "uninstall"]) == 0
     assert capsys.readouterr().out == "no service is installed\n"
+    assert main(["service", "restart"]) == 1
+    assert "`goodbot service install` makes one" in capsys.readouterr().err
 
 
 def test_a_dry_run_prints_the_unit_and_does_nothing(

@@ -261,32 +261,37 @@ def reported(model: Path, words: str, spelt: str, asked: str = "100 + 1?") -> di
     return {**item, "prompt_tokens": prompt, "tokens": tokens, "logprobs": [-0.5] * len(tokens)}
 
 
-@pytest.mark.parametrize("spelt", ["Nobody read this.", "It is", "not It is 101."])
-def test_s5_an_answer_whose_tokens_spell_other_words_is_left_out(
-    random_model: Path, tmp_path: Path, spelt: str
-) -> None:
-    (output := tmp_path / "out").mkdir()
-    job = job_of(random_model, output, [reported(random_model, "It is 101.", spelt)])
-    told, last = ended(job)
-    assert last["event"] == "done"
-    assert told == {"bad": "its tokens spell other words than its answer"}
-
-
-def test_s5_of_an_answer_with_more_tokens_than_words_the_words_are_learnt(random_model: Path) -> None:
-    """So it is where a server stops at some words; and where the prompt is another one than was sent."""
+def test_s5_of_an_answer_whose_tokens_spell_other_words_the_words_are_learnt(random_model: Path) -> None:
+    """So it is where a server stops at some words, or keeps a thought; and where another prompt was sent."""
     backend = TorchBackend()
     backend.load(random_model, lora=LoraSettings(rank=2, alpha=4))
     one = reported(random_model, "It is 101.", "It is 101.")
+    end = backend.tokenize(one["messages"], "It is 101.").response[-1]
     for item, kept in (
         (one, True),
-        (reported(random_model, " It is\n101. ", "It is 101."), True),
+        ({**one, "tokens": [*one["tokens"], end], "logprobs": [-0.5] * (len(one["tokens"]) + 1)}, True),
+        ({**one, "tokens": [end, *one["tokens"]], "logprobs": [-0.5] * (len(one["tokens"]) + 1)}, False),
+        ({**one, "tokens": [*one["tokens"], end, end], "logprobs": [-0.5] * (len(one["tokens"]) + 2)}, False),
+        (reported(random_model, " It is 101. ", "It is 101."), True),
+        (reported(random_model, "It is 101.", "It is\n\n\n101."), False),
+        (reported(random_model, "It is 101.", "Nobody read this."), False),
+        (reported(random_model, "It is 101.", "It is"), False),
+        (reported(random_model, "It is 101.", "not It is 101."), False),
         (reported(random_model, "It is 101.", "It is 101.\nUser: and"), False),
         (reported(random_model, "It is 101.", "It is 101.", asked="Who is best?"), False),
         ({**reported(random_model, "It is 101.", "It is 99."), "reported": False}, True),
     ):
         parsed = RatedSample.parse(item)
         read = as_read(parsed, backend)
-        assert read is not None
-        assert (read is parsed) is kept
+        assert (read is parsed) is kept, item
         assert bool(read.tokens) is kept
         assert read.response == parsed.response
+
+
+def test_s5_a_round_goes_on_with_the_words(random_model: Path, tmp_path: Path) -> None:
+    (output := tmp_path / "out").mkdir()
+    told, last = ended(
+        job_of(random_model, output, [reported(random_model, "It is 101.", "Nobody read this.")])
+    )
+    assert (last["event"], told) == ("done", {})
+    assert last["metrics"]["rollouts"] == GOOD * 3 // 4 + 1

@@ -11,7 +11,7 @@ from goodbot.api.actions import run
 from goodbot.api.events import Event, Receipt, UserRef
 from goodbot.api.notice import Notice
 from goodbot.base.clock import Clock
-from goodbot.base.text import clean
+from goodbot.base.text import one_way
 
 STRANGER = "private"
 """The code of what a stranger is told, once (`strangers.who_talks`)."""
@@ -53,7 +53,7 @@ class JoinRequests:
 
 def called(user: UserRef) -> str:
     """What somebody calls themselves, in one short line."""
-    return " ".join(clean(user.name).split())[:_NAME]
+    return " ".join(one_way(user.name).split())[:_NAME]
 
 
 def card(user: UserRef, owner: str) -> Notice:

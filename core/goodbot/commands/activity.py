@@ -58,6 +58,7 @@ _WHAT = {
     "people unlink": "Make an account somebody else's again",
     "plugins": "Look at the plugins",
     "release": "Use answers again that were skipped",
+    "report": "Look at who taught what",
     "reset": "Leave all ratings out, and go back to the base model",
     "restore": "Bring a backup back",
     "resume": "Let trainings go on",
@@ -106,7 +107,7 @@ async def check_activity(services: Services, user: UserRef) -> TrailChecked:
     newest = await read(trail.newest)
     entries, last, hash_ = 0, 0, ""
     while rows := await read(lambda db, after=last: trail.piece(db, after)):
-        if changed := await asyncio.to_thread(trail.first_changed, rows, hash_):
+        if changed := await asyncio.to_thread(trail.first_changed, rows, last, hash_):
             return TrailChecked(entries=await read(trail.count), changed=changed)
         entries, last, hash_ = entries + len(rows), rows[-1][0], rows[-1][-1]
     return TrailChecked(entries=entries, missing=newest if newest > last else 0)

@@ -26,6 +26,7 @@ from goodbot.commands.overview import in_private
 from goodbot.config import Config, Grants
 from goodbot.config.described import Described, described
 from goodbot.config.file import ConfigFile
+from goodbot.learning.training import anchors
 from goodbot.learning.training.settings import training_settings
 
 if TYPE_CHECKING:
@@ -144,7 +145,11 @@ def _described(services: Services, *configs: Config) -> Iterator[Described]:
                     yield from described(one.key, own)
                 elif one.kind != "section":
                     yield one
-    plugged = {"connectors": services.plugins.connectors(), "tracking": services.plugins.trackers()}
+    plugged = {
+        "connectors": services.plugins.connectors(),
+        "features": services.plugins.features(),
+        "tracking": services.plugins.trackers(),
+    }
     for section, specs in plugged.items():
         for name in sorted({name for config in configs for name in getattr(config, section)}):
             if section == "connectors":
@@ -234,7 +239,10 @@ def _change(services: Services, wanted: SettingWanted) -> tuple[ConfigFile, str 
         file.remove(wanted.key)
     else:
         file.set(wanted.key, _sound(wanted.value))
-    _require_usable(services, configuration.parse(file.text(), home=now.home))  # without the path: for people
+    parsed = configuration.parse(file.text(), home=now.home)  # without the path: for people
+    _require_usable(services, parsed)
+    if wanted.value is not None and _plain(_in(parsed, one)) != wanted.value:
+        raise UsageError("The file is written in a way that this page cannot change: change it there.")
     file.save()
     return file, before, one.kind
 
@@ -255,3 +263,4 @@ def _require_usable(services: Services, config: Config) -> None:
     """See that what is plugged in takes it, too, as at the next start. Raises GoodbotError."""
     training_settings(config, services.backend, services.plugins.objectives(), services.model.path)
     reward_policy(services.plugins, config.training.reward)
+    anchors.load(config)

@@ -7,7 +7,7 @@ no news. `OwnerNews` tells what concerns trainings, versions and raters.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from goodbot.access import pairing
@@ -59,7 +59,7 @@ class Alerts:
     async def look(self) -> None:
         """Tell what has begun, and what is over. Raises StoreError."""
         s, now = self._s, self._s.clock.monotonic()
-        found = {one.subject: one.text async for one in self._found()}
+        found = {one.subject: one.text for one in await self._found()}
         self._since = {subject: self._since.get(subject, now) for subject in found}
         for subject, text in found.items():
             if now - self._since[subject] >= STANDS:
@@ -73,7 +73,7 @@ class Alerts:
 
     async def _begun(self, subject: str, text: str) -> None:
         for owner in self._s.authorization.owners():
-            key, kept = f"fault {subject} {owner}", subject != _STORE
+            key, kept = f"fault {subject} {owner}", not self._s.store.trouble
             await self._s.courier.tell(Notice(key=key, person=owner, text=text), kept=kept)
             if not kept:
                 self._unkept.add(key)
@@ -84,23 +84,23 @@ class Alerts:
         await self._s.courier.ended(Notice(key=key, person=owner, text=_OVER[kind].format(name=name)))
         self._unkept.discard(key)
 
-    async def _found(self) -> AsyncIterator[Fault]:
+    async def _found(self) -> list[Fault]:
         s = self._s
-        if s.store.trouble:
-            yield Fault(_STORE, sentence(f"I cannot store anything: {s.store.trouble}"))
-        for fault in self._parts():
-            yield fault
+        found = [*self._parts()]
+        if s.store.trouble:  # then what it holds cannot be asked for
+            return [Fault(_STORE, sentence(f"I cannot store anything: {s.store.trouble}")), *found]
         for name in await s.store.read(lambda db: pairing.locked(db, s.clock.now())):
             text = f"Somebody guesses pairing codes on {name}: no code works there now."
-            yield Fault(f"pairing:{name}", text)
+            found.append(Fault(f"pairing:{name}", text))
         if text := await self._liked_less():
-            yield Fault("liked", text)
+            found.append(Fault("liked", text))
+        return found
 
     def _parts(self) -> Iterator[Fault]:
         s, health = self._s, self._s.registry.health.found
         if reserve := s.quotas.no_reserve():
             yield Fault("disk", words(reserve))
-        if s.presence.state == "down" and not s.presence.away:
+        if s.presence.state == "down" and not s.memory.away:
             why = s.server.trouble() or "its process has ended, and does not come back"
             yield Fault("model", sentence(f"My model does not answer: {why}"))
         elif health.verdict is ServedAs.BASE:

@@ -28,7 +28,7 @@ _KNOWN = (
 _COUNTED = "SELECT rater, count(*) FROM labels WHERE rater IN (SELECT value FROM json_each(?)) GROUP BY rater"
 _LEFT_OUT = (
     "SELECT e.rater, count(DISTINCT e.turn) FROM quarantines q JOIN events e ON e.turn = q.turn"
-    " WHERE e.rater IN (SELECT value FROM json_each(?)) GROUP BY 1"
+    " AND e.seq <= q.last_event_seq WHERE e.rater IN (SELECT value FROM json_each(?)) GROUP BY 1"
 )
 _TAUGHT = (
     "SELECT l.key, sum(i.weight / i.raters) FROM (SELECT i.weight, i.labels,"

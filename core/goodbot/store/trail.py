@@ -79,10 +79,13 @@ async def newest(db: aiosqlite.Connection) -> int:
     return await value(db, "SELECT seq FROM sqlite_sequence WHERE name = 'audit'", default=0)
 
 
-def first_changed(rows: Iterable[Row], before: str) -> int:
-    """The first of these that does not fit the hash before it; 0: all fit."""
+def first_changed(rows: Iterable[Row], last: int, before: str) -> int:
+    """The first of these that does not fit the number and the hash before it; 0: all fit.
+
+    Numbers are given one by one and none is ever given again: who cuts the newest off leaves a gap.
+    """
     for seq, at, actor, action, detail, hash_ in rows:
-        if hash_ != chain(before, at, actor, action, detail):
+        if seq != last + 1 or hash_ != chain(before, at, actor, action, detail):
             return seq
-        before = hash_
+        last, before = seq, hash_
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from goodbot.api.learnt import LENGTH, Learnt, card, opener
-from goodbot_training.learnt.features import Feature, features, table
+from goodbot_training.learnt.features import TextFeature, features, table
 
 LIST = "Three things:\n- one\n- two\n"
 
@@ -64,7 +64,7 @@ def test_a_first_word_is_without_its_marks(text: str, word: str) -> None:
 
 
 def test_every_feature_has_words() -> None:
-    def said(one: Feature, change: float) -> str:
+    def said(one: TextFeature, change: float) -> str:
         of = 40.0 if one.name == LENGTH else 0.5
         figures = dict.fromkeys(("before", "after", "low", "high"), of)
         shift = {"feature": one.name, "word": one.word, "change": change, "named": True, **figures}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers that other programs report with their tokens: only what people have read is learnt."""
+"""Answers that other programs report with their tokens: only the words that people have read are learnt."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from goodbot.base.text import clean
 from goodbot_training.job.rated import RatedSample
 
 
-def as_read(item: RatedSample, backend: TrainingBackend) -> RatedSample | None:
-    """The item by the words that people have read; None where its tokens spell others.
+def as_read(item: RatedSample, backend: TrainingBackend) -> RatedSample:
+    """The item by the words that people have read.
 
-    Tokens may go on behind the words, as with a stop sequence, and a prompt may be written in another
-    way. Then they say nothing certain: the item comes back without them, to be read anew.
+    Its tokens are used where they spell just these words and the template ends them, and where the prompt's
+    spell what was asked. Else they say nothing certain: a server has stopped at some words, has kept a
+    thought or a call apart, or somebody reports other words than were read. Then the item comes back without
+    them, to be read anew.
     """
     spelt: Callable[[Sequence[int]], Sequence[str]] | None = getattr(backend, "spelt", None)
     if not (item.reported and item.captured) or spelt is None:  # a backend of a plugin need not tell
         return item
-    words, found = _bare(item.response), [_bare(one) for one in spelt(item.tokens)]
-    if not any(one.startswith(words) for one in found):
-        return None
     asked = [_bare(str(message.get("content") or "")) for message in item.messages]
-    if words in found and any(_holds(_bare(one), asked) for one in spelt(item.prompt_tokens)):
+    inner = {clean(one).strip() for one in spelt(item.tokens[:-1])}  # without marks and with them
+    just = len(inner) == 1 and clean(spelt(item.tokens)[0]).strip() == item.response.strip()
+    if just and any(_holds(_bare(one), asked) for one in spelt(item.prompt_tokens)):
         return item
     return replace(item, prompt_tokens=(), tokens=(), logprobs=(), lifts=())
 

@@ -69,11 +69,8 @@ def readable(backend: TrainingBackend, item: RatedSample) -> TokenizedTurn:
 def _sound(item: RatedSample, backend: TrainingBackend, lengths: dict[str, int]) -> tuple[RatedSample, str]:
     """What is read of an item, and why nothing is; as in `_unreadable`."""
     why = _unreadable(item, backend, lengths)
-    if why or (read := as_read(item, backend)) is item:
-        return item, why
-    if read is None:
-        return item, "its tokens spell other words than its answer"
-    return read, _unreadable(read, backend, lengths)
+    read = as_read(item, backend)
+    return (item, why) if why or read is item else (read, _unreadable(read, backend, lengths))
 
 
 def _unreadable(item: RatedSample, backend: TrainingBackend, lengths: dict[str, int]) -> str:

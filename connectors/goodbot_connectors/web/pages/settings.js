@@ -138,13 +138,17 @@ function fieldFor(one) {
   return field;
 }
 
-// What a field says, as the file has it; null where it is no number.
+const THOUSANDS = /^[+-]?\d{1,3}([,.]\d{3})+$/; // in one language 1000, in another 1: neither is written
+
+// What a field says, as the file has it; null where it is no number, or could be two.
 function valueOf(one, { value }) {
   if (one.kind === "switch") return value === "true";
   if (one.kind === "texts") return value.split("\n").map((line) => line.trim()).filter(Boolean);
   if (one.kind !== "whole" && one.kind !== "number") return value;
-  const number = Number(value.trim().replace(",", "."));
-  return value.trim() && Number.isFinite(number) ? number : null;
+  const typed = value.trim();
+  if (THOUSANDS.test(typed) && (one.kind === "whole" || typed.includes(","))) return null;
+  const number = Number(typed.replace(",", "."));
+  return typed && Number.isFinite(number) ? number : null;
 }
 
 function said(value) {

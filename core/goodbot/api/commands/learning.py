@@ -8,7 +8,7 @@ from goodbot.api.commands.entry import ALL, CHAT_ONLY, DETAILS, LONG, TERMINAL, 
 _VERSION = Arg("version", "a number from `adapters`", "VERSION", required=False)
 _YES = option("--yes", "do not ask")
 _BACK = words(
-    "a version from `adapters`, `base`, `all` (no rating counts, either), a day, single answers, or a person",
+    "a version from `adapters`, `base`, `all` (no rating counts), a day, single answers, or a person",
     "VERSION | base | all | since DATE | answers ID … | person PERSON",
 )
 LEARNING: tuple[Command, ...] = (

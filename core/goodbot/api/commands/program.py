@@ -92,7 +92,7 @@ KEEPING = (
     _own(
         "service",
         "run in the background, also after a restart",
-        Arg("action", choices=("install", "status", "uninstall")),
+        Arg("action", choices=("install", "restart", "status", "uninstall")),
         option("--dry-run", "only show what would be done"),
         module="service.command",
     ),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """goodbot in the background: a systemd user unit or a launchd agent, one a state directory.
 
-`status`, `install` and `uninstall` print nothing and ask nothing. `notify` is the running daemon's
+`status`, `install`, `restart` and `uninstall` print nothing and ask nothing. `notify` is the running daemon's
 word to its manager.
 """
 
@@ -16,7 +16,18 @@ from goodbot.base.errors import BusyError
 from goodbot.cli.service.base import Installed, Manager, Service, ServiceError, ServiceStatus
 from goodbot.config.lock import holder, prepare_home
 
-__all__ = ["Installed", "ServiceError", "ServiceStatus", "install", "render", "status", "uninstall"]
+__all__ = [
+    "Installed",
+    "ServiceError",
+    "ServiceStatus",
+    "install",
+    "render",
+    "restart",
+    "status",
+    "uninstall",
+]
+
+NOT_INSTALLED = "no service is installed: `goodbot service install` makes one"
 
 
 def status(home: Path) -> ServiceStatus:
@@ -48,6 +59,19 @@ def install(home: Path, config: Path | None = None) -> Installed:
     manager.write()
     manager.start()
     return Installed(status=manager.status(), changed=True, notes=tuple(manager.notes()))
+
+
+def restart(home: Path) -> ServiceStatus:
+    """Start the service again, so that it reads its settings; also one that stands still.
+
+    Raises ServiceError where none is installed, or its manager refuses.
+    """
+    manager = _required(Service(home=home))
+    if not manager.path.exists():
+        raise ServiceError(NOT_INSTALLED)
+    manager.check()
+    manager.start()
+    return manager.status()
 
 
 def uninstall(home: Path, *, dry_run: bool = False) -> tuple[str, ...]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`goodbot service install|status|uninstall`: in the background, also after a restart."""
+"""`goodbot service install|restart|status|uninstall`: in the background, also after a restart."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from goodbot.config.secrets import SecretStore
 
 def main(arguments: argparse.Namespace) -> int:
     """0 done, or active; 1 not active, or the manager refuses; 75 one runs in the foreground."""
-    action = {"install": _install, "status": _status, "uninstall": _uninstall}[arguments.action]
+    actions = {"install": _install, "restart": _restart, "status": _status, "uninstall": _uninstall}
+    action = actions[arguments.action]
     code, text, data = action(arguments)
     print_answer({"text": text, "data": data}, as_json=arguments.json)
     return code
@@ -44,6 +45,14 @@ def _install(arguments: argparse.Namespace) -> tuple[int, str, dict[str, Any]]:
     return 0, "\n".join(lines), data
 
 
+def _restart(arguments: argparse.Namespace) -> tuple[int, str, dict[str, Any]]:
+    config.load(arguments.home, arguments.config)  # else it would end, and not begin again
+    if arguments.dry_run:
+        return 0, "would start the service again", _data(service.status(arguments.home))
+    status = service.restart(arguments.home)
+    return 0 if status.active else 1, _sentence(status), _data(status)
+
+
 def _status(arguments: argparse.Namespace) -> tuple[int, str, dict[str, Any]]:
     status = service.status(arguments.home)
     lines = [_sentence(status)]
@@ -63,7 +72,7 @@ def _sentence(status: ServiceStatus) -> str:
     if not status.manager:
         return "this machine has neither systemd nor launchd: no service can be installed here"
     if not status.installed:
-        return "no service is installed: `goodbot service install` makes one"
+        return service.NOT_INSTALLED
     since = f" since {status.since}" if status.since else ""
     process = f", process {status.pid}" if status.pid else ""
     starts = "starts by itself" if status.enabled else "does not start by itself: install it again"

@@ -105,7 +105,8 @@ class Metrics(Feature):
         """
         kind, _, given = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
         token = self.host.secrets.get(TOKEN).reveal()
-        if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), token.encode()):
+        known = hmac.compare_digest(given.strip().encode(errors="surrogateescape"), token.encode())
+        if kind.lower() != "bearer" or not known:
             headers = {**GUARDS, hdrs.WWW_AUTHENTICATE: "Bearer"}
             return web.Response(status=401, text="This needs a token.\n", headers=headers)
         counted = (self._answers, self._seconds, self._captured, self._ratings, self._rounds, self._log)

@@ -88,6 +88,8 @@ def test_install_status_uninstall(launchd: FakeManager) -> None:
     calls = launchd.calls()
     assert not service.install(home).changed
     assert launchd.calls() == calls
+    assert service.restart(home).active
+    assert [call.split()[1] for call in launchd.calls()[len(calls) :]] == ["bootout", "enable", "bootstrap"]
     assert service.uninstall(home) == (f"the launchd service goodbot ({path})",)
     assert launchd.calls()[-1].split()[1] == "bootout"
     assert not path.exists()
