@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import aiosqlite
@@ -36,11 +37,14 @@ _ANSWERS = (
     "say which answers: `rollback answers ID ID`; `history --json` and the page “Ratings” know their ids; "
     "`rollback answers ID never` lets what was said of one count again"
 )
-_IN_TIME = "The rest came in a time that is left out: `rollback since never` lets all of that count again."
+_IN_TIME = (
+    "The rest is left out for another reason: `rollback since never` lets all of a time count again, "
+    "`rollback person CONNECTOR:ID never` what one person said."
+)
 
 _PERSON = (
     "say whose: `rollback person CONNECTOR:ID`, see `people`; `rollback person CONNECTOR:ID never` lets what "
-    "was said of the answers that they rated count again"
+    "they said count again"
 )
 
 
@@ -101,37 +105,63 @@ async def answers(call: Call, words: tuple[str, ...]) -> Result:
 
 
 async def whose(call: Call, words: tuple[str, ...]) -> Result:
-    """Leave out what was said so far of all answers that somebody rated; with `never` it counts again."""
+    """Leave out what one person has said so far, from all of their accounts; with `never` it counts again."""
     sure, again = words[1:] == ("yes",), words[1:] == ("never",)
     if not words or (words[1:] and not (sure or again)):
         raise UsageError(_PERSON)
     who = words[0]
 
-    async def operation(db: aiosqlite.Connection) -> list[str]:
-        return await raters.rated(db, await people.accounts(db, who))
+    async def operation(db: aiosqlite.Connection) -> tuple[list[str], int]:
+        accounts = await people.accounts(db, who)
+        return accounts, len(await raters.rated(db, accounts))
 
-    ids = await call.services.store.read(operation)
-    if not ids:
+    accounts, rated = await call.services.store.read(operation)
+    if not rated:
         raise UsageError(f"{who[:200]} has rated no answer that is kept: see `people`")
     what = f"rollback person {who}"
     if not again and not confirm.agreed(call, what, sure=sure):
         return confirm.ask(
             call,
             what,
-            f"{who} rated {_counted(len(ids), 'answer')}. This leaves out all that was said of "
-            f"{'it' if len(ids) == 1 else 'them'}, by others too, and withdraws every version that "
-            "learnt from it.",
+            f"{who} rated {_counted(rated, 'answer')}. This leaves out all that they said of "
+            f"{'it' if rated == 1 else 'them'}, and withdraws every version that learnt from it.",
             command=f"{what} yes",
-            label="Yes, leave them out",
+            label="Yes, leave it out",
         )
-    return await leave_out(call, ids, again=again)
+    return await _leave_out_person(call, accounts, again=again)
+
+
+async def _leave_out_person(call: Call, accounts: Sequence[str], *, again: bool) -> Result:
+    s = call.services
+
+    async def operation(db: aiosqlite.Connection) -> tuple[int, int, list[int]]:
+        if again:
+            await rollback_window.take_in_person(db, accounts)
+        else:
+            await rollback_window.leave_out_person(db, accounts, person(call.user), s.clock.now())
+        said = await rollback_window.said(db, accounts)
+        changes = [await ledger.refold(db, turn, rater) for turn, rater in said]
+        ids = list(dict.fromkeys(turn for turn, _ in said))
+        tainted = await _tainted(call, db, ids)
+        return sum(change is not None for change in changes), len(ids), tainted
+
+    return await _told_of(call, *await s.store.write(operation), again=again)
+
+
+async def _tainted(call: Call, db: aiosqlite.Connection, ids: Sequence[str]) -> list[int]:
+    """The versions that learnt from one of these answers, or from what one of them was credited to."""
+    tainted: set[int] = set()
+    for turn in ids:
+        for one in (turn, *await judgements.credited(db, turn)):
+            tainted.update(await adapters.taint(db, call.services.registry.scope, one, _TAINT))
+    return sorted(tainted)
 
 
 async def leave_out(call: Call, ids: Sequence[str], *, again: bool = False) -> Result:
     """What was said of these answers counts no more, or `again`; the trail has a row for each."""
     s, ids = call.services, list(dict.fromkeys(ids))
 
-    async def operation(db: aiosqlite.Connection) -> tuple[int, list[int]]:
+    async def operation(db: aiosqlite.Connection) -> tuple[int, int, list[int]]:
         if missing := await turns.missing(db, ids):
             raise UsageError(f"there is no answer {min(missing)!r}: nothing was changed")
         by, now = person(call.user), s.clock.now()
@@ -141,23 +171,31 @@ async def leave_out(call: Call, ids: Sequence[str], *, again: bool = False) -> R
             await rollback_window.leave_out(db, ids, by, now)
         heard = await rollback_window.heard(db, ids)
         changes = [await ledger.refold(db, turn, rater) for turn, rater in heard]
-        tainted: set[int] = set()
+        actor = await audit.name(db, call, by)
         for turn in ids:
-            for one in (turn, *await judgements.credited(db, turn)):
-                tainted.update(await adapters.taint(db, s.registry.scope, one, _TAINT))
-            actor = await audit.name(db, call, by)
             await settings.record(db, actor, "take in" if again else "leave out", {"answer": turn}, now)
-        return sum(change is not None for change in changes), sorted(tainted)
+        tainted = await _tainted(call, db, ids)
+        return sum(change is not None for change in changes), len(ids), tainted
 
-    count, versions = await s.store.write(operation)
+    result = await _told_of(call, *await s.store.write(operation), again=again)
+    if (
+        again
+        and not result.data["versions"]
+        and await s.store.read(lambda db: rollback_window.in_time(db, ids))
+    ):
+        return replace(result, text=f"{result.text} {_IN_TIME}")
+    return result
+
+
+async def _told_of(call: Call, count: int, answers: int, versions: list[int], *, again: bool) -> Result:
+    """Go back from what learnt from it, and say what has come of it."""
+    s = call.services
     await s.scheduler.withdraw_tainted()
     s.scheduler.wake()
-    said = f"{_counted(count, 'rating')} of {_counted(len(ids), 'answer')}"
-    data = {"ratings": count, "answers": len(ids), "versions": versions}
+    said = f"{_counted(count, 'rating')} of {_counted(answers, 'answer')}"
+    data = {"ratings": count, "answers": answers, "versions": versions}
     if again and not versions:
-        stays = await s.store.read(lambda db: rollback_window.in_time(db, ids))
-        more = f" {_IN_TIME}" if stays else ""
-        return Result(text=f"{said} count{'s' if count == 1 else ''} again.{more}", data=data)
+        return Result(text=f"{said} count{'s' if count == 1 else ''} again.", data=data)
     does = f"count{'s' if count == 1 else ''} again" if again else "left out"
     learnt = f" Withdrawn: {', '.join(f'v{version}' for version in versions)}." if versions else ""
     now = version_name(await s.registry.wanted(), begins=True)

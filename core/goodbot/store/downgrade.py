@@ -52,6 +52,11 @@ _GIVEN_UP: dict[int, dict[str, str]] = {
         "quarantines WHERE turn IS NOT NULL": "answers left out one by one: what was said of them stays away "
         "until they are rated again",
     },
+    17: {
+        "quarantines WHERE turn IS NULL AND rater IS NULL": _LEFT_OUT,
+        "quarantines WHERE rater IS NOT NULL": "people whose ratings so far are left out (`rollback "
+        "person`): they stay away until those people rate again",
+    },
 }
 """By schema: tables that the release before has no place for, and what is lost with their rows.
 

@@ -273,6 +273,7 @@ async def _delete_person(
 ) -> None:
     for who in persons:
         await db.execute("DELETE FROM codes WHERE subject = ?", (who,))
+        await db.execute("DELETE FROM quarantines WHERE rater = ?", (who,))
         await db.execute("DELETE FROM notes WHERE scope = 'person' AND key = ?", (who,))
         for table in ("shares", "talkers", "links", "aliases"):
             await db.execute(f"DELETE FROM {table} WHERE person = ?", (who,))  # noqa: S608

@@ -40,7 +40,7 @@ _FREE = (
 )
 _TAKEN_BACK = (
     f"EXISTS (SELECT 1 FROM quarantines q WHERE {rollback_window.OF_IT.format('{0}.turn')}"  # noqa: S608
-    " AND {0}.at BETWEEN q.since AND q.made_at)"
+    " AND q.rater IS NULL AND {0}.at BETWEEN q.since AND q.made_at)"
 )
 _CREDITED = (
     "(j.credit_of IS NULL OR j.value * coalesce((SELECT sum(sign(l.value)) FROM labels l"  # noqa: S608

@@ -27,7 +27,7 @@ _KNOWN = (
 )
 _COUNTED = "SELECT rater, count(*) FROM labels WHERE rater IN (SELECT value FROM json_each(?)) GROUP BY rater"
 _LEFT_OUT = (
-    "SELECT e.rater, count(DISTINCT e.turn) FROM quarantines q JOIN events e ON e.turn = q.turn"
+    "SELECT e.rater, count(DISTINCT e.turn) FROM quarantines q JOIN events e ON e.rater = q.rater"
     " AND e.seq <= q.last_event_seq WHERE e.rater IN (SELECT value FROM json_each(?)) GROUP BY 1"
 )
 _TAUGHT = (
@@ -72,7 +72,7 @@ async def counted(db: aiosqlite.Connection, identities: Sequence[str]) -> dict[s
 
 
 async def left_out(db: aiosqlite.Connection, accounts: Sequence[str]) -> dict[str, int]:
-    """Of how many answers that are left out each of these accounts has said anything."""
+    """Of how many answers what each of these accounts has said is left out, since it was they who said it."""
     return dict(await fetch(db, _LEFT_OUT, (codec.dump_json(list(accounts)),)))
 
 

@@ -14,6 +14,7 @@ OF_IT = "(q.turn IS NULL OR q.turn = {0})"
 """SQL: a quarantine `q` holds for an answer."""
 WITHIN = (
     f"EXISTS (SELECT 1 FROM quarantines q WHERE {OF_IT.format('e.turn')}"  # noqa: S608
+    " AND (q.rater IS NULL OR q.rater = e.rater)"
     " AND (e.received_at >= q.since OR e.seq >= q.first_event_seq) AND e.seq <= q.last_event_seq)"
 )
 """SQL: of the ledger `e`, what came in a quarantine."""
@@ -70,8 +71,34 @@ async def leave_out(db: aiosqlite.Connection, turns: Sequence[str], by: str, now
     )
 
 
+async def leave_out_person(db: aiosqlite.Connection, accounts: Sequence[str], by: str, now: float) -> None:
+    """Leave out whatever these accounts have said so far; what they say from now on counts."""
+    await take_in_person(db, accounts)
+    await db.executemany(
+        "INSERT INTO quarantines (since, last_event_seq, made_by, made_at, rater)"
+        " SELECT 0, coalesce(max(seq), 0), ?, ?, ? FROM events",
+        [(by, now, account) for account in accounts],
+    )
+
+
+async def take_in_person(db: aiosqlite.Connection, accounts: Sequence[str]) -> None:
+    """Let what these accounts have said count again, unless it is left out for another reason."""
+    await db.executemany("DELETE FROM quarantines WHERE rater = ?", [(one,) for one in accounts])
+
+
+async def said(db: aiosqlite.Connection, accounts: Sequence[str]) -> list[tuple[str, str]]:
+    """`(turn, rater)` of all answers of which one of these accounts has said anything."""
+    rows = await fetch(
+        db,
+        "SELECT DISTINCT turn, rater FROM events WHERE turn IS NOT NULL"
+        " AND rater IN (SELECT value FROM json_each(?))",
+        (codec.dump_json(list(accounts)),),
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
 async def take_in(db: aiosqlite.Connection, turns: Sequence[str]) -> None:
-    """Let what was said of these answers count again, unless it came in a time that is left out."""
+    """Let what was said of these answers count again, unless it is left out for another reason."""
     await db.executemany("DELETE FROM quarantines WHERE turn = ?", [(turn,) for turn in turns])
 
 
@@ -99,10 +126,10 @@ async def heard(db: aiosqlite.Connection, turns: Sequence[str]) -> list[tuple[st
 async def lift(db: aiosqlite.Connection) -> int:
     """End all quarantines of a time; returns how many ratings count again. The caller folds them.
 
-    What was left out answer by answer stays so.
+    What was left out answer by answer, or of single people, stays so.
     """
     before = await count(db)
-    await db.execute("DELETE FROM quarantines WHERE turn IS NULL")
+    await db.execute("DELETE FROM quarantines WHERE turn IS NULL AND rater IS NULL")
     return before - await count(db)
 
 

@@ -97,7 +97,7 @@ class Flags(ReportPart):
                 f"{one['shared']:,} answers that others rated, too: more than chance."
             )
             lines += _listed(told, one["answers"])
-            lines.append(f"  `rollback person {one['person']}` leaves out all answers that they rated.")
+            lines.append(f"  `rollback person {one['person']}` leaves out all that they said.")
         if lines:
             lines.append("Look at them first: a rule may be wrong. After you left some out: `train`.")
         else:
