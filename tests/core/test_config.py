@@ -161,6 +161,18 @@ def test_nobody_has_a_grant_by_default() -> None:
     assert grants.owners == grants.raters == grants.talkers == ()
 
 
+def test_a_linked_file_stays_a_link(tmp_path: Path) -> None:
+    (dotfiles := tmp_path / "dotfiles").mkdir()
+    (dotfiles / "goodbot.toml").write_text("[serving]\nhistory = 4  # enough\n")
+    (tmp_path / "config.toml").symlink_to("dotfiles/goodbot.toml")
+    file = ConfigFile(tmp_path)
+    file.set("serving.history", 6)
+    file.save()
+    assert (tmp_path / "config.toml").is_symlink()
+    assert (dotfiles / "goodbot.toml").read_text() == "[serving]\nhistory = 6  # enough\n"
+    assert [path.name for path in dotfiles.iterdir()] == ["goodbot.toml"]
+
+
 def test_windows_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
     """Notepad and PowerShell write one."""
     (tmp_path / "config.toml").write_bytes(b"\xef\xbb\xbf[model]\r\npath = 'demo'\r\n")

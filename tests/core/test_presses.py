@@ -43,7 +43,7 @@ async def test_rollback_all_asks_back_and_the_button_does_it(tmp_path: Path) -> 
         assert await bot.app.registry.active() == 0
         assert (await bot.status())["ratings"] == 0
         assert [detail for _, detail in await audited(bot, "rollback")] == [
-            {"args": "all", "channel": "private", "done": True},
+            {"args": "all", "channel": "private", "asked": True},
             {"args": "all yes", "channel": "private", "done": True},
         ]
         assert "8 ratings that were left out count again" in await bot.command("rollback", "since never")

@@ -20,7 +20,7 @@ class ActivityWanted:
     action: str = ""
     """A command's name, or what else the trail calls it."""
     result: str = ""
-    """`done` or `refused`."""
+    """`done`, `asked` or `refused`."""
     before: int = 0
     """What the page before said it ends with."""
 
@@ -43,7 +43,9 @@ class Act:
     where: str = ""
     """`private`, or the chat; empty where it was no command."""
     refused: str = ""
-    """Why it was not done; empty: it was done."""
+    """Why it was not done; empty: it was."""
+    asked: bool = False
+    """It was not done yet: they were asked back whether they mean it."""
     facts: Mapping[str, str] = field(default_factory=dict[str, str])
     """What else the trail says of it."""
     hash: str = ""

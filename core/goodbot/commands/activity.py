@@ -21,7 +21,7 @@ from goodbot.store.settings import AuditEntry
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
 
-RESULTS = ("done", "refused")
+RESULTS = ("done", "asked", "refused")
 _WHAT = {
     "adapters": "Look at the versions",
     "adapters diff": "Compare two versions",
@@ -77,19 +77,20 @@ _WHAT = {
 }
 """Each act, and what the first word behind it makes of it."""
 _PAIRED = "Become an owner by a code"
-_APART = ("args", "channel", "done", "refused")
+_APART = ("args", "channel", "done", "asked", "refused")
 
 
 async def activity(services: Services, user: UserRef, wanted: ActivityWanted) -> ActivityPage:
     """Some of the trail, for an owner. Raises UsageError."""
     _require_owner(services, user)
     if wanted.result not in ("", *RESULTS):
-        raise UsageError("A result is done or refused.")
+        raise UsageError("A result is done, asked or refused.")
     names = ("since", "until", "action", "result")
     chosen = {name: said for name in names if (said := getattr(wanted, name)) not in (None, "")}
 
     async def operation(db: aiosqlite.Connection) -> ActivityPage:
-        terms = {**chosen, "person": await trail.called(db, wanted.person)} if wanted.person else chosen
+        named = {"person": wanted.person, "alias": await trail.called(db, wanted.person)}
+        terms = {**chosen, **named} if wanted.person else chosen
         entries, end = await trail.page(db, terms, wanted.before)
         known = await trail.known(db, (name for one in entries for name in _names(one)))
         mine = {person(user), *await people.accounts(db, person(user))}
@@ -133,6 +134,7 @@ def _act(entry: AuditEntry, known: Mapping[str, str], mine: set[str]) -> Act:
         typed=f"{entry.action} {args}".strip() if command else "",
         where=str(detail.get("channel", "")),
         refused=str(detail.get("refused", "")),
+        asked=bool(detail.get("asked")),
         facts={name: known.get(said, said) for name, said in _facts(detail).items()},
         hash=entry.hash,
     )

@@ -153,12 +153,16 @@ class CommandRunner:
             if not self._services.authorization.may(event.user, Grant.ADMINISTER):
                 raise DeniedError(await self._no_owner(event, command))
             result = await self._run[command.name](call)
-            detail["done"] = True  # not what it said: the trail outlives the words of others
+            # Not what it said: the trail outlives the words of others.
+            detail["asked" if result.data.get("asked") else "done"] = True
         except DeniedError:
             detail["refused"] = NOT_ALLOWED
             raise
         except GoodbotError as error:
             detail["refused"] = "not done" if command.quotes else str(error)[:_AUDITED]
+            raise
+        except BaseException:
+            detail["refused"] = "it was not finished"
             raise
         finally:
             silent = replace(call, event=replace(event, args="")) if command.quotes else call

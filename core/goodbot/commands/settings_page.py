@@ -32,6 +32,8 @@ from goodbot.learning.training.settings import training_settings
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
 
+_WORDS = ("serving.system_prompt", "training.anchors")
+"""They may hold anybody's words, and the trail is for ever."""
 _OPEN = {
     "serving": "ask max_tokens thinking system_prompt notes history history_tokens language stars"
     " buttons messages_per_minute megabytes_per_day seed",
@@ -76,19 +78,23 @@ async def change_setting(services: Services, user: UserRef, wanted: SettingWante
 
     Raises GoodbotError: nothing was changed.
     """
-    detail: dict[str, Any] = {"setting": wanted.key[:100]}
+    detail: dict[str, Any] = {}
     file: ConfigFile | None = None
     before: str | None = None
     try:
         if not services.authorization.may(user, Grant.ADMINISTER):
             detail["refused"] = NOT_ALLOWED
             raise UsageError("Only owners change settings.")
-        file, before, kind = await asyncio.to_thread(_change, services, wanted)
+        detail["setting"] = wanted.key[:100]
+        file, before = await asyncio.to_thread(_change, services, wanted)
         detail["done"] = True
-        if kind not in ("text", "texts"):  # these may hold anybody's words, and the trail is for ever
+        if wanted.key not in _WORDS:
             detail |= {"from": wanted.before, "to": "default" if wanted.value is None else wanted.value}
     except GoodbotError:
         detail.setdefault("refused", "not done")  # its sentence may hold what was to be written
+        raise
+    except BaseException:
+        detail["refused"] = "it was not finished"
         raise
     finally:
         await _told(services, user, detail, file, before)
@@ -220,8 +226,8 @@ def _has_password(text: str) -> bool:
         return "@" in text
 
 
-def _change(services: Services, wanted: SettingWanted) -> tuple[ConfigFile, str | None, str]:
-    """The file, what it was before, and the kind of setting."""
+def _change(services: Services, wanted: SettingWanted) -> tuple[ConfigFile, str | None]:
+    """The file, and what it was before."""
     now = services.config
     file = ConfigFile(now.home, now.path)
     before, known = file.before, configuration.parse(file.text(), home=now.home)
@@ -244,7 +250,7 @@ def _change(services: Services, wanted: SettingWanted) -> tuple[ConfigFile, str 
     if wanted.value is not None and _plain(_in(parsed, one)) != wanted.value:
         raise UsageError("The file is written in a way that this page cannot change: change it there.")
     file.save()
-    return file, before, one.kind
+    return file, before
 
 
 def _sound(value: SettingValue) -> SettingValue:

@@ -119,14 +119,15 @@ class ConfigFile:
         self.before = text
 
     def _write(self, text: str) -> None:
-        partial = self.path.with_name(self.path.name + ".new")
+        target = self.path.resolve()  # a link, to a directory of dotfiles say, stays one
+        partial = target.with_name(target.name + ".new")
         partial.unlink(missing_ok=True)
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        partial.replace(self.path)
+        partial.replace(target)
 
     def _table(self, sections: list[str]) -> Any:
         table: Any = self._document

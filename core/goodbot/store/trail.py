@@ -24,9 +24,14 @@ _TERMS = {
     "since": "at >= :since",
     "until": "at < :until",
     "action": "action = :action",
-    "person": f"(actor = :person OR instr(' ' || {_DETAIL.format('args')} || ' ', ' ' || :person || ' ')"
-    f" OR {_DETAIL.format('of')} = :person)",
-    "result": f"({_DETAIL.format('refused')} IS NOT NULL) = (:result = 'refused')",
+    # Owners stand there under their ids, others under an alias; who was both, under both.
+    "person": " OR ".join(
+        f"actor = {one} OR instr(' ' || {_DETAIL.format('args')} || ' ', ' ' || {one} || ' ')"
+        f" OR {_DETAIL.format('of')} = {one}"
+        for one in (":person", ":alias")
+    ),
+    "result": f"CASE WHEN {_DETAIL.format('refused')} IS NOT NULL THEN 'refused'"
+    f" WHEN {_DETAIL.format('asked')} THEN 'asked' ELSE 'done' END = :result",
 }
 
 
@@ -35,9 +40,9 @@ async def page(
 ) -> tuple[Sequence[AuditEntry], int]:
     """The newest entries before a place (0: of all), and the place where to go on; 0: that is all.
 
-    `wanted` has the names of `_TERMS`, those alone that shall decide.
+    `wanted` has the names of `_TERMS`, those alone that shall decide; with a `person` their `alias`.
     """
-    terms = " AND ".join(_TERMS[name] for name in wanted) or "1"
+    terms = " AND ".join(f"({_TERMS[name]})" for name in wanted if name in _TERMS) or "1"
     before = min(before or 1 << 62, await value(db, "SELECT max(seq) + 1 FROM audit") or 1)
     least = before - _SEARCHED
     values = {**wanted, "before": before, "least": least, "limit": PAGE}

@@ -83,6 +83,33 @@ async def test_each_choice_and_pages_that_are_looked_through_a_piece_at_a_time(
         assert seen == [2, 1]
 
 
+async def test_what_was_asked_back_or_broke_off_is_not_called_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def breaks(_: object) -> None:
+        raise RuntimeError("a fault of ours")
+
+    async with open_bot(tmp_path) as bot:
+        await bot.command("rollback", "all")
+        monkeypatch.setitem(bot.app.commands._run, "pause", breaks)
+        with pytest.raises(RuntimeError):
+            await bot.app.commands.execute(bot.chat.typed("pause"))
+        asked, broken = (await page(bot, result="asked")).acts, (await page(bot, result="refused")).acts
+        assert [(one.action, one.asked, one.refused) for one in asked] == [("rollback", True, "")]
+        assert [(one.action, one.refused) for one in broken] == [("pause", "it was not finished")]
+        assert (await page(bot, result="done")).acts == []
+
+
+async def test_whoever_was_an_owner_is_found_under_both_names(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("people", "grant owner loopback:carl")
+        await bot.command("pause", user="carl")
+        await bot.command("people", "revoke loopback:carl")
+        await bot.command("resume", user="carl")
+        found = await page(bot, person="loopback:carl")
+        assert {one.action for one in found.acts} == {"people", "pause", "resume"}
+
+
 async def tamper(bot: Bot, sql: str) -> None:
     async with aiosqlite.connect(bot.store.path) as db:
         await db.execute(sql)

@@ -130,6 +130,7 @@ async def test_one_is_changed_and_comments_and_order_stay_and_a_line_is_left(tmp
         ("serving.language", "xx", "one of"),
         ("training.reward", "none", "one of"),
         ("serving.system_prompt", "x" * 30_000, "too long"),
+        ("training.anchors", ["x" * 5000], "1 to 4,000 characters"),
         ("serving.nothing", 1, "no such setting"),
         ("", 1, "no such setting"),
     ],

@@ -60,7 +60,7 @@ class Activity extends Page {
       if (!value(name)) return "";
       const date = new Date(`${value(name)}T00:00`);
       date.setDate(date.getDate() + more);
-      return String(Math.floor(date.getTime() / 1000));
+      return date > 0 ? String(Math.floor(date.getTime() / 1000)) : ""; // a year is being typed
     };
     const query = { person: value("person"), action: value("action"), result: value("result"), since: day("from", 0), until: day("to", 1), before };
     return Object.fromEntries(Object.entries(query).filter(([, said]) => said));
@@ -109,7 +109,7 @@ class Activity extends Page {
         el("span", {}, nameOf(one)),
         el("span", {}, moment.format(new Date(1000 * one.at))),
         one.typed ? el("code", {}, one.typed) : "",
-        one.refused ? el("span", { class: "badge no" }, "Refused") : el("span", {}, "Done"))));
+        one.refused ? el("span", { class: "badge no" }, "Refused") : el("span", {}, one.asked ? "Asked back" : "Done"))));
     details.addEventListener("toggle", () => {
       if (details.open && !find("dl", details)) details.append(...this.#opened(one));
     });

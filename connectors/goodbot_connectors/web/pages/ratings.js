@@ -71,8 +71,13 @@ class Ratings extends Page {
 
   #query() {
     const value = (name) => this.#form.elements[name].value.trim();
-    const day = (name, more) => (value(name) ? String(Math.floor(new Date(`${value(name)}T00:00`).getTime() / 1000) + more) : "");
-    const query = { since: day("from", 0), until: day("to", 86400), [value("also") || "words"]: value("also") ? "1" : "" };
+    const day = (name, more) => {
+      if (!value(name)) return "";
+      const date = new Date(`${value(name)}T00:00`);
+      date.setDate(date.getDate() + more); // a day has 23 hours, at times, or 25
+      return date > 0 ? String(Math.floor(date.getTime() / 1000)) : ""; // a year is being typed
+    };
+    const query = { since: day("from", 0), until: day("to", 1), [value("also") || "words"]: value("also") ? "1" : "" };
     for (const name of ["text", "rating", "place", "person", "version"]) query[name] = value(name);
     return Object.fromEntries(Object.entries(query).filter(([, said]) => said));
   }

@@ -104,7 +104,7 @@ class Settings extends Page {
     const submit = (event) => {
       event.preventDefault();
       const value = valueOf(one, field);
-      if (value === null) place.textContent = "That is no number.";
+      if (value === null) place.textContent = "Write a number in digits alone, such as 1000 or 0.5.";
       else send({ do: "set", value });
     };
     const form = el("form", { class: "words", onsubmit: submit, onkeydown: (event) => event.key === "Escape" && away() }, field, place,
