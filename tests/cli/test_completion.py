@@ -64,7 +64,7 @@ def bash(folder: Path, text: str, *words: str) -> list[str]:
     [
         (["mod"], ["model"]),
         (["uni"], ["uninstall"]),
-        (["service", ""], ["install", "status", "uninstall"]),
+        (["service", ""], ["install", "restart", "status", "uninstall"]),
         (["service", "un"], ["uninstall"]),
         (["completion", ""], ["bash", "fish", "zsh"]),
         (["upgrade", "--che"], ["--check"]),

@@ -47,7 +47,7 @@ async def test_an_owner_reads_the_news_in_the_language_of_their_platform(tmp_pat
         event = rate("r1", 5, 1.0, message_id="", user=replace(OWNER, language="de-AT"))
         await bot.chat.host.submit([event])
         said = await trained(bot)
-        assert said.startswith("v1 ist jetzt im Einsatz. Sie hat aus 6 bewerteten Antworten (")
+        assert said.startswith("v1 ist jetzt im Einsatz. Gelernt hat sie aus 6 bewerteten Antworten (")
         assert "2 weitere dienen der Prüfung" in said
 
 

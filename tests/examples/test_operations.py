@@ -63,7 +63,7 @@ def shell(command: str) -> subprocess.CompletedProcess[str]:
 
 def test_every_goodbot_command_of_the_page_does_what_it_says(machine: FakeManager) -> None:
     commands = [command for command in COMMANDS if command.startswith("goodbot ")]
-    assert len(commands) == 7
+    assert len(commands) == 8
     for command in commands:
         done = shell(command)
         offline = "upgrade" in command and "your package index" in done.stderr
@@ -76,10 +76,7 @@ def test_every_goodbot_command_of_the_page_does_what_it_says(machine: FakeManage
         assert "service" in (machine.person / name).read_text()
     verbs = [call.split()[2] for call in machine.calls() if call.startswith("systemctl")]
     assert verbs == [
-        "daemon-reload",
-        "enable",
-        "reset-failed",
-        "restart",
+        *("daemon-reload", "enable", "reset-failed", "restart") * 2,
         "disable",
         "reset-failed",
         "daemon-reload",
@@ -89,13 +86,13 @@ def test_every_goodbot_command_of_the_page_does_what_it_says(machine: FakeManage
 def test_a_daemon_with_the_pages_settings_answers_the_pages_addresses(bot: Bot, unused_tcp_port: int) -> None:
     need_backend()
     settings = "".join(re.findall(r"```toml\n(.*?)```", PAGE, flags=re.S))
-    assert parse(settings, home=bot.home).http.port == 8765
+    assert parse(settings, home=bot.home).http.port == 8321
     bot.home.mkdir(mode=0o700)
-    (bot.home / "config.toml").write_text(settings.replace("8765", str(unused_tcp_port)))
+    (bot.home / "config.toml").write_text(settings.replace("8321", str(unused_tcp_port)))
     bot.start(GOODBOT_METRICS_TOKEN="0123456789abcdef" * 3)
     asked = [command for command in COMMANDS if command.startswith("curl ")]
     require_program("curl")
-    answers = [json.loads(shell(command.replace("8765", str(unused_tcp_port))).stdout) for command in asked]
+    answers = [json.loads(shell(command.replace("8321", str(unused_tcp_port))).stdout) for command in asked]
     assert [answer["status"] for answer in answers] == ["ok", "ready"]
     second = bot.call("run", "--demo-model")
     assert (second.returncode, "already running" in second.stderr) == (75, True), "not: the port"

@@ -43,7 +43,7 @@ class Courier:
         bot) is not asked again.
         """
         key = notice.key
-        if key in self._told or await self._store.read(lambda db: news.told(db, key)):
+        if key in self._told or (kept and await self._store.read(lambda db: news.told(db, key))):
             self._told.add(key)
             return
         name, _, user = notice.person.partition(":")

@@ -21,7 +21,7 @@ from goodbot.api.sentences import clause
 from goodbot.api.turns import Turn
 from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.base.suggest import version_name
-from goodbot.store import rated, review_queue, turns
+from goodbot.store import importing, rated, review_queue, turns
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
@@ -92,12 +92,14 @@ async def _changes(services: Services, answer: Turn, lesson: rated.TaughtThere) 
         return (), "The model was another one then: its words cannot be compared now."
     if not services.server.healthy():
         return (), "While goodbot runs (`goodbot run`), it also shows which words are likelier since."
+    # Tokens of another model, or of an import, may spell other words.
+    ours = not answer.answered_by and answer.channel.account != importing.ACCOUNT
     as_written = TokenizedTurn(prompt=answer.prompt_tokens, response=answer.tokens)
     given = GivenAnswer(
         messages=answer.messages,
         response=answer.response,
         thought=answer.thought,
-        tokens=as_written if as_written.prompt and as_written.response else None,
+        tokens=as_written if ours and as_written.prompt and as_written.response else None,
     )
     versions = (lesson.parent, lesson.version)
     try:

@@ -7,6 +7,7 @@ no news. `OwnerNews` tells what concerns trainings, versions and raters.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,7 +16,6 @@ from goodbot.api.fingerprint import ServedAs
 from goodbot.api.notice import Notice
 from goodbot.api.sentences import sentence, words
 from goodbot.api.server import BASE
-from goodbot.base.intervals import difference
 from goodbot.base.suggest import version_name
 from goodbot.commands.services import Services
 from goodbot.store import acceptance, news
@@ -24,6 +24,8 @@ STANDS, GONE = 60.0, 120.0
 """Seconds before a fault is told, and before its end is."""
 _ENOUGH = 30
 """Rated answers of each version, before two are compared."""
+_CLEAR = 3.3
+"""Standard errors between two shares. It is looked at again and again, so two would come by chance."""
 _STORE = "store"
 _OVER = {
     _STORE: "I can store again.",
@@ -34,7 +36,7 @@ _OVER = {
     "descriptors": "I can open files and connections again.",
     "liked": "My answers are not liked less than before any more.",
     "connector": "{name} works again.",
-    "pairing": "People can pair on {name} again.",
+    "pairing": "Nobody guesses pairing codes on {name} any more. `goodbot pair {name}` makes a new one.",
 }
 
 
@@ -42,7 +44,7 @@ class Fault(NamedTuple):
     """Something that is wrong now."""
 
     subject: str
-    """`disk`, or with a name `connector:slack`."""
+    """`disk`, or with a name `connector:slack`, `liked:7`."""
     text: str
 
 
@@ -64,6 +66,8 @@ class Alerts:
         for subject, text in found.items():
             if now - self._since[subject] >= STANDS:
                 await self._begun(subject, text)
+        if s.store.trouble:  # what has been told, and what is over, cannot be asked for
+            return
         known = {*await s.store.read(lambda db: news.told_of(db, "fault")), *self._unkept}
         over = [key for key in sorted(known) if key.split(" ")[1] not in found]
         self._gone = {key: self._gone.get(key, now) for key in over}
@@ -81,7 +85,11 @@ class Alerts:
     async def _ended(self, key: str) -> None:
         _, subject, owner = key.split(" ", 2)
         kind, _, name = subject.partition(":")
-        await self._s.courier.ended(Notice(key=key, person=owner, text=_OVER[kind].format(name=name)))
+        another = kind == "liked" and name != str(await self._s.registry.active())
+        if another or owner not in self._s.authorization.owners():  # nobody asks any more
+            await self._s.courier.over(key)
+        else:
+            await self._s.courier.ended(Notice(key=key, person=owner, text=_OVER[kind].format(name=name)))
         self._unkept.discard(key)
 
     async def _found(self) -> list[Fault]:
@@ -93,7 +101,7 @@ class Alerts:
             text = f"Somebody guesses pairing codes on {name}: no code works there now."
             found.append(Fault(f"pairing:{name}", text))
         if text := await self._liked_less():
-            found.append(Fault("liked", text))
+            found.append(Fault(f"liked:{await s.registry.active()}", text))
         return found
 
     def _parts(self) -> Iterator[Fault]:
@@ -123,7 +131,9 @@ class Alerts:
         then = await s.store.read(lambda db: acceptance.of(db, s.pool, before))
         if min(now.rated, then.rated) < _ENOUGH:
             return ""
-        if difference((now.good, now.rated), (then.good, then.rated))[1] >= 0:
+        share = (now.good + then.good) / (now.rated + then.rated)
+        spread = math.sqrt(share * (1 - share) * (1 / now.rated + 1 / then.rated))
+        if then.good / then.rated - now.good / now.rated <= _CLEAR * spread:
             return ""
         old = version_name(before)
         return (

@@ -13,6 +13,7 @@ from goodbot.access import limits, pairing
 from goodbot.api.fingerprint import ServedAs
 from goodbot.base.clock import SystemClock
 from goodbot.base.descriptors import Descriptors
+from goodbot.base.errors import StoreError
 from goodbot.daemon.alerts import GONE, STANDS, Alerts
 from goodbot.inference.servers.health import VersionHealth
 from goodbot.learning.rating_quality import contradictions
@@ -98,10 +99,14 @@ FAULTS: Mapping[str, tuple[Plant, str, str]] = {
     "platform": (platform_down, "Pigeon does not work: the token is refused.", "pigeon works again"),
     "clock": (clock_wrong, "600 s ahead of Pigeon", "clock is right again"),
     "descriptors": (descriptors_gone, "No file can be opened", "open files and connections again"),
-    "guesses": (guessed_at, "guesses pairing codes on pigeon", "can pair on pigeon again"),
+    "guesses": (guessed_at, "guesses pairing codes on pigeon", "guesses pairing codes on pigeon any more"),
     "liked": (liked_less, "12 of 40 rated answers. Of the base model it was 30 of 40.", "any more"),
-    "rater": (rater_turned, "pigeon:eve has begun to contradict", "pigeon:eve do not contradict any more"),
+    "rater": (rater_turned, "pigeon:eve has begun to contradict", "pigeon:eve are as usual again"),
 }
+
+
+async def unreadable(*_: object) -> None:
+    raise StoreError("the disk cannot be read")
 
 
 class Watched:
@@ -158,6 +163,12 @@ async def test_what_comes_and_goes_is_no_news(tmp_path: Path) -> None:
         bot.app._tasks["maintenance"].cancel()
         watched = Watched(bot)
         with pytest.MonkeyPatch.context() as patch:
+            store_fails(bot, patch)
+            patch.setattr(pairing, "locked", unreadable)
+            no_space(bot, patch)
+            assert len(await watched.after(HOUR)) == 2, "what can be seen is told although the store fails"
+        assert len(await watched.after(HOUR)) == 2
+        with pytest.MonkeyPatch.context() as patch:
             no_space(bot, patch)
             assert await watched.after(STANDS - 1) == []
         assert await watched.after(HOUR) == []
@@ -176,6 +187,7 @@ async def test_what_comes_and_goes_is_no_news(tmp_path: Path) -> None:
         ((12, 40), (30, 40), True),
         ((12, 29), (39, 40), False),
         ((20, 40), (22, 40), False),
+        ((20, 40), (30, 40), False),  # 95 % sure, once: but it is looked at after each rating
         ((39, 40), (12, 40), False),
     ],
 )

@@ -46,6 +46,7 @@ def test_a_difference_between_parts_is_none_within_them() -> None:
     ("text", "is_"),
     [
         ("What is the time?", "English"),
+        ("Write a poem about a ship.", "English"),
         ("Wie spät ist es?", "German"),
         ("Quelle heure est-il dans ce pays ?", "French"),
         ("¿Qué hora es y dónde está?", "Spanish"),

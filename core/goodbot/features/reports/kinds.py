@@ -20,7 +20,8 @@ _LATIN = "Latin letters"
 NO_LETTERS = "no letters"
 _MIXED = "several scripts"
 _USUAL = {
-    "English": "the and is are what how of to you i it this that for with my can do does please why not",
+    "English": "the and is are what how of to you i it this that for with my can do does please why not"
+    " a an as at be by was were me no or so if but on in we he she they about there have has write tell give",
     "German": "der die das und ist wie was ein eine nicht ich du mir bitte für mit auf wer warum kann von",
     "French": "le la les et est un une des que qui quel quelle comment pourquoi je tu vous dans avec pas",
     "Spanish": "el la los las y es un una qué que cómo por para con no me mi cuál dónde está puedes del se",

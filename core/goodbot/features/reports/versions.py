@@ -107,7 +107,7 @@ def _told(row: dict[str, Any]) -> str:
         parts.append(", ".join(f"{name} {share:.0%}" for name, share in row["languages"].items()))
     if row["learnt_from"]:
         parts.append(f"learnt from {row['learnt_from']:,}")
-    return f"{'→' if row['live'] else ' '} {version(row['version'])}  {'; '.join(parts)}"
+    return f"{version(row['version'])}{' (answers now)' if row['live'] else ''}  {'; '.join(parts)}"
 
 
 def _peak(bot: ReportedBot) -> dict[str, Any] | None:

@@ -304,7 +304,7 @@ async def test_cancel_drops_the_run_and_frees_its_ratings(tmp_path: Path, paused
         await bot.command("resume")
         await bot.settle()
         assert len(await rows(bot.store, "SELECT 1 FROM runs")) == 1, "not at once again"
-        assert "was cancelled; 1 new ratings" in (await bot.status())["next"]
+        assert "was cancelled; 1 new rating until" in (await bot.status())["next"]
         assert (await bot.train()).state == "activated"
         await check(bot)
 
