@@ -58,6 +58,7 @@ _CLOSED = (
     "Only somebody at the bot's machine changes this, in the file: it can decide who may do what, "
     "what is run, or where words go."
 )
+_LINES = "One of them has several lines: change it in the file."
 _HIDDEN = "It may hold a secret, so it is not shown here."
 _MODEL = "`goodbot model use` changes it, at the bot's machine."
 _NAMES = ("token", "secret", "password", "passphrase", "api_key", "apikey", "credentials")
@@ -175,14 +176,16 @@ def _setting(one: Described, now: Config, known: Config, *, written: bool) -> Se
         choices=one.choices,
         written=written,
         secret=secret,
-        why_not=_why_not(one, secret=secret),
+        why_not=_why_not(one, value, secret=secret),
         **{"default": None, "value": None, "now": None, **told},
     )
 
 
-def _why_not(one: Described, *, secret: bool) -> str:
+def _why_not(one: Described, value: SettingValue, *, secret: bool) -> str:
     if secret:
         return _HIDDEN
+    if isinstance(value, list) and any("\n" in one for one in value):
+        return _LINES
     learns = one.key.startswith(_LEARNING) and one.kind in _LEARNING_KINDS and one.key not in _NOT_OPEN
     if one.key in OPEN or learns:
         return ""
@@ -239,6 +242,8 @@ def _change(services: Services, wanted: SettingWanted) -> tuple[ConfigFile, str 
         raise UsageError(setting.why_not)
     if setting.value != wanted.before:
         raise UsageError(_MEANWHILE.format(key=wanted.key))
+    if file.explained(wanted.key):
+        raise UsageError("Comments stand within this list: change it in the file, so that they stay.")
     if one.kind == "choice" and wanted.value not in (None, *one.choices):
         raise UsageError(f"{wanted.key} is one of: {', '.join(one.choices)}.")
     if wanted.value is None:

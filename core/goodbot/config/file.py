@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import Array
 
 from goodbot import config
 from goodbot.base.errors import ConfigError
@@ -46,12 +47,23 @@ class ConfigFile:
 
     def get(self, key: str) -> Any:
         """The value at `section.key`, None if it is not set."""
+        value = self._item(key)
+        return value.unwrap() if hasattr(value, "unwrap") else value
+
+    def explained(self, key: str) -> bool:
+        """Whether comments stand within the list at `section.key`: a new list would not have them."""
+        item = self._item(key)
+        return isinstance(item, Array) and item.as_string().count("#") > sum(
+            str(one).count("#") for one in item.unwrap()
+        )
+
+    def _item(self, key: str) -> Any:
         value: Any = self._document
         for name in key.split("."):
             if not isinstance(value, Mapping) or name not in value:
                 return None
             value = cast("Any", value[name])
-        return value.unwrap() if hasattr(value, "unwrap") else value
+        return value
 
     def set(self, key: str, value: Any, *, comment: str = "") -> None:
         """Set `section.key`; the section is made if it is not there. `comment` ends a new line."""

@@ -147,6 +147,28 @@ async def test_what_the_next_start_would_not_take_is_not_written(
         assert [detail["refused"] for _, detail in await trail(bot)] == ["not done"]
 
 
+@pytest.mark.parametrize(
+    ("anchors", "says"),
+    [
+        ('["a",  # why\n "b#c"]', "Comments stand within this list"),
+        ('["a\\nb", "c"]', "several lines"),
+        ('["a#b", "c"]', ""),
+    ],
+)
+async def test_a_list_that_the_page_cannot_write_as_it_was_is_left(
+    tmp_path: Path, anchors: str, says: str
+) -> None:
+    text = f"[training]\nanchors = {anchors}\n"
+    async with configured(tmp_path, text) as bot:
+        if says:
+            with pytest.raises(UsageError, match=says):
+                await change(bot, "training.anchors", ["x"])
+            assert written(bot) == text
+        else:
+            await change(bot, "training.anchors", ["x"])
+            assert 'anchors = ["x"]' in written(bot)
+
+
 async def test_what_gives_power_is_shown_and_not_changed(tmp_path: Path) -> None:
     async with configured(tmp_path) as bot:
         closed = {each.key: each for each in (await seen(bot)).settings if each.why_not}
