@@ -34,7 +34,7 @@ OWNERS = re.compile(
 ELSEWHERE: dict[str, int] = {
     # module: how many sentences
     "goodbot.api.actions": 5,  # to the model
-    "goodbot.commands.runner": 1,  # a name in the log
+    "goodbot.commands.runner": 2,  # a name in the log, and what the audit trail says
     "goodbot.conversation.completions": 2,  # to programs
     "goodbot.conversation.generate": 2,  # to the log
     "goodbot.conversation.ingest": 1,  # to connectors

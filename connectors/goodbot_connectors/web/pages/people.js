@@ -163,7 +163,7 @@ class People extends Page {
     const take = (event) => {
       event.preventDefault();
       const sure = SURE[choice.value];
-      if (choice.value === now || (sure && event.timeStamp - since < AGAIN_MS)) return;
+      if (choice.value === now || (since && event.timeStamp - since < AGAIN_MS)) return;
       if (sure && !since) {
         since = event.timeStamp;
         change.textContent = sure;
