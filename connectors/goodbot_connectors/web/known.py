@@ -10,24 +10,17 @@ from typing import Any
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import UserRef
 from goodbot.api.people import PeopleWanted
-from goodbot.api.sentences import sentence
-from goodbot.base.errors import UsageError
 from goodbot.base.text import clean
-
-from goodbot_connectors.kit.bridge.refused import HttpError
 
 _LONGEST = 200
 _LONGEST_AFTER = 512
 
 
 async def page(host: ConnectorHost, user: UserRef, query: Mapping[str, str]) -> Mapping[str, Any]:
-    """Some of the people, as JSON takes them. Raises HttpError."""
+    """Some of the people, as JSON takes them. Raises UsageError."""
     wanted = PeopleWanted(
         text=clean(query.get("text", ""))[:_LONGEST].strip(),
         role=clean(query.get("role", ""))[:_LONGEST],
         after=clean(query.get("after", ""))[:_LONGEST_AFTER],
     )
-    try:
-        return asdict(await host.people(user, wanted))
-    except UsageError as error:
-        raise HttpError(400, sentence(str(error))) from None
+    return asdict(await host.people(user, wanted))

@@ -21,7 +21,10 @@ from typing import Any
 from aiohttp import web
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import UserRef
+from goodbot.api.sentences import sentence
+from goodbot.base.errors import UsageError
 
+from goodbot_connectors.kit.bridge.refused import HttpError
 from goodbot_connectors.kit.fields import Json
 from goodbot_connectors.web import guard, known, rated, settings, trail
 from goodbot_connectors.web.guard import Handler
@@ -41,12 +44,20 @@ _LOOKS: Mapping[str, Look] = {
 _CHANGES: Mapping[str, Change] = {"/api/ratings": rated.leave_out, "/api/settings": settings.change}
 
 
+async def _told(answer: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """What it says; a refusal of the core's in a sentence. Raises HttpError."""
+    try:
+        return await answer
+    except UsageError as error:
+        raise HttpError(400, sentence(str(error))) from None
+
+
 def looks(host: ConnectorHost, signed_in: Callable[[web.Request], str]) -> dict[str, Handler]:
     """What is asked with GET, by its path; `signed_in` says who asks, or raises HttpError."""
 
     def handler(of: Look) -> Handler:
         async def look(request: web.Request) -> web.StreamResponse:
-            return guard.answer(await of(host, user_ref(signed_in(request)), request.query))
+            return guard.answer(await _told(of(host, user_ref(signed_in(request)), request.query)))
 
         return look
 
@@ -60,7 +71,7 @@ def changes(host: ConnectorHost, signed_in: Callable[[web.Request], str]) -> dic
         async def change(request: web.Request) -> web.StreamResponse:
             guard.same_origin(request, host.address)
             user = user_ref(signed_in(request))
-            return guard.answer(await of(host, user, await guard.body(request)))
+            return guard.answer(await _told(of(host, user, await guard.body(request))))
 
         return change
 

@@ -10,8 +10,6 @@ from typing import Any, cast
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import UserRef
 from goodbot.api.rated import RatedWanted
-from goodbot.api.sentences import sentence
-from goodbot.base.errors import UsageError
 from goodbot.base.text import clean
 
 from goodbot_connectors.kit.bridge.refused import HttpError
@@ -26,7 +24,7 @@ _LONGEST_ID = 512
 
 
 async def page(host: ConnectorHost, user: UserRef, query: Mapping[str, str]) -> Mapping[str, Any]:
-    """Some of the rated answers, as JSON takes them. Raises HttpError."""
+    """Some of the rated answers, as JSON takes them. Raises HttpError and UsageError."""
     said: dict[str, Any] = {name: clean(query.get(name, ""))[:_LONGEST].strip() for name in _TEXTS}
     for name in _TIMES:
         if time := query.get(name):
@@ -34,29 +32,20 @@ async def page(host: ConnectorHost, user: UserRef, query: Mapping[str, str]) -> 
                 raise HttpError(400, MALFORMED)
             said[name] = float(time)
     said |= {"words": query.get("words") == "1", "left_out": query.get("left_out") == "1"}
-    try:
-        return asdict(await host.rated(user, RatedWanted(**said)))
-    except UsageError as error:
-        raise HttpError(400, sentence(str(error))) from None
+    return asdict(await host.rated(user, RatedWanted(**said)))
 
 
 async def taught(host: ConnectorHost, user: UserRef, query: Mapping[str, str]) -> Mapping[str, Any]:
-    """What the answer `turn` has taught. Raises HttpError."""
-    try:
-        return asdict(await host.taught(user, clean(query.get("turn", ""))[:_LONGEST_ID]))
-    except UsageError as error:
-        raise HttpError(400, sentence(str(error))) from None
+    """What the answer `turn` has taught. Raises UsageError."""
+    return asdict(await host.taught(user, clean(query.get("turn", ""))[:_LONGEST_ID]))
 
 
 async def leave_out(host: ConnectorHost, user: UserRef, body: Json) -> Mapping[str, str]:
-    """`{"do": "out" or "in", "turns": […]}`; what came of it. Raises HttpError."""
+    """`{"do": "out" or "in", "turns": […]}`; what came of it. Raises HttpError and UsageError."""
     do, turns = body.get("do"), body.get("turns")
     if do not in ("out", "in") or not isinstance(turns, list):
         raise HttpError(400, MALFORMED)
     ids = [clean(one)[:_LONGEST_ID] for one in cast("list[object]", turns) if isinstance(one, str)]
     if len(ids) < len(cast("list[object]", turns)):
         raise HttpError(400, MALFORMED)
-    try:
-        return {"told": await host.leave_out(user, ids, again=do == "in")}
-    except UsageError as error:
-        raise HttpError(400, sentence(str(error))) from None
+    return {"told": await host.leave_out(user, ids, again=do == "in")}

@@ -10,8 +10,6 @@ from typing import Any
 from goodbot.api.activity import ActivityWanted
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import UserRef
-from goodbot.api.sentences import sentence
-from goodbot.base.errors import UsageError
 from goodbot.base.text import clean
 
 from goodbot_connectors.kit.bridge.refused import HttpError
@@ -23,23 +21,17 @@ _LONGEST = 200
 
 
 async def page(host: ConnectorHost, user: UserRef, query: Mapping[str, str]) -> Mapping[str, Any]:
-    """Some of what was done, as JSON takes it. Raises HttpError."""
+    """Some of what was done, as JSON takes it. Raises HttpError and UsageError."""
     said: dict[str, Any] = {name: clean(query.get(name, ""))[:_LONGEST].strip() for name in _TEXTS}
     for name in _NUMBERS:
         if number := query.get(name):
             if not (number.isascii() and number.isdecimal() and len(number) < 16):
                 raise HttpError(400, MALFORMED)
             said[name] = int(number)
-    try:
-        return asdict(await host.activity(user, ActivityWanted(**said)))
-    except UsageError as error:
-        raise HttpError(400, sentence(str(error))) from None
+    return asdict(await host.activity(user, ActivityWanted(**said)))
 
 
 async def check(host: ConnectorHost, user: UserRef, query: Mapping[str, str]) -> Mapping[str, Any]:
-    """Whether all of it is as it was written. Raises HttpError."""
+    """Whether all of it is as it was written. Raises UsageError."""
     del query
-    try:
-        return asdict(await host.check_activity(user))
-    except UsageError as error:
-        raise HttpError(400, sentence(str(error))) from None
+    return asdict(await host.check_activity(user))

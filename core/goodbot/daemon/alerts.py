@@ -36,7 +36,7 @@ _OVER = {
     "descriptors": "I can open files and connections again.",
     "liked": "My answers are not liked less than before any more.",
     "connector": "{name} works again.",
-    "pairing": "Nobody guesses pairing codes on {name} any more. `goodbot pair {name}` makes a new one.",
+    "pairing": "Nobody guesses pairing codes on {name} any more. `goodbot pair {name}` makes a new code.",
 }
 
 

@@ -140,8 +140,10 @@ async def audit(db: aiosqlite.Connection) -> tuple[list[AuditEntry], bool]:
     rows = await fetch(db, "SELECT seq, at, actor, action, detail, hash FROM audit ORDER BY seq")
     entries = [AuditEntry(seq=r[0], at=r[1], actor=r[2], action=r[3], detail=r[4], hash=r[5]) for r in rows]
     previous, whole = "", True
-    for entry in entries:
-        whole &= entry.hash == chain(previous, entry.at, entry.actor, entry.action, entry.detail)
+    for number, entry in enumerate(entries, 1):  # numbers have no gap: see `trail.first_changed`
+        whole &= entry.seq == number and entry.hash == chain(
+            previous, entry.at, entry.actor, entry.action, entry.detail
+        )
         previous = entry.hash
     return entries, whole
 
