@@ -212,7 +212,7 @@ async def test_an_alarm_is_told_once_for_as_long_as_it_is_on(
 
         async def told() -> int:
             await bot.app.news.look()
-            return len([m for m in bot.chat.news if "contradict" in m.text])
+            return len([m for m in bot.chat.news if alarm.rater in m.text])
 
         assert await told() == 0
         for seq in (1, 2, 3):
