@@ -52,6 +52,7 @@ const door = createServer(async (request, response) => {
   response.end(unknown ? '{"ok":false,"error":"unknown_method"}' : await answer.text());
 });
 
+door.keepAliveTimeout = 0; // a test may pause for longer, and ask on the same connection then
 door.listen(0, '127.0.0.1', () => console.log(JSON.stringify({ port: door.address().port, url: slack.url })));
 process.stdin.resume();
 process.stdin.on('end', () => process.exit(0));

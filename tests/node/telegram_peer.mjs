@@ -348,6 +348,7 @@ class TelegramPeer extends TelegramServer {
 
 const peer = new TelegramPeer(process.argv[2]);
 await peer.start();
+peer.server.keepAliveTimeout = 0; // a test may pause for longer, and ask on the same connection then
 console.log(JSON.stringify({ port: peer.server.address().port, bot: BOT }));
 process.stdin.resume();
 process.stdin.on('end', () => process.exit(0));

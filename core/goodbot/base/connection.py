@@ -45,7 +45,6 @@ class Connection(asyncio.Protocol):
         self._answering = False
         """Whether a request of it is with us."""
         self._body: Any = None
-        self._late: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self.closed = self._loop.create_future()
         now = self._loop.time()
@@ -53,6 +52,7 @@ class Connection(asyncio.Protocol):
         """Since when a head is awaited."""
         self._unfinished = 0
         """Bytes of it."""
+        self._body_since = now
         self.heard = now
         """When its last bytes came, by the loop's clock."""
         self._taken, self._unsent = now, 0
@@ -90,17 +90,13 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: BaseException | None) -> None:
         self._http.connection_lost(exc)
         self._transport = None
-        if self._late is not None:
-            self._late.cancel()  # it would keep what has come of the body until then
         self.crowd.leave(self)
 
     def begins(self, body: Any) -> None:
         """A head is whole; its body, where there is one, has until `BODY_SECONDS`."""
         self._answering, self._body = True, body
         self._head_since, self._unfinished = None, 0
-        if not body.is_eof():
-            self._late = self._loop.call_later(BODY_SECONDS, _give_up, body)
-            body.on_eof(self._late.cancel)
+        self._body_since = self._loop.time()
 
     def ends(self) -> None:
         """Its request has been answered, but for what it has not taken yet."""
@@ -124,7 +120,22 @@ class Connection(asyncio.Protocol):
             return None
         return 0 if self.is_silent() else 1
 
-    def is_over(self, now: float) -> bool:
+    def look(self, now: float, late: float) -> None:
+        """End it, or the wait for its body, if it has had its time.
+
+        Seconds in which we were `late`, and heard nobody, are not counted.
+        """
+        self.heard, self._taken, self._body_since = (
+            min(since + late, now) for since in (self.heard, self._taken, self._body_since)
+        )
+        if self._head_since is not None:
+            self._head_since = min(self._head_since + late, now)
+        if self.is_half_sent() and now - self._body_since > BODY_SECONDS:
+            _give_up(self._body)
+        if self._is_over(now):
+            self.drop()
+
+    def _is_over(self, now: float) -> bool:
         """Whether it has had its time: for a head, or for taking an answer."""
         if self._transport is None:
             return False

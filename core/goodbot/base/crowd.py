@@ -221,7 +221,7 @@ class Crowd:
         if (spare := self._place(asks)) is None:
             return None
         if self._looking is None:
-            self._looking = self._loop.call_later(LOOK_SECONDS, self._look)
+            self._looks_soon()
         http = Handler(self._server, loop=self._loop, **self._options)
         newcomer = Connection(self, http, spare=spare)
         self.open.add(newcomer)
@@ -251,15 +251,17 @@ class Crowd:
         if not gone.closed.done():
             gone.closed.set_result(None)
 
+    def _looks_soon(self) -> None:
+        self._looking = self._loop.call_later(LOOK_SECONDS, self._look)
+
     def _look(self) -> None:
         """End those whose time is over."""
-        self._looking = None
-        now = self._loop.time()
+        assert self._looking is not None  # noqa: S101  it is what has called us
+        now, due, self._looking = self._loop.time(), self._looking.when(), None
         for one in [*self.open]:
-            if one.is_over(now):
-                one.drop()
+            one.look(now, now - due)
         if self.open:
-            self._looking = self._loop.call_later(LOOK_SECONDS, self._look)
+            self._looks_soon()
 
     # What is asked.
 

@@ -9,6 +9,7 @@ import errno
 import gc
 import socket
 import threading
+import time
 import warnings
 from collections.abc import AsyncIterator, Callable, Generator
 from pathlib import Path
@@ -241,6 +242,25 @@ async def test_a_body_is_no_head_however_slowly_it_comes() -> None:
                 await asyncio.sleep(0.005)
             assert await caller.hears() == ("200", "65536")
         caller.close()
+
+
+async def test_while_we_were_busy_elsewhere_nobody_was_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they have sent lies in the kernel, or they wait for a sign of ours."""
+    monkeypatch.setattr(connection, "HEAD_SECONDS", limit := patience(0.5))
+    monkeypatch.setattr(connection, "BODY_SECONDS", limit)
+    async with listening() as server:
+        head, body = await Caller.call(server, PAGE[:10]), await Caller.call(server)
+        body.say(b"POST /size HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nx")
+        await until(lambda: sum(one.is_half_sent() for one in crowd(server).open) == 1)
+        asyncio.get_running_loop().call_soon(time.sleep, 3 * limit)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        head.say(PAGE[10:])
+        body.say(b"y")
+        assert (await head.hears())[0] == "200"
+        assert await body.hears() == ("200", "2")
+        for one in (head, body):
+            one.close()
 
 
 async def test_who_waits_between_two_requests_may_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
