@@ -5,6 +5,7 @@
 |---|---|
 | `GET /api/ratings` | rated answers (`rated`): `since`, `until`, `place`, `person`, `rating`, …, `after` |
 | `POST /api/ratings` | leaves answers out, for owners: `{"do": "out" or "in", "turns": […]}` |
+| `GET /api/topics` | what the newest rated answers are about, for owners |
 | `GET /api/taught` | what one answer (`turn`) has taught, for owners |
 | `GET /api/people` | for owners: who asks to talk, and everybody else (`known`): `text`, `role`, `after` |
 | `GET /api/activity` | what was done, for owners (`trail`): `since`, `person`, `action`, …, `before` |
@@ -35,6 +36,7 @@ Change = Callable[[ConnectorHost, UserRef, Json], Awaitable[Mapping[str, Any]]]
 
 _LOOKS: Mapping[str, Look] = {
     "/api/ratings": rated.page,
+    "/api/topics": rated.topics,
     "/api/taught": rated.taught,
     "/api/people": known.page,
     "/api/activity": trail.page,

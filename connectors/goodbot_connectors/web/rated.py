@@ -16,7 +16,7 @@ from goodbot_connectors.kit.bridge.refused import HttpError
 from goodbot_connectors.kit.fields import Json
 from goodbot_connectors.web.normalize import MALFORMED
 
-_TEXTS = ("place", "person", "rating", "version", "text", "after")
+_TEXTS = ("place", "person", "rating", "version", "topic", "text", "after")
 _TIMES = ("since", "until")
 _LONGEST = 200
 _LONGEST_ID = 512
@@ -33,6 +33,11 @@ async def page(host: ConnectorHost, user: UserRef, query: Mapping[str, str]) -> 
             said[name] = float(time)
     said |= {"words": query.get("words") == "1", "left_out": query.get("left_out") == "1"}
     return asdict(await host.rated(user, RatedWanted(**said)))
+
+
+async def topics(host: ConnectorHost, user: UserRef, _: Mapping[str, str]) -> Mapping[str, Any]:
+    """What the newest rated answers are about."""
+    return {"topics": [asdict(one) for one in await host.topics(user)]}
 
 
 async def taught(host: ConnectorHost, user: UserRef, query: Mapping[str, str]) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from goodbot.api.activity import ActivityPage, ActivityWanted, TrailChecked
     from goodbot.api.overview import Overview
     from goodbot.api.people import PeoplePage, PeopleWanted
-    from goodbot.api.rated import RatedPage, RatedTaught, RatedWanted
+    from goodbot.api.rated import RatedPage, RatedTaught, RatedTopic, RatedWanted
     from goodbot.api.settings_page import SettingsSeen, SettingWanted
     from goodbot.api.turns import OwnNote, OwnTurn
     from goodbot.api.versions import Versions
@@ -197,6 +197,10 @@ class ConnectorHost(Protocol):
 
         Raises UsageError with a sentence for them.
         """
+        ...
+
+    async def topics(self, user: UserRef) -> Sequence[RatedTopic]:
+        """List what the newest 5000 rated answers are about, to an owner; nothing to others."""
         ...
 
     async def taught(self, user: UserRef, turn: str) -> RatedTaught:

@@ -23,6 +23,8 @@ class RatedWanted:
     """`good`, `bad` or `tie`, by the mean of the ratings; for others than owners by their own."""
     version: str = ""
     """A number, `base`, or `others` for other models."""
+    topic: str = ""
+    """A word of the question, as `RatedTopic` has it."""
     text: str = ""
     """Words of the question or the answer, whatever their case."""
     words: bool = False
@@ -84,6 +86,17 @@ class RatedAnswer:
     """Versions that learnt from it."""
     why_not: str = ""
     """A sentence on why no training takes it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RatedTopic:
+    """What some of the newest rated answers are about."""
+
+    word: str
+    """Their questions hold it."""
+    answers: int
+    bad: float
+    """The share of them that is rated bad."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

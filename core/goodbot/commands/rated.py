@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,8 +12,9 @@ import aiosqlite
 
 from goodbot.access.inbox import viewer_of
 from goodbot.api.events import UserRef
-from goodbot.api.rated import RatedAnswer, RatedPage, RatedWanted
+from goodbot.api.rated import RatedAnswer, RatedPage, RatedTopic, RatedWanted
 from goodbot.base.errors import UsageError
+from goodbot.base.topics import topics
 from goodbot.commands.export import version_in
 from goodbot.commands.overview import in_private, may
 from goodbot.commands.rollback_window import leave_out
@@ -44,6 +46,26 @@ async def rated_page(services: Services, user: UserRef, wanted: RatedWanted) -> 
     return RatedPage(answers=answers, after=f"{end[0]!r} {end[1]}" if end else "")
 
 
+async def rated_topics(services: Services, user: UserRef) -> Sequence[RatedTopic]:
+    """What the newest rated answers are about, for owners; nobody else is told of others' ratings."""
+
+    async def operation(db: aiosqlite.Connection) -> list[tuple[str, str, float]]:
+        viewer = await viewer_of(db, services.authorization, user)
+        return await rated.asked(db, viewer) if viewer is not None and viewer.owner else []
+
+    return await asyncio.to_thread(_counted, await services.store.read(operation))
+
+
+def _counted(rows: Sequence[tuple[str, str, float]]) -> list[RatedTopic]:
+    found: list[RatedTopic] = []
+    questions = [question.casefold() for question, _, _ in rows]
+    for word in topics(questions, [answer for _, answer, _ in rows]):
+        means = [row[2] for question, row in zip(questions, rows, strict=True) if word in question]
+        bad = sum(mean < 0 for mean in means) / len(means)
+        found.append(RatedTopic(word=word, answers=len(means), bad=bad))
+    return sorted(found, key=lambda one: -one.answers)
+
+
 async def leave_out_here(services: Services, user: UserRef, turns: Sequence[str], *, again: bool) -> str:
     """As `rollback answers`, for a page that has asked back. Raises UsageError."""
     if not may(services, user, "rollback"):
@@ -63,6 +85,7 @@ def _selection(wanted: RatedWanted) -> Selection:
         person=wanted.person or None,
         rating=wanted.rating or None,
         version=version_in(wanted.version) if wanted.version else None,
+        topic=wanted.topic.casefold() or None,
         text=wanted.text or None,
     )
 

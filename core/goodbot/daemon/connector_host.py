@@ -17,7 +17,7 @@ from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import Event, Receipt, UserRef, Waiting
 from goodbot.api.overview import Overview
 from goodbot.api.people import PeoplePage, PeopleWanted
-from goodbot.api.rated import RatedPage, RatedTaught, RatedWanted
+from goodbot.api.rated import RatedPage, RatedTaught, RatedTopic, RatedWanted
 from goodbot.api.settings_page import SettingsSeen, SettingWanted
 from goodbot.api.turns import OwnNote, OwnTurn
 from goodbot.api.versions import Versions
@@ -26,7 +26,7 @@ from goodbot.commands.activity import activity, check_activity
 from goodbot.commands.notes import own_notes
 from goodbot.commands.overview import overview
 from goodbot.commands.people_page import people_page
-from goodbot.commands.rated import leave_out_here, rated_page
+from goodbot.commands.rated import leave_out_here, rated_page, rated_topics
 from goodbot.commands.services import Services
 from goodbot.commands.settings_page import change_setting, settings_seen
 from goodbot.commands.taught import taught
@@ -188,6 +188,11 @@ class Host:
         if user.connector != self._name:
             raise ValueError(f"{self._name} asks for somebody else's")
         return await people_page(self._services, user, wanted)
+
+    async def topics(self, user: UserRef) -> Sequence[RatedTopic]:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await rated_topics(self._services, user)
 
     async def taught(self, user: UserRef, turn: str) -> RatedTaught:
         if user.connector != self._name:

@@ -68,6 +68,11 @@ _TAUGHT = (
 )
 
 
+_ASKED = (
+    f"SELECT coalesce({QUESTION}, ''), t.response, (SELECT avg(value) FROM labels WHERE turn = t.id)"  # noqa: S608
+    " FROM json_each(:keys) k CROSS JOIN turns t ON t.seq = k.value LEFT JOIN retries r ON r.turn = t.id"
+    f" WHERE {review_queue.SEEN} ORDER BY k.key"
+)
 _LESSONS = (
     "SELECT a.version, a.parent, a.created_at, i.split, i.reward, i.weight, i.words, a.tainted,"
     " (SELECT count(*) FROM run_items o WHERE o.run = i.run AND o.split = 'train' AND o.weight > 0)"
@@ -192,6 +197,14 @@ def _by(row: Row, me: str) -> RatedBy:
 
 def _wrote(one: Remark, who: str) -> RatedWords:
     return RatedWords(who=who, kind=one.kind.value, text=one.text, at=one.at, counts=one.counts)
+
+
+async def asked(db: aiosqlite.Connection, viewer: Viewer) -> list[tuple[str, str, float]]:
+    """Question, answer and mean rating of the newest rated answers that somebody may see."""
+    bounds = {"at": NO_END[0], "seq": NO_END[1], "since": -1e18, "until": 1e18, "searched": _SEARCHED}
+    keys = await fetch(db, _KEYS.format(_RATED), bounds)
+    values = {**viewer.values(), "keys": codec.dump_json([key for _, key in keys])}
+    return [(question, answer, mean) for question, answer, mean in await fetch(db, _ASKED, values)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -42,6 +42,7 @@ _TERMS = {
     "person": _PERSON.format(_WROTE),
     "rating": _RATING.format(_MEAN),
     "version": f"iif(t.answered_by = '', t.version, {OTHERS}) = :version",
+    "topic": f"instr(folded({QUESTION}), :topic)",
     "text": f"instr(folded({QUESTION} || char(10) || t.response), :text)",
 }
 _WITH_LEFT_OUT = {
@@ -66,6 +67,8 @@ class Selection:
     """One of `RATINGS`, by the mean of the ratings; `none`: something was said or chosen, not rated."""
     version: int | None = None
     """Of ours, or `OTHERS`."""
+    topic: str | None = None
+    """A word of the question, in small letters."""
     text: str | None = None
     """Words of the question or the answer, in small or capital letters."""
 

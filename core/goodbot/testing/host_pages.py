@@ -9,7 +9,7 @@ from goodbot.api.activity import ActivityPage, ActivityWanted, TrailChecked
 from goodbot.api.events import UserRef
 from goodbot.api.overview import Overview
 from goodbot.api.people import PeoplePage, PeopleWanted
-from goodbot.api.rated import RatedPage, RatedTaught, RatedWanted
+from goodbot.api.rated import RatedPage, RatedTaught, RatedTopic, RatedWanted
 from goodbot.api.settings_page import SettingsSeen, SettingWanted
 from goodbot.api.turns import OwnNote
 from goodbot.api.versions import Versions
@@ -32,6 +32,8 @@ class HostPages:
         """What `activity` answers; that `user` may see it is the test's affair."""
         self.known = PeoplePage(asking=(), ask=0, people=(), count=0)
         """What `people` answers; that `user` may see it is the test's affair."""
+        self.rated_topics: Sequence[RatedTopic] = ()
+        """What `topics` answers."""
         self.lesson = RatedTaught(told="")
         """What `taught` answers."""
         self.set_up = SettingsSeen(settings=(), file="config.toml")
@@ -62,6 +64,10 @@ class HostPages:
     async def people(self, user: UserRef, wanted: PeopleWanted) -> PeoplePage:
         """What `known` says."""
         return self.known
+
+    async def topics(self, user: UserRef) -> Sequence[RatedTopic]:
+        """What `rated_topics` says."""
+        return self.rated_topics
 
     async def taught(self, user: UserRef, turn: str) -> RatedTaught:
         """What `lesson` says."""

@@ -17,6 +17,7 @@ from tests.connectors.web.peer import Json
 from tests.connectors.web.test_progress import NARROW, press
 from tests.connectors.web.test_whole import goodbot, link
 from tests.core.builders import Bot
+from tests.core.test_topics import rated_topics
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -148,6 +149,23 @@ async def test_an_owner_rates_several_by_touch_on_a_phone(
         assert not await owner.scrolls_sideways()
         await owner.page.locator(".rated summary").first.tap()
         await owner.page.locator(".opened .chip.good[aria-pressed=true]").wait_for()
+
+
+async def test_an_owner_looks_at_one_topic(chromium: Any, tmp_path: Path, unused_tcp_port: int) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
+        await rated_topics(bot)
+        await owner.sign_in(await link(bot))
+        await press(owner, "Ratings")
+        choice = owner.page.locator("[name=topic]")
+        await choice.locator("option").filter(has_text="code: 6 answers, 50 % bad").wait_for(state="attached")
+        await choice.focus()
+        await owner.page.keyboard.press("ArrowDown")
+        await owner.sees("6 answers")
+        assert "topic=code" in owner.page.url
+        await owner.page.reload()
+        await owner.sees("6 answers")
+        assert await choice.input_value() == "code"
+        assert not await owner.scrolls_sideways()
 
 
 async def test_an_owner_sees_what_one_answer_taught_and_a_rater_does_not(

@@ -36,7 +36,7 @@ OTHERS = (
 READ = (
     *("/api/me", "/api/inbox", "/api/conversation?id=main", "/api/conversations?text=a"),
     *("/api/notes", "/api/progress", "/api/versions", "/api/ratings", "/api/people", "/api/live"),
-    *("/api/activity", "/api/activity/checked", "/api/taught", "/api/settings"),
+    *("/api/activity", "/api/activity/checked", "/api/taught", "/api/topics", "/api/settings"),
 )
 SAY = {"id": "a1", "at": 1, "in": "main", "say": "hello"}
 
@@ -123,6 +123,7 @@ async def test_a_stranger_sees_the_pages_and_nothing_else(
         "/api/activity/checked",
         "/api/people",
         "/api/taught",
+        "/api/topics",
         "/api/settings",
         "/api/live",
     ):

@@ -11,7 +11,7 @@ import { markdown } from "/files/markdown.js";
 import { Page } from "/files/page.js";
 import { RatingBar } from "/files/rating.js";
 
-const NAMES = ["text", "rating", "from", "to", "place", "person", "version", "also"];
+const NAMES = ["text", "rating", "from", "to", "place", "person", "version", "topic", "also"];
 const THUMBS = [{ action: "good" }, { action: "bad" }];
 const PLACE = "inbox";
 const LOOKS = 20; // so often it is looked further for what is rare, before somebody has to ask
@@ -38,6 +38,18 @@ class Ratings extends Page {
     find("#keep").addEventListener("click", () => this.#keep());
     find("#bulk").addEventListener("click", ({ target }) => target.dataset.do && this.#with(target.dataset.do));
     this.#views();
+    this.#topics();
+  }
+
+  // With the share of each that is rated bad, for owners. One that was chosen stays, though it is none any more.
+  async #topics() {
+    const { topics } = await get("/api/topics").catch(() => ({ topics: [] }));
+    for (const { word, answers, bad } of topics) {
+      const said = `${word}: ${answers} ${answers === 1 ? "answer" : "answers"}, ${Math.round(100 * bad)} % bad`;
+      const known = [...this.#form.elements.topic.options].find((one) => one.value === word);
+      if (known) known.textContent = said;
+      else this.#form.elements.topic.append(el("option", { value: word }, said));
+    }
   }
 
   // What is open or ticked stays: the page looks anew when somebody asks.
@@ -46,6 +58,10 @@ class Ratings extends Page {
   }
 
   #fill(given) {
+    const topic = given.get("topic");
+    if (topic && ![...this.#form.elements.topic.options].some((one) => one.value === topic)) {
+      this.#form.elements.topic.append(el("option", { value: topic }, topic));
+    }
     for (const name of NAMES) this.#form.elements[name].value = given.get(name) || "";
     this.#counted();
   }
@@ -78,7 +94,7 @@ class Ratings extends Page {
       return date > 0 ? String(Math.floor(date.getTime() / 1000)) : ""; // a year is being typed
     };
     const query = { since: day("from", 0), until: day("to", 1), [value("also") || "words"]: value("also") ? "1" : "" };
-    for (const name of ["text", "rating", "place", "person", "version"]) query[name] = value(name);
+    for (const name of ["text", "rating", "place", "person", "version", "topic"]) query[name] = value(name);
     return Object.fromEntries(Object.entries(query).filter(([, said]) => said));
   }
 
