@@ -190,16 +190,24 @@ class TeamsStream(ReplyStream):
     async def _show(self, wanted: Sequence[dict[str, Any]], *, patient: bool) -> None:
         """Bring the messages up to date."""
         for n, activity in enumerate(wanted):
-            if n < len(self._shown):
-                try:
-                    await self._outbox.put(self._ref(self._shown[n]), activity, patient=patient)
-                except RefusedError as error:  # somebody has deleted it
-                    if not patient:  # each piece would be a message of its own
-                        raise
-                    logger.info("teams: a message cannot be edited: %s", error)
-                    self._shown[n] = await self._posted(activity, patient=patient)
-            else:
-                self._shown.append(await self._posted(activity, patient=patient))
+            if n == len(self._shown):
+                self._shown.append(await self._new_message(activity, patient=patient))
+            try:
+                await self._outbox.put(self._ref(self._shown[n]), activity, patient=patient)
+            except RefusedError as error:  # somebody has deleted it
+                if not patient:  # each piece would be a message of its own
+                    raise
+                logger.info("teams: a message cannot be edited: %s", error)
+                self._shown[n] = await self._posted(activity, patient=patient)
+
+    async def _new_message(self, activity: dict[str, Any], *, patient: bool) -> str:
+        """Post a message, of an answer that is stored without its words: they come once its id is kept.
+
+        Killed in between, the answer is sent again, and Teams tells nobody what stands in a message.
+        """
+        if self.keep is not None and "text" in activity:
+            activity = render.message(say("thinking", self.language), answer=True)
+        return await self._posted(activity, patient=patient)
 
     async def _posted(self, activity: dict[str, Any], *, patient: bool) -> str:
         sent = await self._outbox.post(self._channel, activity, patient=patient)
