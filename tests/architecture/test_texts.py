@@ -20,7 +20,7 @@ from tests.architecture.source import Module, modules
 ROOMS = (
     *("goodbot.access", "goodbot.conversation", "goodbot.commands.rating", "goodbot.commands.runner"),
     *("goodbot.api.actions", "goodbot.api.events", "goodbot.api.reply_stream", "goodbot.api.sentences"),
-    *("goodbot.inference.prompts", "goodbot.inference.servers.wordless"),
+    *("goodbot.inference.prompts", "goodbot.inference.servers.wordless", "goodbot.daemon.alerts"),
     *(f"goodbot_connectors.{name}" for name in ("discord", "slack", "teams", "telegram", "terminal", "web")),
 )
 """Where what talkers and raters are told is said."""

@@ -20,6 +20,7 @@ from goodbot.config import ServingConfig
 from goodbot.conversation import ratings
 from goodbot.conversation.notifications import trainings
 from goodbot.conversation.notifications.alarms import advised, described
+from goodbot.inference.servers import health
 from goodbot.learning.rating_quality.contradictions import Alarm
 from goodbot.learning.training import scheduler, trainer
 from goodbot.store import adapters, comparisons, news
@@ -76,7 +77,7 @@ def test_the_last_word_of_a_platform_counts_and_a_crowd_takes_no_room(
     [
         *(adapters.FORGOTTEN, adapters.PINNED, adapters.AWAY, adapters.UNSERVED, adapters.CANARY),
         *(comparisons.WAITS, ratings._CHANGED, linking._CHANGED, scheduler.CANCELLED, trainer.STOPPED),
-        *(rollback_window._TAINT, rollback_window._RESET),
+        *(rollback_window._TAINT, rollback_window._RESET, *filter(None, health._CAUSES.values())),
     ],
 )
 def test_what_the_store_keeps_in_english_is_told_again(kept: str) -> None:

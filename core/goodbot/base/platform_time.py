@@ -29,21 +29,22 @@ class PlatformTime:
     """What the platforms' clocks say, while goodbot runs."""
 
     def __init__(self) -> None:
-        self._apart: dict[str, str] = {}
+        self.ahead: dict[str, float] = {}
+        """Seconds that this machine is ahead of each platform whose clock is another."""
 
     def note(self, title: str, told: float, now: float) -> None:
         """Compare; the log says once that they differ, and once that they agree again."""
         text = apart(title, now - told)
-        if bool(text) != (title in self._apart):
+        if bool(text) != (title in self.ahead):
             if text:
                 logger.warning("%s: %s", text, SET_CLOCK)
             else:
                 logger.info("this machine's clock agrees with that of %s again", title)
         if text:
-            self._apart[title] = text
+            self.ahead[title] = now - told
         else:
-            self._apart.pop(title, None)
+            self.ahead.pop(title, None)
 
     def found(self) -> list[str]:
         """A sentence for each platform whose clock is another."""
-        return [f"{text}: {SET_CLOCK}" for text in self._apart.values()]
+        return [f"{apart(title, ahead)}: {SET_CLOCK}" for title, ahead in self.ahead.items()]

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from goodbot.access import pairing
 from goodbot.api.fingerprint import ServedAs
 from goodbot.api.notice import Notice
-from goodbot.api.sentences import sentence, words
+from goodbot.api.sentences import sentence, version, words
 from goodbot.api.server import BASE
-from goodbot.base.suggest import version_name
+from goodbot.api.texts import retold, say
 from goodbot.commands.services import Services
+from goodbot.conversation.notifications.serving import Said
 from goodbot.store import acceptance, news
 
 STANDS, GONE = 60.0, 120.0
@@ -27,17 +29,6 @@ _ENOUGH = 30
 _CLEAR = 3.3
 """Standard errors between two shares. It is looked at again and again, so two would come by chance."""
 _STORE = "store"
-_OVER = {
-    _STORE: "I can store again.",
-    "disk": "There is enough space on the disk again.",
-    "model": "My model answers again.",
-    "adapter": "My model’s server uses what I have learnt again.",
-    "clock": "This machine’s clock is right again.",
-    "descriptors": "I can open files and connections again.",
-    "liked": "My answers are not liked less than before any more.",
-    "connector": "{name} works again.",
-    "pairing": "Nobody guesses pairing codes on {name} any more. `goodbot pair {name}` makes a new code.",
-}
 
 
 class Fault(NamedTuple):
@@ -45,7 +36,7 @@ class Fault(NamedTuple):
 
     subject: str
     """`disk`, or with a name `connector:slack`, `liked:7`."""
-    text: str
+    said: Said
 
 
 class Alerts:
@@ -61,11 +52,11 @@ class Alerts:
     async def look(self) -> None:
         """Tell what has begun, and what is over. Raises StoreError."""
         s, now = self._s, self._s.clock.monotonic()
-        found = {one.subject: one.text for one in await self._found()}
+        found = {one.subject: one.said for one in await self._found()}
         self._since = {subject: self._since.get(subject, now) for subject in found}
-        for subject, text in found.items():
+        for subject, said in found.items():
             if now - self._since[subject] >= STANDS:
-                await self._begun(subject, text)
+                await self._begun(subject, said)
         if s.store.trouble:  # what has been told, and what is over, cannot be asked for
             return
         known = {*await s.store.read(lambda db: news.told_of(db, "fault")), *self._unkept}
@@ -75,9 +66,10 @@ class Alerts:
             if now - self._gone[key] >= GONE:
                 await self._ended(key)
 
-    async def _begun(self, subject: str, text: str) -> None:
+    async def _begun(self, subject: str, said: Said) -> None:
         for owner in self._s.authorization.owners():
             key, kept = f"fault {subject} {owner}", not self._s.store.trouble
+            text = said(self._s.courier.readers.language(owner))
             await self._s.courier.tell(Notice(key=key, person=owner, text=text), kept=kept)
             if not kept:
                 self._unkept.add(key)
@@ -89,54 +81,70 @@ class Alerts:
         if another or owner not in self._s.authorization.owners():  # nobody asks any more
             await self._s.courier.over(key)
         else:
-            await self._s.courier.ended(Notice(key=key, person=owner, text=_OVER[kind].format(name=name)))
+            text = say(f"over_{kind}", self._s.courier.readers.language(owner), name=name)
+            await self._s.courier.ended(Notice(key=key, person=owner, text=text))
         self._unkept.discard(key)
 
     async def _found(self) -> list[Fault]:
         s = self._s
         found = [*self._parts()]
         if s.store.trouble:  # then what it holds cannot be asked for
-            return [Fault(_STORE, sentence(f"I cannot store anything: {s.store.trouble}")), *found]
+            return [Fault(_STORE, partial(_because, "fault_store", why=s.store.trouble)), *found]
         for name in await s.store.read(lambda db: pairing.locked(db, s.clock.now())):
-            text = f"Somebody guesses pairing codes on {name}: no code works there now."
-            found.append(Fault(f"pairing:{name}", text))
-        if text := await self._liked_less():
-            found.append(Fault(f"liked:{await s.registry.active()}", text))
+            found.append(Fault(f"pairing:{name}", partial(say, "fault_pairing", name=name)))
+        if said := await self._liked_less():
+            found.append(Fault(f"liked:{await s.registry.active()}", said))
         return found
 
     def _parts(self) -> Iterator[Fault]:
         s, health = self._s, self._s.registry.health.found
         if reserve := s.quotas.no_reserve():
-            yield Fault("disk", words(reserve))
+            yield Fault("disk", lambda language: words(reserve, language=language))
         if s.presence.state == "down" and not s.memory.away:
-            why = s.server.trouble() or "its process has ended, and does not come back"
-            yield Fault("model", sentence(f"My model does not answer: {why}"))
+            why = s.server.trouble()
+            said = partial(_because, "fault_model", why=why) if why else partial(say, "fault_model_ended")
+            yield Fault("model", said)
         elif health.verdict is ServedAs.BASE:
-            yield Fault("adapter", sentence(f"Answers come without what I have learnt: {health.why}"))
+            yield Fault(
+                "adapter", lambda language: _because("fault_adapter", language, why=health.told(language))
+            )
         for name, why in s.connectors.problems.items():
-            yield Fault(f"connector:{name}", sentence(f"{name} does not work: {why}"))
-        if apart := s.connectors.time.found():
-            yield Fault("clock", sentence(apart[0]))
-        if trouble := s.http.descriptors.trouble:
-            yield Fault("descriptors", sentence(trouble))
+            yield Fault(f"connector:{name}", partial(_because, "fault_connector", name=name, why=why))
+        for title, ahead in [*s.connectors.time.ahead.items()][:1]:
+            key = "fault_clock_ahead" if ahead > 0 else "fault_clock_behind"
+            yield Fault("clock", partial(say, key, title=title, seconds=round(abs(ahead))))
+        if s.http.descriptors.trouble:
+            yield Fault("descriptors", partial(say, "fault_descriptors"))
 
-    async def _liked_less(self) -> str:
+    async def _liked_less(self) -> Said | None:
         """That the version which answers is rated worse than the one that it was made from."""
         s = self._s
         active = await s.registry.active()
         if active == BASE:
-            return ""
+            return None
         before = (await s.registry.row(active)).parent
         now = await s.store.read(lambda db: acceptance.of(db, s.pool, active))
         then = await s.store.read(lambda db: acceptance.of(db, s.pool, before))
         if min(now.rated, then.rated) < _ENOUGH:
-            return ""
+            return None
         share = (now.good + then.good) / (now.rated + then.rated)
         spread = math.sqrt(share * (1 - share) * (1 / now.rated + 1 / then.rated))
         if then.good / then.rated - now.good / now.rated <= _CLEAR * spread:
-            return ""
-        old = version_name(before)
-        return (
-            f"v{active} is liked less: {now.good} of {now.rated} rated answers. "
-            f"Of {old} it was {then.good} of {then.rated}. `/rl rollback {before}` goes back to it."
+            return None
+        return lambda language: say(
+            "fault_liked",
+            language,
+            version=active,
+            good=now.good,
+            rated=now.rated,
+            other=version(before, language),
+            then=then.good,
+            of=then.rated,
+            back=before,
         )
+
+
+def _because(key: str, language: str, *, why: str, **values: str) -> str:
+    """What does not work, and why: `why` may be a server's own words."""
+    told = say(key, language, why=retold(why, language), **values)
+    return sentence(told, language)

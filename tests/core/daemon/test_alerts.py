@@ -14,8 +14,9 @@ from goodbot.api.fingerprint import ServedAs
 from goodbot.base.clock import SystemClock
 from goodbot.base.descriptors import Descriptors
 from goodbot.base.errors import StoreError
+from goodbot.config import ServingConfig
 from goodbot.daemon.alerts import GONE, STANDS, Alerts
-from goodbot.inference.servers.health import VersionHealth
+from goodbot.inference.servers import health
 from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.rating_quality.contradictions import Alarm
 from goodbot.store import Store, acceptance
@@ -57,7 +58,7 @@ def model_ends(bot: Bot, patch: pytest.MonkeyPatch) -> None:
 
 
 def adapter_lost(bot: Bot, patch: pytest.MonkeyPatch) -> None:
-    found = VersionHealth(version=1, verdict=ServedAs.BASE, why="v1 is not really served: it has no effect")
+    found = health._proof(1, ServedAs.BASE)
     patch.setattr(bot.app.registry.health, "found", found)
 
 
@@ -66,7 +67,7 @@ def platform_down(bot: Bot, patch: pytest.MonkeyPatch) -> None:
 
 
 def clock_wrong(bot: Bot, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(bot.app.connectors.time, "found", lambda: ["this machine is 600 s ahead of Pigeon"])
+    patch.setitem(bot.app.connectors.time.ahead, "Pigeon", 600.0)
 
 
 def descriptors_gone(_: Bot, patch: pytest.MonkeyPatch) -> None:
@@ -98,10 +99,30 @@ FAULTS: Mapping[str, tuple[Plant, str, str]] = {
     "adapter": (adapter_lost, "without what I have learnt", "uses what I have learnt again"),
     "platform": (platform_down, "Pigeon does not work: the token is refused.", "pigeon works again"),
     "clock": (clock_wrong, "600 s ahead of Pigeon", "clock is right again"),
-    "descriptors": (descriptors_gone, "No file can be opened", "open files and connections again"),
+    "descriptors": (descriptors_gone, "too many files and connections", "open files and connections again"),
     "guesses": (guessed_at, "guesses pairing codes on pigeon", "guesses pairing codes on pigeon any more"),
     "liked": (liked_less, "12 of 40 rated answers. Of the base model it was 30 of 40.", "any more"),
     "rater": (rater_turned, "pigeon:eve has begun to contradict", "pigeon:eve are as usual again"),
+}
+
+GERMAN = {
+    "disk": ("Auf dem Datenträger sind weniger als", "Auf dem Datenträger ist wieder genug Platz."),
+    "store": ("Ich kann nichts speichern: the disk does", "Ich kann wieder speichern."),
+    "model": ("Mein Modell antwortet nicht: Sein Prozess", "Mein Modell antwortet wieder."),
+    "adapter": (
+        "Antworten kommen ohne das, was ich gelernt habe: v1 wird nicht wirklich benutzt: der Server des "
+        "Modells antwortet wie das Basismodell.",
+        "Der Server meines Modells benutzt wieder, was ich gelernt habe.",
+    ),
+    "platform": ("Pigeon funktioniert nicht: the token is refused.", "pigeon funktioniert wieder."),
+    "clock": ("Dieser Rechner geht 600 s vor gegenüber Pigeon.", "Die Uhr dieses Rechners geht wieder"),
+    "descriptors": ("Ich habe zu viele Dateien", "Ich kann wieder Dateien"),
+    "guesses": ("Jemand rät Codes auf pigeon:", "Auf pigeon rät niemand mehr Codes."),
+    "liked": (
+        "12 von 40 bewerteten Antworten waren gut. Vorher (das Basismodell) waren es 30 von 40",
+        "mehr",
+    ),
+    "rater": ("pigeon:eve widerspricht sich neuerdings", "pigeon:eve sind wieder wie üblich"),
 }
 
 
@@ -156,6 +177,25 @@ async def test_each_of_ten_faults_is_told_once_and_its_end(tmp_path: Path) -> No
                 [told] = await watched.after(HOUR)
                 assert ends in told, (name, again)
                 assert await watched.after(HOUR) == [], name
+
+
+async def test_each_fault_and_its_end_is_told_in_the_owners_language(tmp_path: Path) -> None:
+    assert GERMAN.keys() == FAULTS.keys()
+    serving = ServingConfig(history=0, ask="never", language="de")
+    async with open_bot(tmp_path, sections={"serving": serving}) as bot:
+        await bot.rated(8)
+        await bot.train()
+        for task in ("maintenance", "news"):
+            bot.app._tasks[task].cancel()
+        await bot.app.news.look()
+        watched = Watched(bot)
+        for name, (begins, ends) in GERMAN.items():
+            with pytest.MonkeyPatch.context() as patch:
+                FAULTS[name][0](bot, patch)
+                [told] = await watched.after(HOUR)
+                assert begins in told, name
+            [told] = await watched.after(HOUR)
+            assert ends in told, name
 
 
 async def test_what_comes_and_goes_is_no_news(tmp_path: Path) -> None:

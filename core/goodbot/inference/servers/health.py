@@ -6,12 +6,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from goodbot.api import fingerprint as fingerprint_check
 from goodbot.api.fingerprint import Fingerprint, ServedAs
 from goodbot.api.server import BASE, Generated, GenerateRequest, Server
+from goodbot.api.texts import retold, say
 from goodbot.base.errors import AdapterError, ServerError
 
 logger = logging.getLogger(__name__)
@@ -32,6 +33,15 @@ class VersionHealth:
     version: int
     verdict: ServedAs
     why: str
+    cause: str = ""
+    """What `why` says behind its colon."""
+
+    def told(self, language: str = "") -> str:
+        """`why`, in the reader's language; a server's own words in it stay as they are."""
+        if not self.cause:
+            return self.why
+        key = "proof_lost" if self.verdict is ServedAs.BASE else "proof_untold"
+        return say(key, language, version=self.version, why=retold(self.cause, language))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,13 +92,12 @@ class HealthMonitor:
                 most = _ALL if thorough else 1
                 verdict = await fingerprint_check.prove(self._server, version, fingerprint, most)
         except AdapterError as error:  # it does not know it any more
-            why = f"v{version} is not really served: {error}"
-            return VersionHealth(version=version, verdict=ServedAs.BASE, why=why)
+            return _proof(version, ServedAs.BASE, str(error))
         except TimeoutError:
             return _proof(version, ServedAs.UNTOLD, "the model server was too busy to tell")
         except ServerError as error:
             return _proof(version, ServedAs.UNTOLD, f"the model server did not tell: {error}")
-        return _proof(version, verdict, "the model server tells no log-probs")
+        return _proof(version, verdict)
 
     def doubts(self, found: VersionHealth) -> bool:
         """Whether a version had better be loaded anew: it answers like the base, or like itself no more.
@@ -113,14 +122,16 @@ class HealthMonitor:
         self.found = NOTHING
 
 
-def _proof(version: int, verdict: ServedAs, untold: str) -> VersionHealth:
-    unproven = f"whether v{version} is really served cannot be proven: "
-    why = {
-        ServedAs.ADAPTER: "",
-        ServedAs.BASE: f"v{version} is not really served: the model server answers like the base model",
-        ServedAs.NEITHER: unproven + "the model server answers neither like it nor like the base model "
-        "(another chat template, other weights, or much coarser ones)",
-        ServedAs.UNTOLD: unproven + untold,
-        ServedAs.TOO_CLOSE: unproven + "it answers too much like the base model where it was measured",
-    }[verdict]
-    return VersionHealth(version=version, verdict=verdict, why=why)
+_CAUSES = {
+    ServedAs.ADAPTER: "",
+    ServedAs.BASE: "the model server answers like the base model",
+    ServedAs.NEITHER: "the model server answers neither like it nor like the base model "
+    "(another chat template, other weights, or much coarser ones)",
+    ServedAs.UNTOLD: "the model server tells no log-probs",
+    ServedAs.TOO_CLOSE: "it answers too much like the base model where it was measured",
+}
+
+
+def _proof(version: int, verdict: ServedAs, cause: str = "") -> VersionHealth:
+    found = VersionHealth(version=version, verdict=verdict, why="", cause=cause or _CAUSES[verdict])
+    return replace(found, why=found.told())
