@@ -19,6 +19,7 @@ from tests.architecture.source import Module, modules
 
 ROOMS = (
     *("goodbot.access", "goodbot.conversation", "goodbot.commands.rating", "goodbot.commands.runner"),
+    "goodbot.commands.activity",
     *("goodbot.api.actions", "goodbot.api.events", "goodbot.api.reply_stream", "goodbot.api.sentences"),
     *("goodbot.inference.prompts", "goodbot.inference.servers.wordless", "goodbot.daemon.alerts"),
     *(f"goodbot_connectors.{name}" for name in ("discord", "slack", "teams", "telegram", "terminal", "web")),
@@ -34,6 +35,7 @@ OWNERS = re.compile(
 ELSEWHERE: dict[str, int] = {
     # module: how many sentences
     "goodbot.api.actions": 5,  # to the model
+    "goodbot.commands.activity": 1,  # to programs
     "goodbot.commands.runner": 2,  # a name in the log, and what the audit trail says
     "goodbot.conversation.completions": 2,  # to programs
     "goodbot.conversation.generate": 2,  # to the log

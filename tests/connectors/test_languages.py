@@ -22,7 +22,7 @@ from goodbot_connectors.telegram import prompts
 from goodbot_connectors.telegram.keyboards import with_typed
 from goodbot_connectors.terminal import SPEC, TerminalSettings
 from goodbot_connectors.terminal.connector import TerminalConnector
-from goodbot_connectors.web import api, normalize
+from goodbot_connectors.web import guard, normalize
 
 from tests.connectors.discord.test_normalize import RECORDINGS as DISCORD
 from tests.connectors.discord.test_normalize import events as discord_events
@@ -57,7 +57,7 @@ def test_telegram_tells_it_of_whoever_writes_and_presses() -> None:
 )
 def test_a_browser_lists_them(accepted: str, language: str) -> None:
     request = make_mocked_request("POST", "/", headers={"Accept-Language": accepted})
-    assert api._language(request) == language
+    assert guard.language(request) == language
     event = normalize.event(
         {"id": "a", "in": "main", "say": "Hi"}, user="ada", alias="x", now_ms=0, language=language
     )

@@ -31,7 +31,6 @@ from aiohttp import hdrs, web
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.model import DEMO_LABEL
 from goodbot.api.sentences import sentence
-from goodbot.api.texts import language_of
 from goodbot.base.errors import UsageError
 from goodbot.base.redact import redact
 from goodbot.base.text import clean
@@ -228,7 +227,7 @@ class WebApi:
     async def _do(self, request: web.Request) -> web.StreamResponse:
         guard.same_origin(request, self._host.address)
         user = self._signed_in(request)
-        return guard.answer(await self._take(user, await guard.body(request), _language(request)))
+        return guard.answer(await self._take(user, await guard.body(request), guard.language(request)))
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         guard.same_origin(request, self._host.address)
@@ -263,12 +262,6 @@ class WebApi:
         if unquote(request.headers.get(_PAGE_OF, "")) not in ("", user):
             raise HttpError(401, _ANOTHER)
         return user
-
-
-def _language(request: web.Request) -> str:
-    """The first of the browser's languages that there are texts in; browsers put the dearest first."""
-    listed = request.headers.get("Accept-Language", "").split(",", 20)[:20]
-    return language_of(*(one.partition(";")[0].strip() for one in listed))
 
 
 def _cookie(request: web.Request) -> str:

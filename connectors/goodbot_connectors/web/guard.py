@@ -10,6 +10,7 @@ from typing import Any, NoReturn, cast
 from urllib.parse import urlsplit
 
 from aiohttp import hdrs, web
+from goodbot.api.texts import language_of
 from goodbot.base.errors import GoodbotError, RetriableError, StoreError, UsageError
 
 from goodbot_connectors.kit.bridge.refused import HttpError
@@ -111,3 +112,9 @@ async def body(request: web.Request) -> Json:
     if not isinstance(parsed, dict):
         raise HttpError(400, "That is no JSON object.")
     return cast("Json", parsed)
+
+
+def language(request: web.Request) -> str:
+    """The first of the browser's languages that there are texts in; browsers put the dearest first."""
+    listed = request.headers.get("Accept-Language", "").split(",", 20)[:20]
+    return language_of(*(one.partition(";")[0].strip() for one in listed))

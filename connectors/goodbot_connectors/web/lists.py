@@ -59,7 +59,8 @@ def looks(host: ConnectorHost, signed_in: Callable[[web.Request], str]) -> dict[
 
     def handler(of: Look) -> Handler:
         async def look(request: web.Request) -> web.StreamResponse:
-            return guard.answer(await _told(of(host, user_ref(signed_in(request)), request.query)))
+            user = user_ref(signed_in(request), guard.language(request))
+            return guard.answer(await _told(of(host, user, request.query)))
 
         return look
 
@@ -72,7 +73,7 @@ def changes(host: ConnectorHost, signed_in: Callable[[web.Request], str]) -> dic
     def handler(of: Change) -> Handler:
         async def change(request: web.Request) -> web.StreamResponse:
             guard.same_origin(request, host.address)
-            user = user_ref(signed_in(request))
+            user = user_ref(signed_in(request), guard.language(request))
             return guard.answer(await _told(of(host, user, await guard.body(request))))
 
         return change

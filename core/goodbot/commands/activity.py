@@ -14,6 +14,7 @@ from goodbot.access.authorization import person
 from goodbot.api.activity import Act, ActivityPage, ActivityWanted, TrailChecked
 from goodbot.api.commands import Grant, find
 from goodbot.api.events import UserRef
+from goodbot.api.texts import ENGLISH, catalogue, retold, say
 from goodbot.base.errors import UsageError
 from goodbot.store import people, trail
 from goodbot.store.settings import AuditEntry
@@ -22,61 +23,6 @@ if TYPE_CHECKING:
     from goodbot.commands.services import Services
 
 RESULTS = ("done", "asked", "refused")
-_WHAT = {
-    "adapters": "Look at the versions",
-    "adapters diff": "Compare two versions",
-    "adapters export": "Write a version to a file",
-    "adapters import": "Bring a version in",
-    "adapters pin": "Keep a version",
-    "adapters rollback": "Go back to another version",
-    "adapters show": "Look at one version",
-    "adapters unpin": "Stop keeping a version",
-    "cancel": "Stop the training",
-    "channels": "Look where the bot is on",
-    "channels disable": "Switch the bot off in a chat",
-    "channels enable": "Switch the bot on in a chat",
-    "compare": "Compare two versions",
-    "disable": "Switch the bot off in this chat",
-    "enable": "Switch the bot on in this chat",
-    "export": "Write rated answers to a file",
-    "forget": "Delete all that is stored of somebody",
-    "history": "Look at the last answers",
-    "import": "Bring rated answers in from a file",
-    "leave out": "Leave an answer out",
-    "link": "Connect accounts of one person",
-    "log in": "Sign in to the browser",
-    "notes": "Change the notes",
-    "off": "Stop trainings, and let the base model answer",
-    "pair": "Make a code for a new owner",
-    "pause": "Stop trainings for now",
-    "pause all": "Stop trainings, and let the base model answer",
-    "people": "Look who may do what",
-    "people grant": "Let somebody in",
-    "people link": "Make an account one's own",
-    "people refuse": "Turn somebody away",
-    "people revoke": "Take away what somebody may do",
-    "people unlink": "Make an account somebody else's again",
-    "plugins": "Look at the plugins",
-    "release": "Use answers again that were skipped",
-    "report": "Look at who taught what",
-    "reset": "Leave all ratings out, and go back to the base model",
-    "restore": "Bring a backup back",
-    "resume": "Let trainings go on",
-    "rollback": "Go back to another version",
-    "rollback all": "Leave all ratings out, and go back to the base model",
-    "rollback answers": "Leave answers out, or take them in again",
-    "rollback person": "Leave out what somebody rated, or take it in again",
-    "rollback since": "Leave out ratings since a day",
-    "settings": "Change a setting",
-    "switch": "Switch to another model",
-    "take in": "Take an answer in again",
-    "train": "Start a training",
-    "train retry": "Use answers again that were skipped",
-    "train stop": "Stop the training",
-    "unlink": "Separate an account again",
-}
-"""Each act, and what the first word behind it makes of it."""
-_PAIRED = "Become an owner by a code"
 _APART = ("args", "channel", "done", "asked", "refused")
 
 
@@ -85,6 +31,7 @@ async def activity(services: Services, user: UserRef, wanted: ActivityWanted) ->
     _require_owner(services, user)
     if wanted.result not in ("", *RESULTS):
         raise UsageError("A result is done, asked or refused.")
+    language = _reads(services, user)
     names = ("since", "until", "action", "result")
     chosen = {name: said for name in names if (said := getattr(wanted, name)) not in (None, "")}
 
@@ -94,7 +41,7 @@ async def activity(services: Services, user: UserRef, wanted: ActivityWanted) ->
         entries, end = await trail.page(db, terms, wanted.before)
         known = await trail.known(db, (name for one in entries for name in _names(one)))
         mine = {person(user), *await people.accounts(db, person(user))}
-        acts = [_act(one, known, mine) for one in entries]
+        acts = [_act(one, known, mine, language) for one in entries]
         actions = () if wanted.before else await trail.actions(db)
         return ActivityPage(acts=acts, before=end, actions=actions)
 
@@ -116,10 +63,14 @@ async def check_activity(services: Services, user: UserRef) -> TrailChecked:
 
 def _require_owner(services: Services, user: UserRef) -> None:
     if not services.authorization.may(user, Grant.ADMINISTER):
-        raise UsageError("Only owners see what was done here.")
+        raise UsageError(say("see_activity", _reads(services, user)))
 
 
-def _act(entry: AuditEntry, known: Mapping[str, str], mine: set[str]) -> Act:
+def _reads(services: Services, user: UserRef) -> str:
+    return user.language or services.courier.readers.language(person(user))
+
+
+def _act(entry: AuditEntry, known: Mapping[str, str], mine: set[str], language: str) -> Act:
     detail = _detail(entry)
     args = " ".join(known.get(word, word) for word in _words(detail))
     command = find(entry.action) is not None and "channel" in detail
@@ -130,19 +81,22 @@ def _act(entry: AuditEntry, known: Mapping[str, str], mine: set[str]) -> Act:
         who=who,
         you=who in mine,
         action=entry.action,
-        what=_PAIRED if entry.action == "pair" and not command else _what(entry.action, args),
+        what=_what("paired" if entry.action == "pair" and not command else entry.action, args, language),
         typed=f"{entry.action} {args}".strip() if command else "",
         where=str(detail.get("channel", "")),
-        refused=str(detail.get("refused", "")),
+        refused=retold(str(detail.get("refused", "")), language),
         asked=bool(detail.get("asked")),
         facts={name: known.get(said, said) for name, said in _facts(detail).items()},
         hash=entry.hash,
     )
 
 
-def _what(action: str, args: str) -> str:
+def _what(action: str, args: str, language: str) -> str:
     """In plain words what an act is; one of a plugin as it is called."""
-    return _WHAT.get(f"{action} {args.partition(' ')[0]}") or _WHAT.get(action) or action.capitalize()
+    for name in (f"{action} {args.partition(' ')[0]}", action):
+        if (key := f"did_{name.replace(' ', '_')}") in catalogue(ENGLISH):
+            return say(key, language)
+    return action.capitalize()
 
 
 def _detail(entry: AuditEntry) -> dict[str, Any]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ import pytest
 from goodbot.api.activity import ActivityPage, ActivityWanted, TrailChecked
 from goodbot.api.commands import OLD, TABLE, Grant
 from goodbot.api.events import UserRef
+from goodbot.api.texts import catalogue
 from goodbot.base.errors import UsageError
-from goodbot.commands import activity as told
 from goodbot.store import trail
 
 from tests.core.builders import Bot, open_bot
@@ -170,12 +171,34 @@ def audited() -> Iterator[str]:
         yield from (f"{command.name} {word}" for word in (*choices, *(one.name for one in command.actions)))
 
 
+def plainly() -> Iterator[str]:
+    """What there are plain words for, as keys say it."""
+    yield from (key.removeprefix("did_") for key in catalogue("en") if key.startswith("did_"))
+
+
 def test_every_command_that_leaves_a_line_has_plain_words() -> None:
     plain = {"adapters list", "import jsonl", "import open-webui", "import reinforceclaw"}
-    assert {one for one in audited() if one not in told._WHAT} == plain
+    there = {*plainly()}
+    assert {one for one in audited() if one.replace(" ", "_") not in there} == plain
 
 
 def test_no_words_are_left_of_a_command_that_is_gone() -> None:
-    others = {"forget", "leave out", "link", "log in", "notes", "restore", "settings", "take in", "unlink"}
-    names = {one.partition(" ")[0] for one in audited()} | others
-    assert [one for one in told._WHAT if one not in names and one.partition(" ")[0] not in names] == []
+    others = {"forget", "leave_out", "link", "log_in", "notes", "paired", "restore", "settings", "take_in"}
+    names = {one.partition(" ")[0] for one in audited()} | others | {"unlink"}
+    assert [one for one in plainly() if one not in names and one.partition("_")[0] not in names] == []
+
+
+async def test_an_owner_reads_it_in_the_language_of_the_browser_else_of_the_platform(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await acted(bot)
+        ask = bot.chat.host.activity
+        found = await ask(replace(user("owner"), language="de"), ActivityWanted(result="refused"))
+        assert [(one.what, one.refused) for one in found.acts] == [
+            ("Trainings vorerst anhalten", "steht nicht auf der Erlaubnisliste")
+        ]
+        bot.app.courier.readers.heard(
+            [replace(bot.chat.typed("pause"), user=replace(user("owner"), language="fr"))]
+        )
+        assert [one.what for one in (await page(bot, action="people")).acts] == ["Laisser entrer quelqu’un"]
+        with pytest.raises(UsageError, match="Nur Besitzer"):
+            await ask(replace(user("rater"), language="de"), ActivityWanted())
