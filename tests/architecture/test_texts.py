@@ -19,7 +19,8 @@ from tests.architecture.source import Module, modules
 
 ROOMS = (
     *("goodbot.access", "goodbot.conversation", "goodbot.commands.rating", "goodbot.commands.runner"),
-    "goodbot.commands.activity",
+    *("goodbot.commands.activity", "goodbot.commands.state", "goodbot.commands.status"),
+    "goodbot.learning.evaluation.report",
     *("goodbot.api.actions", "goodbot.api.events", "goodbot.api.reply_stream", "goodbot.api.sentences"),
     *("goodbot.inference.prompts", "goodbot.inference.servers.wordless", "goodbot.daemon.alerts"),
     *(f"goodbot_connectors.{name}" for name in ("discord", "slack", "teams", "telegram", "terminal", "web")),
@@ -41,7 +42,7 @@ ELSEWHERE: dict[str, int] = {
     "goodbot.conversation.generate": 2,  # to the log
     "goodbot.conversation.ingest": 1,  # to connectors
     "goodbot.conversation.notifications.owners": 1,  # to the log
-    "goodbot.conversation.presence": 2,  # `status`, and a task's name
+    "goodbot.conversation.presence": 1,  # a task's name
     "goodbot.conversation.ratings": 1,  # why a version is withdrawn: to owners
     "goodbot.inference.servers.wordless": 2,  # to the log
     "goodbot_connectors.slack.home": 1,

@@ -133,7 +133,7 @@ async def test_b5_status_and_readyz_tell_it(tmp_path: Path) -> None:
         loop.call_exception_handler({"message": "accept", "exception": error, "socket": None})
         assert (await readiness.parts(bot.app))["descriptors"] == "down"
         told = await bot.command("status")
-        assert "file descriptors are taken" in told
+        assert "too many files and connections are open" in told
 
 
 async def test_what_else_goes_wrong_in_the_loop_is_told_as_before(caplog: pytest.LogCaptureFixture) -> None:

@@ -35,6 +35,7 @@ NEVER_ONE = {
     "changes_apart",
     "learnt_people",
     "answers_now",
+    "status_answers",
     "withdrawn",
     "answers_resumed",
 }

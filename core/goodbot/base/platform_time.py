@@ -44,7 +44,3 @@ class PlatformTime:
             self.ahead[title] = now - told
         else:
             self.ahead.pop(title, None)
-
-    def found(self) -> list[str]:
-        """A sentence for each platform whose clock is another."""
-        return [f"{apart(title, ahead)}: {SET_CLOCK}" for title, ahead in self.ahead.items()]

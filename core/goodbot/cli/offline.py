@@ -14,8 +14,9 @@ from goodbot import config
 from goodbot.api.commands import find
 from goodbot.api.control import Progress
 from goodbot.api.plugins import PluginHost, PluginInfo
+from goodbot.api.texts import say
 from goodbot.base.errors import ConfigError, MissingExtraError
-from goodbot.commands.state import NO_MODEL, STOPPED
+from goodbot.commands.state import STOPPED
 from goodbot.commands.status import plugged_in
 from goodbot.daemon.app import App, open_plugins
 from goodbot.daemon.control import execute as execute_locally
@@ -33,7 +34,7 @@ def execute(arguments: argparse.Namespace, args: list[str], progress: Progress) 
         settings = config.load(arguments.home, arguments.config)
         if not settings.model.path and not (settings.home / "goodbot.db").exists():  # nothing is made
             data = {"model": None, "server": STOPPED, "pid": None, "home": str(settings.home)}
-            return {"ok": True, "text": NO_MODEL, "data": data}
+            return {"ok": True, "text": say("status_no_model"), "data": data}
     return asyncio.run(_execute(arguments, args, progress))
 
 

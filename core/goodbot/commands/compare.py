@@ -11,6 +11,7 @@ import aiosqlite
 from goodbot.access.authorization import person
 from goodbot.api.connector import Capability
 from goodbot.api.events import ChannelKind, RatingEvent, RatingKind
+from goodbot.api.texts import say
 from goodbot.api.turns import CHOICE
 from goodbot.base.errors import UsageError
 from goodbot.base.suggest import version_name
@@ -111,16 +112,16 @@ async def _knows(call: Call, found: Comparison, pairs: list[Pair], pair: Pair) -
     return any([await s.store.read(lambda db, k=key: news.told(db, k)) for key in keys])
 
 
-async def later(s: Services, found: Comparison | None) -> str:
+async def later(s: Services, found: Comparison | None, language: str = "") -> str:
     """Why nobody writes the answers of the open question now; empty: somebody does, or they are there."""
     if found is None or found.state != "preparing":
         return ""
     if await s.ab_test.rests():
-        return "`resume` lets it go on"
+        return say("later_resume", language)
     if not s.server.healthy():
-        return "it goes on once the model runs"
+        return say("later_model", language)
     if pressure := await s.scheduler.pressure():
-        return pressure.for_owners()
+        return pressure.for_owners(language)
     number, why = s.ab_test.unasked or (0, "")
     return why if number == found.id else ""
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from goodbot.api import progress as told
 from goodbot.api.sentences import Condition
-from goodbot.base.suggest import version_name
+from goodbot.api.sentences import version as name_of
+from goodbot.api.texts import explained, retold, say
 from goodbot.inference.servers.health import VersionHealth
 from goodbot.learning.training.memory_sharing import Plan, Sharing
 
 STOPPED = "stopped"
 """What `server` is while no goodbot runs."""
-NO_MODEL = "goodbot is not running; no model is configured: `goodbot init` sets it up"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,38 +38,43 @@ class Public:
     condition: Condition
     """What decides on the next training."""
 
-    def for_everybody(self) -> list[str]:
+    def for_everybody(self, language: str = "") -> list[str]:
         """A line a subject."""
-        return self._lines(self.condition.for_everybody())
+        return self._lines(self.condition.for_everybody(language), language)
 
-    def counter(self, next_: str) -> str:
+    def counter(self, next_: str, language: str = "") -> str:
         """How many ratings there are, and what the next training waits for: `next_` is a clause."""
         if self.condition.name == "ratings":
             return next_
-        return f"{self.ratings} of {self.needed} ratings: {next_}"
+        return say("status_counter", language, available=self.ratings, needed=self.needed, next=next_)
 
-    def _lines(self, next_: str) -> list[str]:
-        lines = [self.starting] if self.starting else []
-        who = "paused: the base model" if self.off else version_name(self.version or 0)
-        if self.model is None:
-            lines.append(NO_MODEL)
-        elif self.server == STOPPED:
-            lines += ["goodbot is not running: `goodbot run` starts it", f"{who} would answer ({self.model})"]
-        else:
-            lines.append(f"{who} answers ({self.model})")
+    def _lines(self, next_: str, language: str) -> list[str]:
+        lines = [*([self.starting] if self.starting else []), *self._answering(language)]
         if self.store != "ok":
-            lines.append(f"nothing can be stored, so ratings are not taken: {self.store}")
+            lines.append(say("status_store", language, why=retold(self.store, language)))
         if self.server == "down" and not self.starting:
-            lines.append("the model is not running; goodbot tries again every half minute")
+            lines.append(say("status_down", language))
         if self.training:
-            lines.append(told.sentence(self.training))
+            lines.append(told.sentence(self.training, language))
             if self.waits:
-                lines.append("its memory is the model's: questions wait until it is done")
+                lines.append(say("status_turns", language))
         else:
-            lines.append(self.counter(next_))
+            lines.append(self.counter(next_, language))
         if self.tainted:
-            lines.append(f"v{self.version} answers until it is replaced: {self.tainted_by}")
+            why = say("state_replaced", language, why=retold(self.tainted_by, language))
+            lines.append(f"v{self.version} {why}")
         return lines
+
+    def _answering(self, language: str) -> list[str]:
+        """Who answers, or would."""
+        if self.model is None:
+            return [say("status_no_model", language)]
+        stopped = self.server == STOPPED
+        key = f"status_base_{'would' if stopped else 'answers'}"
+        if not self.off:
+            key = "status_would" if stopped else "status_answers"
+        does = say(key, language, name=name_of(self.version or 0, language), model=self.model)
+        return [say("status_stopped", language), does] if stopped else [does]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,71 +122,67 @@ class Status(Public):
     uptime: float | None
     started_at: float | None
 
-    def for_owners(self, *, details: bool = False) -> list[str]:
+    def for_owners(self, language: str = "", *, details: bool = False) -> list[str]:
         """All of it; with `details` also the figures of the training."""
         said = (
-            self.descriptors,
+            say("status_descriptors", language) if self.descriptors else "",
             self.moved,
             self.disk,
-            self.server_trouble,
-            self.proof.why,
+            retold(self.server_trouble, language),
+            self.proof.told(language),
             self.put_right,
             self.canary,
             self.unserved,
-            self.thinking,
+            retold(self.thinking, language),
+            *self.clock,
         )
-        lines = [*self._lines(self.next), *(one for one in (*said, *self.clock) if one)]
-        if self.turned_away:
-            lines.append(f"{self.turned_away} calls by HTTP found no room: too many came at once")
-        if self.waiting_for_consent:
-            lines.append(f"{unshared(self.waiting_for_consent)} `/rl share on`")
-        if self.off_policy:
-            lines.append(f"{self.off_policy} of the ratings are of answers that other models wrote")
-        lines += self._judged()
-        last = self.last_run or {"metrics": {}, "state": "running"}
-        if too_long := last["metrics"].get("too_long"):
-            lines.append(f"the last run left out {too_long} answers that are too long with their prompts")
-        lines.extend(left_out(self.set_aside))
-        lines.extend(alarm["text"] for alarm in self.alarms)
+        return [
+            *self._lines(self.condition.for_owners(language), language),
+            *filter(None, said),
+            *self._left_over(language),
+            *(alarm["text"] for alarm in self.alarms),
+            *self._trains(language, details=details),
+            *(say("status_pairing", language, name=name) for name in self.pairing_locked),
+            *(explained(name, why, language) for name, why in self.connectors.items() if why != "running"),
+        ]
+
+    def _left_over(self, language: str) -> list[str]:
+        """What found no room or is not used, and what nobody rated."""
+        counts = {
+            "status_turned_away": self.turned_away,
+            "status_unshared": self.waiting_for_consent,
+            "status_others": self.off_policy,
+        }
+        lines = [say(key, language, count=count) for key, count in counts.items() if count]
+        lines += self._judged(language)
+        if too_long := (self.last_run or {"metrics": {}})["metrics"].get("too_long"):
+            lines.append(say("status_too_long", language, count=too_long))
+        return [*lines, *left_out(self.set_aside, language)]
+
+    def _trains(self, language: str, *, details: bool) -> list[str]:
+        """How trainings are done, and what came of the last one."""
+        lines: list[str] = []
         if self.tenancy and self.tenancy.sharing != Sharing.TOGETHER:
-            lines.append(f"memory: {self.tenancy.why}")
+            lines.append(say("status_memory", language, why=self.tenancy.why))
         if self.learning:
-            lines.append(f"learning style: {self.learning if details else self.preset}")
+            lines.append(say("status_style", language, style=self.learning if details else self.preset))
         if self.reward != "binary":
-            lines.append(f"rewards: {self.reward}")
-        if last["state"] != "running":
-            place = f" on {last['model']}" if self.model not in (None, last["model"]) else ""
-            lines.append(f"last run{place}: {last['told']}")
-        lines.extend(
-            f"{name}: the pairing code was guessed at and is locked; `goodbot pair {name}` makes another"
-            for name in self.pairing_locked
-        )
-        lines.extend(f"{name}: {state}" for name, state in self.connectors.items() if state != "running")
+            lines.append(say("status_rewards", language, reward=self.reward))
+        if (last := self.last_run) and last["state"] != "running":
+            same = self.model in (None, last["model"])
+            key = "status_last_run" if same else "status_last_run_on"
+            lines.append(say(key, language, model=last["model"], told=last["told"]))
         return lines
 
-    def _judged(self) -> list[str]:
+    def _judged(self, language: str) -> list[str]:
         """What a judge made of answers, apart from the ratings."""
         if not self.judged:
             return []
-        told = "judged by {by}, and rated by nobody: {good} good, {bad} bad, {neither} neither"
-        failed = self.judged["failed"]
-        return [
-            told.format(**self.judged),
-            *([f"the judge did not answer about {failed} of them"] if failed else []),
-        ]
+        failed = say("status_judge_failed", language, **self.judged) if self.judged["failed"] else ""
+        return [say("status_judged", language, **self.judged), *filter(None, [failed])]
 
 
-def unshared(count: int) -> str:
-    """How many ratings wait for consent; `/rl share on` follows."""
-    if count == 1:
-        return "1 rating from a private chat is not used until that person says"
-    return f"{count} ratings from private chats are not used until those people say"
-
-
-def left_out(found: Sequence[Mapping[str, Any]]) -> list[str]:
+def left_out(found: Sequence[Mapping[str, Any]], language: str = "") -> list[str]:
     """What trainings have set aside, a line a reason."""
-    return [
-        f"{one['answers']} answer{'' if one['answers'] == 1 else 's'} left out of training since run "
-        f"{one['run']}: {one['reason']}; `train retry` uses them again"
-        for one in found
-    ]
+    names = ("answers", "run", "reason")
+    return [say("status_left_out", language, **{name: one[name] for name in names}) for one in found]

@@ -11,7 +11,8 @@ from typing import Any
 from goodbot.access import pairing
 from goodbot.api.events import RatingKind
 from goodbot.api.plugins import PluginInfo
-from goodbot.api.sentences import clause, words
+from goodbot.api.sentences import clause, version, words
+from goodbot.api.texts import beside, percent, retold, say
 from goodbot.base.busy import TurnedAway
 from goodbot.commands.base import DETAILS, Call, Result
 from goodbot.commands.compare import later
@@ -33,14 +34,17 @@ _REMARKS = {RatingKind.COMMENT: "reason", RatingKind.BETTER: "better"}
 async def status(call: Call) -> Result:
     s = call.services
     question = await s.ab_test.current()
-    compared = await report.of(s.store, s.ab_test.pool, question, await later(s, question))
-    found = await _now(s, compared)
-    owns, details = call.confidential, DETAILS in call.args
-    lines = [*found.for_owners(details=details), *compared.lines()] if owns else found.for_everybody()
+    language = call.user.language
+    compared = await report.of(s.store, s.ab_test.pool, question, await later(s, question, language))
+    found = await _now(s, compared, language)
+    lines = found.for_everybody(language)
+    if call.confidential:
+        details = DETAILS in call.args
+        lines = [*found.for_owners(language, details=details), *compared.lines(language)]
     return Result(text="\n".join(lines), data=asdict(found))
 
 
-async def _now(s: Services, compared: report.Report) -> Status:
+async def _now(s: Services, compared: report.Report, language: str) -> Status:
     condition = (await s.scheduler.readiness()).condition
     active = await s.registry.active()
     last = await s.store.read(lambda db: runs.last_runs(db, s.registry.scope))
@@ -63,29 +67,29 @@ async def _now(s: Services, compared: report.Report) -> Status:
         tainted=bool(tainted_by),
         tainted_by=tainted_by,
         server=s.presence.state,
-        starting=s.presence.starting,
+        starting=s.presence.starting(language),
         server_trouble=s.server.trouble(),
         proof=s.registry.health.found,
-        put_right=_recent(s.registry.health.righted, s.clock.now()),
-        canary=told_of(await s.canary.standing(), s.registry.share, rows, off=off),
-        unserved=unserved(s.registry.model, rows),
+        put_right=_recent(s.registry.health.righted, s.clock.now(), language),
+        canary=_tried(await s.canary.standing(), s.registry.share, rows, language, off=off),
+        unserved=_unserved(s.registry.model, rows, language),
         ratings=standing.available,
         needed=await s.scheduler.needed(),
         condition=condition,
-        next=condition.for_owners(),
+        next=condition.for_owners(language),
         waiting_for_consent=standing.waiting_for_consent,
         off_policy=standing.off_policy,
         training=progress,
         judged=await _judged(s),
-        pressure=pressure.for_owners() if pressure else None,
-        last_run={**asdict(last[0]), "told": await _told(s, last[0], rows, now)} if last else None,
+        pressure=pressure.for_owners(language) if pressure else None,
+        last_run={**asdict(last[0]), "told": await _told(s, last[0], rows, now, language)} if last else None,
         tenancy=s.memory.plan,
-        waits=words(s.memory.note()),
+        waits=words(s.memory.note(), language=language),
         connectors={**dict.fromkeys(sorted(s.connectors.running), "running"), **s.connectors.problems},
-        clock=s.connectors.time.found(),
+        clock=[_clock(title, ahead, language) for title, ahead in s.connectors.time.ahead.items()],
         store=s.store.trouble or "ok",
-        **_http(s),
-        disk=clause(words(s.quotas.no_reserve()), small=True),
+        **_http(s, language),
+        disk=clause(words(s.quotas.no_reserve(), language=language), small=True),
         set_aside=[asdict(one) for one in set_aside],
         reward=s.config.training.reward,
         preset=str(s.config.training.settings.get("preset", "balanced")),
@@ -93,7 +97,7 @@ async def _now(s: Services, compared: report.Report) -> Status:
         sampling={**s.sampling.data(), "text": str(s.sampling)},
         thinking=s.thinks,
         alarms=[
-            {**asdict(alarm), "text": described(alarm)}
+            {**asdict(alarm), "text": described(alarm, language)}
             for alarm in await s.store.read(lambda db: contradictions.alarmed(db, s.registry.scope))
         ],
         pairing_locked=await s.store.read(lambda db: pairing.locked(db, s.clock.now())),
@@ -110,11 +114,11 @@ def _process(s: Services) -> dict[str, Any]:
     return {"home": str(s.config.home), **found}
 
 
-def _http(s: Services) -> dict[str, Any]:
+def _http(s: Services, language: str) -> dict[str, Any]:
     """Where it is reached by HTTP, and what is wrong there."""
     return {
         "address": s.http.address if s.http.listening else "",
-        "moved": s.http.moved,
+        "moved": s.http.moved(language),
         "turned_away": TurnedAway.total,
         "descriptors": s.http.descriptors.trouble,
     }
@@ -126,40 +130,64 @@ async def _judged(s: Services) -> dict[str, Any] | None:
     return {"by": by, **asdict(await s.store.read(lambda db: judgements.counts(db, s.pool)))}
 
 
-async def _told(s: Services, run: runs.Run, rows: Sequence[adapters.AdapterRow], now: states.Now) -> str:
-    return states.of_run(run, rows, now, await changed.said(s.store, run))
+async def _told(
+    s: Services, run: runs.Run, rows: Sequence[adapters.AdapterRow], now: states.Now, language: str
+) -> str:
+    return states.of_run(run, rows, now, await changed.said(s.store, run, language), language)
 
 
-def _recent(righted: Righted | None, now: float) -> str:
+def _clock(title: str, ahead: float, language: str) -> str:
+    key = "fault_clock_ahead" if ahead > 0 else "fault_clock_behind"
+    return clause(say(key, language, title=title, seconds=round(abs(ahead))), small=True)
+
+
+def _recent(righted: Righted | None, now: float, language: str) -> str:
     """What was put right within a day, and how long ago; empty: nothing was."""
     if righted is None or now - righted.at > _NEWS_SECONDS:
         return ""
     minutes = (now - righted.at) / 60
-    ago = f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.0f} h"
-    return f"put right {ago} ago: {righted.what}"
+    if minutes < 100:
+        return say("put_right_minutes", language, count=f"{minutes:.0f}", what=righted.what)
+    return say("put_right_hours", language, count=f"{minutes / 60:.0f}", what=righted.what)
 
 
-def told_of(
-    standing: TrialTally | None, share: float, rows: Sequence[adapters.AdapterRow], *, off: bool
+def _tried(
+    standing: TrialTally | None,
+    share: float,
+    rows: Sequence[adapters.AdapterRow],
+    language: str,
+    *,
+    off: bool,
 ) -> str:
     """How the version is rated that a share of the conversations meets; empty while none is tried."""
     if standing is None or any(row.tainted for row in rows if row.version == standing.trial.version):
         return ""
     if off:
-        return f"the trial of v{standing.trial.version} goes on after `resume`"
-    apart = ""
-    if (interval := standing.interval) is not None:
-        low, high = (100 * bound for bound in interval)
-        apart = f" (the difference lies between {low:+.0f} and {high:+.0f} points)"
-    return f"v{standing.trial.version} is tried on {share:.0%} of the conversations: {standing.told}{apart}"
+        return say("trial_resumes", language, version=standing.trial.version)
+    new, old = standing.new, standing.old
+    told = say(
+        "trial_now",
+        language,
+        version=standing.trial.version,
+        share=percent(share, language),
+        good=new.good,
+        rated=new.rated,
+        then=old.good,
+        of=old.rated,
+        other=version(old.version, language),
+    )
+    if (interval := standing.interval) is None:
+        return told
+    low, high = (f"{100 * bound:+.0f}" for bound in interval)
+    return beside(told, say("trial_apart", language, low=low, high=high), language)
 
 
-def unserved(model: str, rows: Sequence[adapters.AdapterRow]) -> str:
+def _unserved(model: str, rows: Sequence[adapters.AdapterRow], language: str) -> str:
     """The newest version that is not live because it had no effect on the server; empty: none."""
     for row in reversed(rows):
         own = row.model == model and not row.tainted
         if own and row.waits == adapters.UNSERVED:
-            return f"v{row.version} waits: {row.waits}; `rollback {row.version}` tries it again"
+            return say("status_unserved", language, version=row.version, why=retold(row.waits, language))
     return ""
 
 
@@ -192,7 +220,7 @@ async def history(call: Call) -> Result:
         }
         for turn in found
     ]
-    return Result(text="\n".join(lines) or "no answers yet", data={"turns": data})
+    return Result(text="\n".join(lines) or say("no_answers_yet", call.user.language), data={"turns": data})
 
 
 def _thumb(value: float) -> str:

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from goodbot.api.sentences import Reason, because
 from goodbot.api.server import Server
+from goodbot.api.texts import say
 from goodbot.base.clock import Clock
 from goodbot.base.errors import GoodbotError, ServerError, message_of
 from goodbot.learning.adapters.registry import AdapterRegistry
@@ -59,12 +60,11 @@ class Presence:
             return "starting"
         return "up" if self._server.healthy() else "down"
 
-    @property
-    def starting(self) -> str:
+    def starting(self, language: str = "") -> str:
         """`starting: loading the model, 12 s` while it comes up; else empty."""
         if self._coming is None or self._since is None:
             return ""
-        return f"starting: loading the model, {self._clock.monotonic() - self._since:.0f} s"
+        return say("status_starting", language, seconds=round(self._clock.monotonic() - self._since))
 
     @property
     def life(self) -> int:

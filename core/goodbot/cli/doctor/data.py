@@ -10,9 +10,9 @@ from pathlib import Path
 
 from goodbot.api.adapters.manifest import verify
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
+from goodbot.api.texts import say
 from goodbot.base.errors import AdapterError, GoodbotError, NewerDataError, StoreDamagedError, StoreError
 from goodbot.cli.doctor.checks import failed, size
-from goodbot.commands.state import unshared
 from goodbot.config import Config
 from goodbot.config.layout import DATABASE
 from goodbot.conversation.notifications.alarms import described
@@ -121,7 +121,9 @@ async def learning(examined: Examined) -> Sequence[Check]:
         last = {"state": found[0].state, "reason": found[0].reason} if found else {}
     checks = [_last_run(last)] if last else []
     if waiting:
-        checks.append(warn("consent", f"{unshared(waiting)} yes", "they type `/rl share on` to the bot"))
+        checks.append(
+            warn("consent", say("status_unshared", count=waiting), "they type `/rl share on` to the bot")
+        )
     return checks
 
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from goodbot.api.texts import say
 from goodbot.base.clock import SystemClock
 from goodbot.base.descriptors import Descriptors
 from goodbot.base.errors import ConfigError, StoreError
@@ -59,15 +60,11 @@ class Http:
     def _port(self) -> int:
         return self._server.port if self._server else self._config.port or PORT
 
-    @property
-    def moved(self) -> str:
+    def moved(self, language: str = "") -> str:
         """That the usual port was taken, as a clause; empty: it was not."""
         if self._server is None or self._config.port or self._server.port == PORT:
             return ""
-        return (
-            f"port {PORT} is taken by another program: the pages are at {self.address}; `[http] port = "
-            f"{self._server.port}` in the config keeps them there"
-        )
+        return say("status_moved", language, port=PORT, address=self.address, own=self._server.port)
 
     @property
     def listening(self) -> bool:
@@ -128,8 +125,8 @@ class Http:
             told = self._config.port or self._config.url
             await server.start(self._config.port or PORT, others=0 if told else _OTHERS)
             self._server = server
-            if self.moved:
-                logger.warning("[http] %s", self.moved)
+            if moved := self.moved():
+                logger.warning("[http] %s", moved)
 
     def _require_meant(self) -> None:
         """Whoever opens this to a network has said at which address, so how: TLS, a VPN, a container."""

@@ -61,4 +61,4 @@ async def parts(app: Services) -> Mapping[str, str]:
         **{name: name not in app.connectors.problems for name in app.connectors.running},
     }
     told = {name: OK if well else DOWN for name, well in found.items()}
-    return {**told, "model": app.presence.starting or told["model"]}
+    return {**told, "model": app.presence.starting() or told["model"]}

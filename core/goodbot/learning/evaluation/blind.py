@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from goodbot.api.actions import run
 from goodbot.api.events import Button
+from goodbot.api.sentences import version
+from goodbot.api.texts import commas, say
 from goodbot.base.suggest import version_name
 from goodbot.learning.evaluation.rule import loses
 from goodbot.store.comparisons import Comparison, Pair, Tally
@@ -68,10 +70,11 @@ def buttons(pair: Pair) -> tuple[Button, ...]:
     return tuple(run(f"compare {pair.id} {word}", _LABELS[word]) for word in WORDS)
 
 
-def summed(old: int, new: int, tally: Tally) -> str:
+def summed(old: int, new: int, tally: Tally, language: str = "") -> str:
     """`3 for v7, 1 for v6, 1 the same`; skipped ones are not told."""
-    same = f", {tally.same} the same" if tally.same else ""
-    return f"{tally.new} for {version_name(new)}, {tally.old} for {version_name(old)}{same}"
+    counts = ((tally.new, new), (tally.old, old))
+    chosen = [say("choice_for", language, count=n, name=version(one, language)) for n, one in counts]
+    return commas(language, *chosen, say("choice_same", language, count=tally.same) if tally.same else "")
 
 
 def outcome(comparison: Comparison, tally: Tally, state: str) -> str:

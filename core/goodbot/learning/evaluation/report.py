@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from goodbot.api.sentences import version
+from goodbot.api.texts import beside, explained, percent, say
 from goodbot.base.intervals import wilson
-from goodbot.base.suggest import version_name
 from goodbot.learning.evaluation.blind import summed
 from goodbot.store import Store, acceptance, comparisons
 from goodbot.store.acceptance import Acceptance
@@ -39,21 +40,22 @@ class Report:
             "comparison": {**asdict(self.waiting), "later": self.later} if self.waiting else None,
         }
 
-    def lines(self) -> list[str]:
+    def lines(self, language: str = "") -> list[str]:
         """For owners."""
-        said = [*map(accepted, self.accepted), *chosen(self.chosen[:1])]
+        said = [accepted(one, language) for one in self.accepted]
+        said += chosen(self.chosen[:1], language)
         if self.waiting is not None:
-            new = version_name(self.waiting.new)
-            waits = f"{new} waits for what its owners say" if self.waiting.held else f"{new} is compared"
-            said.append(f"{waits}: {prepared(self.waiting, self.later)}")
+            key = "version_waits" if self.waiting.held else "version_compared"
+            how = prepared(self.waiting, self.later, language)
+            said.append(say(key, language, name=version(self.waiting.new, language), how=how))
         return said
 
 
-def prepared(question: Comparison, later: str) -> str:
+def prepared(question: Comparison, later: str, language: str = "") -> str:
     """How far the question is: `compare` once it is asked."""
     if question.state == "asking":
         return "`compare`"
-    return f"its answers are not written yet: {later}" if later else "its answers are being written"
+    return say("answers_unwritten" if later else "answers_written", language, why=later)
 
 
 async def of(store: Store, pool: Pool, waiting: Comparison | None, later: str) -> Report:
@@ -66,18 +68,20 @@ async def of(store: Store, pool: Pool, waiting: Comparison | None, later: str) -
     )
 
 
-def accepted(one: Acceptance) -> str:
+def accepted(one: Acceptance, language: str = "") -> str:
     """`v7: 32 of 41 rated answers good (63 to 88 %)`, with its 95 % interval where that says anything."""
     low, high = wilson(one.good, one.rated)
-    answers = "answer" if one.rated == 1 else "answers"
-    liked = f"{one.good} of {one.rated} rated {answers} good"
-    between = f" ({low:.0%} to {high:.0%})" if one.rated >= ENOUGH else ""
-    return f"{version_name(one.version)}: {liked}{between}"
+    liked = say("rated_good", language, good=one.good, rated=one.rated)
+    if one.rated >= ENOUGH:
+        between = say("from_to", language, low=percent(low, language), high=percent(high, language))
+        liked = beside(liked, between, language)
+    return explained(version(one.version, language), liked, language)
 
 
-def chosen(found: Sequence[Sum]) -> list[str]:
+def chosen(found: Sequence[Sum], language: str = "") -> list[str]:
     """What was chosen, a line a comparison."""
-    return [f"asked blind: {summed(one.old, one.new, one.tally)}" for one in found]
+    said = [summed(one.old, one.new, one.tally, language) for one in found]
+    return [say("asked_blind", language, told=told) for told in said]
 
 
 def _with_interval(one: Acceptance) -> dict[str, Any]:

@@ -252,12 +252,12 @@ async def test_the_usual_port_is_taken_so_the_next_free_one_is_used_and_said(
             moved = int(http.address.rpartition(":")[2])
             assert port + 1 < moved <= port + 9
             assert (await ask(moved, "/healthz"))[0] == 200
-            assert f"port {port} is taken" in http.moved
-            assert f"`[http] port = {moved}`" in http.moved
-            assert http.moved in caplog.text
+            assert f"port {port} is taken" in http.moved()
+            assert f"`[http] port = {moved}`" in http.moved()
+            assert http.moved() in caplog.text
         finally:
             await http.stop()
-        assert http.moved == ""
+        assert http.moved() == ""
 
 
 async def test_nothing_listens_unless_a_port_is_set() -> None:

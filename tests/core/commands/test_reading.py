@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What commands answer to owners is in the language of whoever reads it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.api.fingerprint import ServedAs
+from goodbot.api.sentences import waits
+from goodbot.api.texts import LANGUAGES
+from goodbot.config import ServingConfig
+from goodbot.inference.servers import health
+from goodbot.learning.evaluation.report import Report
+from goodbot.store.acceptance import Acceptance
+from goodbot.store.comparisons import Sum, Tally
+
+from tests.core.builders import open_bot
+from tests.security.test_status import status
+
+OTHERS = [language for language in LANGUAGES if language != "en"]
+GERMAN = {"serving": ServingConfig(history=0, ask="never", language="de")}
+
+
+@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize("server", ["up", "down", "stopped"])
+@pytest.mark.parametrize("off", [True, False])
+def test_no_line_of_status_stays_english(language: str, server: str, off: bool) -> None:
+    public: dict[str, Any] = {"model": "tiny", "version": 1, "off": off, "server": server, "store": "full"}
+    public |= {"starting": "", "training": None, "waits": "", "ratings": 3, "needed": 40}
+    found = status(**public, tainted=True, tainted_by="why", condition=waits("paused"))
+    found = replace(found, proof=health._proof(1, ServedAs.BASE))
+    same = {*found.for_owners()} & {*found.for_owners(language)}
+    assert [line for line in same if line.replace("CANARY", "").strip(" :")] == [], "others' own words"
+    nobody = replace(found, model=None).for_everybody(language)
+    assert nobody[0] != replace(found, model=None).for_everybody()[0]
+
+
+def test_how_versions_are_rated_is_told_in_german() -> None:
+    rated = [Acceptance(version=7, good=32, rated=41), Acceptance(version=0, good=1, rated=1)]
+    chosen = [Sum(old=6, new=7, state="stays", tally=Tally(old=1, new=3, same=1))]
+    assert Report(accepted=rated, chosen=chosen, waiting=None).lines("de") == [
+        "v7: 32 von 41 bewerteten Antworten gut (63\u00a0% bis 88\u00a0%)",
+        "das Basismodell: 1 von 1 bewerteter Antwort gut",
+        "blind gefragt: 3 für v7, 1 für v6, 1 gleich",
+    ]
+
+
+async def test_status_is_german_for_who_reads_german(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_bot(tmp_path, sections=GERMAN) as bot:
+        told = await bot.command("status")
+        assert told.startswith("das Basismodell antwortet (")
+        assert "0 von 8 Bewertungen" in told
+        monkeypatch.setitem(bot.app.connectors.time.ahead, "Pigeon", -90.0)
+        monkeypatch.setattr(bot.app.server, "healthy", lambda: False)
+        told = await bot.command("status")
+        assert "das Modell läuft nicht; goodbot versucht es jede halbe Minute wieder" in told
+        assert "dieser Rechner geht 90 s nach gegenüber Pigeon." in told
+        monkeypatch.undo()
+        await bot.rated(8)
+        await bot.train()
+        told = await bot.command("status")
+        assert told.startswith("v1 antwortet (")
+        assert "letztes Training: v1 antwortet. " in told
