@@ -20,6 +20,7 @@ from tests.architecture.source import Module, modules
 ROOMS = (
     *("goodbot.access", "goodbot.conversation", "goodbot.commands.rating", "goodbot.commands.runner"),
     *("goodbot.commands.activity", "goodbot.commands.state", "goodbot.commands.status"),
+    *("goodbot.commands.taught", "goodbot.commands.why"),
     "goodbot.learning.evaluation.report",
     *("goodbot.api.actions", "goodbot.api.events", "goodbot.api.reply_stream", "goodbot.api.sentences"),
     *("goodbot.inference.prompts", "goodbot.inference.servers.wordless", "goodbot.daemon.alerts"),

@@ -18,9 +18,10 @@ from goodbot.api.learnt import MARKS
 from goodbot.api.rated import RatedTaught
 from goodbot.api.sampler import GivenAnswer, TokenizedTurn
 from goodbot.api.sentences import clause
+from goodbot.api.sentences import version as name_of
+from goodbot.api.texts import commas, day, quoted, retold, say
 from goodbot.api.turns import Turn
 from goodbot.base.errors import AdapterError, ServerError, UsageError
-from goodbot.base.suggest import version_name
 from goodbot.store import importing, rated, review_queue, turns
 
 if TYPE_CHECKING:
@@ -31,23 +32,19 @@ _SOME = 6
 """Words that are named."""
 _LEAST = math.log(1.1)
 """A smaller change is not worth a word."""
-_WROTE = {
-    "chip": "what was wrong with it",
-    "comment": "a reason",
-    "better": "a better answer",
-    "next": "what was written next",
-}
-"""The kinds of `goodbot.store.words.Word`, as people call them."""
+_WROTE = ("chip", "comment", "better", "next")
+"""The kinds of `goodbot.store.words.Word` that are named."""
 Changes = Sequence[tuple[str, float]]
 
 
 async def taught(services: Services, user: UserRef, turn: str) -> RatedTaught:
     """What an owner may know of one answer that they see. Raises UsageError."""
+    language = user.language
 
     async def operation(db: aiosqlite.Connection) -> tuple[Turn | None, list[rated.TaughtThere], str]:
         viewer = await viewer_of(db, services.authorization, user)
         if viewer is None or not viewer.owner or not services.authorization.may(user, Grant.ADMINISTER):
-            raise UsageError("Only owners ask what one answer has taught.")
+            raise UsageError(say("taught_owners", language))
         if not await review_queue.visible(db, viewer, turn):
             return None, [], ""
         why_not = await rated.why_not(db, services.pool, turn)
@@ -55,43 +52,45 @@ async def taught(services: Services, user: UserRef, turn: str) -> RatedTaught:
 
     answer, lessons, why_not = await services.store.read(operation)
     if answer is None:
-        raise UsageError("There is no such answer: the page “Ratings” knows their ids.")
-    lines = [line for lesson in lessons for line in _told(lesson)]
+        raise UsageError(say("taught_gone", language))
+    lines = [line for lesson in lessons for line in _told(lesson, language)]
     newest = next((one for one in lessons if one.trained and one.weight and not one.tainted), None)
     if newest is None:
-        return RatedTaught(told="\n".join(lines or [why_not or "No version has learnt from it yet."]))
-    changes, note = await _changes(services, answer, newest)
-    lines += [note] if note else words_told(changes, newest.version, newest.parent)
+        none = retold(why_not, language) or say("taught_nobody", language)
+        return RatedTaught(told="\n".join(lines or [none]))
+    changes, note = await _changes(services, answer, newest, language)
+    lines += [note] if note else words_told(changes, newest.version, newest.parent, language)
     return RatedTaught(
         told="\n".join(lines), version=newest.version if changes else 0, before=newest.parent, tokens=changes
     )
 
 
-def _told(lesson: rated.TaughtThere) -> list[str]:
-    name, day = version_name(lesson.version), datetime.fromtimestamp(lesson.at)  # noqa: DTZ006  the owner's
-    when = f"{day.day} {day:%b %Y}"
+def _told(lesson: rated.TaughtThere, language: str) -> list[str]:
+    when = day(datetime.fromtimestamp(lesson.at), language)  # noqa: DTZ006  the owner's
+    said = {"name": name_of(lesson.version, language), "day": when, "answers": lesson.answers}
     if not lesson.trained:
-        lines = [f"{name}, {when}: it was kept aside, to check what the other answers had taught."]
+        key = "taught_aside"
     elif not lesson.weight:
-        lines = [f"{name}, {when}: it was there, and did not count."]
+        key = "taught_uncounted"
     else:
-        rating = "good" if lesson.reward > 0 else "bad" if lesson.reward < 0 else "neither good nor bad"
-        among = f"{lesson.answers} answer{'' if lesson.answers == 1 else 's'}"
-        lines = [f"{name}, {when}: it learnt from this answer as from a {rating} one, 1 of {among}."]
-        if not lesson.reward:
-            lines = [f"{name}, {when}: it was 1 of {among}, rated {rating}."]
-    kinds = [what for kind, what in _WROTE.items() if any(word.kind == kind for word in lesson.words)]
-    if kinds and lesson.trained and lesson.weight:
-        lines.append(f"Beside the rating it learnt from {', '.join(kinds)}.")
-    return [*lines, *([f"{name} is withdrawn: {lesson.tainted}."] if lesson.tainted else [])]
+        key = f"taught_{'good' if lesson.reward > 0 else 'bad' if lesson.reward < 0 else 'neither'}"
+    lines = [say(key, language, **said)]
+    there = {word.kind for word in lesson.words} if lesson.trained and lesson.weight else set[str]()
+    if kinds := [say(f"wrote_{kind}", language) for kind in _WROTE if kind in there]:
+        lines.append(say("taught_words", language, told=commas(language, *kinds)))
+    if lesson.tainted:
+        lines.append(say("taught_withdrawn", language, why=retold(lesson.tainted, language), **said))
+    return lines
 
 
-async def _changes(services: Services, answer: Turn, lesson: rated.TaughtThere) -> tuple[Changes, str]:
+async def _changes(
+    services: Services, answer: Turn, lesson: rated.TaughtThere, language: str
+) -> tuple[Changes, str]:
     """By how many nats the version finds each token likelier than the one before did; or why nobody knows."""
     if answer.model != services.model.name:
-        return (), "The model was another one then: its words cannot be compared now."
+        return (), say("taught_other_model", language)
     if not services.server.healthy():
-        return (), "While goodbot runs (`goodbot run`), it also shows which words are likelier since."
+        return (), say("taught_stopped", language)
     # Tokens of another model, or of an import, may spell other words.
     ours = not answer.answered_by and answer.channel.account != importing.ACCOUNT
     as_written = TokenizedTurn(prompt=answer.prompt_tokens, response=answer.tokens)
@@ -106,24 +105,24 @@ async def _changes(services: Services, answer: Turn, lesson: rated.TaughtThere) 
         async with asyncio.timeout(_SECONDS), services.registry.beside(*versions):
             old, new = [await services.spare.score(given, version) for version in versions]
     except TimeoutError:
-        return (), "There was no quiet moment to compare its words: try again in a few minutes."
+        return (), say("taught_busy", language)
     except (AdapterError, ServerError) as error:
-        return (), f"Its words cannot be compared now: {clause(str(error))}."
+        return (), say("taught_not_now", language, why=clause(str(error)))
     if not new or len(old) != len(new):
-        return (), "The model server in use does not tell how likely the words of an answer are."
+        return (), say("taught_no_words", language)
     return [(text, after - before) for (text, after), (_, before) in zip(new, old, strict=True)], ""
 
 
-def words_told(changes: Changes, version: int, before: int) -> list[str]:
+def words_told(changes: Changes, version: int, before: int, language: str = "") -> list[str]:
     """The words of an answer that have changed most, each way."""
     moved = sorted(_words(changes), key=lambda one: -abs(one[1]))
-    after, ago = version_name(version), version_name(before)
+    names = {"name": name_of(version, language), "before": name_of(before, language)}
     lines: list[str] = []
-    for way, sign in (("likelier", 1), ("less likely", -1)):
+    for key, sign in (("taught_likelier", 1), ("taught_less", -1)):
         if some := [word for word, change in moved if sign * change >= _LEAST][:_SOME]:
-            named = ", ".join(f"“{word}”" for word in dict.fromkeys(some))
-            lines.append(f"In this answer {after} finds {way} than {ago}: {named}.")
-    return lines or [f"{after} finds no word of this answer much likelier, or less likely, than {ago}."]
+            named = commas(language, *(quoted(word, language) for word in dict.fromkeys(some)))
+            lines.append(say(key, language, words=named, **names))
+    return lines or [say("taught_same", language, **names)]
 
 
 def _words(changes: Changes) -> list[tuple[str, float]]:

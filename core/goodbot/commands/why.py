@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from goodbot.api.events import Message
 from goodbot.api.learnt import AnsweredTwice, Learnt, account, shown
-from goodbot.api.sentences import sentence
+from goodbot.api.sentences import clause, sentence
 from goodbot.api.server import BASE, GenerateRequest
+from goodbot.api.texts import commas, day, joined, pauses, retold, say
 from goodbot.api.turns import CHOICE
-from goodbot.base.errors import GoodbotError, UsageError
-from goodbot.commands.base import Call, Result
+from goodbot.base.errors import GoodbotError
+from goodbot.commands.base import Call, Result, wrong
 from goodbot.commands.state import left_out
 from goodbot.commands.taught import taught
 from goodbot.conversation.notifications import states
@@ -30,14 +31,8 @@ _PROMPTS = 3
 _SECONDS = 60.0
 """For all answers together."""
 _TOKENS = 80
-_WORDS = {
-    "chip": "what was wrong",
-    "comment": "a reason",
-    "better": "a better answer",
-    "note": "a note",
-    "next": "what was written next",
-}
-"""What `RunMaterial.words` counts, as people call it."""
+_WORDS = ("chip", "comment", "better", "note", "next")
+"""What `RunMaterial.words` counts."""
 
 
 async def why(call: Call) -> Result:
@@ -47,14 +42,14 @@ async def why(call: Call) -> Result:
 
 async def _of_one(call: Call) -> Result:
     if not call.confidential:
-        raise UsageError("say it to me in private, as an owner: `why ANSWER` tells what others rated")
+        raise wrong(call.event, "wrong_why")
     found = await taught(call.services, call.user, call.args[0])
     return Result(text=found.told, data=asdict(found), turn=call.args[0])
 
 
 async def _why(call: Call) -> Result:
     """The facts of the active version, then its answers beside the base model's."""
-    s = call.services
+    s, language = call.services, call.user.language
     active = await s.registry.active()
     if active == BASE:
         return await _untrained(call)
@@ -65,25 +60,22 @@ async def _why(call: Call) -> Result:
         await s.store.read(lambda db, ids=[row.run or 0 for row in rows]: news.material(db, ids))
         for rows in (line[-1:], line[:-1])
     ]
-    lines = [
-        f"goodbot is paused: the base model answers. v{active} comes back with `resume`."
-        if off
-        else f"v{active} answers: {' → '.join(['base', *[f'v{row.version}' for row in line]])}."
-    ]
+    way = " → ".join([say("why_base", language), *(f"v{row.version}" for row in line)])
+    lines = [say("why_off" if off else "why_line", language, version=active, line=way)]
     if line[-1].tainted:
-        lines.append(f"It answers until it is replaced: {line[-1].tainted}.")
-    lines += _facts(own, cause, gate)
+        lines.append(say("why_replaced", language, why=retold(line[-1].tainted, language)))
+    lines += _facts(own, cause, gate, language)
     aside = await s.store.read(lambda db: quarantined.listed(db, s.model.name))
-    lines += left_out([asdict(one) for one in aside])
+    lines += left_out([asdict(one) for one in aside], language)
     if len(line) > 1:
-        lines.append(f"The versions before it learnt from {counted(earlier)}.")
+        lines.append(say("why_earlier", language, learnt=counted(earlier, language)))
     changed, pairs = await what_changed(call, line[-1])
-    lines[1:1] = [account(changed)] if changed and changed.named else []
-    lines += shown(pairs, "Your own questions that changed most, before and after:", f"v{active}")
+    lines[1:1] = [account(changed, language)] if changed and changed.named else []
+    lines += shown(pairs, say("why_changed", language), f"v{active}", language)
     asked = bool(run := line[-1].run) and await s.store.read(lambda db: comparisons.asks(db, run))
     if not (off or pairs or asked):
         pairs, note = await _compared(call, active)
-        lines += shown(pairs, "Your own questions, before and after:", f"v{active}")
+        lines += shown(pairs, say("why_own", language), f"v{active}", language)
         lines += [note] if note else []
     data: dict[str, Any] = {
         "version": active,
@@ -102,16 +94,17 @@ async def _why(call: Call) -> Result:
 
 async def _untrained(call: Call) -> Result:
     """What there is to say while the base model answers: of the version that waits, if there is one."""
-    s = call.services
+    s, language = call.services, call.user.language
     next_ = (await s.scheduler.readiness()).condition
     off = bool(await s.store.read(lambda db: settings.switch(db, "off")))
     told, waiting = await untrained(call)
-    lines = [f"{told} {sentence(next_.for_owners() if call.confidential else next_.for_everybody())}"]
+    waits = next_.for_owners(language) if call.confidential else next_.for_everybody(language)
+    lines = [joined(language, told, sentence(waits, language))]
     if waiting is not None and waiting.run:
         run = waiting.run
         made_of = await s.store.read(lambda db: news.material(db, [run]))
-        lines += _facts(made_of, *await s.store.read(lambda db: news.cause(db, run)))
-    lines.append("React 👍 or 👎 to my answers, or type `/rl good` or `/rl bad`.")
+        lines += _facts(made_of, *await s.store.read(lambda db: news.cause(db, run)), language)
+    lines.append(say("why_react", language))
     data: dict[str, Any] = {
         "version": BASE,
         "lineage": [],
@@ -131,7 +124,7 @@ async def untrained(call: Call) -> tuple[str, adapters.AdapterRow | None]:
     if run is not None and run.state == "failed" and not call.confidential:
         run = replace(run, reason="")
     now = states.Now(model=s.model.name, active=BASE, off=off)
-    return states.why_the_base(await s.registry.rows(), run, now)
+    return states.why_the_base(await s.registry.rows(), run, now, call.user.language)
 
 
 async def _lineage(s: Services, version: int) -> list[adapters.AdapterRow]:
@@ -144,25 +137,26 @@ async def _lineage(s: Services, version: int) -> list[adapters.AdapterRow]:
     return line[::-1]
 
 
-def _facts(own: news.RunMaterial, cause: str, gate: str) -> list[str]:
+def _facts(own: news.RunMaterial, cause: str, gate: str, language: str) -> list[str]:
     """What one version was made of. Nobody is named: it may be read by many."""
-    since, until = _day(own.since), _day(own.until)
-    when = f"given on {since}" if since == until else f"given from {since} to {until}"
-    more = f"; {kept(own)}" if own.held_out else ""
+    since, until = _day(own.since, language), _day(own.until, language)
+    when = say("why_on" if since == until else "why_between", language, day=since, since=since, until=until)
+    learnt = pauses(language, commas(language, counted(own, language), when), kept(own, language))
     chosen = own.words.get(CHOICE, 0)
-    said = [f"{own.words[kind]} with {what}" for kind, what in _WORDS.items() if own.words.get(kind)]
-    return [
-        f"It learnt from {counted(own)}, {when}{more}.",
-        *([f"{chosen} of these stood in blind questions, and were chosen or not."] if chosen else []),
-        *([f"It learnt more than the rating of some answers: {', '.join(said)}."] if said else []),
-        f"Why then: {'an owner asked for it' if news.was_asked(cause) else cause}.",
-        f"Safety check: {gate}",
+    said = [say(f"words_{kind}", language, count=n) for kind in _WORDS if (n := own.words.get(kind, 0))]
+    why = say("why_asked", language) if news.was_asked(cause) else cause
+    lines = [
+        say("learnt_from", language, learnt=learnt),
+        say("why_chosen", language, count=chosen) if chosen else "",
+        say("why_words", language, said=commas(language, *said)) if said else "",
+        say("why_then", language, cause=why),
+        say("safety_check", language, reason=gate),
     ]
+    return [*filter(None, lines)]
 
 
-def _day(seconds: float) -> str:
-    day = datetime.fromtimestamp(seconds)  # noqa: DTZ006  as the owner's clock shows it
-    return f"{day.day} {day:%b %Y}"
+def _day(seconds: float, language: str) -> str:
+    return day(datetime.fromtimestamp(seconds), language)  # noqa: DTZ006  as the owner's clock shows it
 
 
 async def what_changed(call: Call, row: adapters.AdapterRow) -> tuple[Learnt | None, list[AnsweredTwice]]:
@@ -179,12 +173,12 @@ async def what_changed(call: Call, row: adapters.AdapterRow) -> tuple[Learnt | N
 
 async def _compared(call: Call, version: int) -> tuple[list[AnsweredTwice], str]:
     """The person's own last questions, answered twice, and what there is to say of that."""
-    s = call.services
+    s, language = call.services, call.user.language
     prompts = await s.store.read(lambda db: news.own_prompts(db, call.user, call.event.channel, _PROMPTS))
     if not prompts:
-        return [], "Ask me something here, then `why` shows you before and after."
+        return [], say("why_ask", language)
     if not s.server.healthy():
-        return [], "While goodbot runs (`goodbot run`), it also shows before and after."
+        return [], say("why_stopped", language)
     pairs: list[AnsweredTwice] = []
     note = ""
     try:
@@ -192,9 +186,9 @@ async def _compared(call: Call, version: int) -> tuple[list[AnsweredTwice], str]
             for messages in prompts:
                 pairs.append(await _pair(s, messages, version))
     except TimeoutError:
-        note = f"There was time for {len(pairs)} of {len(prompts)} questions."
+        note = say("why_time", language, count=len(pairs), of=len(prompts))
     except GoodbotError as error:
-        note = f"Before and after cannot be shown now: {error}."
+        note = say("why_not_now", language, why=clause(str(error)))
     return pairs, note
 
 

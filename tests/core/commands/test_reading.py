@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ import pytest
 from goodbot.api.fingerprint import ServedAs
 from goodbot.api.sentences import waits
 from goodbot.api.texts import LANGUAGES
+from goodbot.commands import taught
 from goodbot.config import ServingConfig
 from goodbot.inference.servers import health
 from goodbot.learning.evaluation.report import Report
 from goodbot.store.acceptance import Acceptance
 from goodbot.store.comparisons import Sum, Tally
+from goodbot.store.rated import TaughtThere
 
 from tests.core.builders import open_bot
 from tests.security.test_status import status
@@ -64,3 +67,32 @@ async def test_status_is_german_for_who_reads_german(tmp_path: Path, monkeypatch
         told = await bot.command("status")
         assert told.startswith("v1 antwortet (")
         assert "letztes Training: v1 antwortet. " in told
+
+
+async def test_why_is_german_for_who_reads_german(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, sections=GERMAN) as bot:
+        told = await bot.command("why")
+        assert told.startswith("Noch ist nichts trainiert: Das Basismodell antwortet. 0 von 8 Bewertungen")
+        assert "Reagiere mit 👍 oder 👎 auf meine Antworten" in told
+        await bot.rated(8)
+        await bot.train()
+        told = await bot.command("why")
+        assert told.startswith("v1 antwortet: Basis → v1.\n")
+        assert re.search(
+            r"Gelernt hat sie aus 6 bewerteten Antworten \(.*\), gegeben am \d{4}-\d\d-\d\d;", told
+        )
+        assert "Warum da: ein Besitzer wollte es so." in told
+        assert "Deine eigenen Fragen, vorher und nachher:" in told
+
+
+def test_what_an_answer_has_taught_is_told_in_german() -> None:
+    lesson = TaughtThere(
+        version=2, parent=1, at=0.0, trained=True, reward=1.0, weight=1.0, tainted="", answers=6, words=()
+    )
+    [told] = taught._told(lesson, "de")
+    assert re.fullmatch(
+        r"v2, \d{4}-\d\d-\d\d: Sie lernte aus dieser Antwort als einer guten, 1 von 6 Antworten\.", told
+    )
+    assert taught.words_told([("Hallo", 1.0)], 2, 1, "de") == [
+        "In dieser Antwort sind wahrscheinlicher als vorher (v1 → v2): „Hallo“."
+    ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -235,6 +236,13 @@ def percent(share: float, language: str = "", *, signed: bool = False) -> str:
     """
     number = f"{100 * share:{'+' if signed else ''}.0f}".replace("-", "−")
     return f"{number}{_of(language).percent}"
+
+
+def day(moment: datetime, language: str = "") -> str:
+    """`21 Nov 2026`; in other languages `2026-11-21`."""
+    if (language_of(language) or ENGLISH) == ENGLISH:
+        return f"{moment.day} {moment:%b %Y}"
+    return f"{moment:%Y-%m-%d}"
 
 
 def _of(language: str) -> Language:
