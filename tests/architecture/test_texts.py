@@ -20,7 +20,8 @@ from tests.architecture.source import Module, modules
 ROOMS = (
     *("goodbot.access", "goodbot.conversation", "goodbot.commands.rating", "goodbot.commands.runner"),
     *("goodbot.commands.activity", "goodbot.commands.state", "goodbot.commands.status"),
-    *("goodbot.commands.taught", "goodbot.commands.why"),
+    *("goodbot.commands.taught", "goodbot.commands.why", "goodbot.commands.confirm"),
+    *("goodbot.commands.rollback_window", "goodbot.commands.training"),
     "goodbot.learning.evaluation.report",
     *("goodbot.api.actions", "goodbot.api.events", "goodbot.api.reply_stream", "goodbot.api.sentences"),
     *("goodbot.inference.prompts", "goodbot.inference.servers.wordless", "goodbot.daemon.alerts"),
@@ -38,6 +39,8 @@ ELSEWHERE: dict[str, int] = {
     # module: how many sentences
     "goodbot.api.actions": 5,  # to the model
     "goodbot.commands.activity": 1,  # to programs
+    "goodbot.commands.rollback_window": 3,  # what the store keeps, and a command
+    "goodbot.commands.training": 7,  # another base model: in terminals
     "goodbot.commands.runner": 2,  # a name in the log, and what the audit trail says
     "goodbot.conversation.completions": 2,  # to programs
     "goodbot.conversation.generate": 2,  # to the log

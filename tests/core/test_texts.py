@@ -36,6 +36,9 @@ NEVER_ONE = {
     "learnt_people",
     "answers_now",
     "status_answers",
+    "pause_over",
+    "who_answers",
+    "train_few",
     "withdrawn",
     "answers_resumed",
 }

@@ -8,11 +8,13 @@ import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
+from goodbot.api.sentences import ended
+from goodbot.api.sentences import version as name_of
 from goodbot.api.server import BASE
+from goodbot.api.texts import joined, retold, say
 from goodbot.base.errors import AdapterError, ServerError, UsageError
-from goodbot.base.suggest import version_name
 from goodbot.commands import confirm
-from goodbot.commands.base import Call, Result
+from goodbot.commands.base import Call, Result, wrong
 from goodbot.commands.lineage import diff, listed, show, version_of
 from goodbot.commands.rollback_window import answers, reset, since, whose
 from goodbot.conversation.notifications import states
@@ -142,20 +144,18 @@ async def rollback(call: Call) -> Result:
     args = call.args[:-1] if sure else call.args
     target = await _target(call, active, args)
     if active and target != active and (await registry.row(active)).pinned:
-        raise UsageError(f"v{active} is pinned: `adapters unpin` lets another version answer")
-    name = version_name(target)
+        raise wrong(call.event, "wrong_rollback_pinned", version=active)
+    language = call.user.language
+    name = name_of(target, language)
     what = f"rollback from {active} to {target}"
     if not confirm.agreed(call, what, sure=sure):
-        now = version_name(active)
-        question = f"This lets {name} answer in place of {now}."
-        if target == active:
-            question = f"This keeps {name}, which answers already, and lets nothing that waits go live."
-        return confirm.ask(
-            call, what, question, command=f"rollback {target or 'base'} yes", label="Yes, roll back"
-        )
+        key = "ask_rollback_same" if target == active else "ask_rollback"
+        question = say(key, language, name=name, now=name_of(active, language))
+        label = say("button_rollback", language)
+        return confirm.ask(call, what, question, command=f"rollback {target or 'base'} yes", label=label)
     await call.services.scheduler.stop()
     if not await registry.activate(target, expected=active):
-        raise AdapterError("another version became active meanwhile: look at `adapters` and try again")
+        raise AdapterError(say("wrong_meanwhile", language))
     for row in await registry.rows():
         # A person has decided otherwise; where nothing moved, also over what was found not to be served.
         left = versions.UNSERVED if target == active else versions.PINNED
@@ -164,10 +164,9 @@ async def rollback(call: Call) -> Result:
     await call.services.ab_test.dismiss()
     line = [row.version for row in lineage.ancestors(await registry.rows(), target)]
     left = active and active not in line  # what goes on from it leaves nothing behind
-    kept = " The ratings behind what was rolled back stay used." if left else ""
-    return Result(
-        text=f"{await _answering(call, target)}.{kept}", data={"version": target, "previous": active}
-    )
+    kept = say("rollback_kept", language) if left else ""
+    told = ended(await _answering(call, target), language)
+    return Result(text=joined(language, told, kept), data={"version": target, "previous": active})
 
 
 async def _target(call: Call, active: int, args: Sequence[str]) -> int:
@@ -175,17 +174,19 @@ async def _target(call: Call, active: int, args: Sequence[str]) -> int:
     registry = call.services.registry
     if not args:
         if not active:
-            raise UsageError("the base model answers already: there is nothing to roll back")
+            raise wrong(call.event, "wrong_rollback_base")
         return await registry.clean_ancestor((await registry.row(active)).parent)
-    target = _to(args[0])
+    target = _to(call, args[0])
     if target and (row := await registry.row(target)).tainted:
-        raise AdapterError(f"v{target} is not to be used: {row.tainted}")
+        language = call.user.language
+        why = retold(row.tainted, language)
+        raise AdapterError(say("wrong_withdrawn", language, version=target, why=why))
     return target
 
 
 async def _answering(call: Call, version: int) -> str:
     off = bool(await call.services.store.read(lambda db: settings.switch(db, "off")))
-    return states.answering(version, off=off)
+    return states.answering(version, off=off, language=call.user.language)
 
 
 def _one(words: Sequence[str]) -> int:
@@ -194,8 +195,8 @@ def _one(words: Sequence[str]) -> int:
     return version_of(words[0])
 
 
-def _to(word: str) -> int:
+def _to(call: Call, word: str) -> int:
     try:
         return version_of(word)
     except UsageError:
-        raise UsageError("say which: `rollback`, `rollback 3`, `rollback base` or `rollback all`") from None
+        raise wrong(call.event, "wrong_rollback") from None

@@ -6,6 +6,7 @@ from __future__ import annotations
 from goodbot.access.authorization import person
 from goodbot.api.actions import run
 from goodbot.api.events import ChannelKind
+from goodbot.api.texts import joined, say
 from goodbot.base.clock import Clock
 from goodbot.commands.base import Call, Result
 
@@ -50,9 +51,10 @@ def ask(call: Call, what: str, question: str, *, command: str, label: str, perso
     """
     call.services.confirmations.ask(call, what)
     elsewhere = personal and call.event.channel.kind is ChannelKind.SHARED
+    language = call.user.language
+    how = say("confirm_there" if elsewhere else "confirm_here", language, command=command)
     return Result(
-        text=f"{_too_late(call)}{question} To do it, say `/rl {command}` "
-        f"{'in the same channel' if elsewhere else 'here'} within a minute.",
+        text=joined(language, _too_late(call), question, how),
         offer=(run(command, label),),
         data={"asked": True},
     )
@@ -62,7 +64,7 @@ def _too_late(call: Call) -> str:
     """What comes before a question that was answered before it was asked, or long after."""
     if call.args[-1:] != ("yes",):
         return ""
-    return "Nothing was done: that counts within a minute of the question. "
+    return say("confirm_late", call.user.language)
 
 
 def _key(call: Call, what: str) -> _Key:

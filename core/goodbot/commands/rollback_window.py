@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 import aiosqlite
 
 from goodbot.access.authorization import person
-from goodbot.base.errors import UsageError
-from goodbot.base.suggest import version_name
+from goodbot.api.sentences import ended, version
+from goodbot.api.texts import commas, joined, pauses, say
 from goodbot.commands import audit, confirm
-from goodbot.commands.base import Call, Result
+from goodbot.commands.base import Call, Result, wrong
 from goodbot.store import (
     adapters,
     distilled,
@@ -29,23 +29,6 @@ from goodbot.store import (
 
 _TAINT = "ratings that it was trained on do not count any more"
 _RESET = "`rollback all` has withdrawn all there were"
-_USAGE = (
-    "say since when: `rollback since 2026-11-21`, or with a time, `2026-11-21T18:30`; "
-    "`rollback since never` lets them count again"
-)
-_ANSWERS = (
-    "say which answers: `rollback answers ID ID`; `history --json` and the page “Ratings” know their ids; "
-    "`rollback answers ID never` lets what was said of one count again"
-)
-_IN_TIME = (
-    "The rest is left out for another reason: `rollback since never` lets all of a time count again, "
-    "`rollback person CONNECTOR:ID never` what one person said."
-)
-
-_PERSON = (
-    "say whose: `rollback person CONNECTOR:ID`, see `people`; `rollback person CONNECTOR:ID never` lets what "
-    "they said count again"
-)
 
 
 async def since(call: Call, words: tuple[str, ...]) -> Result:
@@ -60,29 +43,27 @@ async def since(call: Call, words: tuple[str, ...]) -> Result:
         return confirm.ask(
             call,
             what,
-            f"This leaves out all ratings that were received since {_told(start)}, and "
-            "withdraws every version that learnt from one.",
+            say("ask_since", call.user.language, day=_told(start)),
             command=f"rollback since {when} yes",
-            label="Yes, leave them out",
+            label=say("button_leave_out", call.user.language),
         )
-    return await _quarantine(call, start, f"since {_told(start)} ")
+    return await _quarantine(call, start)
 
 
 async def reset(call: Call) -> Result:
     """Begin anew: the base model, and none of the ratings so far."""
     if call.args not in ((), ("yes",)):
-        raise UsageError("say `rollback all`")
+        raise wrong(call.event, "wrong_rollback_all")
     sure = bool(call.args)
     if not confirm.agreed(call, "reset", sure=sure, programs=True):
         return confirm.ask(
             call,
             "reset",
-            "This withdraws every version, imported ones too, so that the base model "
-            "answers, and leaves out all ratings so far. Nothing is deleted.",
+            say("ask_all", call.user.language),
             command="rollback all yes",
-            label="Yes, begin anew",
+            label=say("button_begin_anew", call.user.language),
         )
-    return await _quarantine(call, 0.0, "", everything=True)
+    return await _quarantine(call, 0.0, everything=True)
 
 
 async def answers(call: Call, words: tuple[str, ...]) -> Result:
@@ -90,16 +71,15 @@ async def answers(call: Call, words: tuple[str, ...]) -> Result:
     sure, again = words[-1:] == ("yes",), words[-1:] == ("never",)
     ids = words[:-1] if sure or again else words
     if not ids:
-        raise UsageError(_ANSWERS)
+        raise wrong(call.event, "wrong_answers")
     what = f"rollback answers {' '.join(ids)}"
     if not again and not confirm.agreed(call, what, sure=sure):
         return confirm.ask(
             call,
             what,
-            f"This leaves out all that was said of {_counted(len(ids), 'answer')}, and withdraws every "
-            "version that learnt from it.",
+            say("ask_answers", call.user.language, count=len(ids)),
             command=f"{what} yes",
-            label="Yes, leave them out",
+            label=say("button_leave_out", call.user.language),
         )
     return await leave_out(call, ids, again=again)
 
@@ -108,7 +88,7 @@ async def whose(call: Call, words: tuple[str, ...]) -> Result:
     """Leave out what one person has said so far, from all of their accounts; with `never` it counts again."""
     sure, again = words[1:] == ("yes",), words[1:] == ("never",)
     if not words or (words[1:] and not (sure or again)):
-        raise UsageError(_PERSON)
+        raise wrong(call.event, "wrong_whose")
     who = words[0]
 
     async def operation(db: aiosqlite.Connection) -> tuple[list[str], int]:
@@ -117,16 +97,15 @@ async def whose(call: Call, words: tuple[str, ...]) -> Result:
 
     accounts, rated = await call.services.store.read(operation)
     if not rated:
-        raise UsageError(f"{who[:200]} has rated no answer that is kept: see `people`")
+        raise wrong(call.event, "wrong_no_ratings", who=who[:200])
     what = f"rollback person {who}"
     if not again and not confirm.agreed(call, what, sure=sure):
         return confirm.ask(
             call,
             what,
-            f"{who} rated {_counted(rated, 'answer')}. This leaves out all that they said of "
-            f"{'it' if rated == 1 else 'them'}, and withdraws every version that learnt from it.",
+            say("ask_person", call.user.language, who=who, count=rated),
             command=f"{what} yes",
-            label="Yes, leave it out",
+            label=say("button_leave_it", call.user.language),
         )
     return await _leave_out_person(call, accounts, again=again)
 
@@ -163,7 +142,7 @@ async def leave_out(call: Call, ids: Sequence[str], *, again: bool = False) -> R
 
     async def operation(db: aiosqlite.Connection) -> tuple[int, int, list[int]]:
         if missing := await turns.missing(db, ids):
-            raise UsageError(f"there is no answer {min(missing)!r}: nothing was changed")
+            raise wrong(call.event, "wrong_no_answer", turn=repr(min(missing)))
         by, now = person(call.user), s.clock.now()
         if again:
             await rollback_window.take_in(db, ids)
@@ -183,31 +162,37 @@ async def leave_out(call: Call, ids: Sequence[str], *, again: bool = False) -> R
         and not result.data["versions"]
         and await s.store.read(lambda db: rollback_window.in_time(db, ids))
     ):
-        return replace(result, text=f"{result.text} {_IN_TIME}")
+        language = call.user.language
+        return replace(result, text=joined(language, result.text, say("rollback_in_time", language)))
     return result
 
 
 async def _told_of(call: Call, count: int, answers: int, versions: list[int], *, again: bool) -> Result:
     """Go back from what learnt from it, and say what has come of it."""
-    s = call.services
+    s, language = call.services, call.user.language
     await s.scheduler.withdraw_tainted()
     s.scheduler.wake()
-    said = f"{_counted(count, 'rating')} of {_counted(answers, 'answer')}"
+    of = say("count_answers", language, answers=answers)
+    told = say("out_again" if again else "out_answers", language, count=count, answers=of)
     data = {"ratings": count, "answers": answers, "versions": versions}
     if again and not versions:
-        return Result(text=f"{said} count{'s' if count == 1 else ''} again.", data=data)
-    does = f"count{'s' if count == 1 else ''} again" if again else "left out"
-    learnt = f" Withdrawn: {', '.join(f'v{version}' for version in versions)}." if versions else ""
-    now = version_name(await s.registry.wanted(), begins=True)
-    return Result(text=f"{said} {does}.{learnt} {now} answers.", data=data)
+        return Result(text=told, data=data)
+    learnt = say("out_withdrawn", language, versions=_listed(language, versions)) if versions else ""
+    return Result(text=joined(language, told, learnt, await _who_answers(call)), data=data)
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def _listed(language: str, versions: Sequence[int]) -> str:
+    return commas(language, *(f"v{version}" for version in versions))
 
 
-async def _quarantine(call: Call, start: float, since: str, *, everything: bool = False) -> Result:
-    s = call.services
+async def _who_answers(call: Call) -> str:
+    """While goodbot is off the base model, whatever the pointer says."""
+    now, language = await call.services.registry.wanted(), call.user.language
+    return say("who_answers", language, name=version(now, language, begins=True))
+
+
+async def _quarantine(call: Call, start: float, *, everything: bool = False) -> Result:
+    s, language = call.services, call.user.language
 
     async def operation(db: aiosqlite.Connection) -> tuple[int, list[int]]:
         count = await rollback_window.add(db, start, person(call.user), s.clock.now())
@@ -229,13 +214,14 @@ async def _quarantine(call: Call, start: float, since: str, *, everything: bool 
     await s.scheduler.withdraw_tainted()
     s.scheduler.wake()
     active = await s.registry.active()
-    which = ", ".join(f"v{version}" for version in versions)
-    none = "there was no version" if everything else "no version had learnt from them"
-    learnt = f"withdrawn: {which}" if versions else none
-    now = await s.registry.wanted()  # while it is off the base model, whatever the pointer says
+    learnt = say("out_no_version" if everything else "out_none_learnt", language)
+    if versions:
+        learnt = say("out_versions", language, versions=_listed(language, versions))
+    ratings = say("count_ratings", language, count=count)
+    out = say("out_all" if everything else "out_since", language, ratings=ratings, day=_told(start))
+    told = ended(pauses(language, out, learnt), language)
     return Result(
-        text=f"{_counted(count, 'rating')} {since}left out; {learnt}. "
-        f"{version_name(now, begins=True)} answers. `rollback since never` lets them count again.",
+        text=joined(language, told, await _who_answers(call), say("out_never", language)),
         data={"ratings": count, "versions": versions, "version": active, "previous": before},
     )
 
@@ -253,12 +239,7 @@ async def _lift(call: Call) -> Result:
 
     count = await s.store.write(operation)
     s.scheduler.wake()
-    return Result(
-        text="1 rating that was left out counts again; it trains in the next round."
-        if count == 1
-        else f"{count} ratings that were left out count again; they train in the next rounds.",
-        data={"ratings": count},
-    )
+    return Result(text=say("out_lifted", call.user.language, count=count), data={"ratings": count})
 
 
 def _time(call: Call, text: str) -> float:
@@ -268,9 +249,10 @@ def _time(call: Call, text: str) -> float:
     except (ValueError, OverflowError, OSError):
         start = -1.0
     if start < 0:
-        raise UsageError(_USAGE)
+        raise wrong(call.event, "wrong_since")
     if start > call.services.clock.now():
-        raise UsageError(f"{text} lies in the future: {_USAGE}")
+        usage = say("wrong_since", call.user.language)
+        raise wrong(call.event, "wrong_future", moment=text, usage=usage)
     return start
 
 

@@ -12,23 +12,24 @@ import aiosqlite
 
 from goodbot.access.authorization import person
 from goodbot.api.events import ChannelKind
-from goodbot.api.sentences import sentence, waits
+from goodbot.api.sentences import at, ended, sentence, waits
+from goodbot.api.sentences import version as name_of
+from goodbot.api.texts import commas, joined, retold, say
 from goodbot.base.errors import TrainingError, UsageError
 from goodbot.base.suggest import version_name
 from goodbot.commands import confirm
-from goodbot.commands.base import DETAILS, Call, Result
+from goodbot.commands.base import DETAILS, Call, Result, wrong
 from goodbot.commands.dry_run import FLAG, dry_run
 from goodbot.conversation.notifications import LiveMessage
 from goodbot.conversation.notifications.owners import news_key
 from goodbot.learning.training.publish import RunOutcome
 from goodbot.learning.training.scheduler import CANCELLED
 from goodbot.store import news, quarantined, settings
+from goodbot.store.progress import RunProgress
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
 
-_STOPPED = "the training was stopped; `status` says whether it goes on"
-_NOTHING = "Nothing has changed."
 _FEW = "few"
 
 
@@ -38,7 +39,7 @@ async def train(call: Call) -> Result:
         return await action(call)
     if unknown := set(call.args) - {FLAG, DETAILS, _FEW, "wait", "yes"}:
         said = min(unknown)[:40]
-        raise UsageError(f"`train` knows no {said!r}: say `train`, `train stop` or `train retry`")
+        raise wrong(call.event, "wrong_train", word=repr(said))
     if FLAG in call.args:  # it takes a while: other commands do not wait for it
         return Result(text="", later=partial(dry_run, call))
     s = call.services
@@ -49,33 +50,41 @@ async def train(call: Call) -> Result:
     if _FEW in call.args:
         return Result(text=few, data={"asked": bool(few)})
     if ratings < 2 and s.scheduler.training:
-        raise UsageError("a training is under way: what is rated now is for the next one")
+        raise wrong(call.event, "wrong_train_now")
     if ratings < 2:
-        given = "1 rating is" if ratings == 1 else f"{ratings} ratings are"
-        raise UsageError(f"{given} not enough to train on: rate some answers first")
+        raise wrong(call.event, "wrong_train_few", count=ratings)
     # Who waits for the verdict is a program, of which nobody is asked back.
     if few and "wait" not in call.args and not confirm.agreed(call, "train", sure="yes" in call.args):
-        return confirm.ask(call, "train", few, command="train yes", label="Train anyway")
-    return await _start(call, ratings, f"goes on{waiting.progress.where}" if waiting else "")
+        label = say("button_train", call.user.language)
+        return confirm.ask(call, "train", few, command="train yes", label=label)
+    return await _start(call, ratings, waiting.progress if waiting else None)
 
 
-async def _start(call: Call, ratings: int, goes_on: str) -> Result:
-    s = call.services
+async def _start(call: Call, ratings: int, goes_on: RunProgress | None) -> Result:
+    s, language = call.services, call.user.language
     pressure = await s.scheduler.pressure()
     off, paused = await _is_set(call, "off"), await _is_set(call, "paused")
     switched = waits("off") if off else waits("paused") if paused else None
-    against = " and ".join(one.cause() for one in (switched, pressure) if one)
-    although = f", although {against}" if against else ""
+    causes = [one.cause(language) for one in (switched, pressure) if one]
+    against = (
+        say("train_both", language, first=causes[0], second=causes[1]) if causes[1:] else "".join(causes)
+    )
+    although = say("train_although", language, against=against) if against else ""
     run = await s.scheduler.start(news.asked_by(person(call.user)))
     later = None
     if "wait" in call.args:
         later = partial(_verdict, call, run, ratings, against)
-    elif not call.direct and (message := await _message(call, f"Learning from {ratings} ratings{although}")):
-        later = partial(_watched, call, run, message)
-    begins = goes_on or f"starts with {ratings} ratings"
+    elif not call.direct:
+        learns = say("train_learns", language, ratings=ratings)
+        if message := await _message(call, commas(language, learns, although)):
+            later = partial(_watched, call, run, message)
+    begins = say("train_begins", language, ratings=ratings)
+    if goes_on:
+        begins = say("train_goes_on", language, at=at(goes_on.step, goes_on.steps, language))
+    told = ended(commas(language, begins, although), language)
     return Result(
-        text=f"Training {begins}{although}. `status` shows how far it is.",
-        data={"ratings": ratings, "pressure": pressure.for_owners() if pressure else None},
+        text=joined(language, told, say("train_status", language)),
+        data={"ratings": ratings, "pressure": pressure.for_owners(language) if pressure else None},
         later=later,
     )
 
@@ -85,21 +94,19 @@ async def _few(call: Call, ratings: int) -> str:
     needed = await call.services.scheduler.needed()
     if ratings < 2 or ratings >= needed or call.services.scheduler.training:
         return ""
-    return (
-        f"{ratings} ratings are few: with {needed - ratings} more I learn better what you like. "
-        "This training would use them up. Train now anyway?"
-    )
+    return say("train_few", call.user.language, ratings=ratings, more=needed - ratings)
 
 
 async def _verdict(call: Call, run: asyncio.Task[RunOutcome], ratings: int, against: str) -> Result:
     await asyncio.wait([run])  # who waits no longer must not end it
     if call.event.channel.kind is ChannelKind.SHARED:
         return Result(text=await _ending(call, run, private=False))
+    language = call.user.language
     if run.cancelled():
-        raise TrainingError(_STOPPED)
+        raise TrainingError(say("train_stopped", language))
     verdict = run.result()
     version = await _live(call, verdict) if verdict.state == "activated" else verdict.state
-    ahead = f"\n(It went ahead although {against}.)" if against else ""
+    ahead = "\n" + say("train_ahead", language, against=against) if against else ""
     return Result(
         text=f"{version}: {verdict.reason}{ahead}",
         data={
@@ -114,10 +121,12 @@ async def _verdict(call: Call, run: asyncio.Task[RunOutcome], ratings: int, agai
 
 async def _live(call: Call, verdict: RunOutcome) -> str:
     """Which version answers, and from when on."""
-    off = await _is_set(call, "off")
-    if await call.services.registry.active() != verdict.version:
-        return f"v{verdict.version} is trained"  # it waits; the verdict says for what
-    return f"v{verdict.version} answers {'after `resume`' if off else 'now'}"
+    language, version = call.user.language, verdict.version
+    if await call.services.registry.active() != version:
+        return say("train_done", language, version=version)  # it waits; the verdict says for what
+    if await _is_set(call, "off"):
+        return say("train_resumes", language, version=version)
+    return say("answers_now", language, name=f"v{version}")
 
 
 async def _message(call: Call, heading: str) -> LiveMessage | None:
@@ -152,15 +161,19 @@ async def _watched(call: Call, run: asyncio.Task[RunOutcome], message: LiveMessa
 
 async def _ending(call: Call, run: asyncio.Task[RunOutcome], *, private: bool) -> str:
     """How a run ended; the reason of a failure is not for a shared channel."""
+    language = call.user.language
     if run.cancelled():
-        return sentence(_STOPPED)
+        return sentence(say("train_stopped", language), language)
+    nothing = say("train_nothing", language)
     if error := run.exception():
-        return f"No training: {error}." if private else _NOTHING
+        return ended(say("train_not", language, why=error), language) if private else nothing
     verdict = run.result()
+    reason = retold(verdict.reason, language)
     if verdict.state == "activated":
         waits = await call.services.registry.active() != verdict.version
-        return f"{await _live(call, verdict)}.{f' {verdict.reason}' if waits and private else ''}"
-    return f"{_NOTHING} {verdict.reason}" if private else _NOTHING
+        live = ended(await _live(call, verdict), language)
+        return joined(language, live, reason if waits and private else "")
+    return joined(language, nothing, reason if private else "")
 
 
 async def switch(call: Call) -> Result:
@@ -195,28 +208,21 @@ async def pause(call: Call) -> Result:
     if call.args == ("all",):
         return await off(call)
     if call.args:
-        raise UsageError("say `pause`, or `pause all`: then the base model answers, too")
+        raise wrong(call.event, "wrong_pause")
     await _switch(call, paused="1")
     await call.services.scheduler.suspend()
     waiting = await call.services.trainer.underway()
-    where = waiting.progress.where if waiting else ""
-    return await _state(
-        call,
-        f"Training is paused{where}; ratings are still taken. `resume` lets it go on"
-        + (", `train stop` drops it." if waiting else "."),
-    )
+    language = call.user.language
+    where = at(waiting.progress.step, waiting.progress.steps, language) if waiting else ""
+    return await _state(call, say("pause_waits" if waiting else "pause_now", language, at=where))
 
 
 async def cancel(call: Call) -> Result:
     """Drop the training under way, or the one that waits; automatic ones wait for new ratings."""
     if not await call.services.scheduler.stop(CANCELLED):
-        return Result(text="No training is under way.", data={"cancelled": False})
+        return Result(text=say("train_none", call.user.language), data={"cancelled": False})
     call.services.scheduler.wake()
-    return Result(
-        text="The training was dropped and its ratings are free again. `train` starts another; by "
-        "itself the next one waits for new ratings.",
-        data={"cancelled": True},
-    )
+    return Result(text=say("train_dropped", call.user.language), data={"cancelled": True})
 
 
 async def release(call: Call) -> Result:
@@ -224,10 +230,8 @@ async def release(call: Call) -> Result:
     s = call.services
     count = await s.store.write(lambda db: quarantined.release(db, s.model.name))
     s.scheduler.wake()
-    if not count:
-        return Result(text="No answers are left out of training.", data={"released": 0})
-    are = "answer trains" if count == 1 else "answers train"
-    return Result(text=f"{count} {are} again.", data={"released": count})
+    key = "train_released" if count else "train_released_none"
+    return Result(text=say(key, call.user.language, count=count), data={"released": count})
 
 
 async def off(call: Call) -> Result:
@@ -235,19 +239,15 @@ async def off(call: Call) -> Result:
     await _switch(call, off="1")
     await call.services.scheduler.suspend()
     await call.services.registry.refresh()
-    return await _state(
-        call, "Paused: the base model answers and nothing is trained. `resume` brings it all back."
-    )
+    return await _state(call, say("pause_all", call.user.language))
 
 
 async def resume(call: Call) -> Result:
     await _switch(call, off="", paused="")
     await call.services.registry.refresh()
     call.services.scheduler.wake()
-    active = await call.services.registry.active()
-    return await _state(
-        call, f"On: {f'v{active}' if active else 'the base model'} answers, and training goes on."
-    )
+    active, language = await call.services.registry.active(), call.user.language
+    return await _state(call, say("pause_over", language, name=name_of(active, language)))
 
 
 async def _state(call: Call, text: str) -> Result:

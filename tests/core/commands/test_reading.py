@@ -96,3 +96,41 @@ def test_what_an_answer_has_taught_is_told_in_german() -> None:
     assert taught.words_told([("Hallo", 1.0)], 2, 1, "de") == [
         "In dieser Antwort sind wahrscheinlicher als vorher (v1 → v2): „Hallo“."
     ]
+
+
+async def test_trainings_are_german_for_who_reads_german(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, sections=GERMAN) as bot:
+        told = await bot.command("train")
+        assert told == "0 Bewertungen reichen nicht für ein Training: Bewerte erst ein paar Antworten."
+        assert await bot.command("pause") == (
+            "Das Training ist pausiert; Bewertungen zählen weiter. Mit `resume` geht es weiter."
+        )
+        assert (await bot.command("resume")).startswith("An: das Basismodell antwortet, und das")
+        assert await bot.command("train", "stop") == "Es läuft kein Training."
+        await bot.rated(5)
+        told = await bot.command("train")
+        assert told.startswith("5 Bewertungen sind wenig: Mit 3 weiteren lerne ich besser, was dir gefällt.")
+        assert told.endswith("Wenn du das willst, sag hier innerhalb einer Minute `/rl train yes`.")
+        told = await bot.command("train", "yes")
+        assert told == "Das Training beginnt mit 5 Bewertungen. `status` zeigt, wie weit es ist."
+
+
+async def test_rollbacks_are_german_for_who_reads_german(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, sections=GERMAN) as bot:
+        told = await bot.command("rollback")
+        assert told == "Das Basismodell antwortet schon: Es gibt nichts zurückzunehmen."
+        await bot.rated(8)
+        await bot.train()
+        told = await bot.command("rollback")
+        assert told.startswith("Dann antwortet: das Basismodell. Bisher antwortet: v1. Wenn du das willst,")
+        told = await bot.command("rollback", "base yes")
+        assert told.startswith("das Basismodell antwortet jetzt. Die Bewertungen hinter dem")
+        told = await bot.command("rollback", "all")
+        assert told.startswith("Damit wird jede Version zurückgezogen, auch importierte:")
+        told = await bot.command("rollback", "all yes")
+        assert told == (
+            "8 Bewertungen ausgelassen; zurückgezogen: v1. Das Basismodell antwortet. Mit `rollback since "
+            "never` zählen sie wieder."
+        )
+        told = await bot.command("rollback", "since never")
+        assert told == "8 ausgelassene Bewertungen zählen wieder; die nächsten Trainings verwenden sie."
