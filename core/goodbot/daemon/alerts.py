@@ -15,11 +15,12 @@ from typing import NamedTuple
 from goodbot.access import pairing
 from goodbot.api.fingerprint import ServedAs
 from goodbot.api.notice import Notice
-from goodbot.api.sentences import sentence, version, words
+from goodbot.api.sentences import Reason, sentence, version, words
 from goodbot.api.server import BASE
 from goodbot.api.texts import retold, say
 from goodbot.commands.services import Services
 from goodbot.conversation.notifications.serving import Said
+from goodbot.inference.servers.health import VersionHealth
 from goodbot.store import acceptance, news
 
 STANDS, GONE = 60.0, 120.0
@@ -99,15 +100,13 @@ class Alerts:
     def _parts(self) -> Iterator[Fault]:
         s, health = self._s, self._s.registry.health.found
         if reserve := s.quotas.no_reserve():
-            yield Fault("disk", lambda language: words(reserve, language=language))
+            yield Fault("disk", partial(_worded, reserve))
         if s.presence.state == "down" and not s.memory.away:
             why = s.server.trouble()
             said = partial(_because, "fault_model", why=why) if why else partial(say, "fault_model_ended")
             yield Fault("model", said)
         elif health.verdict is ServedAs.BASE:
-            yield Fault(
-                "adapter", lambda language: _because("fault_adapter", language, why=health.told(language))
-            )
+            yield Fault("adapter", partial(_unused, health))
         for name, why in s.connectors.problems.items():
             yield Fault(f"connector:{name}", partial(_because, "fault_connector", name=name, why=why))
         for title, ahead in [*s.connectors.time.ahead.items()][:1]:
@@ -142,6 +141,14 @@ class Alerts:
             of=then.rated,
             back=before,
         )
+
+
+def _worded(reason: Reason, language: str) -> str:
+    return words(reason, language=language)
+
+
+def _unused(health: VersionHealth, language: str) -> str:
+    return _because("fault_adapter", language, why=health.told(language))
 
 
 def _because(key: str, language: str, *, why: str, **values: str) -> str:
