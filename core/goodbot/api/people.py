@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 NO_ROLE = "none"
@@ -78,13 +78,13 @@ class PersonSeen:
     """Their share of what this model has learnt from; None where it has learnt from nothing."""
     agreement: RaterAgreement | None
     """None where too few answers tell."""
-    alarms: Sequence[str]
-    """Sentences on ratings that have begun to contradict."""
+    alarms: Mapping[str, str]
+    """By whom their ratings disagree with now (`own` older ones, `others`), a sentence on it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PeoplePage:
-    """Some of them, whoever contradicts first, then by role."""
+    """Some of them, whoever disagrees with others first, then by role."""
 
     asking: Sequence[PersonAsking]
     """The newest of those who ask, on the first page."""

@@ -144,7 +144,7 @@ class TrainingConfig:
     anchors_file: str = ""
     """A file with more of them, one a line."""
     on_alarm: Literal["tell", "leave_out"] = "tell"
-    """When somebody's ratings begin to contradict: `tell` the owners, or also `leave_out` theirs."""
+    """When somebody disagrees with others or with own older ratings: `tell` owners, or `leave_out` theirs."""
     outvoted: Literal["leave_out", "count"] = "leave_out"
     """Of three raters or more, one who wants the opposite of the others: `leave_out` theirs, or `count`."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])

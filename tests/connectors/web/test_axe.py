@@ -140,7 +140,7 @@ KNOWN = PeoplePage(
             left_out=2,
             taught=0.34,
             agreement=RaterAgreement(kappa=0.62, answers=34),
-            alarms=["slack:U0 has begun to contradict."] if not number else [],
+            alarms={"others": "slack:U0 now disagrees with other raters."} if not number else {},
         )
         for number, role in enumerate(("rater", "owner", "talker", ""))
     ],
@@ -249,5 +249,7 @@ async def test_nothing_stands_in_anybody_s_way(
                     await line.click()
             if path == "/settings":
                 await ada.page.get_by_role("button", name="Change language").click()
+            if path == "/people":
+                await ada.sees("Disagrees with other raters")
             await ada.page.locator(shown).first.wait_for()
             assert await violations(ada, axe) == [], path

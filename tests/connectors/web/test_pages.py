@@ -461,7 +461,7 @@ async def test_who_may_not_rate_is_shown_nothing_of_it(chromium: Any, bot: Scrip
         await bob.come_back(bot, "bob")
         await bob.sees("Ask anything.")
         assert not await bob.page.get_by_text("Then say whether the answer was good").is_visible()
-        assert not await bob.page.get_by_role("link", name="Rate").is_visible()
+        assert not await bob.page.get_by_role("link", name="To rate").is_visible()
         await bob.page.goto(f"{bot.address}/rate")
         await bob.sees("Only people that my owner has chosen can rate my answers")
 

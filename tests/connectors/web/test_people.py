@@ -146,7 +146,7 @@ async def test_an_owner_leaves_out_what_somebody_rated_by_touch(
         await owner.sees("loopback:rater rated 2 answers.")
         await place.get_by_role("button", name="Yes, leave it out").tap()
         await owner.sees("2 ratings of 2 answers left out.")
-        await place.get_by_role("button", name="Take it in again").tap()
+        await place.get_by_role("button", name="Count it again").tap()
         await owner.sees("2 ratings of 2 answers count again.")
         await place.get_by_text("2 ratings").wait_for()
         await owner.page.get_by_role("button", name="No", exact=True).tap()

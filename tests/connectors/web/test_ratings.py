@@ -93,7 +93,7 @@ async def test_an_owner_searches_leaves_out_and_takes_in_again_by_keyboard(
     async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
         await rated(bot)
         await owner.sign_in(await link(bot))
-        await press(owner, "Ratings")
+        await press(owner, "Rated answers")
         await owner.sees("shared 2")
         assert (await lines(owner.page))[:2] == ["shared 2", "shared 1"]
         await owner.page.locator("#text").focus()
@@ -113,9 +113,9 @@ async def test_an_owner_searches_leaves_out_and_takes_in_again_by_keyboard(
         await owner.sees("(left out)")
         await owner.page.locator(".tick input").focus()
         await owner.page.keyboard.press("Space")
-        await press(owner, "Take in again")
+        await press(owner, "Count these again")
         await owner.sees("1 rating of 1 answer counts again.")
-        await press(owner, "Keep this view")
+        await press(owner, "Save this search")
         await owner.page.locator("#text").fill("")
         await owner.sees("shared 2")
         await press(owner, "SHARED 1")
@@ -132,7 +132,7 @@ async def test_an_owner_rates_several_by_touch_on_a_phone(
     ):
         await rated(bot)
         await owner.sign_in(await link(bot))
-        await owner.page.get_by_role("link", name="Ratings").tap()
+        await owner.page.get_by_role("link", name="Rated answers").tap()
         await owner.sees("shared 2")
         choice = owner.page.locator("[name=version]")
         assert await choice.is_hidden()
@@ -155,7 +155,8 @@ async def test_an_owner_looks_at_one_topic(chromium: Any, tmp_path: Path, unused
     async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
         await rated_topics(bot)
         await owner.sign_in(await link(bot))
-        await press(owner, "Ratings")
+        await press(owner, "More")
+        await press(owner, "Rated answers")
         choice = owner.page.locator("[name=topic]")
         await choice.locator("option").filter(has_text="code: 6 answers, 50 % bad").wait_for(state="attached")
         await choice.focus()
@@ -200,7 +201,7 @@ async def test_behind_a_slash_the_chat_leads_to_the_pages_of_a_person(
         await owner.sign_in(await link(bot))
         field = owner.page.get_by_label("Message", exact=True)
         await field.fill("/rat")
-        await owner.page.get_by_role("option", name="To the page “Ratings”").wait_for()
+        await owner.page.get_by_role("option", name="To the page “Rated answers”").wait_for()
         await field.fill("/ratings")
         await field.press("Enter")
         await owner.page.wait_for_url("**/ratings")

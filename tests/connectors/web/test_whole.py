@@ -108,7 +108,7 @@ async def test_a_rater_from_a_chat_rates_what_was_said_elsewhere(
         assert found is not None
         await rater.sign_in(found[0])
         assert await rater.page.locator("#user").inner_text() == "loopback:rater"
-        await rater.page.get_by_role("link", name="Rate").click()
+        await rater.page.get_by_role("link", name="To rate").click()
         await rater.sees("Second?")
         await rater.key("g")
         await rater.sees("1 of 8 ratings (7 to go)")

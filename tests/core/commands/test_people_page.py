@@ -149,7 +149,7 @@ async def test_shares_agreement_and_who_turned(tmp_path: Path, monkeypatch: pyte
                 await bot.react(answer, said, user=who)
         turned = (await page(bot)).people[0]
         assert turned.id == "loopback:rater"
-        assert "say the opposite of what others say" in turned.alarms[0]
+        assert "say the opposite of what others say" in turned.alarms["others"]
         assert turned.agreement is not None
         assert turned.agreement.kappa < 0
 

@@ -102,7 +102,7 @@ FAULTS: Mapping[str, tuple[Plant, str, str]] = {
     "descriptors": (descriptors_gone, "too many files and connections", "open files and connections again"),
     "guesses": (guessed_at, "guesses pairing codes on pigeon", "guesses pairing codes on pigeon any more"),
     "liked": (liked_less, "12 of 40 rated answers. Of the base model it was 30 of 40.", "any more"),
-    "rater": (rater_turned, "pigeon:eve has begun to contradict", "pigeon:eve are as usual again"),
+    "rater": (rater_turned, "pigeon:eve now disagrees with their own older", "pigeon:eve are as usual again"),
 }
 
 GERMAN = {

@@ -11,6 +11,7 @@ import { Page } from "/files/page.js";
 
 const ROLES = [["owner", "Owner"], ["rater", "Rater"], ["talker", "Talker"], ["", "No role"]];
 const SURE = { owner: "Yes, they may do everything", "": "Yes, take the role away" };
+const DISAGREES = { own: "Disagrees with own older ratings", others: "Disagrees with other raters" };
 const AGAIN_MS = 500; // the second half of a double click was not meant for the question
 
 class People extends Page {
@@ -123,12 +124,12 @@ class People extends Page {
   #draw(one) {
     const place = this.#places.get(one.id);
     const names = one.accounts.map(({ who }) => who);
-    place.classList.toggle("turned", one.alarms.length > 0);
+    place.classList.toggle("turned", Object.keys(one.alarms).length > 0);
     find(".head", place).replaceChildren(
       el("strong", {}, names.join(", ")),
       el("span", { class: `badge ${one.role}` }, ROLES.find(([role]) => role === one.role)[1]),
       one.you ? el("span", { class: "badge" }, "You") : "",
-      one.alarms.length ? el("span", { class: "badge turned" }, "Contradicts") : "",
+      ...Object.keys(one.alarms).map((against) => el("span", { class: "badge turned" }, DISAGREES[against])),
       el("span", { class: "meta" }, [
         [...new Set(names.map((who) => placeName(who.split(":")[0])))].join(", "), ...one.groups,
         counted(one.ratings, "rating"),
@@ -136,7 +137,7 @@ class People extends Page {
         one.agreement ? `agreement ${one.agreement.kappa.toFixed(2)}` : "",
       ].filter(Boolean).join(" · ")));
     find(".more", place).replaceChildren(
-      ...one.alarms.map((told) => el("p", { class: "alarm" }, `${told} It may be a change of mind, or an account in other hands.`)),
+      ...Object.values(one.alarms).map((told) => el("p", { class: "alarm" }, `${told} It may be a change of mind, or an account in other hands.`)),
       one.agreement ? el("p", {}, `Of ${one.agreement.answers} answers that others rated too, they agree with most of the others: `
         + `${one.agreement.kappa.toFixed(2)} (Cohen’s kappa). 1 means always, 0 as often as by chance.`) : "",
       ...one.accounts.map((account) => this.#account(account)),
@@ -179,7 +180,7 @@ class People extends Page {
     return [
       ratings || leftOut ? el("a", { class: "chip small as-button", href: `/ratings?${new URLSearchParams({ person: who })}` }, "Their ratings") : "",
       ratings ? this.#command("Leave out what they rated", `rollback person ${who}`) : "",
-      leftOut ? this.#command("Take it in again", `rollback person ${who} never`) : "",
+      leftOut ? this.#command("Count it again", `rollback person ${who} never`) : "",
       this.#command(you ? "Forget me" : "Forget them", `forget ${you ? "me" : who}`),
     ];
   }

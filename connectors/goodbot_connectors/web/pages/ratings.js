@@ -232,7 +232,7 @@ class Ratings extends Page {
     find("#told").classList.toggle("error", bad);
   }
 
-  // Views that this person has kept in this browser, by the address that shows them.
+  // Searches that this person has saved in this browser, by the address that shows them.
   #known() {
     try {
       return JSON.parse(localStorage.getItem(`views ${this.user}`) || "{}");
@@ -245,7 +245,7 @@ class Ratings extends Page {
     const views = this.#known();
     find("#views").replaceChildren(...Object.entries(views).flatMap(([name, kept]) => [
       button(name, { class: "chip small", onclick: () => { this.#fill(new URLSearchParams(kept)); this.#changed(); } }),
-      button("×", { class: "quiet small", "aria-label": `Forget the view ${name}`, onclick: () => { delete views[name]; this.#store(views); } })]));
+      button("×", { class: "quiet small", "aria-label": `Delete the saved search ${name}`, onclick: () => { delete views[name]; this.#store(views); } })]));
   }
 
   #store(views) {
@@ -255,7 +255,7 @@ class Ratings extends Page {
 
   #keep() {
     const kept = this.#kept();
-    if (!kept) return this.#tell("Choose something first: a view is what the fields above say.", true);
+    if (!kept) return this.#tell("Fill in a field above first.", true);
     const name = [...new URLSearchParams(kept).values()].join(", ").slice(0, 40);
     return this.#store({ ...this.#known(), [name]: kept });
   }

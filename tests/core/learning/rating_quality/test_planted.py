@@ -109,21 +109,21 @@ async def test_a_rater_who_turns_round_is_told_of_and_blocks_nothing(tmp_path: P
                 await bot.react(answer, mark, user=who)
             await bot.react(answer, mark if number < 20 else opposite, user=MALLORY)
         await bot.app.news.look()
-        told = [message.text for message in bot.chat.news if "contradict" in message.text]
+        told = [message.text for message in bot.chat.news if "now disagrees" in message.text]
         assert len(told) == 1, "owners, once"
-        assert told[0].startswith("loopback:mallory has begun to contradict")
+        assert told[0].startswith("loopback:mallory now disagrees with other raters")
         assert "people revoke loopback:mallory" in told[0]
         await bot.app.news.look()
-        assert len([m for m in bot.chat.news if "contradict" in m.text]) == 1
+        assert len([m for m in bot.chat.news if "now disagrees" in m.text]) == 1
         status = await bot.command("status")
-        assert "loopback:mallory has begun to contradict" in status
+        assert "loopback:mallory now disagrees with other raters" in status
         assert "mallory" not in await bot.command("status", user="ada")
         assert "mallory" not in await bot.command("status", channel="#team")
         [alarm] = (await bot.status())["alarms"]
         assert (alarm["rater"], alarm["against"]) == ("loopback:mallory", "others")
         [check_] = await contradictions(examined(bot))
         assert (check_.state, check_.part) == (CheckState.WARN, "ratings")
-        assert check_.text.startswith("loopback:mallory has begun to contradict")
+        assert check_.text.startswith("loopback:mallory now disagrees with other raters")
         heard = await claimed(bot)
         assert not any(f"loopback:{MALLORY}" in item.labels for item in heard), "the majority is"
         counted = await claimed(bot, outvoted="count")
