@@ -66,7 +66,7 @@ def test_a_bot_at_rest_is_told_how_it_starts(
     if "[model]" in toml:
         assert said[:2] == [
             "goodbot is set up here, and is not running.",
-            "Ratings: 0 of 40 until the next training.",
+            "Ratings: 0 of 40, 40 more until the next training.",
         ]
 
 

@@ -15,7 +15,7 @@ DOWN = "not running"
 def test_it_starts_a_goodbot_talks_rates_and_stops_it(bot: Bot) -> None:
     need_backend()
     with Person(bot.home, "chat", "--demo-model") as ada:
-        ada.sees("starting the model…", "type a message", "0 of 40 until the next training")
+        ada.sees("starting the model…", "type a message", "0 of 40 ratings, 40 more until the next training")
         ada.type("What is the capital of France?\r")
         screen = ada.sees("› What is the capital of France?", "[demo model]", "g good · b bad · s skip")
         assert "u undo" not in screen, "there is nothing to undo yet"

@@ -12,7 +12,7 @@ def test_with_no_ratings_it_says_why_and_exits_with_2(bot: Bot) -> None:
     assert (done.returncode, done.stderr) == (2, "")
     nothing, now = done.stdout.splitlines()
     assert nothing == "There is nothing to train on: rate some answers first."
-    why = "Now: it does not start by itself: 0 of 40 ratings until the next training."
+    why = "Now: it does not start by itself: 0 of 40 ratings, 40 more until the next training."
     assert now.startswith(why), "what else the machine does may follow"
 
 

@@ -20,7 +20,7 @@ def test_status_of_a_bot_that_was_only_tried(bot: Bot) -> None:
     done = bot.call("status")
     assert "no model is configured" in done.stdout
     assert "tiny" not in done.stdout
-    assert "0 of 40 ratings until the next training" in done.stdout
+    assert "0 of 40 ratings, 40 more until the next training" in done.stdout
     assert bot.json("status")["model"] is None
 
 

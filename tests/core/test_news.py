@@ -109,7 +109,7 @@ async def test_of_a_round_of_very_many_a_rating_counts_so_far_only_and_says_so(
         assert not any("more and" in one for one in said)
         status = await bot.status()
         assert (status["ratings"], status["needed"]) == (5, 8)
-        assert status["next"] == "5 of 8 ratings until the next training"
+        assert status["next"] == "5 of 8 ratings, 3 more until the next training"
         for answer in await ask(bot, 2):
             await bot.command("good", answer.turn)
         [last] = await ask(bot, 1)
@@ -488,7 +488,7 @@ async def test_a_refused_run_says_why_and_what_comes_next(tmp_path: Path) -> Non
             (
                 "owner",
                 "The base model goes on answering: the new version is not good enough. No better.\n"
-                "Next: 2 of 8 ratings until the next training.",
+                "Next: 2 of 8 ratings, 6 more until the next training.",
             )
         ]
 

@@ -131,7 +131,10 @@ def test_what_a_training_waits_for_is_said_in_every_language(language: str) -> N
 
 def test_plurals_of_what_it_waits_for() -> None:
     assert waits("cancelled", wanted=1).for_everybody().endswith("; 1 new rating until another try")
-    assert waits("ratings", available=1, needed=1).for_everybody() == "1 of 1 rating until the next training"
+    assert (
+        waits("ratings", available=0, needed=1).for_everybody()
+        == "0 of 1 rating, 1 more until the next training"
+    )
     assert waits("enough", available=2).for_everybody("de") == "2 Bewertungen"
 
 

@@ -107,9 +107,9 @@ async def test_what_no_training_uses_is_told_and_counted_nowhere(tmp_path: Path,
             assert receipt.outcome is Outcome.ACCEPTED
             assert receipt.text.startswith(f"{said} {before} of 8 ratings ({8 - before} to go). {sentence}")
             assert (await bot.status())["ratings"] == before == await claimed(bot)
-            assert f"{before} of 8 ratings until" in (await bot.status())["next"]
+            assert f"{before} of 8 ratings, {8 - before} more until" in (await bot.status())["next"]
         why = await bot.command("why")
-        assert f"{before} of 8 ratings until" in why or "It learnt from 6" in why
+        assert f"{before} of 8 ratings, {8 - before} more until" in why or "It learnt from 6" in why
 
 
 async def test_what_a_plugin_says_of_its_veto_stays_with_it(tmp_path: Path) -> None:

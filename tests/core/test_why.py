@@ -37,7 +37,7 @@ async def test_while_nothing_is_trained_it_says_what_to_do(tmp_path: Path) -> No
         text = await bot.command("why")
         assert text.startswith(
             "Nothing is trained yet: the base model answers. "
-            "0 of 8 ratings until the next training.\nReact 👍 or 👎"
+            "0 of 8 ratings, 8 more until the next training.\nReact 👍 or 👎"
         )
         assert await data(bot) == {
             "version": 0,

@@ -23,8 +23,8 @@ class Commander(Protocol):
 
 async def standing(person: Commander) -> int:
     """How many ratings count, as the bot tells it."""
-    text = await person.command("status", like="ratings until")
-    found = re.search(r"(\d+) of \d+ ratings until", text)
+    text = await person.command("status", like="more until")
+    found = re.search(r"(\d+) of \d+ ratings, \d+ more until", text)
     assert found, text
     return int(found[1])
 

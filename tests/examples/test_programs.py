@@ -31,7 +31,7 @@ def test_the_minimal_bot_answers_and_is_rated(tmp_path: Path) -> None:
     assert lines[5:-2] == [
         "Good. 3 of 40 ratings (37 to go).",
         "the base model answers (tiny)",
-        "3 of 40 ratings until the next training",
+        "3 of 40 ratings, 37 more until the next training",
     ]
     assert lines[-2] == "learning style: balanced"
     assert lines[-1] == "the base model: 3 of 3 rated answers good"

@@ -227,7 +227,7 @@ def status_line(status: Mapping[str, Any]) -> str:
         return ""
     ratings, needed = status["ratings"], status["needed"]
     version = f"v{status['version']}" if status["version"] and not status["off"] else "base model"
-    counted = f"{ratings} of {needed} until the next training"
+    counted = f"{ratings} of {needed} ratings, {needed - ratings} more until the next training"
     if ratings >= needed:
         condition = status.get("condition") or {"met": True}
         waits = "" if condition["met"] or status["training"] else f": {status['next']}"

@@ -163,6 +163,8 @@ def clause(sentence: str, *, small: bool = False) -> str:
 def _condition(name: str, facts: Mapping[str, Any], language: str) -> str:
     if name in _SAID:
         return retold(str(facts["said"]), language)
+    if name == "ratings":
+        facts = {**facts, "more": facts["needed"] - facts["available"]}
     where = at(facts.get("step", 0), facts.get("steps", 0), language)
     again = say("again", language, wanted=facts["wanted"]) if "wanted" in facts else ""
     if name == "unsuccessful":  # what became of it is for owners

@@ -77,7 +77,8 @@ def _counter(found: Mapping[str, Any]) -> str:
     if found["training"]:
         return f"{counted}; it learns right now."
     by_count = found["condition"]["name"] == "ratings"
-    return f"{counted} until the next training." if by_count else f"{counted}; {found['next']}."
+    more = found["needed"] - found["ratings"]
+    return f"{counted}, {more} more until the next training." if by_count else f"{counted}; {found['next']}."
 
 
 def _next(found: Mapping[str, Any], goodbot: str) -> str:

@@ -21,7 +21,7 @@ class HostPages:
     def __init__(self) -> None:
         self.own_notes: list[OwnNote] = []
         self.told_notes: list[tuple[str, ...]] = []
-        nothing = "0 of 40 ratings until the next training."
+        nothing = "0 of 40 ratings, 40 more until the next training."
         self.seen = Overview(answers="The base model answers now.", ratings=0, needed=40, next=nothing)
         """What `overview` answers; that `user` may see it is the test's affair."""
         self.made = Versions(answers=self.seen.answers, held=False, seen=())

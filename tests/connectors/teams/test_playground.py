@@ -103,7 +103,7 @@ async def test_a_command_is_one_and_its_answer_is_a_card(
     await playground.say("/rl status please")
     [command] = await host.received(CommandEvent)
     assert (command.name, command.args) == ("status", "please")
-    text = "12 of 40 ratings until the next training."
+    text = "12 of 40 ratings, 28 more until the next training."
     told = Receipt(event_id=command.event_id, outcome=Outcome.ACCEPTED, text=text)
     await connector.acknowledge(command, told)
     shown = await playground.answer(text)

@@ -214,7 +214,7 @@ def test_the_status_in_one_line() -> None:
         "training": None,
     }
     assert status_line({}) == ""
-    assert status_line(status) == "12 of 40 until the next training · base model"
+    assert status_line(status) == "12 of 40 ratings, 28 more until the next training · base model"
     busy = "other programs use 100% of the processors: training waits until they are down to 75%"
     enough = {**status, "ratings": 40, "condition": {"met": False}, "next": busy}
     assert status_line(enough) == f"40 ratings for the next training: {busy} · base model"

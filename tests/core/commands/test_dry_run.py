@@ -119,7 +119,7 @@ async def test_with_nothing_to_train_on_it_says_why(tmp_path: Path) -> None:
         assert result.data["estimate"] is None
         assert result.text.splitlines() == [
             "There is nothing to train on: rate some answers first.",
-            "Now: it does not start by itself: 0 of 8 ratings until the next training.",
+            "Now: it does not start by itself: 0 of 8 ratings, 8 more until the next training.",
         ]
 
 

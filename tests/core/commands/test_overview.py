@@ -49,7 +49,7 @@ async def test_before_anything_is_rated(tmp_path: Path) -> None:
     async with open_bot(tmp_path, schedule="auto") as bot:
         found = await seen(bot)
         assert (found.ratings, found.needed, found.versions) == (0, 8, [])
-        assert found.next == "0 of 8 ratings until the next training."
+        assert found.next == "0 of 8 ratings, 8 more until the next training."
         assert found.answers == "The base model answers now."
         assert found.lesson is not None
         assert found.lesson.told == "Nothing is trained yet: the base model answers."

@@ -50,9 +50,9 @@ async def test_the_first_round_waits_for_24_and_with_words_for_12(tmp_path: Path
     """The rater, `status` and the scheduler count the same."""
     async with noting(tmp_path, **{**SMALL, "quiet_hours": "00:00-23:59"}) as bot:
         assert "2 of 24 ratings (22 to go)." in await rate(bot, 2)
-        assert await counted(bot) == (2, 24, "2 of 24 ratings until the next training")
+        assert await counted(bot) == (2, 24, "2 of 24 ratings, 22 more until the next training")
         assert "3 of 24 ratings (21 to go)." in await rate(bot, 1, words=True)
-        assert await counted(bot) == (3, 23, "3 of 23 ratings until the next training")
+        assert await counted(bot) == (3, 23, "3 of 23 ratings, 20 more until the next training")
         assert "12 of 15 ratings (3 to go)." in await rate(bot, 9, words=True)
         await rate(bot, 1, words=True)
         ratings, needed, why = await counted(bot)
