@@ -200,7 +200,7 @@ def test_a_proposal_shows_what_it_costs_and_the_others(tmp_path: Path) -> None:
         "  licence    apache-2.0, gated: it needs a token",
         "  memory     4.5 GB to serve + 11.8 GB to train (12.7 GB with long turns), of 18.0 GB that may "
         "be used",
-        "  speed      about 4 s an answer, about 51 s a training round of 40 ratings of short questions",
+        "  speed      about 4 s an answer, about 51 s a training on 40 ratings of short questions",
         "  It learns from turns of up to 1792 tokens here.",
         "",
     ]

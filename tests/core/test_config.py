@@ -194,7 +194,7 @@ def test_another_encoding_is_a_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["token", "bot_token", "app_password", "signing_secret"])
 def test_a_token_in_the_config_is_sent_where_tokens_are_kept(key: str) -> None:
     text = f'[connectors.telegram]\n{key} = "1:x"\n'
-    with pytest.raises(ConfigError, match="say `goodbot connect telegram`, which asks for it"):
+    with pytest.raises(ConfigError, match="type `goodbot connect telegram`, which asks for it"):
         parse(text).connector("telegram", Settings)
 
 

@@ -128,7 +128,7 @@ async def test_why_tells_the_intervals_and_shows_what_changed_most(tmp_path: Pat
 async def test_status_tells_it_of_the_last_run(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await trained(bot, SHORTER)
-        told = "last run: v1 answers. What changed: shorter (−38%). Safety check: better"
+        told = "last training: v1 answers. What changed: shorter (−38%). Safety check: better"
         assert told in (await bot.command("status")).splitlines()
 
 

@@ -13,7 +13,7 @@ from tests.core.builders import Bot, check, open_bot, rows
 async def answers(bot: Bot, *ids: str, then: str = "yes") -> str:
     words = f"answers {' '.join(ids)}"
     if then == "yes":
-        assert f"say `/rl rollback {words} yes`" in await bot.command("rollback", words)
+        assert f"type `/rl rollback {words} yes`" in await bot.command("rollback", words)
     return await bot.command("rollback", f"{words} {then}")
 
 
@@ -73,7 +73,7 @@ async def test_of_several_all_or_none_and_the_trail_has_a_row_for_each(tmp_path:
         assert "yes" in said
         await bot.command("rollback", "since 2000-01-01 yes")
         assert await bot.command("rollback", "since never") == (
-            "1 rating that was left out counts again; it trains in the next round."
+            "1 rating that was left out counts again; the next training uses it."
         )
         assert not any([await bot.labels(answer) for answer in made]), "they were picked one by one"
         await answers(bot, *ids, then="never")

@@ -159,7 +159,7 @@ async def test_who_rates_in_private_hears_why_it_does_not_count(tmp_path: Path) 
         assert SHARE[0] not in third.offer
         await bot.command("share", "off", user="rater")
         other = await bot.chat.press(answers[3], "run:good", user="owner")
-        assert "This one does not count until the person who asked says `/rl share on`" in other.text
+        assert "This one does not count until the person who asked types `/rl share on`" in other.text
         assert not other.offer
 
 
@@ -613,5 +613,5 @@ async def test_s5_owners_hear_once_whose_answers_a_round_went_without(tmp_path: 
         assert who == "owner"
         [(talker,)] = await rows(bot.store, "SELECT t.talker FROM set_aside s JOIN turns t ON t.id = s.turn")
         assert text.startswith(
-            f"Run 1 went without 1 answer to loopback:{talker}: its gradient explodes. All others train."
+            f"Training 1 went without 1 answer to loopback:{talker}: its gradient explodes. All others train."
         )

@@ -318,7 +318,7 @@ async def test_its_person_changes_it(tmp_path: Path) -> None:
         await bot.command("notes", f"delete {number}", user="ada")
         assert await system(bot, "ada") == ""
         assert await rows(bot.store, "SELECT * FROM note_ratings") == []
-        assert "say `notes`" in await bot.command("notes", "please", user="ada")
+        assert "type `notes`" in await bot.command("notes", "please", user="ada")
 
 
 async def test_an_owner_lets_a_chips_line_hold_for_others(tmp_path: Path) -> None:

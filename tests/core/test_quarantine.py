@@ -20,7 +20,7 @@ def date(clock: VirtualClock, ago: float) -> str:
 
 
 async def since(bot: Bot, when: str) -> str:
-    assert f"say `/rl rollback since {when} yes`" in await bot.command("rollback", f"since {when}")
+    assert f"type `/rl rollback since {when} yes`" in await bot.command("rollback", f"since {when}")
     return await bot.command("rollback", f"since {when} yes")
 
 
@@ -197,7 +197,7 @@ async def test_another_time_or_another_person_needs_another_question(tmp_path: P
         await bot.react(answer, "👍")
         clock.advance(1)
         await bot.command("rollback", f"since {date(clock, DAY)}")
-        assert "To do it, say" in await bot.command("rollback", f"since {date(clock, 2 * DAY)} yes")
+        assert "To do it, type" in await bot.command("rollback", f"since {date(clock, 2 * DAY)} yes")
         assert await bot.labels(answer) == {"loopback:owner": 1.0}
         said = await bot.command("rollback", f"since {date(clock, DAY)} yes", user="rater")
         assert said == "`rollback` is for the owners of this bot."

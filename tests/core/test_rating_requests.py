@@ -89,7 +89,7 @@ async def test_the_five_newest_wait_one_by_one(tmp_path: Path) -> None:
         assert told.startswith("Bad. ")
         assert "This is number 1:\n\n> question 5" in await waiting(bot)
         assert await bot.labels(answers[6]) == {"loopback:owner": -1.0}
-        assert await waiting(bot, "6") == "say `waiting`, or `waiting N` for another one of them."
+        assert await waiting(bot, "6") == "type `waiting`, or `waiting N` for another one of them."
 
 
 async def test_a_press_rates_and_shows_the_next(tmp_path: Path) -> None:

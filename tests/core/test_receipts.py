@@ -136,7 +136,7 @@ def test_every_code_that_is_used_has_words() -> None:
         (
             "rests",
             {"needed": 2},
-            ("2 of 2 ratings: the next training can start once an owner says `/rl resume`", 2, 2),
+            ("2 of 2 ratings: the next training can start once an owner types `/rl resume`", 2, 2),
         ),
     ],
 )

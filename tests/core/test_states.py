@@ -149,26 +149,26 @@ class Case:
 
 HELD = {"ask": "before"}
 CASES = (
-    Case(nothing, ("base model answers", "!last run"), ("Nothing is trained yet", "0 of 8")),
+    Case(nothing, ("base model answers", "!last training"), ("Nothing is trained yet", "0 of 8")),
     Case(
         refused,
-        ("base model answers", "last run: refused: "),
+        ("base model answers", "last training: refused: "),
         ("Nothing is trained yet", "The last training: refused: "),
     ),
     Case(
         failed,
-        ("base model answers", "last run: failed: "),
+        ("base model answers", "last training: failed: "),
         ("Nothing is trained yet", "The last training: failed: "),
     ),
-    Case(live, ("v1 answers", "last run: v1 answers. Safety check: better"), ("v1 answers: base → v1",)),
+    Case(live, ("v1 answers", "last training: v1 answers. Safety check: better"), ("v1 answers: base → v1",)),
     Case(
         off,
-        ("paused: the base model answers", "last run: v1 answers after `resume`"),
+        ("paused: the base model answers", "last training: v1 answers after `resume`"),
         ("goodbot is paused: the base model answers",),
     ),
     Case(
         live,
-        ("the base model answers", f"last run: v1 waits: {ASKED}", "v1 waits for what its owners"),
+        ("the base model answers", f"last training: v1 waits: {ASKED}", "v1 waits for what its owners"),
         ("The base model answers. v1 waits: ", ASKED, "It learnt from 6 rated answers", "; 2 more were kept"),
         (f"waits: {ASKED}",),
         HELD,
@@ -182,31 +182,31 @@ CASES = (
     ),
     Case(
         live,
-        ("the base model answers", "last run: v1 waits: it is tried", "v1 is tried on 50%"),
+        ("the base model answers", "last training: v1 waits: it is tried", "v1 is tried on 50%"),
         ("The base model answers. v1 waits: it is tried on a share",),
         ("waits: it is tried",),
         {"canary": 0.5},
     ),
     Case(
         rolled_back,
-        ("the base model answers", "last run: v1 does not answer; `rollback 1`"),
+        ("the base model answers", "last training: v1 does not answer; `rollback 1`"),
         ("The base model answers. v1 does not answer; `rollback 1` lets it",),
     ),
     Case(
         pinned,
-        ("v1 answers", "last run: v2 waits: the version that answers is pinned"),
+        ("v1 answers", "last training: v2 waits: the version that answers is pinned"),
         ("v1 answers: base → v1",),
         ("waits: the version that answers is pinned", "pinned"),
     ),
     Case(
         unserved,
-        ("the base model answers", "last run: v1 waits: the model server", "v1 waits: the model"),
+        ("the base model answers", "last training: v1 waits: the model server", "v1 waits: the model"),
         ("The base model answers. v1 waits: the model server does not",),
         ("waits: the model server",),
     ),
     Case(
         tainted,
-        ("the base model answers", "last run: v1 is not to be used: a rating"),
+        ("the base model answers", "last training: v1 is not to be used: a rating"),
         ("The base model answers. v1 is not to be used: a rating",),
         ("not to be used: a rating",),
     ),
@@ -218,33 +218,33 @@ CASES = (
     ),
     Case(
         left_out,
-        ("the base model answers", "last run: v1 is not to be used: ratings that it was trained"),
+        ("the base model answers", "last training: v1 is not to be used: ratings that it was trained"),
         ("The base model answers. v1 is not to be used: ratings",),
         ("do not count any more",),
     ),
     Case(
         begun_anew,
-        ("the base model answers", "last run: v1 is not to be used: "),
+        ("the base model answers", "last training: v1 is not to be used: "),
         ("The base model answers. v2 is not to be used: `rollback all`",),
         ("not to be used: `rollback all`",),
     ),
     Case(
         forgotten_while_it_waits,
-        ("the base model answers", "last run: v1 is not to be used: somebody", "files are removed"),
+        ("the base model answers", "last training: v1 is not to be used: somebody", "files are removed"),
         ("v1 is not to be used: somebody whose words", "its files are removed"),
         ("not to be used: somebody", "files removed"),
         HELD,
     ),
     Case(
         forgotten_while_it_is_tried,
-        ("the base model answers", "last run: v1 is not to be used: somebody", "!is tried"),
+        ("the base model answers", "last training: v1 is not to be used: somebody", "!is tried"),
         ("v1 is not to be used: somebody whose words",),
         ("not to be used: somebody",),
         {"canary": 0.5},
     ),
     Case(
         brought_in,
-        ("the base model answers", "!last run"),
+        ("the base model answers", "!last training"),
         ("The base model answers. v1 does not answer; `rollback 1` lets it",),
         ("imported",),
     ),
@@ -388,7 +388,7 @@ async def test_a_receipt_says_of_a_full_round_what_it_waits_for(tmp_path: Path, 
         await bot.command(stopped)
         answer = await bot.say("Hello?")
         said = (await bot.chat.press(answer, "good")).text
-        assert said == "Good. 8 of 8 ratings: the next training can start once an owner says `/rl resume`."
+        assert said == "Good. 8 of 8 ratings: the next training can start once an owner types `/rl resume`."
         await bot.command("resume")
         again = await bot.say("And now?")
         assert (

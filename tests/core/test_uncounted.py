@@ -81,7 +81,7 @@ CASES: dict[str, tuple[Callable[[Bot], Awaitable[str]], str, dict[str, Any]]] = 
     ),
     "set aside": (
         set_aside,
-        "A training has left this answer out: it counts again once an owner says `/rl train retry`.",
+        "A training has left this answer out: it counts again once an owner types `/rl train retry`.",
         {},
     ),
     "trained on": (trained_on, "A training has used this answer already.", {}),
@@ -147,7 +147,7 @@ async def test_measures_of_a_private_chat_say_that_they_wait(tmp_path: Path) -> 
         event = rating("r", turn=answer.turn, kind=RatingKind.OUTCOME, source="tests")
         event = dataclasses.replace(event, channel=answer.message.channel)
         receipt = await one(bot, event)
-        assert "This one does not count until the person who asked says `/rl share on`" in receipt.text
+        assert "This one does not count until the person who asked types `/rl share on`" in receipt.text
         assert (await bot.status())["ratings"] == 0 == await claimed(bot)
 
 

@@ -219,7 +219,7 @@ async def test_what_concerns_the_machine_and_others_is_for_an_owner_in_private(t
             assert "share on" not in said
         said = await bot.command("status")
         assert "/srv/ada" in said
-        assert "1 rating from a private chat is not used until that person says" in said
+        assert "1 rating from a private chat is not used until that person types" in said
         assert "/srv/ada" not in await bot.command("status", channel="#room")
 
 

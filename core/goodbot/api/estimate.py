@@ -57,7 +57,7 @@ class ModelEstimate:
     answer: float
     """Seconds for an answer of `ANSWER` tokens."""
     round: float
-    """Seconds for a training round of 40 ratings of short questions."""
+    """Seconds for a training on 40 ratings of short questions."""
 
     @property
     def fits(self) -> bool:

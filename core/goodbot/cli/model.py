@@ -49,7 +49,7 @@ def main(arguments: argparse.Namespace) -> int:
         return switch.main(arguments)
     if arguments.action == "list":
         if arguments.name:
-            raise UsageError(f"say `goodbot model use {arguments.name}` to take it")
+            raise UsageError(f"type `goodbot model use {arguments.name}` to take it")
         from goodbot.cli import model_list
 
         return model_list.main(arguments)
@@ -227,7 +227,7 @@ def described(proposal: Proposal) -> str:
             f"  memory     {gigabytes(cost.serving)} to serve + {gigabytes(cost.usual)} to train "
             f"({gigabytes(cost.training)} with long turns), of {gigabytes(cost.limit)} that may be used",
             f"  speed      about {seconds(cost.answer)} an answer, about {seconds(cost.round)} a "
-            "training round of 40 ratings of short questions",
+            "training on 40 ratings of short questions",
         ]
         if not cost.fits:
             lines.append("  It does not fit: training may be stopped for lack of memory.")
@@ -253,7 +253,7 @@ def _table(proposal: Proposal) -> list[str]:
     if len(proposal.options) < 2:
         return []
     rows = ["", "All that fit:"]
-    rows.append(f"  {'model':38} {'download':>9} {'memory':>8} {'answer':>9} {'round':>9}")
+    rows.append(f"  {'model':38} {'download':>9} {'memory':>8} {'answer':>9} {'training':>9}")
     for option in proposal.options:
         cost = option.estimate
         rows.append(

@@ -30,7 +30,7 @@ _DATA = (
 def main(arguments: argparse.Namespace) -> int:
     """0: up to date, or newer and named; 1: it could not be found out."""
     if arguments.check == arguments.back:
-        raise UsageError("say `goodbot upgrade --check`, or `goodbot upgrade --back`")
+        raise UsageError("type `goodbot upgrade --check`, or `goodbot upgrade --back`")
     if arguments.back:
         return _back(arguments)
     installed, origin = metadata.version(NAME), packages.origin()

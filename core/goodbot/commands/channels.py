@@ -13,7 +13,7 @@ from goodbot.base.suggest import instead
 from goodbot.commands.base import Call, Result
 from goodbot.store import channels
 
-_USAGE = "say `channels`, `channels enable CONNECTOR:ID` or `channels disable CONNECTOR:ID`"
+_USAGE = "type `channels`, `channels enable CONNECTOR:ID` or `channels disable CONNECTOR:ID`"
 
 
 async def list_or_switch(call: Call) -> Result:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from goodbot.commands.services import Services
 
 _USAGE = (
-    "say `compare` for the open question, `compare a`, `b`, `same` or `skip` to answer it, `compare undo` "
+    "type `compare` for the open question, `compare a`, `b`, `same` or `skip` to answer it, `compare undo` "
     "to take your last choice back, or "
     "`compare v6 v7 PROMPT` for two versions side by side (numbers from `adapters`, or `base`)"
 )
@@ -151,7 +151,7 @@ async def _chosen(call: Call, word: str, number: int | None = None) -> Result:
     pair = next((p for p in pairs if (p.id == number if number is not None else not p.choice)), None)
     given = number is not None  # a press, or who names the pair, has it before their eyes
     if found and pair and not (given or await _knows(call, found, pairs, pair)):
-        return await _question(call, f"Look at it first, then say `compare {word}` again.")
+        return await _question(call, f"Look at it first, then type `compare {word}` again.")
     if pair is None or not await _chose(call, pair, word):
         return await _question(call, "That question is closed.")
     outcome = await ab_test.decide(told=person(call.user))

@@ -120,9 +120,9 @@ def _unused(data: Mapping[str, Any]) -> list[str]:
     if data["unheard"]:
         found.append(f"{data['unheard']} whose raters want the opposite of the others")
     if data["waiting_for_consent"]:
-        found.append(f"{data['waiting_for_consent']} of private chats until their people say `/rl share on`")
+        found.append(f"{data['waiting_for_consent']} of private chats until their people type `/rl share on`")
     found.extend(
-        f"{one['answers']} set aside by run {one['run']} ({one['reason']}), until `train retry`"
+        f"{one['answers']} set aside by training {one['run']} ({one['reason']}), until `train retry`"
         for one in data["set_aside"]
     )
     return found

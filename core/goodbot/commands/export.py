@@ -113,7 +113,7 @@ def _said(args: Sequence[str]) -> dict[str, str]:
                 raise UsageError(f"{word} is no option of `export`, or stands there twice")
             said[name] = ""
         elif name in ("", "redact"):
-            raise UsageError(f"“{word}” is no option of `export`: say `export --text {word}`, for example")
+            raise UsageError(f"“{word}” is no option of `export`: type `export --text {word}`, for example")
         else:
             said[name] = f"{said[name]} {word}".strip()
     for option, value in said.items():

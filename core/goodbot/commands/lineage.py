@@ -118,7 +118,7 @@ async def show(call: Call, words: Sequence[str]) -> Result:
     ]
     if row.run:
         lines.append("; ".join(filter(None, [f"learnt from {counted(made_of)}", kept(made_of)])))
-        lines += [f"run {row.run}: {cause}", f"gate: {verdict}"]
+        lines += [f"training {row.run}: {cause}", f"gate: {verdict}"]
     else:
         lines.append(f"imported: {known.source if known else 'from elsewhere'}")
     if told:

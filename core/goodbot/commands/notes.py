@@ -22,7 +22,7 @@ from goodbot.store import notes as lines
 from goodbot.store.notes import EVERYBODY, Note
 
 _USAGE = (
-    "say `notes`, `notes on N`, `notes off N`, `notes delete N`, `notes edit N TEXT` or "
+    "type `notes`, `notes on N`, `notes off N`, `notes delete N`, `notes edit N TEXT` or "
     "`notes move N me|everybody`; `notes` shows the numbers"
 )
 _LEARNT = (
@@ -130,7 +130,7 @@ async def _switch(call: Call, used: bool) -> Result:
     if used and not follows:
         raise UsageError("I follow none: the config says never, or my model cannot follow them")
     if not await call.services.store.write(lambda db: channels.set_notes(db, channel, used)):
-        raise UsageError("this channel is off: say `/rl enable` first")
+        raise UsageError("this channel is off: type `/rl enable` first")
     await audit(call, "notes", {"done": True})
     return Result(
         text="My answers here follow notes from now on." if used else "My answers here follow no notes."

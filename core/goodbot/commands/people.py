@@ -18,20 +18,20 @@ from goodbot.commands.base import Call, Result
 from goodbot.store import people, raters, settings, turns
 
 _USAGE = (
-    "say `people`, `people grant owner|rater|talker PERSON`, `people revoke PERSON`, or at the machine "
+    "type `people`, `people grant owner|rater|talker PERSON`, `people revoke PERSON`, or at the machine "
     "`people link|unlink PERSON`; PERSON is CONNECTOR:ID, or reply to my answer to them"
 )
 ADDED = (
     "What you rate in private goes on teaching me, and others hear what I learn: `/rl share off` keeps "
-    "your private chats out. Theirs teach me once they say `/rl share on`."
+    "your private chats out. Theirs teach me once they type `/rl share on`."
 )
 """Said to whoever lets somebody in."""
 _JOINED = {
     silent: "{who} and you are one person: one vote, one inbox, one answer to `share`. What is said "
     f"there {teaches}. It may no more than before; `goodbot people unlink {{who}}` ends it."
     for silent, teaches in (
-        (False, "teaches me, as your private chats do, until you say `/rl share off`"),
-        (True, "does not teach me, since you have said `share off`"),
+        (False, "teaches me, as your private chats do, until you type `/rl share off`"),
+        (True, "does not teach me, since you have typed `share off`"),
     )
 }
 _APART = "is a person of its own, with a vote of its own."

@@ -23,14 +23,14 @@ from goodbot.store import exporting, forgetting, people, settings
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
 
-_FORGET = "say `forget me`"
+_FORGET = "type `forget me`"
 _FORGET_ANYBODY = f"{_FORGET}, or `forget PERSON` (CONNECTOR:ID, see `people`)"
 
 
 async def share(call: Call) -> Result:
     if call.args not in (("on",), ("off",)):
         raise UsageError(
-            "say `share on` or `share off`: whether your private chats may train what others talk to"
+            "type `share on` or `share off`: whether your private chats may train what others talk to"
         )
     on = call.args == ("on",)
     s, who = call.services, person(call.user)

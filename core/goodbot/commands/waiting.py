@@ -18,7 +18,7 @@ from goodbot.commands.base import Call, Result
 from goodbot.store import review_queue
 
 MOST = 5
-_USAGE = "say `waiting`, or `waiting N` for another one of them"
+_USAGE = "type `waiting`, or `waiting N` for another one of them"
 _NOTHING = "No answer waits for your rating."
 
 

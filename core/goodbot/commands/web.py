@@ -27,7 +27,7 @@ async def web(call: Call) -> Result:
     if call.event.channel.kind is not ChannelKind.PRIVATE:
         raise UsageError("a link is made in a private chat with me: type it there")
     if call.args:
-        raise UsageError("say `web` and nothing else")
+        raise UsageError("type `web` and nothing else")
     who = person(call.user)
     return await _link(call, who.removeprefix(f"{WEB}:"))
 
@@ -46,7 +46,7 @@ def _named(call: Call) -> str:
     """The user id that is meant at the machine: one of the config's, by default its owner."""
     s = call.services
     if len(call.args) > 1:
-        raise UsageError("say `web`, `web NAME` or `web sign-out`")
+        raise UsageError("type `web`, `web NAME` or `web sign-out`")
     owners = s.authorization.connectors[WEB].owners
     if not call.args and len(owners) != 1:
         raise UsageError(f"say who it is for: --user {' or --user '.join(owners)}")

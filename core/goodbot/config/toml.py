@@ -61,7 +61,7 @@ class Where:
         if platform != self.section and key.lower().endswith(_SECRET):
             return self.error(
                 key,
-                f"{place}tokens are not kept in the config: take {key!r} out, and say "
+                f"{place}tokens are not kept in the config: take {key!r} out, and type "
                 f"`goodbot connect {platform}`, which asks for it",
             )
         hint = instead(key, known, cutoff=0.5)

@@ -32,7 +32,7 @@ def ask_schedule(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     if dialogue.asks and not dialogue.has("--schedule"):
         dialogue.say(f"  1  By itself, as soon as there are {ratings}")
         dialogue.say(f"  2  Once a day at a time that you name: type it, for example {_like(daily)}")
-        dialogue.say("  3  Only when you say `goodbot train`")
+        dialogue.say("  3  Only when you type `goodbot train`")
 
     def check(answer: str) -> str:
         schedule = {"1": "auto", "3": "manual"}.get(answer, answer)

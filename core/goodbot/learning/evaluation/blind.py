@@ -55,7 +55,7 @@ def invitation(comparison: Comparison) -> str:
     """What comes before the first question."""
     new, old = version_name(comparison.new), version_name(comparison.old)
     until = (
-        f"I switch to {new} unless it loses, within 24 hours."
+        f"I switch to {new} unless it loses; without a reply, after 24 hours."
         if comparison.held
         else f"{new} answers already: if it loses, {old} comes back."
     )

@@ -179,7 +179,7 @@ async def test_asked_before_the_old_one_answers_until_it_is_decided(tmp_path: Pa
         assert told.startswith("v1 is trained: better v1 waits: owners compare a few answers first")
         assert (await bot.last_run()).state == "activated"
         [question] = await asked(bot)
-        assert "I switch to v1 unless it loses, within 24 hours." in question.text
+        assert "I switch to v1 unless it loses; without a reply, after 24 hours." in question.text
         assert (await bot.say("And now?")).text == "v0 says: And now?"
         text = await prefer(bot, 1, 2, question)
         assert text == "Noted. 2 for v1, 0 for the base model. v1 may go live.", "3 : 2 is no loss"
@@ -702,7 +702,7 @@ async def test_a_word_counts_only_for_a_question_that_was_shown_there(tmp_path: 
         await bot.store.write(lambda db: people.link(db, "loopback:owner", "loopback:phone", 1.0))
         before = await tally(bot)
         said = await bot.command("compare", "a", user="phone")
-        assert said.startswith("Look at it first, then say `compare a` again.")
+        assert said.startswith("Look at it first, then type `compare a` again.")
         assert "(3 of 5)" in said, "one person, whatever the account"
         assert await tally(bot) == before
         assert (await bot.command("compare", "a", user="phone")).startswith("Noted.")

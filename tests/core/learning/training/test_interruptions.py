@@ -89,7 +89,7 @@ async def test_memory_that_never_suffices_sets_the_answers_aside(tmp_path: Path)
         assert "out of memory 3 times" in run.reason
         status = await bot.status()
         assert status["ratings"] == 0
-        assert "8 answers left out of training since run 1: it ran out" in await bot.command("status")
+        assert "8 answers left out since training 1: it ran out" in await bot.command("status")
         bot.fake.set(train="ok")
         await bot.rated(8)
         await until(bot.app.registry.active)
@@ -154,7 +154,7 @@ async def test_an_answer_that_breaks_the_training_is_left_out_from_then_on(tmp_p
         [(guilty,)] = await rows(bot.store, "SELECT turn FROM set_aside")
         assert await rows(bot.store, "SELECT 1 FROM run_items WHERE turn = ?", (guilty,)) == []
         text = await bot.command("status")
-        assert "1 answer left out of training since run 1: its gradient explodes" in text
+        assert "1 answer left out since training 1: its gradient explodes" in text
         before = (await bot.status())["ratings"]
         assert "1 answer trains again" in await bot.command("release")
         assert (await bot.status())["ratings"] == before + 1, "nothing has learnt from it"
