@@ -70,6 +70,15 @@ class Person:
         await self.open(bot.address)
         await self.page.locator("#sign-out").wait_for()
 
+    async def go_to(self, name: str) -> None:
+        """Another page, by the links at the top or the menu beside them."""
+        nav = self.page.get_by_role("navigation", name="Pages")
+        link = nav.get_by_role("link", name=name, exact=True)
+        await nav.get_by_role("link").first.wait_for()
+        if not await link.is_visible():
+            await nav.get_by_role("button", name="More pages").click()
+        await link.click()
+
     async def ask(self, text: str) -> Any:
         """Type a question and wait for the whole answer; its article."""
         await self.page.locator("#sign-out").wait_for()  # else Enter may come before the page listens

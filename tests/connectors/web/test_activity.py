@@ -55,6 +55,7 @@ async def test_an_owner_finds_an_entry_and_sees_what_was_changed_by_keyboard(
     async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
         await acted(bot)
         await owner.sign_in(await link(bot))
+        await press(owner, "More")
         await press(owner, "Activity")
         await owner.sees("none changed.")
         assert await whats(owner.page) == [
@@ -97,7 +98,7 @@ async def test_an_owner_opens_an_entry_by_touch_on_a_phone(
     ):
         await acted(bot)
         await owner.sign_in(await link(bot))
-        await owner.page.get_by_role("link", name="Activity").tap()
+        await owner.go_to("Activity")
         await owner.sees("4 entries")
         await owner.page.locator(".act summary").nth(3).tap()
         await owner.page.get_by_role("button", name="All of “people”").tap()

@@ -198,6 +198,9 @@ async def test_nothing_stands_in_anybody_s_way(
         assert await violations(ada, axe) == [], "signed out"
         await ada.come_back(bot, "ada")
         assert await violations(ada, axe) == [], "nothing said yet"
+        await ada.page.get_by_role("button", name="More pages").click()
+        assert await violations(ada, axe) == [], "the menu of pages"
+        await ada.page.keyboard.press("Escape")
         answer = await ada.ask("hello **bold** `code`\n\n| a | b |\n|---|---|\n| c | d |")
         await answer.get_by_role("button", name="Bad").click()
         await answer.get_by_role("button", name="Tone").wait_for()

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 async def test_the_inbox_is_rated_by_keyboard(ada: Person, bot: Scripted) -> None:
     for number, place in enumerate(("telegram", "slack", "telegram")):
         bot.waiting.append(waiting(f"t{number}", f"Question {number}?", f"Answer {number}.", connector=place))
-    await ada.page.get_by_role("link", name="To rate").click()
+    await ada.go_to("To rate")
     await ada.sees("Question 0?")
     await ada.key("g")
     await ada.sees("Question 1?")

@@ -96,6 +96,7 @@ async def test_an_owner_lets_in_changes_and_forgets_by_keyboard(
     async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
         await crowd(bot)
         await owner.sign_in(await link(bot))
+        await press(owner, "More")
         await press(owner, "People")
         await owner.sees("“Ann 0” (loopback:s0) wants to talk to me, and may not.")
         await press(owner, "May talk")
@@ -138,7 +139,7 @@ async def test_an_owner_leaves_out_what_somebody_rated_by_touch(
     ):
         await crowd(bot)
         await owner.sign_in(await link(bot))
-        await owner.page.get_by_role("link", name="People").tap()
+        await owner.go_to("People")
         place = owner.page.locator(await line(owner, "loopback:rater"))
         await place.locator("summary").tap()
         await place.get_by_text("2 ratings").wait_for()

@@ -202,7 +202,7 @@ async def test_a_rater_is_shown_no_button_that_would_be_refused(
         found = re.search(r"http://\S+", await bot.command("web", user="rater"))
         assert found is not None
         await rater.sign_in(found[0])
-        await rater.page.get_by_role("link", name="Progress").click()
+        await rater.go_to("Progress")
         await rater.sees(TOLD)
         shown = rater.page.locator("main").get_by_role("button").locator("visible=true")
         assert await shown.all_inner_texts() == ["Why?"]

@@ -93,6 +93,7 @@ async def test_an_owner_searches_leaves_out_and_takes_in_again_by_keyboard(
     async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
         await rated(bot)
         await owner.sign_in(await link(bot))
+        await press(owner, "More")
         await press(owner, "Rated answers")
         await owner.sees("shared 2")
         assert (await lines(owner.page))[:2] == ["shared 2", "shared 1"]
@@ -132,7 +133,7 @@ async def test_an_owner_rates_several_by_touch_on_a_phone(
     ):
         await rated(bot)
         await owner.sign_in(await link(bot))
-        await owner.page.get_by_role("link", name="Rated answers").tap()
+        await owner.go_to("Rated answers")
         await owner.sees("shared 2")
         choice = owner.page.locator("[name=version]")
         assert await choice.is_hidden()
@@ -215,7 +216,8 @@ async def test_a_rater_sees_theirs_and_nothing_of_owners(
         found = re.search(r"http://\S+", await bot.command("web", user="rater"))
         assert found is not None
         await rater.sign_in(found[0])
-        await press(rater, "Ratings")
+        await press(rater, "More")
+        await press(rater, "Rated answers")
         await rater.sees("shared 0")
         assert await lines(rater.page) == ["shared 0"]
         await rater.page.locator(".tick input").check()

@@ -72,6 +72,7 @@ async def test_an_owner_searches_changes_and_goes_back_by_keyboard(
     path = file(tmp_path)
     async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
         await owner.sign_in(await link(bot))
+        await press(owner, "More")
         await press(owner, "Settings")
         await owner.page.locator(".section").first.wait_for()
         await owner.page.locator("[name=text]").focus()
@@ -103,6 +104,7 @@ async def test_an_owner_searches_changes_and_goes_back_by_keyboard(
         await shown(owner, "http.host")
         await owner.sees("Only somebody at the bot's machine changes this")
         assert await owner.page.locator(".setting:visible button").count() == 0
+        await press(owner, "More")
         await press(owner, "Activity")
         await owner.sees("Change a setting")
         assert not await owner.scrolls_sideways()
@@ -117,7 +119,7 @@ async def test_an_owner_changes_one_by_touch_on_a_phone(
         person(chromium, viewport=NARROW, has_touch=True) as owner,
     ):
         await owner.sign_in(await link(bot))
-        await owner.page.get_by_role("link", name="Settings").tap()
+        await owner.go_to("Settings")
         await owner.page.locator(".section summary").nth(1).tap()
         await owner.page.get_by_role("button", name="Change stars").tap()
         await owner.page.get_by_label("serving.stars").select_option("true")

@@ -108,7 +108,7 @@ async def test_a_rater_from_a_chat_rates_what_was_said_elsewhere(
         assert found is not None
         await rater.sign_in(found[0])
         assert await rater.page.locator("#user").inner_text() == "loopback:rater"
-        await rater.page.get_by_role("link", name="To rate").click()
+        await rater.go_to("To rate")
         await rater.sees("Second?")
         await rater.key("g")
         await rater.sees("1 of 8 ratings (7 to go)")
@@ -159,14 +159,14 @@ async def test_notes_are_read_edited_switched_and_deleted(
     (tmp_path / "fake" / "tokenizer_config.json").write_text(json.dumps({"chat_template": CHATML}))
     async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
         await owner.sign_in(await link(bot))
-        await owner.page.get_by_role("link", name="Notes").click()
+        await owner.go_to("Notes")
         await owner.sees("No notes")
-        await owner.page.get_by_role("link", name="Chat").click()
+        await owner.go_to("Chat")
         answer = await owner.ask("What is love?")
         await answer.get_by_role("button", name="Bad").click()
         await answer.get_by_role("button", name="Too long").click()
         await owner.page.locator("article.bot .chip.bad[aria-pressed=false]").wait_for()
-        await owner.page.get_by_role("link", name="Notes").click()
+        await owner.go_to("Notes")
         await owner.sees("Answer briefly, in fewer words.")
         await owner.sees("from 1 rating")
         await owner.page.get_by_role("button", name="Edit").click()

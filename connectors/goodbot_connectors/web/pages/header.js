@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all signed-in pages have at the top: who this is, signing out, and a line about the connection.
+// What all signed-in pages have at the top: the other pages, who this is, signing out, and a line about the connection.
 
 import { post } from "/files/api.js";
 import { announce, button, el, find } from "/files/dom.js";
@@ -10,8 +10,10 @@ export function showUser(me) {
   name.textContent = me.user;
   name.title = `Signed in as ${me.user}`;
   name.before(themeSwitch());
-  document.body.classList.toggle("talker", !me.rates); // nothing is shown of what would be refused
-  document.body.classList.toggle("owner", me.commands.some(({ name }) => name === "adapters"));
+  const may = { talks: true, rates: me.rates, owns: me.commands.some(({ name }) => name === "adapters") };
+  document.body.classList.toggle("talker", !may.rates); // nothing is shown of what would be refused
+  document.body.classList.toggle("owner", may.owns);
+  showPages(may);
   const out = find("#sign-out");
   out.hidden = false;
   out.addEventListener("click", async () => {
@@ -23,6 +25,40 @@ export function showUser(me) {
     sessionStorage.clear();
     return location.assign("/login");
   });
+}
+
+// Path, name, and who sees it. The first few stand in the header, the others in the menu “More”.
+const PAGES = [["/", "Chat", "talks"], ["/rate", "To rate", "rates"], ["/progress", "Progress", "talks"], ["/versions", "Versions", "owns"]];
+const MORE = [["/ratings", "Rated answers", "rates"], ["/people", "People", "owns"], ["/notes", "Notes", "rates"],
+  ["/activity", "Activity", "owns"], ["/settings", "Settings", "owns"]];
+
+function showPages(may) {
+  const links = (pages) => pages.filter(([, , who]) => may[who]).map(([path, name]) => (
+    el("a", { href: path, "aria-current": path === location.pathname && "page" }, name)));
+  const more = links(MORE);
+  find("nav[aria-label=Pages]").replaceChildren(...links(PAGES), more.length ? menu(more) : "");
+}
+
+function menu(links) {
+  const list = el("ul", { id: "more-pages", hidden: true }, ...links.map((link) => el("li", {}, link)));
+  const here = links.some((link) => link.hasAttribute("aria-current"));
+  const opener = button("More", { class: here && "here", "aria-label": "More pages", "aria-expanded": "false", "aria-controls": list.id });
+  const open = (on) => {
+    list.hidden = !on;
+    opener.setAttribute("aria-expanded", String(on));
+  };
+  const place = el("div", { class: "more-pages" }, opener, list);
+  opener.addEventListener("click", () => open(list.hidden));
+  place.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || list.hidden) return;
+    event.stopPropagation(); // it closes this, and stops no answer
+    open(false);
+    opener.focus();
+  });
+  for (const leaves of ["pointerdown", "focusin"]) {
+    document.addEventListener(leaves, ({ target }) => place.contains(target) || open(false));
+  }
+  return place;
 }
 
 // Light, dark, or as the system has it (`theme.js`).

@@ -51,7 +51,7 @@ export class Palette {
   }
 
   #typed() {
-    const pages = [...document.querySelectorAll("nav[aria-label=Pages] a:not([aria-current])")].filter((link) => link.checkVisibility())
+    const pages = [...document.querySelectorAll("nav[aria-label=Pages] a:not([aria-current])")]
       .map((link) => ({ name: link.pathname.slice(1), usage: "", summary: `To the page “${link.textContent}”`, href: link.href }));
     const typed = /^\/(?:rl\s+)?(\S*)$/i.exec(this.#area.value)?.[1]?.toLowerCase();
     const begins = (one) => one.name.startsWith(typed);
