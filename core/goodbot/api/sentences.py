@@ -164,7 +164,7 @@ def _condition(name: str, facts: Mapping[str, Any], language: str) -> str:
     if name in _SAID:
         return retold(str(facts["said"]), language)
     if name == "ratings":
-        facts = {**facts, "more": facts["needed"] - facts["available"]}
+        facts = {**facts, "more": int(facts["needed"]) - int(facts["available"])}
     where = at(facts.get("step", 0), facts.get("steps", 0), language)
     again = say("again", language, wanted=facts["wanted"]) if "wanted" in facts else ""
     if name == "unsuccessful":  # what became of it is for owners

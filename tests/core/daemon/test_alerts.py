@@ -122,7 +122,10 @@ GERMAN = {
         "12 von 40 bewerteten Antworten waren gut. Vorher (das Basismodell) waren es 30 von 40",
         "mehr",
     ),
-    "rater": ("pigeon:eve widerspricht sich neuerdings", "pigeon:eve sind wieder wie üblich"),
+    "rater": (
+        "pigeon:eve widerspricht neuerdings den eigenen früheren Bewertungen",
+        "pigeon:eve sind wieder wie üblich",
+    ),
 }
 
 
