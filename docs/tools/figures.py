@@ -124,6 +124,17 @@ FLOWS: dict[str, tuple[str, tuple[Step, ...], str]] = {
         ),
         "",
     ),
+    "webhooks": (
+        "A rating reaches your program",
+        (
+            ("People", "press good or bad."),
+            "rating",
+            ("goodbot", "stores it, and signs what it tells of it."),
+            "POST",
+            ("Your program", "checks the signature, and answers 200."),
+        ),
+        "not taken: the same again, until it is",
+    ),
     "contributing": (
         "The way of a rating through the folders",
         (

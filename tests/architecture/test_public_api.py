@@ -84,6 +84,8 @@ PARTS = (
     judge.JudgeSpec,
     judge.Judge,
     feature.Figures,
+    feature.HappenedWanted,
+    feature.Happened,
     feature.FeatureHost,
     feature.Feature,
     feature.FeatureSpec,

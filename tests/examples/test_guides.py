@@ -88,7 +88,7 @@ def test_the_settings_of_the_phone_are_settings(tmp_path: Path) -> None:
 def test_every_command_that_a_page_names_is_one(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     _, program = parser._parser()
-    of_plugins = {"api", "chat", "demo", "help"}
+    of_plugins = {"api", "chat", "demo", "help", "webhooks"}
     named = re.findall(r"(?:`|^\$ )goodbot ([a-z_]+)", text, flags=re.M)
     assert [word for word in named if word not in {*program.choices, *of_plugins}] == []
     chat = re.findall(r"`/rl ([a-z]+)", text)

@@ -95,7 +95,7 @@ def test_every_command_is_in_the_table() -> None:
     _, commands = parser._parser()
     only = set(commands.choices) - {command.name for command in (*of("chat"), *OLD)}
     assert only - terminal == set()
-    of_plugins = {"api", "chat", "demo"}
+    of_plugins = {"api", "chat", "demo", "webhooks"}
     assert terminal - only - of_plugins == {"adapters", "people", "web"}, "words of theirs are for a terminal"
 
 

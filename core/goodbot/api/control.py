@@ -14,6 +14,8 @@ from goodbot.config.lock import CONTROL_SOCKET, socket_path
 
 Progress = Callable[[Mapping[str, Any]], None]
 
+FEATURE = "feature"
+"""The command that asks a feature: its name and its own words come behind it."""
 _ANSWER_SECONDS = 120.0
 """`rollback` and `resume` may load an adapter; only `_LONG` and `train` take longer than this."""
 _LONG = ("export", "import")

@@ -2,7 +2,7 @@
 """The contract between the core and a feature: what runs beside the bot, and only looks on.
 
 A plugin registers a `FeatureSpec`; the section `[features.NAME]` switches it on. A feature may answer over
-HTTP, hear the `on_*` hooks, and work as long as goodbot runs. It is asked for nothing and decides nothing.
+HTTP, hear the `on_*` hooks, have a command, and work as long as goodbot runs. It decides nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from goodbot.base.clock import Clock
+from goodbot.base.errors import UsageError
 from goodbot.config.secrets import Secrets
 
 if TYPE_CHECKING:
@@ -56,6 +57,31 @@ class Figures:
     """With fewer bytes free, only ratings are kept."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HappenedWanted:
+    """What a feature wants to hear of, and how much of it."""
+
+    kinds: Sequence[str]
+    """Of `rating`, `training` (one that has ended) and `version` (one that was made)."""
+    private_chats: bool = False
+    """Also ratings of answers in private chats, where who talks there has agreed to share them."""
+    words: bool = False
+    """With what people wrote: the question, the answer, and what was said of it; keys and tokens masked."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Happened:
+    """One thing that has happened, as it is known now."""
+
+    id: str
+    """The same whenever it is asked for."""
+    kind: str
+    at: float
+    """Seconds since the epoch."""
+    data: Mapping[str, Any]
+    """As JSON takes it. `person` of a rating is `connector:id`, for all accounts of a person the same."""
+
+
 class FeatureHost(Protocol):
     """What a feature may ask of the core."""
 
@@ -64,6 +90,30 @@ class FeatureHost(Protocol):
 
     async def figures(self) -> Figures:
         """Return how goodbot is, now."""
+        ...
+
+    async def happened(self, wanted: HappenedWanted, mark: str) -> tuple[Happened | None, str]:
+        """Return the next thing that happened after a mark, and the mark behind it; None: nothing yet.
+
+        The empty mark is now. What people have forgotten is not there. Keep a mark once you have done
+        what you do; until then the same thing comes again.
+        """
+        ...
+
+    async def waiting(self, wanted: HappenedWanted, mark: str) -> int:
+        """Return how many such things there are after a mark."""
+        ...
+
+    async def get(self, key: str) -> str | None:
+        """Return a small durable value of the feature's own; None where there is none."""
+        ...
+
+    async def set(self, key: str, value: str) -> None:
+        """Store a small durable value; returns after the commit. It is in no backup."""
+        ...
+
+    def trouble(self, part: str, text: str) -> None:
+        """Say to owners and in `status` why a part of the feature does not work; `""` takes it back."""
         ...
 
 
@@ -80,6 +130,10 @@ class Feature:
 
     async def run(self) -> None:
         """Run until cancelled; what is raised ends up in the log, and the feature rests then."""
+
+    async def asked(self, words: Sequence[str]) -> tuple[str, Mapping[str, Any]]:
+        """Answer the feature's own command, in words and for `--json`. Raises UsageError, GoodbotError."""
+        raise UsageError("there is nothing to ask")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -117,7 +117,7 @@ def _value(value: Any, hint: Any, where: Where, key: str) -> Any:
         )
     if origin in (dict, Mapping) or (isinstance(origin, type) and issubclass(origin, Mapping)):
         if isinstance(value, dict):
-            return typing.cast("dict[str, Any]", value)
+            return _table(typing.cast("dict[str, Any]", value), hint, where, key)
     elif hint is float and type(value) in (int, float):
         return float(value)
     elif isinstance(hint, type) and type(value) is hint:
@@ -129,6 +129,15 @@ def _value(value: Any, hint: Any, where: Where, key: str) -> Any:
     wanted = {str: "a text in quotes", int: "a whole number", float: "a number", bool: "true or false"}
     name = wanted.get(hint, "a list in [ ]" if origin is tuple else "a section")
     raise where.error(key, f"{key} must be {name}, not {value!r}")
+
+
+def _table(value: dict[str, Any], hint: Any, where: Where, key: str) -> dict[str, Any]:
+    """Values by any name; where each is a section, it is read as one."""
+    kind = typing.get_args(hint)[1]
+    if not _is_section(kind):
+        return value
+    inner = Where(where.path, where.source, f"{where.section}.{key}")
+    return {name: _value(table, kind, inner, name) for name, table in value.items()}
 
 
 def _checked(value: Any, hint: Any, where: Where, key: str) -> Any:

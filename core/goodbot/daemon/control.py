@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from goodbot.api.control import FEATURE
 from goodbot.api.events import ChannelKind, ChannelRef, CommandEvent, OrderKey, UserRef
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.descriptors import ONE_A_TURN, queue
@@ -49,7 +50,9 @@ def local_user() -> UserRef:
 
 
 async def execute(app: App, command: str, args: Sequence[str]) -> Result:
-    """Run one command as the local owner. Raises GoodbotError."""
+    """Run one command as the local owner; `feature NAME …` is one's own. Raises GoodbotError."""
+    if command == FEATURE and args:
+        return await app.manager.features.asked(*args)
     event = sanitize.storable(
         CommandEvent(
             event_id=f"cli-{uuid.uuid4().hex}",

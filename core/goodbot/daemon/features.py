@@ -8,14 +8,16 @@ from collections.abc import Coroutine, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from goodbot.api.feature import Feature, FeatureSpec, Figures
+from goodbot.api.feature import Feature, FeatureSpec, Figures, Happened, HappenedWanted
 from goodbot.api.registry import registered
-from goodbot.base.errors import ConfigError, MissingExtraError, boundary
+from goodbot.base.errors import ConfigError, MissingExtraError, UsageError, boundary
 from goodbot.base.installed import missing_modules
+from goodbot.commands.base import Result
 from goodbot.commands.services import Services
 from goodbot.config.secrets import Secrets, SecretStore
 from goodbot.config.toml import section
 from goodbot.daemon.figures import figures
+from goodbot.store import happened, inbox
 
 if TYPE_CHECKING:
     from aiohttp.web import AbstractRouteDef
@@ -26,12 +28,33 @@ logger = logging.getLogger(__name__)
 class Looking:
     """One feature's view of the core; see `goodbot.api.feature.FeatureHost`."""
 
-    def __init__(self, services: Services, secrets: Secrets) -> None:
+    def __init__(self, services: Services, name: str, secrets: Secrets) -> None:
         self.clock, self.secrets = services.clock, secrets
-        self._services = services
+        self._services, self._store, self._pool = services, services.store, services.pool
+        self._name, self._keeps_as = name, f"features.{name}"
 
     async def figures(self) -> Figures:
         return await figures(self._services)
+
+    async def happened(self, wanted: HappenedWanted, mark: str) -> tuple[Happened | None, str]:
+        return await self._store.read(lambda db: happened.after(db, self._pool, wanted, mark))
+
+    async def waiting(self, wanted: HappenedWanted, mark: str) -> int:
+        return await self._store.read(lambda db: happened.waiting(db, self._pool, wanted, mark))
+
+    async def get(self, key: str) -> str | None:
+        return await self._store.read(lambda db: inbox.get_value(db, self._keeps_as, key))
+
+    async def set(self, key: str, value: str) -> None:
+        await self._store.write(lambda db: inbox.set_value(db, self._keeps_as, key, value))
+
+    def trouble(self, part: str, text: str) -> None:
+        name, troubles = f"{self._name}.{part}", self._services.connectors.troubles
+        if text and text != troubles.get(name):
+            logger.warning("%s: %s", name, text)
+            troubles[name] = text
+        elif not text and troubles.pop(name, ""):
+            logger.info("%s works again", name)
 
 
 class Features:
@@ -49,7 +72,7 @@ class Features:
             spec = registered(specs, name, "feature", config.where("features"), name)
             settings = section(spec.settings, config.features[name], config.where(f"features.{name}"))
             module, _, cls = spec.factory.partition(":")
-            host = Looking(self._services, self._secrets(spec))
+            host = Looking(self._services, name, self._secrets(spec))
             made = getattr(import_module(module), cls)(host, settings)
             plugins.attach(made)
             self._made[name] = made
@@ -62,6 +85,13 @@ class Features:
         """What each does as long as goodbot runs, and what its task is called."""
         for name, feature in self._made.items():
             yield _guarded(name, feature), f"feature {name}"
+
+    async def asked(self, name: str, *words: str) -> Result:
+        """What a feature's own command says. Raises UsageError, GoodbotError."""
+        if name not in self._made:
+            raise UsageError(f"[features.{name}] is not in the config: it says how to switch {name} on")
+        text, data = await self._made[name].asked(words)
+        return Result(text=text, data=data)
 
     def _secrets(self, spec: FeatureSpec) -> Secrets:
         if missing_modules(spec.requires):

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which addresses a request may go to: public ones, and with `local` those of one's own network."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+_TRANSLATED = ip_network("64:ff9b::/96")
+"""An IPv4 address in it is reached through a gateway (NAT64)."""
+_UNICAST = ip_network("2000::/3")
+_OWN = tuple(
+    map(
+        ip_network,
+        (
+            *("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"),
+            "100.64.0.0/10",
+            "::1",
+            "fc00::/7",
+        ),
+    )
+)
+"""This machine, private networks, and what VPNs use. Not 169.254/16: there clouds give out their keys."""
+
+
+def is_literal(host: str) -> bool:
+    """Whether a host of a URL is no name: also `2130706433`, `127.1` and `0x7f.1`, which the system takes."""
+    last = host.rstrip(".").rpartition(".")[2]
+    return ":" in host or last.isdigit() or last.lower().startswith("0x")
+
+
+def may_reach(address: str, *, local: bool) -> bool:
+    """Whether a request may go there. Only the usual notation of an address is one."""
+    try:
+        ip = _meant(ip_address(address))
+    except ValueError:
+        return False
+    if local and any(ip in network for network in _OWN):
+        return True
+    sixth = isinstance(ip, IPv6Address)
+    return ip.is_global and not ip.is_multicast and not (sixth and (ip not in _UNICAST or ip.sixtofour))
+
+
+def _meant(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """The IPv4 address that an IPv6 one stands for."""
+    if ip in _TRANSLATED:
+        return IPv4Address(int(ip) & 0xFFFFFFFF)
+    return getattr(ip, "ipv4_mapped", None) or ip

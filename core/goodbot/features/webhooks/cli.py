@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`goodbot webhooks`, `… test NAME` and `… key NAME`: the running goodbot answers."""
+
+from __future__ import annotations
+
+import argparse
+
+from goodbot.api.control import FEATURE, call
+from goodbot.base.errors import UsageError
+from goodbot.base.printing import say, say_json
+from goodbot.features.webhooks.plugin import NAME
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Ask it, and print what it says."""
+    words = [NAME, arguments.deed, *([arguments.name] if arguments.name else [])]
+    answer = call(arguments.home, FEATURE, words, lambda _: None)
+    if answer is None:
+        raise UsageError("goodbot is not running: start it (`goodbot run`), then ask again")
+    if arguments.json:
+        say_json(answer["data"])
+    else:
+        say(str(answer["text"]))
+    return 0
