@@ -78,7 +78,11 @@ async def test_behind_a_proxy_a_name_that_leads_inside_is_refused_before(
     found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (CLOUD, 443))]
     async with receiver() as proxy:
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
-        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+
+        def resolve(*_: Any, **__: Any) -> list[Any]:
+            return found
+
+        monkeypatch.setattr(socket, "getaddrinfo", resolve)
         with pytest.raises(UndeliveredError, match=CLOUD):
             await post(Receiver(url="https://hooks.example/"), "id", b"{}", "t=1,v1=0")
         assert proxy.headers == []
