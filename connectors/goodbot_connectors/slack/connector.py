@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from goodbot.api.connector import Connector, ConnectorHost, OpenTurn, SentAnswer
+from goodbot.api.connector import Connector, ConnectorHost, OpenTurn
 from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
@@ -21,7 +21,6 @@ from goodbot.api.events import (
 )
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError, StoreError
 
-from goodbot_connectors.kit.copies import FirstCopies
 from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.kit.fields import items, string, strings, sub
 from goodbot_connectors.kit.lru import Recent
@@ -60,7 +59,6 @@ class SlackConnector(Connector):
         self._catch_up = CatchUp(host, self._threads, lambda body: self._intake.submit(body))
         self._transport: Transport | None = None
         self._chats: Recent[str, ChannelRef] = Recent()
-        self._copies = FirstCopies(when=lambda ts: (len(ts), ts))
         self._statuses: Recent[str, str] = Recent()
         self._no_streams: set[str] = set()
 
@@ -232,23 +230,6 @@ class SlackConnector(Connector):
         except RetriableError:
             self._reconciler.again()
             return False
-
-    async def copied(self, message: MessageRef, answers: Sequence[SentAnswer]) -> str:
-        """By its words, which Slack tells with the reactions."""
-
-        async def words(_: object) -> str:
-            try:
-                answer = await self._connected().call(
-                    "reactions.get", channel=message.channel.id, timestamp=message.id, full="true"
-                )
-            except RefusedError as error:
-                if error.code == "message_not_found":
-                    return ""
-                raise
-            found = sub(answer, "message")
-            return string(found, "text") if string(found, "user") == self._me.user else ""
-
-        return await self._copies.of(message, answers, words=words, parts=render.texts)
 
     async def members(self, group: str) -> frozenset[str]:
         """The people of a user group, by its id: a handle can be given to another group."""

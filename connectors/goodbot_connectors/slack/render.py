@@ -15,7 +15,7 @@ from typing import Any
 from goodbot.api.actions import RETRY, THUMBS
 from goodbot.api.events import Button
 from goodbot.api.texts import say
-from goodbot.base.text import one_way, split
+from goodbot.base.text import one_way
 
 from goodbot_connectors.kit.code import markdown
 from goodbot_connectors.kit.inert import broken, is_markup, settled
@@ -73,11 +73,6 @@ def message(text: str, about: AnswerRef | None = None, buttons: Sequence[Button]
     text = text if text.strip() else "…"
     blocks: list[dict[str, Any]] = [{"type": "markdown", "text": inert(text)}]
     return {"text": fallback(text), "blocks": [*blocks, *rows(about or AnswerRef(), buttons)]}
-
-
-def texts(text: str) -> list[str]:
-    """The `text` of each message that an answer becomes; of a long one it is cut, which proves nothing."""
-    return [whole for part in split(text, LIMIT) if len(whole := _escaped(part)) <= _FALLBACK]
 
 
 def rows(about: AnswerRef, buttons: Sequence[Button]) -> list[dict[str, Any]]:

@@ -179,13 +179,18 @@ class SlackStream(ReplyStream):
     async def _settle(self, n: int, body: dict[str, Any]) -> None:
         """Give message `n` its final shape."""
         if n == len(self._shown):
-            self._shown.append(await self._post(body))
-            return
+            # Of a stored answer, which is sent again after a crash, the words come once its id is kept.
+            begun = body if self.keep is None else render.message(say("thinking", self.language))
+            self._shown.append(await self._post(begun))
         shown = self._shown[n]
         if shown.streaming:
             await self._stop(shown, body)
         if shown.body != body:
-            await self._call("chat.update", shown, patient=True, **body)
+            try:
+                await self._call("chat.update", shown, patient=True, **body)
+            except RefusedError as error:  # somebody has deleted it, or the workspace allows no edits
+                logger.info("slack: a message cannot be edited: %s", error.code)
+                shown = self._shown[n] = await self._post(body)
             shown.body = body
 
     async def _stop(self, shown: _Shown, body: dict[str, Any]) -> None:

@@ -295,6 +295,27 @@ async def test_a_stream_that_slack_has_ended_becomes_a_whole_message(
     assert (post.text, post.buttons) == ("It begins and ends.", ("good",))
 
 
+@pytest.mark.parametrize("stored", [False, True])
+async def test_where_no_message_can_be_edited_the_answer_comes_as_another(
+    stored: bool, slack: FakeSlack, peer: SlackPeer, host: RecordingHost, connector: Any
+) -> None:
+    """A workspace may allow no edits; or somebody has deleted what was to be edited."""
+
+    async def keep(_: object) -> None: ...
+
+    await peer.say("hello", room=ChannelKind.SHARED, mention=True)
+    [asked] = await host.received(MessageEvent)
+    slack.faults.refuse("chat.update", "edit_window_closed", times=9)
+    stream = connector.stream(asked.channel, asked.message_id)
+    if stored:
+        stream.keep = keep
+    [ref] = await stream.finish(Reply(text="An answer.", turn="abc"))
+    if not stored:
+        [ref] = await connector.replace([ref], asked.channel).finish(Reply(text="An answer!", turn="abc"))
+    shown = slack.workspace.messages[ref.channel.id, ref.id]
+    assert shown.text.rstrip("!.") == "An answer"
+
+
 # -- outages
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""B10: which message is a copy of an answer that was sent again, by what Slack says of it."""
+"""B10: no words of a stored answer stand in a message of Slack that is not recorded."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.api.events import ChannelKind
+from goodbot.api.events import ChannelKind, MessageEvent
 from goodbot.testing.connector_base import build
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.slack import SPEC
-from goodbot_connectors.slack.render import message, texts
+from goodbot_connectors.slack.api import Api
+from goodbot_connectors.slack.render import LIMIT
 
-from tests.connectors.copies import knows_a_first_copy
+from tests.connectors.copies import SHORT, leaves_no_unknown_words, long
 from tests.connectors.slack.peer import SlackPeer
 
 
@@ -34,28 +35,25 @@ async def connector(host: RecordingHost, peer: SlackPeer) -> AsyncIterator[Any]:
 
 
 @pytest.mark.parametrize("room", [ChannelKind.PRIVATE, ChannelKind.SHARED])
-async def test_b10_the_first_copy_is_known_by_its_words_and_nothing_else_is(
-    room: ChannelKind, connector: Any, host: RecordingHost, peer: SlackPeer
+@pytest.mark.parametrize("words", [SHORT, long(LIMIT)], ids=["short", "long"])
+async def test_b10_killed_after_any_call_each_copy_with_words_of_the_answer_is_known(
+    room: ChannelKind,
+    words: str,
+    connector: Any,
+    host: RecordingHost,
+    peer: SlackPeer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    await peer.say("Tell me.", room=room, mention=room is ChannelKind.SHARED)
+    [asked] = await host.received(MessageEvent)
     workspace = peer.slack.workspace
-
-    def vanish(ts: str) -> None:
-        [message] = [one for one in workspace.messages.values() if one.ts == ts]
-        workspace.delete(message)
-
-    await knows_a_first_copy(
+    await leaves_no_unknown_words(
         connector,
-        host,
-        peer,
-        "4 < 5 & _so_ on, <!here>.",
-        vanish=vanish,
-        reads=lambda: [call for call in peer.slack.calls if call.method == "reactions.get"],
-        stream=lambda asked: connector.stream(asked.channel, asked.message_id),
-        room=room,
+        asked,
+        words,
+        calls=(Api, ("call",)),
+        sees=lambda: [
+            (one.ts, one.text) for one in workspace.messages.values() if workspace.users[one.user].bot_id
+        ],
+        monkeypatch=monkeypatch,
     )
-
-
-def test_of_an_answer_that_is_cut_the_words_prove_nothing() -> None:
-    short, long = "a & b", "a" * 3890 + "&&&&"
-    assert texts(short) == [message(short)["text"]]
-    assert texts(long) == []
