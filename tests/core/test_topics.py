@@ -38,8 +38,10 @@ async def rated_topics(bot: Bot) -> None:
     """Twelve rated answers, half of them about code, half about tea."""
     await bot.command("enable", channel="#team")
     for number in range(12):
-        about = "code" if number < 6 else "tea"
-        answer = await bot.say(f"{number} about {about} please", channel="#team")
+        about = "code" if number < 6 else "tea"  # "instead" is none about tea
+        answer = await bot.say(
+            f"{number} about {about} {'instead' if number < 6 else 'please'}", channel="#team"
+        )
         await bot.store.write(
             lambda db, id_=answer.turn, word=about: db.execute(
                 "UPDATE turns SET response = ? WHERE id = ?", (f"I know {word}.", id_)

@@ -22,7 +22,7 @@ _COMMON = 0.5
 """A word in more of them tells nothing apart."""
 _LIFT = 2.0
 """So much oftener an answer holds the word where the question does."""
-_READ = 1000
+READ = 1000
 """Characters of each text."""
 
 
@@ -32,8 +32,8 @@ def topics(questions: Sequence[str], answers: Sequence[str]) -> list[str]:
     One after another the word is taken that most of the questions hold that are of no topic yet, the rarer
     words weighing more (as TF-IDF has it).
     """
-    asked = [_words(text) for text in questions]
-    answered = [_words(text) for text in answers]
+    asked = [words(text) for text in questions]
+    answered = [words(text) for text in answers]
     count, told = Counter(_each(asked)), Counter(_each(answered))
     both = Counter(_each(one & other for one, other in zip(asked, answered, strict=True)))
     least = max(_LEAST, _SHARE * len(asked))
@@ -49,13 +49,14 @@ def topics(questions: Sequence[str], answers: Sequence[str]) -> list[str]:
         if here[best] < least:
             break
         found.append(best)
-        asked = [words for words in asked if best not in words]
+        asked = [of_one for of_one in asked if best not in of_one]
     return sorted(found, key=lambda word: (-count[word], word))
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text[:_READ].casefold()))
+def words(text: str) -> frozenset[str]:
+    """Those of the beginning of a text, in small letters."""
+    return frozenset(_WORD.findall(text[:READ].casefold()))
 
 
 def _each(sets: Iterable[frozenset[str]]) -> Iterator[str]:
-    return (word for words in sets for word in words)
+    return (word for one in sets for word in one)

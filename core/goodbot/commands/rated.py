@@ -14,7 +14,7 @@ from goodbot.access.inbox import viewer_of
 from goodbot.api.events import UserRef
 from goodbot.api.rated import RatedAnswer, RatedPage, RatedTopic, RatedWanted
 from goodbot.base.errors import UsageError
-from goodbot.base.topics import topics
+from goodbot.base.topics import topics, words
 from goodbot.commands.export import version_in
 from goodbot.commands.overview import in_private, may
 from goodbot.commands.rollback_window import leave_out
@@ -58,9 +58,9 @@ async def rated_topics(services: Services, user: UserRef) -> Sequence[RatedTopic
 
 def _counted(rows: Sequence[tuple[str, str, float]]) -> list[RatedTopic]:
     found: list[RatedTopic] = []
-    questions = [question.casefold() for question, _, _ in rows]
-    for word in topics(questions, [answer for _, answer, _ in rows]):
-        means = [row[2] for question, row in zip(questions, rows, strict=True) if word in question]
+    asked = [words(question) for question, _, _ in rows]
+    for word in topics([row[0] for row in rows], [row[1] for row in rows]):
+        means = [row[2] for held, row in zip(asked, rows, strict=True) if word in held]
         bad = sum(mean < 0 for mean in means) / len(means)
         found.append(RatedTopic(word=word, answers=len(means), bad=bad))
     return sorted(found, key=lambda one: -one.answers)

@@ -13,6 +13,7 @@ import aiosqlite
 
 from goodbot.api.rewards import RewardPolicy
 from goodbot.base.errors import StoreError
+from goodbot.base.topics import words
 from goodbot.store import teaching
 from goodbot.store.query import fetch, first
 
@@ -45,8 +46,13 @@ async def connect(
     )
     try:
         db = await connection
-        for name, function in (("folded", _folded), ("teaches", teaching.function(policy))):
-            await db.create_function(name, 1, function, deterministic=True)  # pyright: ignore[reportUnknownMemberType]
+        functions = (
+            ("folded", 1, _folded),
+            ("holds_word", 2, _holds),
+            ("teaches", 1, teaching.function(policy)),
+        )
+        for name, values, function in functions:
+            await db.create_function(name, values, function, deterministic=True)  # pyright: ignore[reportUnknownMemberType]
         return db
     except BaseException:
         connection.stop()  # pyright: ignore[reportUnknownMemberType]
@@ -63,6 +69,11 @@ async def connect(
 def _folded(text: str | None) -> str | None:
     """SQL `folded(text)`: without upper and lower case, in every script; SQLite's own knows ASCII."""
     return None if text is None else text.casefold()
+
+
+def _holds(text: str | None, word: str) -> bool:
+    """SQL `holds_word(text, word)`: whether it is one of those by which topics are found."""
+    return text is not None and word in words(text)
 
 
 def _private(path: Path) -> None:

@@ -17,6 +17,7 @@ from goodbot.api.labels import is_stars
 from goodbot.api.rated import RatedAnswer, RatedBy, RatedWords
 from goodbot.api.texts import say
 from goodbot.api.turns import CHOICE
+from goodbot.base.topics import READ
 from goodbot.store import codec, feedback, people, review_queue, rollback_window, selection
 from goodbot.store import words as words_said
 from goodbot.store.feedback import Remark
@@ -69,7 +70,8 @@ _TAUGHT = (
 
 
 _ASKED = (
-    f"SELECT coalesce({QUESTION}, ''), t.response, (SELECT avg(value) FROM labels WHERE turn = t.id)"  # noqa: S608
+    f"SELECT substr(coalesce({QUESTION}, ''), 1, {READ}), substr(t.response, 1, {READ}),"  # noqa: S608
+    " (SELECT avg(value) FROM labels WHERE turn = t.id)"
     " FROM json_each(:keys) k CROSS JOIN turns t ON t.seq = k.value LEFT JOIN retries r ON r.turn = t.id"
     f" WHERE {review_queue.SEEN} ORDER BY k.key"
 )

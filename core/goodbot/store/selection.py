@@ -42,7 +42,7 @@ _TERMS = {
     "person": _PERSON.format(_WROTE),
     "rating": _RATING.format(_MEAN),
     "version": f"iif(t.answered_by = '', t.version, {OTHERS}) = :version",
-    "topic": f"instr(folded({QUESTION}), :topic)",
+    "topic": f"holds_word({QUESTION}, :topic)",
     "text": f"instr(folded({QUESTION} || char(10) || t.response), :text)",
 }
 _WITH_LEFT_OUT = {

@@ -159,8 +159,8 @@ async def test_an_owner_looks_at_one_topic(chromium: Any, tmp_path: Path, unused
         await press(owner, "More")
         await press(owner, "Rated answers")
         choice = owner.page.locator("[name=topic]")
-        await choice.locator("option").filter(has_text="code: 6 answers, 50 % bad").wait_for(state="attached")
         await choice.focus()
+        await choice.locator("option").filter(has_text="code: 6 answers, 50 % bad").wait_for(state="attached")
         await owner.page.keyboard.press("ArrowDown")
         await owner.sees("6 answers")
         assert "topic=code" in owner.page.url
