@@ -47,7 +47,7 @@ def test_how_versions_are_rated_is_told_in_german() -> None:
     assert Report(accepted=rated, chosen=chosen, waiting=None).lines("de") == [
         "v7: 32 von 41 bewerteten Antworten gut (63\u00a0% bis 88\u00a0%)",
         "das Basismodell: 1 von 1 bewerteter Antwort gut",
-        "blind gefragt: 3 für v7, 1 für v6, 1 gleich",
+        "blind verglichen: 3 für v7, 1 für v6, 1 gleich",
     ]
 
 
@@ -60,7 +60,7 @@ async def test_status_is_german_for_who_reads_german(tmp_path: Path, monkeypatch
         monkeypatch.setattr(bot.app.server, "healthy", lambda: False)
         told = await bot.command("status")
         assert "das Modell läuft nicht; goodbot versucht es jede halbe Minute wieder" in told
-        assert "dieser Rechner geht 90 s nach gegenüber Pigeon." in told
+        assert "die Uhr dieses Rechners geht gegenüber Pigeon 90 s nach." in told
         monkeypatch.undo()
         await bot.rated(8)
         await bot.train()
@@ -77,11 +77,11 @@ async def test_why_is_german_for_who_reads_german(tmp_path: Path) -> None:
         await bot.rated(8)
         await bot.train()
         told = await bot.command("why")
-        assert told.startswith("v1 antwortet: Basis → v1.\n")
+        assert told.startswith("v1 antwortet: Basismodell → v1.\n")
         assert re.search(
             r"Gelernt hat sie aus 6 bewerteten Antworten \(.*\), gegeben am \d{4}-\d\d-\d\d;", told
         )
-        assert "Warum da: ein Besitzer wollte es so." in told
+        assert "Anlass: ein Besitzer wollte es." in told
         assert "Deine eigenen Fragen, vorher und nachher:" in told
 
 
@@ -90,11 +90,9 @@ def test_what_an_answer_has_taught_is_told_in_german() -> None:
         version=2, parent=1, at=0.0, trained=True, reward=1.0, weight=1.0, tainted="", answers=6, words=()
     )
     [told] = taught._told(lesson, "de")
-    assert re.fullmatch(
-        r"v2, \d{4}-\d\d-\d\d: Sie lernte aus dieser Antwort als einer guten, 1 von 6 Antworten\.", told
-    )
+    assert re.fullmatch(r"v2, \d{4}-\d\d-\d\d: Diese Antwort, eine von 6, zählte beim Lernen als gut\.", told)
     assert taught.words_told([("Hallo", 1.0)], 2, 1, "de") == [
-        "In dieser Antwort sind wahrscheinlicher als vorher (v1 → v2): „Hallo“."
+        "In dieser Antwort ist für v2 wahrscheinlicher als für v1: „Hallo“."
     ]
 
 
@@ -103,14 +101,14 @@ async def test_trainings_are_german_for_who_reads_german(tmp_path: Path) -> None
         told = await bot.command("train")
         assert told == "0 Bewertungen reichen nicht für ein Training: Bewerte erst ein paar Antworten."
         assert await bot.command("pause") == (
-            "Das Training ist pausiert; Bewertungen zählen weiter. Mit `resume` geht es weiter."
+            "Das Training ist pausiert; Bewertungen werden weiter angenommen. Mit `resume` geht es weiter."
         )
         assert (await bot.command("resume")).startswith("An: das Basismodell antwortet, und das")
         assert await bot.command("train", "stop") == "Es läuft kein Training."
         await bot.rated(5)
         told = await bot.command("train")
         assert told.startswith("5 Bewertungen sind wenig: Mit 3 weiteren lerne ich besser, was dir gefällt.")
-        assert told.endswith("Wenn du das willst, sag hier innerhalb einer Minute `/rl train yes`.")
+        assert told.endswith("Wenn du das willst, tipp hier innerhalb einer Minute `/rl train yes`.")
         told = await bot.command("train", "yes")
         assert told == "Das Training beginnt mit 5 Bewertungen. `status` zeigt, wie weit es ist."
 
@@ -122,9 +120,9 @@ async def test_rollbacks_are_german_for_who_reads_german(tmp_path: Path) -> None
         await bot.rated(8)
         await bot.train()
         told = await bot.command("rollback")
-        assert told.startswith("Dann antwortet: das Basismodell. Bisher antwortet: v1. Wenn du das willst,")
+        assert told.startswith("Dann antwortet das Basismodell und nicht mehr v1. Wenn du das willst,")
         told = await bot.command("rollback", "base yes")
-        assert told.startswith("das Basismodell antwortet jetzt. Die Bewertungen hinter dem")
+        assert told.startswith("das Basismodell antwortet jetzt. Die Bewertungen, aus denen das")
         told = await bot.command("rollback", "all")
         assert told.startswith("Damit wird jede Version zurückgezogen, auch importierte:")
         told = await bot.command("rollback", "all yes")

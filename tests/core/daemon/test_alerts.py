@@ -115,12 +115,12 @@ GERMAN = {
         "Der Server meines Modells benutzt wieder, was ich gelernt habe.",
     ),
     "platform": ("Pigeon funktioniert nicht: the token is refused.", "pigeon funktioniert wieder."),
-    "clock": ("Dieser Rechner geht 600 s vor gegenüber Pigeon.", "Die Uhr dieses Rechners geht wieder"),
+    "clock": ("Rechners geht gegenüber Pigeon 600 s vor.", "Die Uhr dieses Rechners geht wieder"),
     "descriptors": ("Ich habe zu viele Dateien", "Ich kann wieder Dateien"),
     "guesses": ("Jemand rät Codes auf pigeon:", "Auf pigeon rät niemand mehr Codes."),
     "liked": (
         "12 von 40 bewerteten Antworten waren gut. Vorher (das Basismodell) waren es 30 von 40",
-        "mehr",
+        "wieder so gut wie vorher",
     ),
     "rater": (
         "pigeon:eve widerspricht neuerdings den eigenen früheren Bewertungen",
