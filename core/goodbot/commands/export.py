@@ -26,8 +26,8 @@ OWN = ExportForm(
     name="jsonl", summary="all that goodbot knows; `import` reads it", lines=lambda one: (one.record,)
 )
 """The form that nothing is lost in."""
-_FIELDS = ("since", "until", "place", "person", "rating", "version", "text")
-_WORDS = ("place", "person", "text")
+_FIELDS = ("since", "until", "place", "person", "rating", "version", "topic", "text")
+_WORDS = ("place", "person", "topic", "text")
 _QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "«": "»"}
 _PAGE = 100
 """Answers that are read at once: an agent's may have megabytes."""
@@ -142,7 +142,7 @@ def _person(call: Call, word: str) -> str:
 
 def _selection(said: dict[str, str]) -> Selection:
     """Raises UsageError."""
-    fields: dict[str, Any] = {name: said[name] for name in ("place", "person", "text") if name in said}
+    fields: dict[str, Any] = {name: said[name] for name in _WORDS if name in said}
     for name in ("since", "until"):
         if name in said:
             fields[name] = _time(said[name])

@@ -85,7 +85,7 @@ def _selection(wanted: RatedWanted) -> Selection:
         person=wanted.person or None,
         rating=wanted.rating or None,
         version=version_in(wanted.version) if wanted.version else None,
-        topic=wanted.topic.casefold() or None,
+        topic=wanted.topic or None,
         text=wanted.text or None,
     )
 

@@ -91,6 +91,8 @@ async def terms(
         values["person"] = codec.dump_json(await people.accounts(db, selection.person))
     if selection.text is not None:
         values["text"] = selection.text.casefold()
+    if selection.topic is not None:
+        values["topic"] = selection.topic.casefold()
     return found, values
 
 

@@ -248,6 +248,7 @@ async def test_nothing_stands_in_anybody_s_way(
                 await ada.page.get_by_role("button", name="What it taught").click()
                 await ada.page.locator(".heat summary").click()
             if path == "/people":
+                await ada.page.locator(shown).first.wait_for(state="attached")
                 for line in await ada.page.locator("summary").all():
                     await line.click()
             if path == "/settings":

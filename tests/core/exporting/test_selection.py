@@ -40,6 +40,8 @@ async def test_each_choice_selects_what_it_says(tmp_path: Path) -> None:
         assert await ids(bot, "--person loopback:talker") == {said.private.turn}
         assert await ids(bot, "--text is it to ŁÓDŹ") == {said.liked.turn}, "several words, small and capital"
         assert await ids(bot, "--text 100% not there") == set()
+        assert await ids(bot, "--topic ŁÓDŹ") == {said.liked.turn}
+        assert await ids(bot, "--topic łód") == set(), "a part of a word"
         assert await ids(bot, "--version base --rating good") == good
         assert await ids(bot, "--version v1") == await ids(bot, "--version others") == set()
         assert await ids(bot, "--place slack") == set()

@@ -130,6 +130,7 @@ LEARNING: tuple[Command, ...] = (
             option("--person", "what this person asked, rated or wrote", "PERSON"),
             option("--rating", "good, bad, tie, or none: only written about or compared", "RATING"),
             option("--version", "a number from `adapters`, `base`, or `others`: other models", "VERSION"),
+            option("--topic", "with this word in the question, whole", "WORD"),
             option("--text", "with these words in the question or the answer", "WORDS"),
             option("--redact", "numbers instead of people and places, *** instead of keys"),
         ),
