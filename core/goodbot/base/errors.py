@@ -38,9 +38,13 @@ class GoodbotError(Exception):
 
 
 class UsageError(GoodbotError):
-    """The words of a command are off."""
+    """The words of a command are off. `english`: what is kept of it, where people read it otherwise."""
 
     exit_code = 2
+
+    def __init__(self, message: str = "", *, english: str = "") -> None:
+        self.english = english or message
+        super().__init__(message)
 
 
 class ConfigError(GoodbotError):

@@ -22,7 +22,7 @@ DETAILS = "--details"
 
 def wrong(event: CommandEvent, key: str, **values: Any) -> UsageError:
     """What was wrong with a command, in the language of whoever typed it."""
-    return UsageError(say(key, event.user.language, **values))
+    return UsageError(say(key, event.user.language, **values), english=say(key, "en", **values))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from goodbot.api.commands import Command, Grant, find, of
 from goodbot.api.events import ChannelKind, CommandEvent, Event, Outcome, PressEvent, Receipt
 from goodbot.api.sentences import Reason, because, words
 from goodbot.api.texts import ended
-from goodbot.base.errors import GoodbotError, boundary
+from goodbot.base.errors import GoodbotError, UsageError, boundary
 from goodbot.commands.audit import NOT_ALLOWED, audit
 from goodbot.commands.base import Call, Result, wrong
 from goodbot.store import channels, forgetting, inbox
@@ -159,7 +159,8 @@ class CommandRunner:
             detail["refused"] = NOT_ALLOWED
             raise
         except GoodbotError as error:
-            detail["refused"] = "not done" if command.quotes else str(error)[:_AUDITED]
+            said = error.english if isinstance(error, UsageError) else str(error)
+            detail["refused"] = "not done" if command.quotes else said[:_AUDITED]
             raise
         except BaseException:
             detail["refused"] = "it was not finished"

@@ -21,6 +21,7 @@ from goodbot.store.comparisons import Sum, Tally
 from goodbot.store.rated import TaughtThere
 
 from tests.core.builders import open_bot
+from tests.core.commands.test_activity import page
 from tests.security.test_status import status
 
 OTHERS = [language for language in LANGUAGES if language != "en"]
@@ -100,6 +101,10 @@ async def test_trainings_are_german_for_who_reads_german(tmp_path: Path) -> None
     async with open_bot(tmp_path, sections=GERMAN) as bot:
         told = await bot.command("train")
         assert told == "0 Bewertungen reichen nicht für ein Training: Bewerte erst ein paar Antworten."
+        act, *_ = (await page(bot)).acts
+        assert act.refused == "0 ratings are not enough to train on: rate some answers first", (
+            "for all owners"
+        )
         assert await bot.command("pause") == (
             "Das Training ist pausiert; Bewertungen werden weiter angenommen. Mit `resume` geht es weiter."
         )
