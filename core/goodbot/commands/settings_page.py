@@ -161,8 +161,9 @@ def _described(services: Services, *configs: Config) -> Iterator[Described]:
         for name in sorted({name for config in configs for name in getattr(config, section)}):
             if section == "connectors":
                 yield from described(f"{section}.{name}", Grants)
-            if spec := specs.get(name):
-                yield from described(f"{section}.{name}", spec.settings)
+            if spec := specs.get(name):  # a section of a free name may hold anything
+                own = described(f"{section}.{name}", spec.settings)
+                yield from (one for one in own if one.kind != "section")
 
 
 def _setting(one: Described, now: Config, known: Config, *, written: bool) -> Setting:

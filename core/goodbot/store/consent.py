@@ -42,10 +42,11 @@ SHARING = (
 )
 """Everybody whose private words may train."""
 _SEEN = "s.connector || ':' || s.talker"
-ALL_SHARE = (
-    "NOT EXISTS (SELECT 1 FROM traces s WHERE s.turn = t.id"  # noqa: S608
-    f" AND {_SEEN} NOT IN ({SHARING}))"
-)
+_ALL = f"NOT EXISTS (SELECT 1 FROM traces s WHERE s.turn = t.id AND {_SEEN} NOT IN ({{}}))"  # noqa: S608
+ALL_SHARE = _ALL.format(SHARING)
 """Of a turn that several connectors have seen, everybody agrees whom one of them has seen there."""
 CONSENT = f"(t.channel_kind = 'shared' OR ({PERSON} IN ({SHARING}) AND {ALL_SHARE}))"
 """Whether a turn `t` may train."""
+_SAID = "SELECT person FROM shares"
+SHARED = f"({PERSON} IN ({_SAID}) AND {_ALL.format(_SAID)})"
+"""Whether those who talk in the private chat of a turn `t` have said `share on` themselves."""

@@ -2,7 +2,8 @@
 """What has happened since a mark, one thing after the other: ratings, trainings, versions.
 
 A mark holds, by kind, the last number that was passed, and behind it those that were passed over: ratings of
-an answer that is not known yet may still get it. What is forgotten meanwhile is not there any more.
+an answer that is not known yet may still get it. What is forgotten meanwhile is not there any more. Neither
+is what was said of answers that nobody may rate, of blind choices, and of imported answers.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import Any, NamedTuple
 import aiosqlite
 
 from goodbot.api.feature import Happened, HappenedWanted
+from goodbot.api.turns import CHOICE
 from goodbot.base.redact import redact
-from goodbot.store import people
-from goodbot.store.consent import CONSENT
+from goodbot.store import importing, people
+from goodbot.store.consent import SHARED
 from goodbot.store.prompts import QUESTION
 from goodbot.store.query import fetch, first, value
 from goodbot.store.training_pool import Pool
@@ -39,6 +41,8 @@ class _Kind(NamedTuple):
 
 
 _RATING, _WORDS = "rating", ("text", "question", "answer")
+_CLICKS = ("reaction", "stars")
+"""Sources whose second part is no program's own text."""
 _WHO = people.IDENTITY_OF.format("e.rater")
 # From the oldest that is open on, in order: a long queue is not read whole for each.
 _SINCE = (
@@ -48,7 +52,7 @@ _UNKNOWN = f"SELECT e.seq FROM events e WHERE e.turn IS NULL AND {_SINCE}"  # no
 # A version is told once its training has ended; what was made after it waits, too.
 _UNDECIDED = "(SELECT min(x.version) FROM adapters x JOIN runs y ON y.id = x.run WHERE y.state = 'running')"
 _VERSIONS = f"a.scope = :scope AND a.version < coalesce({_UNDECIDED}, 1 << 62)"
-_ENDED = "r.scope = :scope AND r.state NOT IN ('running', 'released')"
+_ENDED = "r.scope = :scope AND r.state <> 'running'"
 _KINDS = {
     _RATING: _Kind(
         newest="SELECT coalesce(max(seq), 0) FROM events",
@@ -57,8 +61,9 @@ _KINDS = {
         " iif(t.answered_by = '' AND t.model = :model, t.version, NULL),"
         f" e.text, coalesce({QUESTION}, ''), t.response",
         rows=" FROM events e CROSS JOIN turns t ON t.id = e.turn LEFT JOIN retries r ON r.turn = t.id"
-        f" WHERE {_SINCE} AND t.scope = :scope AND {CONSENT}"
-        " AND (t.channel_kind = 'shared' OR :private) ORDER BY e.seq",
+        f" WHERE {_SINCE} AND t.scope = :scope AND t.trainable AND t.kind <> '{CHOICE}'"
+        f" AND t.account <> '{importing.ACCOUNT}' AND (t.channel_kind = 'shared'"
+        f" OR (:private AND t.channel_kind = 'private' AND {SHARED})) ORDER BY e.seq",
         names=("kind", "value", "source", "turn", "platform", "person", "stands", "version", *_WORDS),
     ),
     "training": _Kind(
@@ -133,9 +138,11 @@ def _values(pool: Pool, wanted: HappenedWanted, passed: list[int], until: int = 
 def _told(kind: str, row: Any, wanted: HappenedWanted) -> Happened:
     number, at, *said = row
     data: Mapping[str, Any] = dict(zip(_KINDS[kind].names, said, strict=True))
-    data = {name: redact(one) if name in _WORDS else one for name, one in data.items()}
-    if not wanted.words:
+    if kind == _RATING and not wanted.words:
+        source, _, _ = data["source"].partition(":")
         data = {name: one for name, one in data.items() if name not in _WORDS}
+        data = data if source in _CLICKS else {**data, "source": source}
+    data = {name: redact(one) if name in (*_WORDS, "source") else one for name, one in data.items()}
     # Of a number alone it would be that of something else, after a backup is back.
     id_ = hashlib.sha256(f"{kind} {number} {at!r}".encode()).hexdigest()[:32]
     return Happened(id=id_, kind=kind, at=at, data=data)

@@ -17,6 +17,7 @@ from goodbot.api.settings_page import Setting, SettingsSeen, SettingWanted
 from goodbot.base.errors import ConfigError, GoodbotError, StoreError, UsageError
 from goodbot.commands import settings_page
 from goodbot.config.file import ConfigFile
+from goodbot.features.webhooks import plugin as webhooks
 from goodbot.store import Store, settings
 
 from tests.core.builders import Bot, open_bot
@@ -230,6 +231,16 @@ async def test_no_secret_is_told(tmp_path: Path) -> None:
         assert (prompt.secret, prompt.value, bool(prompt.why_not)) == (True, None, True)
         with pytest.raises(UsageError):
             await change(bot, "serving.system_prompt", "x", None)
+
+
+async def test_sections_of_free_names_are_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address may hold a key in its path."""
+    monkeypatch.setenv(webhooks.KEY, "0123456789abcdef")
+    sections = {"features": {"webhooks": {"to": {"crm": {"url": "https://crm.example.org/T0P"}}}}}
+    async with open_bot(tmp_path, extra=(webhooks,), sections=sections) as bot:
+        found = await seen(bot)
+        assert "crm.example" not in json.dumps(asdict(found))
+        assert not [each.key for each in found.settings if each.kind == "section"]
 
 
 async def test_without_a_line_in_the_trail_nothing_is_changed(

@@ -18,8 +18,10 @@ from goodbot.features.webhooks.sending import UndeliveredError, post
 from tests.core.webhooks.receiving import Got, receiver
 
 CLOUD = "169.254.169.254"
+CLOUDS = ("100.100.100.200", "fd00:ec2::254", "fd20:ce::254", "168.63.129.16", "::ffff:100.100.100.200")
 PRIVATE = ("127.0.0.1", "127.9.9.9", "10.1.2.3", "172.31.0.1", "192.168.1.1", "100.64.0.1", "::1", "fd00::1")
 NEVER = (
+    *CLOUDS,
     *(CLOUD, "0.0.0.0", "255.255.255.255", "224.0.0.1", "240.0.0.1", "192.0.2.1", "fe80::1", "fe80::1%eth0"),
     *("::", "ff02::1", "fec0::1", "2001:db8::1", f"::ffff:{CLOUD}", "64:ff9b::a9fe:a9fe", "::7f00:1"),
     *(
@@ -86,6 +88,26 @@ async def test_behind_a_proxy_a_name_that_leads_inside_is_refused_before(
         with pytest.raises(UndeliveredError, match=CLOUD):
             await post(Receiver(url="https://hooks.example/"), "id", b"{}", "t=1,v1=0")
         assert proxy.headers == []
+
+
+@pytest.mark.parametrize("local", [False, True])
+async def test_behind_a_proxy_a_name_that_only_it_knows_is_for_ones_own_network_alone(
+    local: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(*_: Any, **__: Any) -> list[Any]:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    scheme = "http" if local else "https"
+    to = Receiver(url=f"{scheme}://hooks.example/", local=local)
+    async with receiver() as proxy:
+        monkeypatch.setenv(f"{scheme.upper()}_PROXY", f"http://127.0.0.1:{proxy.port}")
+        monkeypatch.setattr(socket, "getaddrinfo", unknown)
+        if local:
+            await post(to, "id", b"{}", "t=1,v1=0")
+        else:
+            with pytest.raises(UndeliveredError, match=r"does not know hooks\.example"):
+                await post(to, "id", b"{}", "t=1,v1=0")
+        assert len(proxy.headers) == local
 
 
 async def test_no_redirect_is_followed() -> None:

@@ -10,10 +10,12 @@ import pytest
 from goodbot.base.errors import ConfigError, StoreError, UsageError
 from goodbot.config.secrets import Secrets
 from goodbot.features.webhooks import sending
+from goodbot.features.webhooks.outbox import derived
 from goodbot.features.webhooks.plugin import KEY
 
 from tests.core.builders import until
 from tests.core.webhooks.receiving import Got, Laid, key_of, receiver, running, signed_by, webhooks
+from tests.support import patience
 
 DAY = 86400.0
 
@@ -54,22 +56,25 @@ async def test_a_person_is_the_same_one_for_one_receiver_and_nobody_for_two() ->
         await until(lambda: len(one.bodies) == len(two.bodies) == 2)
     first, again, other = (one["data"]["person"] for one in (*one.events, two.events[0]))
     assert first == again != other
+    assert derived(key_of("one"), "slack:U1")[:16] not in first, "who gets it cannot try every id"
     assert b"U1" not in b"".join(one.bodies + two.bodies)
 
 
 async def test_it_is_tried_again_after_an_error_a_silence_and_a_closed_door(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sending, "SECONDS", 0.2)
     host = Laid()
     host.lay("a", "b")
     async with receiver(got=Got(0, answers=[500, 0])) as got:
         made = webhooks(host, crm=got.settings())
         task = asyncio.create_task(made.run())
-        await next_try(host, 1)
-        assert "answers 500" in host.kept["state"]
-        await until(lambda: host.clock.slept == [2])
-        assert "no answer within 0.2 s" in host.kept["state"]
+        with monkeypatch.context() as patched:  # for the silent one alone
+            await until(lambda: host.clock.slept == [1])
+            patched.setattr(sending, "SECONDS", patience(0.5))
+            await next_try(host, 1)
+            assert "answers 500" in host.kept["state"]
+            await until(lambda: host.clock.slept == [2])
+        assert "no answer within" in host.kept["state"]
     await next_try(host, 2)  # nobody is at the door
     await until(lambda: host.clock.slept == [4])
     assert "cannot be reached" in host.kept["state"]
@@ -108,6 +113,64 @@ async def test_one_that_fails_keeps_no_other_waiting() -> None:
     ):
         await until(lambda: len(good.bodies) == 2)
         assert len(bad.bodies) == 1
+
+
+async def test_what_is_refused_for_good_is_skipped_by_hand_and_nothing_else_is() -> None:
+    host = Laid()
+    host.lay("a", "b")
+    async with (
+        receiver(got=Got(0, answers=[413])) as got,
+        running(webhooks(host, crm=got.settings())) as made,
+    ):
+        await until(lambda: "answers 413" in host.kept.get("state", ""))
+        text, data = await made.asked(["skip", "crm"])
+        assert text.startswith("crm is not told of this rating of 19")
+        assert text.endswith(": a")
+        assert data == {"skipped": {"id": "a", "type": "rating", "time": 1.0}}
+        await until(lambda: '"2"' in host.kept["state"])  # what comes behind it is tried at once
+        assert [one["id"] for one in got.events] == ["a", "b"]
+        host.lay("c")
+        with pytest.raises(UsageError, match="refused nothing"):
+            await made.asked(["skip", "crm"])
+
+
+async def test_a_fault_of_ours_with_one_ends_no_other_and_is_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    host = Laid({"state": '{"bad": {"mark": "0", "of_a_newer_goodbot": 1}}'})
+    host.lay("a")
+    async with receiver() as bad, receiver() as good:
+        made = webhooks(host, bad=bad.settings(), good=good.settings())
+
+        async def broken(*_: Any) -> None:
+            raise KeyError("id")
+
+        monkeypatch.setattr(made._deliveries["bad"], "_send", broken)
+        async with running(made):
+            await until(lambda: good.bodies and "KeyError" in host.kept["state"])
+            assert host.clock.slept.count(1) == 1, "it is tried again like everything"
+    assert "the webhook bad has failed: KeyError: 'id'" in caplog.text
+
+
+async def test_a_database_that_fails_is_not_the_receivers_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Laid()
+    host.lay("a")
+
+    async def busy(*_: Any) -> None:
+        raise StoreError("the database is busy")
+
+    async with receiver() as got:
+        made = webhooks(host, crm=got.settings())
+        with monkeypatch.context() as patched:
+            patched.setattr(host, "happened", busy)
+            task = asyncio.create_task(made.run())
+            await next_try(host, 1)
+            await until(lambda: host.clock.slept == [2])
+            [told] = (await made.asked(["list"]))[1]["receivers"]
+            assert (told["failing_since"], told["error"]) == (None, "")
+        await next_try(host, 2)
+        await until(lambda: got.bodies)
+        task.cancel()
 
 
 async def test_what_was_sent_and_not_noted_comes_again_under_the_same_id() -> None:
@@ -168,8 +231,8 @@ async def test_its_command_lists_tests_and_tells_the_key() -> None:
         assert got.events[2]["type"] == "ping"
         await until(lambda: len(got.bodies) == 5)  # what waited is tried at once
         assert (await made.asked(["list"]))[1]["receivers"][0]["failing_since"] is None
-        for words in (["test", "crn"], ["test"], ["lost"]):
-            with pytest.raises(UsageError, match=r"crm|goodbot webhooks"):
+        for words in (["test", "crn"], ["skip", "crn"], ["test"], ["lost"]):
+            with pytest.raises(UsageError, match=r"crm|type `goodbot webhooks`"):
                 await made.asked(words)
 
 

@@ -100,6 +100,7 @@ async def test_words_and_private_chats_go_out_only_where_the_config_says_so(tmp_
     async with receiver() as plain, receiver() as full:
         settings = full.settings(private_chats=True, words=True)
         async with telling(tmp_path, plain=plain.settings(), full=settings) as bot:
+            await bot.command("share", "on")
             private = await bot.say(f"{WORDS}, my key is {key}")
             shared = await bot.say(WORDS, channel=ROOM)
             await bot.command("share", "off", user="rater")

@@ -19,7 +19,17 @@ _OWN = tuple(
         ),
     )
 )
-"""This machine, private networks, and what VPNs use. Not 169.254/16: there clouds give out their keys."""
+"""This machine, private networks, and what VPNs use."""
+_NEVER = tuple(
+    map(
+        ip_network,
+        (
+            *("169.254.0.0/16", "100.100.100.200", "168.63.129.16"),
+            *("fe80::/10", "fd00:ec2::/32", "fd20:ce::254"),
+        ),
+    )
+)
+"""Where clouds give out their keys, and what is on the same cable."""
 
 
 def is_literal(host: str) -> bool:
@@ -33,6 +43,8 @@ def may_reach(address: str, *, local: bool) -> bool:
     try:
         ip = _meant(ip_address(address))
     except ValueError:
+        return False
+    if any(ip in network for network in _NEVER):
         return False
     if local and any(ip in network for network in _OWN):
         return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`goodbot webhooks`, `… test NAME` and `… key NAME`: the running goodbot answers."""
+"""`goodbot webhooks`, and `test`, `key` or `skip` and a NAME: the running goodbot answers."""
 
 from __future__ import annotations
 

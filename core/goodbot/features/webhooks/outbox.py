@@ -12,9 +12,10 @@ import contextlib
 import hashlib
 import hmac
 import json
+import logging
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,10 +23,12 @@ from urllib.parse import urlsplit
 from goodbot.api.feature import Feature, FeatureHost, Happened, HappenedWanted
 from goodbot.api.hookspecs import hookimpl
 from goodbot.base.clock import growing, woken
-from goodbot.base.errors import ConfigError, GoodbotError, UsageError
+from goodbot.base.errors import ConfigError, GoodbotError, StoreError, UsageError, unexpected
 from goodbot.base.suggest import instead
 from goodbot.features.webhooks.plugin import KEY, Receiver
 from goodbot.features.webhooks.sending import post, signature
+
+logger = logging.getLogger(__name__)
 
 _SHORTEST = 16
 """Characters of the secret."""
@@ -55,16 +58,17 @@ class Webhooks(Feature):
         if len(secret) < _SHORTEST:
             raise ConfigError(f"{KEY} is too short: take {_SHORTEST} characters or more, at random")
         self._deliveries = {
-            name: Deliveries(name, receiver, derived(secret, name), host, self._keep)
+            name: Deliveries(name, receiver, secret, host, self._keep)
             for name, receiver in settings.to.items()
         }
 
     async def run(self) -> None:
         """Send, until cancelled."""
         kept: Mapping[str, Any] = json.loads(await self.host.get(_STATE) or "{}")
+        known = {field.name for field in fields(_State)}
         async with asyncio.TaskGroup() as tasks:
             for name, one in self._deliveries.items():
-                one.state = _State(**kept.get(name, {}))
+                one.state = _State(**{key: of for key, of in kept.get(name, {}).items() if key in known})
                 tasks.create_task(one.run(), name=f"webhook {name}")
 
     @hookimpl
@@ -91,8 +95,12 @@ class Webhooks(Feature):
             case ["test", name]:
                 await self._named(name).ping()
                 return f"{name} has taken a ping.", {"delivered": True}
+            case ["skip", name]:
+                left = await self._named(name).skip()
+                told = f"{name} is not told of this {left.kind} of {_when(left.at)}: {left.id}"
+                return told, {"skipped": {"id": left.id, "type": left.kind, "time": left.at}}
             case _:
-                raise UsageError("say `goodbot webhooks`, or test or key and the name of a receiver")
+                raise UsageError("type `goodbot webhooks`, or test, key or skip and the name of a receiver")
 
     def _named(self, name: str) -> Deliveries:
         if name not in self._deliveries:
@@ -112,14 +120,22 @@ class Deliveries:
     """What one receiver is told."""
 
     def __init__(
-        self, name: str, receiver: Receiver, key: str, host: FeatureHost, keep: Callable[[], Awaitable[None]]
+        self,
+        name: str,
+        receiver: Receiver,
+        secret: str,
+        host: FeatureHost,
+        keep: Callable[[], Awaitable[None]],
     ) -> None:
-        self._name, self._receiver, self.key, self._host, self._keep = name, receiver, key, host, keep
+        self._name, self._receiver, self._host, self._keep = name, receiver, host, keep
+        self.key = derived(secret, name)
+        self._people = derived(secret, f"{name} person")  # no receiver has it: none can try ids with it
         self._wanted = HappenedWanted(
             kinds=receiver.events, private_chats=receiver.private_chats, words=receiver.words
         )
         self.state, self._saved = _State(), _State()
         self.news, self._again = asyncio.Event(), asyncio.Event()
+        self._one_at_a_time = asyncio.Lock()
 
     async def run(self) -> None:
         """Send one after the other; what is not taken is tried again, and what comes behind it waits."""
@@ -128,10 +144,11 @@ class Deliveries:
             self.news.clear()
             self._again.clear()
             try:
-                more = await self._step()
-            except GoodbotError as error:
-                with contextlib.suppress(GoodbotError):  # the store: it is tried again, too
-                    await self._failed(str(error))
+                async with self._one_at_a_time:
+                    more = await self._step()
+            except Exception as error:
+                with contextlib.suppress(Exception):  # what cannot be kept now is kept later
+                    await self._failed(error)
                 await woken(self._again, clock, growing(tries, most=_LONGEST))
                 tries += 1
                 continue
@@ -144,6 +161,16 @@ class Deliveries:
         now = self._host.clock.now()
         await self._send(Happened(id=uuid.uuid4().hex, kind="ping", at=now, data={}))
         self._again.set()
+
+    async def skip(self) -> Happened:
+        """Go on behind what the receiver did not take: what that was. Raises GoodbotError."""
+        async with self._one_at_a_time:
+            left, mark = await self._host.happened(self._wanted, self.state.mark)
+            if left is None or not self.state.failing_since:
+                raise UsageError(f"{self._name} has refused nothing, so nothing is skipped")
+            await self._passed(mark)
+        self._again.set()
+        return left
 
     async def told(self) -> tuple[str, Mapping[str, Any]]:
         """How it goes, in words and for programs."""
@@ -163,22 +190,30 @@ class Deliveries:
         if happened:
             await self._send(happened)
             self.state.delivered_at = self._host.clock.now()
+        await self._passed(mark)
+        return happened is not None
+
+    async def _passed(self, mark: str) -> None:
         self.state.mark, self.state.failing_since, self.state.error = mark, None, ""
         self._host.trouble(self._name, "")
         await self._save()
-        return happened is not None
 
     async def _send(self, happened: Happened) -> None:
         data = dict(happened.data)
         if who := data.get("person"):
-            data["person"] = f"person-{derived(self.key, who)[:16]}"
+            data["person"] = f"person-{derived(self._people, who)[:16]}"
         time = datetime.fromtimestamp(happened.at, UTC).isoformat(timespec="milliseconds")
         told = {"id": happened.id, "type": happened.kind, "time": time, "data": data}
         body = json.dumps(told, ensure_ascii=False).encode(errors="replace")
         signed = signature(self.key, int(self._host.clock.now()), body)
         await post(self._receiver, happened.id, body, signed)
 
-    async def _failed(self, why: str) -> None:
+    async def _failed(self, error: Exception) -> None:
+        if isinstance(error, StoreError):  # not the receiver's fault
+            return
+        why = str(error) if isinstance(error, GoodbotError) else unexpected(error)
+        if not isinstance(error, GoodbotError):
+            logger.error("the webhook %s has failed: %s", self._name, why)
         now, state = self._host.clock.now(), self.state
         state.failing_since, state.error = state.failing_since or now, why
         if now - state.failing_since >= _TOLD_AFTER:

@@ -78,8 +78,8 @@ def register_commands(subparsers: argparse._SubParsersAction[Any]) -> None:
         NAME, help="which programs are told what happens, and whether they take it"
     )
     parser.set_defaults(group="people", run="goodbot.features.webhooks.cli:main")
-    parser.add_argument("deed", nargs="?", choices=("list", "test", "key"), default="list")
-    parser.add_argument("name", nargs="?", help="test or key: of which receiver")
+    parser.add_argument("deed", nargs="?", choices=("list", "test", "key", "skip"), default="list")
+    parser.add_argument("name", nargs="?", help="test, key or skip: of which receiver")
     parser.add_argument("--json", action="store_true", help="one JSON object")
 
 

@@ -89,8 +89,12 @@ async def _require_reachable(receiver: Receiver) -> None:
     parts = urlsplit(receiver.url)
     try:
         found = await asyncio.get_running_loop().getaddrinfo(parts.hostname, parts.port)
-    except socket.gaierror:  # only the proxy knows it
-        return
+    except socket.gaierror:  # only the proxy knows it, and where it leads
+        if receiver.local:
+            return
+        raise OSError(
+            f"this machine does not know {parts.hostname}, so only local = true allows it"
+        ) from None
     for *_, address in found:
         _require(receiver, str(address[0]))
 
