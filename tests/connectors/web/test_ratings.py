@@ -156,8 +156,8 @@ async def test_an_owner_looks_at_one_topic(chromium: Any, tmp_path: Path, unused
     async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
         await rated_topics(bot)
         await owner.sign_in(await link(bot))
-        await press(owner, "More")
-        await press(owner, "Rated answers")
+        await owner.page.goto(f"http://127.0.0.1:{unused_tcp_port}/ratings")
+        await owner.sees("11 about tea please")
         choice = owner.page.locator("[name=topic]")
         await choice.focus()
         await choice.locator("option").filter(has_text="code: 6 answers, 50 % bad").wait_for(state="attached")

@@ -38,8 +38,7 @@ class Ratings extends Page {
     find("#keep").addEventListener("click", () => this.#keep());
     find("#bulk").addEventListener("click", ({ target }) => target.dataset.do && this.#with(target.dataset.do));
     this.#views();
-    if (this.#form.contains(document.activeElement)) this.#topics();
-    else this.#form.addEventListener("focusin", () => this.#topics(), { once: true });
+    this.#topics();
   }
 
   // With the share of each that is rated bad, for owners. One that was chosen stays, though it is none any more.
