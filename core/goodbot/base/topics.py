@@ -26,8 +26,9 @@ READ = 1000
 """Characters of each text."""
 
 
-def topics(questions: Sequence[str], answers: Sequence[str]) -> list[str]:
-    """A word of each topic, those of most questions first; always the same for the same texts.
+def topics(questions: Sequence[str], answers: Sequence[str]) -> dict[str, list[int]]:
+    """A word of each topic, those of most questions first, and which questions hold it; always the same
+    for the same texts.
 
     One after another the word is taken that most of the questions hold that are of no topic yet, the rarer
     words weighing more (as TF-IDF has it).
@@ -42,15 +43,16 @@ def topics(questions: Sequence[str], answers: Sequence[str]) -> list[str]:
         for word, n in count.items()
         if least <= n <= _COMMON * len(asked) and both[word] * len(asked) >= _LIFT * n * told[word] > 0
     }
-    found: list[str] = []
+    left, found = asked, list[str]()
     while len(found) < MOST:
-        here = Counter(word for word in _each(asked) if word in weights)
+        here = Counter(word for word in _each(left) if word in weights)
         best = min(here, key=lambda word: (-here[word] * weights[word], word), default="")
         if here[best] < least:
             break
         found.append(best)
-        asked = [of_one for of_one in asked if best not in of_one]
-    return sorted(found, key=lambda word: (-count[word], word))
+        left = [of_one for of_one in left if best not in of_one]
+    found.sort(key=lambda word: (-count[word], word))
+    return {word: [number for number, of_one in enumerate(asked) if word in of_one] for word in found}
 
 
 def words(text: str) -> frozenset[str]:

@@ -14,7 +14,7 @@ from goodbot.access.inbox import viewer_of
 from goodbot.api.events import UserRef
 from goodbot.api.rated import RatedAnswer, RatedPage, RatedTopic, RatedWanted
 from goodbot.base.errors import UsageError
-from goodbot.base.topics import topics, words
+from goodbot.base.topics import topics
 from goodbot.commands.export import version_in
 from goodbot.commands.overview import in_private, may
 from goodbot.commands.rollback_window import leave_out
@@ -58,12 +58,10 @@ async def rated_topics(services: Services, user: UserRef) -> Sequence[RatedTopic
 
 def _counted(rows: Sequence[tuple[str, str, float]]) -> list[RatedTopic]:
     found: list[RatedTopic] = []
-    asked = [words(question) for question, _, _ in rows]
-    for word in topics([row[0] for row in rows], [row[1] for row in rows]):
-        means = [row[2] for held, row in zip(asked, rows, strict=True) if word in held]
-        bad = sum(mean < 0 for mean in means) / len(means)
-        found.append(RatedTopic(word=word, answers=len(means), bad=bad))
-    return sorted(found, key=lambda one: -one.answers)
+    for word, asked in topics([row[0] for row in rows], [row[1] for row in rows]).items():
+        bad = sum(rows[number][2] < 0 for number in asked) / len(asked)
+        found.append(RatedTopic(word=word, answers=len(asked), bad=bad))
+    return found
 
 
 async def leave_out_here(services: Services, user: UserRef, turns: Sequence[str], *, again: bool) -> str:

@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from goodbot.api.events import ChannelKind, MessageEvent
-from goodbot.testing.connector_base import build
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.teams import SPEC
 
@@ -20,21 +17,6 @@ from tests.support import require
 require("botbuilder.core")
 
 from goodbot_connectors.teams.wire import Wire  # noqa: E402  needs the SDK
-
-
-@pytest.fixture
-async def host(peer: TeamsPeer, tmp_path: Path) -> AsyncIterator[RecordingHost]:
-    host = RecordingHost(SPEC, state_dir=tmp_path, environ=peer.environ)
-    yield host
-    await host.close()
-
-
-@pytest.fixture
-async def connector(host: RecordingHost, peer: TeamsPeer) -> AsyncIterator[Any]:
-    connector = build(SPEC, host, peer)
-    await connector.start()
-    yield connector
-    await connector.stop()
 
 
 @pytest.mark.parametrize("room", [ChannelKind.PRIVATE, ChannelKind.SHARED])

@@ -46,10 +46,15 @@ class Ratings extends Page {
     const { topics } = await get("/api/topics").catch(() => ({ topics: [] }));
     for (const { word, answers, bad } of topics) {
       const said = `${word}: ${answers} ${answers === 1 ? "answer" : "answers"}, ${Math.round(100 * bad)} % bad`;
-      const known = [...this.#form.elements.topic.options].find((one) => one.value === word);
-      if (known) known.textContent = said;
-      else this.#form.elements.topic.append(el("option", { value: word }, said));
+      this.#topic(word).textContent = said;
     }
+  }
+
+  // The choice of a topic; a new one where there is none yet.
+  #topic(word) {
+    const { options } = this.#form.elements.topic;
+    if (![...options].some((one) => one.value === word)) options.add(el("option", { value: word }, word));
+    return [...options].find((one) => one.value === word);
   }
 
   // What is open or ticked stays: the page looks anew when somebody asks.
@@ -58,10 +63,7 @@ class Ratings extends Page {
   }
 
   #fill(given) {
-    const topic = given.get("topic");
-    if (topic && ![...this.#form.elements.topic.options].some((one) => one.value === topic)) {
-      this.#form.elements.topic.append(el("option", { value: topic }, topic));
-    }
+    if (given.get("topic")) this.#topic(given.get("topic"));
     for (const name of NAMES) this.#form.elements[name].value = given.get(name) || "";
     this.#counted();
   }
