@@ -128,6 +128,25 @@ def test_a_prompt_or_a_template_tells_whether_it_begins_a_thought() -> None:
     assert opened_by_template(asked, thinking=True) == THINK
 
 
+MANY = 140_000
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("<think>" * MANY + "é", ""),
+        ("<think>a" * MANY + "</think>é" * (MANY - 1), ""),
+        ("<think></think>" * MANY + "é", "<think></think>" * (MANY - 64) + "é"),
+        ("<|channel|>final<|message|>" * MANY + "é", "<|channel|>final<|message|>" * (MANY - 64) + "é"),
+        ("é\n" + "</think>\n" * MANY, "</think>\n" * (MANY - 1)),
+    ],
+    ids=["opened", "never closed", "one behind another", "headers", "closed"],
+)
+def test_a_text_of_nothing_but_marks_is_read_in_a_few_passes(text: str, left: str) -> None:
+    """Anybody who may send answers can send one: at a pass for each mark it takes hours."""
+    assert split(text)[1] == left
+
+
 @pytest.mark.parametrize("asked", ["In <answer> tags, please.", "End with </answer>.", "<\u2060ANSWER>"])
 def test_a_tag_that_the_messages_speak_of_is_a_word_of_the_answer(asked: str) -> None:
     """Who asked for it, a program most of all, looks for it there."""

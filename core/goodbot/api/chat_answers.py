@@ -15,8 +15,9 @@ from typing import Any, cast
 
 from goodbot.api.manners import Manners
 from goodbot.api.server import Generated
+from goodbot.base.endings import tidy
 from goodbot.base.sampling import Filters
-from goodbot.base.thoughts import Splitter, Thought, ThoughtTags, orphan, split, tidy
+from goodbot.base.thoughts import Splitter, Thought, ThoughtTags, orphan, split
 
 FIELDS = ("reasoning_content", "reasoning", "thinking")
 

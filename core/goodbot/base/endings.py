@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in front of an answer and behind it, beside a thought."""
+"""What stands in front of an answer and behind it, beside a thought, and within that."""
 
 from __future__ import annotations
 
@@ -24,14 +24,20 @@ WRAPPERS = {f"<{name}>": f"</{name}>" for name in ("response", "answer", "output
 """What may stand so between a thought and its answer only: else it is a word of the answer."""
 BREAK = "\u2060"
 """What marks are broken with in prompts (`goodbot.api.marks`)."""
+_TURNS = re.compile(r"<\|end\|>(<\|start\|>assistant)?(<\|channel\|>\w*(<\|message\|>)?)?")
 _ENDS = ("<|end_of_solution|>", "<|END_RESPONSE|>", "<|return|>")
 """What ends an answer, and is left as text by some servers."""
 
 
 def wrappers(asked: object) -> dict[str, str]:
     """What an answer to these messages may stand in. Who speaks of such a tag wants to see it."""
-    said = json.dumps(asked, ensure_ascii=False, default=str).replace(BREAK, "").translate(SMALL)
+    said = json.dumps(asked, ensure_ascii=False, default=str).replace(BREAK, "").lower()
     return {opens: ends for opens, ends in WRAPPERS.items() if opens not in said and ends not in said}
+
+
+def tidy(thought: str) -> str:
+    """A thought as people read it: without the marks of turns within it."""
+    return _TURNS.sub("\n", thought).strip()
 
 
 class Ending:
@@ -49,10 +55,11 @@ class Ending:
         bare = text.rstrip()
         at = len(bare)
         for end in self._ends:
-            if bare.translate(SMALL).endswith(end.translate(SMALL)):
+            last = bare[-len(end) :].translate(SMALL)
+            if last == end.translate(SMALL):
                 at = min(at, len(bare) - len(end))
-            elif bare == text:
-                at = min(at, len(text) - begun(text.translate(SMALL), end.translate(SMALL)))
+            elif len(bare) == len(text):
+                at = min(at, len(text) - begun(last, end.translate(SMALL)))
         if at == len(bare):
             at = len(bare) if self._wrapped else len(text)
         elif self._wrapped:

@@ -21,6 +21,7 @@ from goodbot.base.endings import (
     WRAPPERS,
     Ending,
     begun,
+    tidy,
     wrappers,
 )
 
@@ -36,31 +37,24 @@ class ThoughtTags:
     sure: bool = True
     """Without its end it is a thought all the same; else it is taken for an answer."""
 
-    def opening(self, text: str) -> int:
-        """Where in a text it is opened; -1: nowhere."""
-        return self._case(text).find(self._case(self.opens))
-
-    def closing(self, text: str) -> int:
-        """Where in a text it is closed; -1: nowhere."""
-        return self._case(text).find(self._case(self.closes))
-
     def begins(self, text: str) -> bool:
         """Whether a text begins with it."""
-        return self._case(text).startswith(self._case(self.opens))
+        return self.cased(text[: len(self.opens)]) == self.cased(self.opens)
 
     def may_begin(self, text: str) -> bool:
         """Whether a text may go on to begin with it."""
-        return self._case(self.opens).startswith(self._case(text))
+        return len(text) <= len(self.opens) and self.cased(self.opens).startswith(self.cased(text))
 
     def pending(self, text: str) -> int:
         """How many of the last characters may be the beginning of one of its marks."""
-        known = self._case(text)
-        found = max(begun(known, self._case(self.closes)), begun(known, self._case(self.opens)))
-        if self.closes == FINAL and (at := text.rfind(CHANNEL)) >= 0 and len(text) - at <= LONGEST:
+        text = text[-LONGEST:]
+        known = self.cased(text)
+        found = max(begun(known, self.cased(self.closes)), begun(known, self.cased(self.opens)))
+        if self.closes == FINAL and (at := text.rfind(CHANNEL)) >= 0:
             found = max(found, 0 if MESSAGE in text[at:] else len(text) - at)
         return found
 
-    def _case(self, text: str) -> str:
+    def cased(self, text: str) -> str:
         """Tags are tags in capitals, too."""
         return text.translate(SMALL) if self.opens[:1] == "<" and self.opens[1:2].isalpha() else text
 
@@ -89,7 +83,7 @@ KNOWN: tuple[ThoughtTags, ...] = (
     ThoughtTags(opens="Here's my thought process:", closes="Here's my response:", sure=False),
 )
 """Of the families that are known; where a model's own template is at hand, that decides."""
-_TURNS = re.compile(r"<\|end\|>(<\|start\|>assistant)?(<\|channel\|>\w*(<\|message\|>)?)?")
+_MOST = 64  # marks in a row: each costs a look at all that follows, so behind so many nothing is one
 
 
 class Splitter:
@@ -113,7 +107,7 @@ class Splitter:
         self._marks = marks
         self._inside: ThoughtTags | None = opened
         self._rest: str = ""
-        self._depth = 1
+        self._depth, self._left = 1, _MOST
         self._fresh = True
         """No word of the answer, and none of the thought, has come."""
         self.thought: str = ""
@@ -154,9 +148,7 @@ class Splitter:
             return [rest] if rest and not (self.thought and not rest.strip()) else []
         marks, self._inside = self._inside, None
         whole = self.thought + rest
-        if (at := marks.closing(whole)) >= 0:  # it mentions a mark: the last end counts
-            while (more := marks.closing(whole[at + 1 :])) >= 0:
-                at += more + 1
+        if (at := marks.cased(whole).rfind(marks.cased(marks.closes))) >= 0:  # it mentions a mark
             self.thought, answer = whole[:at], whole[at + len(marks.closes) :]
             self.answering = True
             return [answer.lstrip()] if answer.strip() else []
@@ -172,11 +164,12 @@ class Splitter:
         text = self._rest.lstrip()
         if not text:
             return False
-        low = text.translate(SMALL)
+        low = text[:LONGEST].translate(SMALL)
         for header, wrapper in self._headers.items():
             if (low if header in WRAPPERS else text).startswith(header):
                 self._rest, self._fresh = text[len(header) :], False
                 self._stands_in(wrapper)
+                self._passed()
                 return bool(self._rest)
         for marks in self._marks:
             if marks.begins(text):
@@ -186,24 +179,30 @@ class Splitter:
                 if not marks.then or re.match(marks.then, rest):
                     self._inside, self._rest, self._depth = marks, rest, 1
                     self._fresh = False
+                    self._passed()
                     return bool(rest)
         if self._may_begin(text):
             return False
-        said, self._rest = (self._rest if self._fresh else text), ""
-        self.answering = True
-        found.append(said)
+        found.append(self._rest if self._fresh else text)
+        self._rest, self.answering = "", True
         return False
 
     def _may_begin(self, text: str) -> bool:
         """Whether a text may go on to begin with a mark."""
-        if text.startswith(CHANNEL) and MESSAGE not in text and len(text) <= LONGEST:
-            return True
+        if len(text) > LONGEST:
+            return False
+        channel = text.startswith(CHANNEL) and MESSAGE not in text and bool(self._headers)
         low = text.translate(SMALL)
         known = any(one.startswith(low if one in WRAPPERS else text) for one in self._headers)
-        return known or any(marks.may_begin(text) for marks in self._marks)
+        return channel or known or any(marks.may_begin(text) for marks in self._marks)
 
     def _stands_in(self, wrapper: str) -> None:
         self.wrapper, self._ending = wrapper, Ending(wrapper)
+
+    def _passed(self) -> None:
+        self._left -= 1
+        if not self._left:
+            self._marks, self._headers = (), {}
 
     def _within(self, marks: ThoughtTags, found: list[str | Thought]) -> bool:
         text = self._rest
@@ -213,30 +212,38 @@ class Splitter:
                 return False
             text = text[len(marks.opens) :] if marks.begins(text) else text
             self._fresh = False
-        close, again = marks.closing(text), marks.opening(text)
-        if not marks.then and again >= 0 and (close < 0 or again < close):
-            at = again + len(marks.opens)
-            self._depth += 1
-        elif close >= 0 and self._depth > 1:
-            at = close + len(marks.closes)
-            self._depth -= 1
-        elif close >= 0:
-            if text[:close]:
-                found.append(self._think(text[:close]))
-            self._inside, self._rest = None, text[close + len(marks.closes) :]
-            self._headers = {**HEADERS, **wrappers(self._asked)}
-            if marks.closes == FINAL:
-                self._stands_in(HEADERS[FINAL])
-            return bool(self._rest)
-        else:
-            at = len(text) - marks.pending(text)
-            if at:
-                found.append(self._think(text[:at]))
-            self._rest = text[at:]
+        at, close = self._nested(marks, text)
+        until = close if close >= 0 else len(text) - marks.pending(text[at:])
+        if until:
+            found.append(self._think(text[:until]))
+        if close < 0:
+            self._rest = text[until:]
             return False
-        found.append(self._think(text[:at]))
-        self._rest = text[at:]
+        self._inside, self._rest = None, text[close + len(marks.closes) :]
+        if self._headers is HEADERS:
+            self._headers = {**HEADERS, **wrappers(self._asked)}
+        if marks.closes == FINAL:
+            self._stands_in(HEADERS[FINAL])
         return bool(self._rest)
+
+    def _nested(self, marks: ThoughtTags, text: str) -> tuple[int, int]:
+        """Up to where the marks are known, and where the thought ends; -1: not yet. Reads the text once."""
+        known, opens, closes = marks.cased(text), marks.cased(marks.opens), marks.cased(marks.closes)
+        at = 0
+        close = known.find(closes)
+        again = -1 if marks.then else known.find(opens)
+        while again >= 0 or close >= 0:
+            if again >= 0 and (close < 0 or again < close):
+                at = again + len(opens)
+                self._depth += 1
+            elif self._depth > 1:
+                at = close + len(closes)
+                self._depth -= 1
+            else:
+                return at, close
+            close = known.find(closes, at) if 0 <= close < at else close
+            again = known.find(opens, at) if 0 <= again < at else again
+        return at, -1
 
     def _think(self, text: str) -> Thought:
         self.thought += text
@@ -246,11 +253,6 @@ class Splitter:
 def options(thinking: bool) -> dict[str, bool]:
     """What chat templates are told; families read one name or the other."""
     return {"enable_thinking": thinking, "thinking": thinking}
-
-
-def tidy(thought: str) -> str:
-    """A thought as people read it: without the marks of turns within it."""
-    return _TURNS.sub("\n", thought).strip()
 
 
 def split(
@@ -276,7 +278,10 @@ def orphan(text: str, marks: Sequence[ThoughtTags] = KNOWN) -> ThoughtTags | Non
     Behind other words follows, at once, only what no document has as a tag: an answer that tells of such a
     mark puts it in quotes or behind a blank, and other tags end lines of XML.
     """
+    low = text.lower()
     for one in marks:
+        if one.closes.lower() not in low:
+            continue
         end = re.escape(one.closes)
         behind = rf"|(?<=[^\s\"'`“‘(>]){end}" if one.closes == "</think>" or one.closes[:2] != "</" else ""
         found = re.search(rf"(?im)(?:^[ \t]*{end}{behind})[ \t]*$", text) if one.sure else None

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from goodbot.base.endings import Ending
-from goodbot.base.thoughts import KNOWN, Splitter, Thought, ThoughtTags, opened_by, tidy
+from goodbot.base.endings import Ending, tidy
+from goodbot.base.thoughts import KNOWN, Splitter, Thought, ThoughtTags, opened_by
 
 _TAIL = 24
 """Tokens at a prompt's end among which it begins a thought."""
