@@ -193,8 +193,30 @@ def test_a_long_template_is_read_in_no_time_worth_naming() -> None:
         "[|a",
     ):
         marks.pattern(*marks.written(part * 100_000))
+    marks.written("{{ '" + "\\'" * 500_000)  # read anew at each of these it would take an hour
+    marks.written('{{ "' + '\\"' * 500_000)
     for part in ("\n ", "\n", " ", "> ", "USER", "[|a", "<|a", "### "):
         broken(part * 100_000, ANY)
+
+
+def test_tokens_that_differ_in_a_number_alone_are_one_mark() -> None:
+    """Models that speak have tens of thousands, each of which would be looked for behind each `<`."""
+    found = marks.pattern(["</s>", *(f"<token_{n}_of_2>" for n in range(28_000)), *map(str, range(10, 99))])
+    assert len(found.pattern) < 2000
+    assert broken("<token_27_of_2></s>", found) == f"<{BREAK}token_27_of_2><{BREAK}/s>"
+    kept = "<token_ 7> <token_x_of_2> 7"
+    assert broken(kept, found) == kept
+    broken("<token_" * 100_000, found)
+
+
+def test_of_more_marks_than_are_looked_for_the_special_ones_come_first(tmp_path: Path) -> None:
+    names = [{"content": f"<{'abcdefghij'[n % 10]}{'x' * (n // 10)}>"} for n in range(marks._MOST // 10)]
+    names = [{"content": f"<w{one['content'][1:-1]}{letter}>"} for one in names for letter in "klmnopqrstu"]
+    tokens = [*names, {"content": "<|ends|>", "special": True}]
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"added_tokens": tokens}))
+    found = marks.of(tmp_path)
+    for mark in ("<|ends|>", names[0]["content"], "[INST]"):
+        assert broken(mark, found) == f"{mark[0]}{BREAK}{mark[1:]}"
 
 
 def test_marks_that_share_characters_are_all_broken() -> None:

@@ -34,7 +34,7 @@ _TAG = re.compile(r"(\{\{[-+]?|\{%[-+]?|\{#|[-+]?\}\}|[-+]?%\}|#\})")
 _PART = re.compile(
     r"(?P<role>(?<![\w.])(?:[\w.]{1,64}\[\s*['\"]role['\"]\s*\]|(?:[\w.]{1,64}\.)?role\b)"
     r"(?:\s*\|\s*\w+|\.\w+\(\))?)"
-    r"|'(?P<one>(?:[^'\\]|\\.)*)'|\"(?P<two>(?:[^\"\\]|\\.)*)\"|(?P<glue>[+~\s()]+)|(?P<other>\w+|.)",
+    r"|'(?P<one>(?:[^'\\]|\\.)*+)'|\"(?P<two>(?:[^\"\\]|\\.)*+)\"|(?P<glue>[+~\s()]+)|(?P<open>['\"].*+)|(?P<other>\w+|.)",
     re.DOTALL,
 )
 _TOOLS = re.compile(r"\b\w{0,64}tools\b")
@@ -142,5 +142,5 @@ def _expression(text: str) -> Iterator[str]:
             yield _ROLE
         elif (said := part["one"] if part["one"] is not None else part["two"]) is not None:
             yield re.sub(r"\\(.)", lambda sign: {"n": "\n", "t": "\t"}.get(sign[1], sign[1]), said)
-        elif part["other"]:
-            yield _BREAK + (_TOKEN if part["other"].endswith("_token") else "")
+        elif part["open"] or part["other"]:  # nothing ends a string that is open, so it is read once
+            yield _BREAK + (_TOKEN if (part["other"] or "").endswith("_token") else "")

@@ -34,6 +34,9 @@ _ANGLES = (
     r"function_calls seed:\w+ reserved_\d+ extra_id_\d+ unused\d+ SPECIAL_\d+ BOS_TOKEN EOS_TOKEN"
 )
 _LONGEST = 1 << 20
+_NUMBER, _MANY = re.compile(r"[0-9]{1,9}"), 32
+_MOST = 20_000
+"""Marks of a vocabulary; of more, those that the tokenizer calls special come first."""
 _WORDS = "heading"
 _ARGUMENTS = "arguments"
 """Of a call: JSON, in which a heading begins no turn."""
@@ -53,11 +56,24 @@ def written(template: str) -> tuple[tuple[str, ...], set[Heading]]:
 
 
 def pattern(names: Iterable[str], heads: Iterable[Heading] = ()) -> Pattern:
-    """Finds the first character of each of these marks, also where two share some."""
-    behind: dict[str, list[str]] = {}
+    """Finds the first character of each of these marks, also where two share some.
+
+    Many that differ in a number alone are one, with any number: vocabularies have tens of thousands.
+    """
+    behind: dict[str, dict[str, None]] = {}
+    shapes: dict[str, list[str]] = {}
     for name in sorted({name for name in names if len(name) > 1}):
-        behind.setdefault(name[0], []).append(re.escape(name[1:]))
+        shapes.setdefault(_shape(name), []).append(name)
+    for shape, alike in shapes.items():
+        ends = [re.escape(name[1:]) for name in alike]
+        if len(alike) >= _MANY and not shape.isdigit():
+            ends = [_NUMBER.sub("[0-9]{1,9}", ends[0])]
+        behind.setdefault(shape[0], {}).update(dict.fromkeys(ends))
     return _beginning(behind, heads)
+
+
+def _shape(name: str) -> str:
+    return name[0] + _NUMBER.sub("0", name[1:])
 
 
 def _beginning(behind: Mapping[str, Iterable[str]], heads: Iterable[Heading] = ()) -> Pattern:
@@ -98,12 +114,16 @@ def of(model: Path) -> Pattern:
 
 @functools.lru_cache(maxsize=8)
 def _of(model: Path, *_: object) -> Pattern:
-    names = [token["content"] for token in added(model) if is_mark(token)]
+    tokens = sorted(filter(is_mark, added(model)), key=lambda token: not token.get("special"))
+    names = [token["content"] for token in tokens if token["content"]]
+    shapes = list(dict.fromkeys(map(_shape, names)))
+    most = {*shapes[:_MOST]}
+    names = [name for name in names if _shape(name) in most]
     found, heads = written(chat_template(model))
     if not (names or found or heads):
         return ANY
     known = pattern((*names, *found), heads)
-    return known if names else re.compile(f"{known.pattern}|{ANY.pattern}")
+    return known if names and len(shapes) <= _MOST else re.compile(f"{known.pattern}|{ANY.pattern}")
 
 
 def broken(value: _Value, found: Pattern) -> _Value:
