@@ -72,6 +72,18 @@ def test_who_wrote_the_answer() -> None:
     assert backend.calls == [("-1", 6), ("-13", 1), ("-14", 1)], "each log-prob once"
 
 
+def test_a_few_answers_of_odd_temperatures_rule_no_round() -> None:
+    """A program may say any of its answers: the gate samples as most were, and cold ones weigh less."""
+    usual = [raw_item(n, temperature=0.8) for n in range(8)]
+    odd = [raw_item(8, temperature=100.0), raw_item(9, temperature=0.02), raw_item(10, temperature=0.4)]
+    rollouts, _, _ = build(*usual, *odd)
+    weights = [one.weight for one in rollouts]
+    assert weights[:9] == [1.0] * 9
+    assert weights[9:] == pytest.approx([0.05, 1.0])
+    assert Job.parse(raw_job(items=[*usual, *odd])).temperature == 0.8
+    assert Job.parse(raw_job(items=[*usual, raw_item(8, temperature=100.0)])).temperature == 0.8
+
+
 def test_a_greedy_answer_is_scored_at_temperature_one() -> None:
     rollouts, _, _ = build(raw_item(temperature=0))
     assert rollouts[0].temperature == 1.0

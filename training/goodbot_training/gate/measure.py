@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -108,7 +107,6 @@ def make_requests(job: Job, backend: TrainingBackend, temperature: float, count:
         most = job.settings.max_sequence_tokens
         return [one for one in anchors if 0 < prompt_tokens(backend, one) < most]
 
-    filters = Counter(item.filters for item in job.rated or job.items).most_common(1)[0][0]
     anchors = short(job.anchors) or short(item.messages for item in job.rated) or short(NEUTRAL)
     if not anchors:
         raise data_error("The model's chat template refuses every question of the safety check.")
@@ -118,7 +116,7 @@ def make_requests(job: Job, backend: TrainingBackend, temperature: float, count:
             max_tokens=job.settings.gate_max_tokens,
             temperature=temperature,
             thinking=None,  # it is the answer that is judged
-            filters=filters,
+            filters=job.filters,
             seed=index,  # the same numbers for base and candidate: what differs is the policy
         )
         for index in range(count)

@@ -7,14 +7,17 @@ field. No error carries message text.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median_low
 
 from goodbot.api.events import Message
 from goodbot.api.sentences import clause
 from goodbot.base.errors import TrainingError
+from goodbot.base.sampling import Filters
 
 from goodbot_training.job.rated import (
     COLDEST,
@@ -115,6 +118,16 @@ class Job:
     def rated(self) -> tuple[RatedSample, ...]:
         """The answers that somebody rated, without what was written in their place."""
         return tuple(item for item in self.items if not item.demonstration)
+
+    @property
+    def temperature(self) -> float:
+        """That of most answers, whatever a few others say of theirs; 0: the likeliest tokens were drawn."""
+        return median_low(item.temperature for item in self.rated or self.items)
+
+    @property
+    def filters(self) -> Filters:
+        """Those of most answers."""
+        return Counter(item.filters for item in self.rated or self.items).most_common(1)[0][0]
 
     @classmethod
     def parse(cls, raw: object) -> Job:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from statistics import fmean
 
 import numpy as np
 from goodbot.api.backend import TrainingBackend
@@ -58,7 +57,7 @@ def sample_some(job: Job, backend: TrainingBackend, watch: Stopwatch) -> Samplin
     """Sample a part of the first portion from the base."""
     from goodbot_training.backends.generating import together
 
-    temperature = fmean(item.temperature or 1.0 for item in job.items)
+    temperature = job.temperature or 1.0
     count = min(PORTION, job.settings.gate_anchors)
     requests = make_requests(job, backend, temperature, count)
     lengths = [len(backend.tokenize(request.messages, "").prompt) for request in requests]

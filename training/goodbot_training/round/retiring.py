@@ -138,9 +138,9 @@ def _answers(
             SampleRequest(
                 messages=question.noted if noted else question.without,
                 max_tokens=job.settings.gate_max_tokens,
-                temperature=job.items[0].temperature,
+                temperature=job.temperature,
                 thinking=None,
-                filters=job.items[0].filters,
+                filters=job.filters,
                 seed=number,
             )
             for number, question in enumerate(asked)
@@ -153,7 +153,7 @@ def _ratios(
 ) -> list[float]:
     """LR of each answer, in nats."""
     read: list[list[float]] = []
-    heat = [job.items[0].temperature or 1.0] * len(answers)
+    heat = [job.temperature or 1.0] * len(answers)
     for noted in (True, False):
         turns = [
             TokenizedTurn(

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
     from goodbot_training.round.checkpoints import Scores
 
+_COLDER = 2.0
+"""A gradient grows with 1/T. So an answer that is said to be drawn much colder than most weighs less: at most
+twice what it would at their temperature."""
+
 
 def sift(job: Job, backend: TrainingBackend) -> tuple[Job, dict[str, int]]:
     """The job with only the items that this model can read, and the tokens of those that are not too long.
@@ -111,6 +115,7 @@ def build_rollouts(
     items = [item for item, _ in kept]
     sequences = [turn for _, turn in kept]
     temperatures = [item.temperature or 1.0 for item in items]
+    typical = job.temperature or 1.0
     budget = job.settings.tokens_per_forward
     if known is not None:
         reference = [np.asarray(known.reference[item.id], np.float32) for item in items]
@@ -124,7 +129,7 @@ def build_rollouts(
             turn=turn,
             temperature=temperature,
             reward=item.reward,
-            weight=item.weight,
+            weight=item.weight * min(1.0, _COLDER * temperature / typical),
             split=item.split,
             sampling_logprobs=behaviour,
             reference_logprobs=base,

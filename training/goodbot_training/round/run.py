@@ -125,7 +125,7 @@ def _published(
         verdict = _examined(job, backend, candidate, judge, share, emit)
         if verdict.passed:
             with suppress(AdapterError, ServerError):  # it is good enough without
-                heat = _temperature(material)
+                heat = job.temperature or 1.0
                 if found := learnt.measure(job, before, backend, candidate, temperature=heat):
                     emit(found.event())
             retiring.try_without(job, backend, candidate, emit)
@@ -179,16 +179,11 @@ def _judge(
         candidate,
         held_out=material.held_out,
         parent_logprobs=material.parent_logprobs,
-        temperature=_temperature(material),
+        temperature=job.temperature or 1.0,
         base_answers=base_answers,
         tell=tell,
     )
     return decide(metrics, job.settings)
-
-
-def _temperature(material: Dataset) -> float:
-    """At which answers are sampled: as most of those that were rated."""
-    return fmean(rollout.temperature for rollout in (*material.train, *material.held_out))
 
 
 def _weaken(candidate: Path, job: Job, backend: TrainingBackend, share: float) -> None:
