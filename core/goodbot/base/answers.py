@@ -35,6 +35,14 @@ def with_short_heads(answer: Answers) -> Answers:
     return answered
 
 
+def takes_its_time(request: web.BaseRequest) -> None:
+    """This one waits for a model, say, and whoever answers it counts those who do: it no more takes a place
+    among the many whose answer comes at once (`Crowd.waiting`)."""
+    if isinstance(request.protocol, Handler):
+        connection = request.protocol.connection
+        connection.crowd.waiting.discard(connection)
+
+
 class JsonResponse(web.Response):
     """One JSON object; the connection ends with it."""
 

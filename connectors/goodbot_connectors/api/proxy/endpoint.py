@@ -27,6 +27,7 @@ from goodbot_connectors.api.proxy.listening import ResponseTap
 from goodbot_connectors.api.proxy.own.endpoint import OwnDoor
 from goodbot_connectors.api.proxy.pictures import Pictures
 from goodbot_connectors.api.proxy.relay import relay
+from goodbot_connectors.api.proxy.waiters import Waiters
 from goodbot_connectors.kit.bridge import guard
 from goodbot_connectors.kit.bridge.body import HttpError, parsed, pieces, read
 from goodbot_connectors.kit.bridge.clients import ApiClient
@@ -75,6 +76,7 @@ class Proxy:
         self._fars: dict[str, Far] = {}
         self._own = OwnDoor(connector, self._capture)
         self._unread: set[str] = set()
+        self._waiters = Waiters()
 
     def routes(self) -> Sequence[web.AbstractRouteDef]:
         """All that is answered, each behind the guard."""
@@ -116,6 +118,12 @@ class Proxy:
     # what is done
 
     async def _posted(self, request: web.Request, client: ApiClient, api: ApiDialect) -> web.StreamResponse:
+        with self._waiters.place(request, client.name, LARGEST):
+            return await self._passed_on(request, client, api)
+
+    async def _passed_on(
+        self, request: web.Request, client: ApiClient, api: ApiDialect
+    ) -> web.StreamResponse:
         upstream, key = self._upstream(api.dialect)
         if upstream == OWN:
             body = await read(request, READ, came=LARGEST, thinned=Pictures())

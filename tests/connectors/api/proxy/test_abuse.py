@@ -3,15 +3,26 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import aiohttp
 import pytest
+from goodbot.api.completions import CompletionRequest
+from goodbot.api.server import Generated
+from goodbot_connectors.api.proxy import waiters
+from goodbot_connectors.api.proxy.waiters import EACH
+from goodbot_connectors.kit.bridge import clients
+from goodbot_connectors.kit.bridge.refused import HttpError
 from yarl import URL
 
 from tests.connectors.api.proxy import requests
 from tests.connectors.api.proxy.ground import Ground, Scripted, far_side, proxied
 from tests.connectors.api.proxy.upstream import Upstream
+from tests.core.builders import until
 
 FORBIDDEN = [
     ("POST", "/v1/load_lora_adapter"),
@@ -50,6 +61,69 @@ async def test_proxy_route_allowlist(
     async with web.request(method, url, json=requests.CHAT, headers=ground.bearer) as response:
         assert response.status in (404, 405), await response.text()
     assert fake.got == []
+
+
+class Slow(Scripted):
+    """A model that answers nobody yet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on = asyncio.Event()
+
+    async def answer(self, question: CompletionRequest) -> AsyncGenerator[str | Generated, None]:
+        self.asked.append(question)
+        await self.goes_on.wait()
+        yield Generated(text="Good.", version=3, finish="stop")
+
+
+async def test_b6_who_waits_for_the_model_shuts_nobody_else_out(
+    tmp_path: Path, web: aiohttp.ClientSession
+) -> None:
+    """Each client has so many places for that; the list of models, a rating, a page comes all the same."""
+    model = Slow()
+    async with proxied(tmp_path, model=model) as ground:
+        url = f"{ground.url}/v1/chat/completions"
+
+        async def asked(token: str, **options: Any) -> tuple[int, str]:
+            headers = {"Authorization": f"Bearer {token}"}
+            async with web.post(url, headers=headers, **options) as response:
+                return response.status, response.headers.get("Retry-After", "")
+
+        others = [clients.create(tmp_path, "api", name, admin=True) for name in ("bob", "eve")]
+        many = [
+            asyncio.create_task(asked(token, json=requests.CHAT))
+            for token in (ground.token, others[0])
+            for _ in range(EACH)
+        ]
+        await until(lambda: len(model.asked) == 2 * EACH)
+        assert await asked(ground.token, json=requests.CHAT) == (429, "5")
+        assert await asked(others[1], json=requests.CHAT) == (503, "5")
+        async with web.get(f"{ground.url}/v1/models", headers=ground.bearer) as response:
+            assert response.status == 200
+        model.goes_on.set()
+        assert {status for status, _ in await asyncio.gather(*many)} == {200}
+        assert (await asked(others[1], json=requests.CHAT))[0] == 200
+
+
+async def test_b6_bodies_that_wait_have_a_limit_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiters, "BYTES", 100)
+    counted = waiters.Waiters()
+
+    def sized(size: int | None) -> Any:
+        return SimpleNamespace(content_length=size, protocol=None)
+
+    def is_full() -> bool:
+        try:
+            with counted.place(sized(1), "eve", 64):
+                return False
+        except HttpError as error:
+            return error.status == 503
+
+    with counted.place(sized(200), "ada", 64):  # one alone is taken whatever it has
+        assert is_full()
+    with counted.place(sized(None), "ada", 64), counted.place(sized(36), "bob", 64):
+        assert is_full()
+    assert not is_full()
 
 
 async def test_a_models_name_stays_one_segment(
