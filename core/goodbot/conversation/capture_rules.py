@@ -18,6 +18,8 @@ from goodbot.base.thoughts import split
 
 LONGEST = 8 * 1024 * 1024
 """Characters of a prompt and its answer together: more than any model reads."""
+TRAINS = 512 * 1024
+"""Characters of an answer with its prompt that may train: about the longest context that models have."""
 _MESSAGES = 20_000
 _DEEPEST = 160
 _KINDS = ("main", "side")
@@ -39,6 +41,14 @@ def unfit(event: CaptureEvent) -> Reason | None:
         if left < 0:
             return because("capture_size", most=LONGEST, deepest=_DEEPEST)
     return _unfit_numbers(event)
+
+
+def trains(turn: Turn) -> bool:
+    """Whether it is short enough for a training; hundreds of long ones would fill its memory."""
+    left = TRAINS - len(turn.response)
+    for message in turn.messages:
+        left = _room(message, left, 0)
+    return left >= 0
 
 
 def size(event: CaptureEvent) -> int:

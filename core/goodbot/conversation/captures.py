@@ -93,7 +93,7 @@ class Capturing:
         """Whether it may train; a plugin is asked only about what would."""
         if turn.kind != MAIN or not turn.response.strip() or _is_wordless(turn):
             return False
-        return self._plugins.veto_capture(turn) is None
+        return capture_rules.trains(turn) and self._plugins.veto_capture(turn) is None
 
     async def _join(self, db: aiosqlite.Connection, event: CaptureEvent, turn: str, seen: Turn) -> None:
         """It is of a turn that is there; what our own server knows of the answer is the better source.

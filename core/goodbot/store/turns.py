@@ -122,6 +122,18 @@ async def some(db: aiosqlite.Connection, ids: Sequence[str]) -> dict[str, Turn]:
     return {row[0]: _turn(row) for row in rows}
 
 
+async def within(db: aiosqlite.Connection, ids: Sequence[str], most: int) -> int:
+    """How many of these turns, in this order, hold so many characters and bytes of ids at most."""
+    found = await value(
+        db,
+        "SELECT count(*) FROM (SELECT sum(length(t.messages) + length(t.response) + length(t.prompt_tokens)"
+        " + length(t.tokens)) OVER (ORDER BY j.key) upto FROM json_each(?) j CROSS JOIN turns t"
+        " ON t.id = j.value) WHERE upto <= ?",
+        (codec.dump_json(ids), most),
+    )
+    return int(found or 0)
+
+
 async def missing(db: aiosqlite.Connection, ids: Sequence[str]) -> set[str]:
     """Those of these turns that are not stored any more."""
     rows = await fetch(

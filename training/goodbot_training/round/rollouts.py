@@ -103,11 +103,10 @@ def build_rollouts(
     those that the base has read. Afterwards the backend holds the job's parent adapter, as it did
     before. Raises TrainingError(kind="data").
     """
-    turns = [_turn(item, backend) for item in job.items]
     limit = job.settings.max_sequence_tokens
-    kept = [
+    kept = [  # one at a time: the ids of what is too long are not kept
         (item, turn)
-        for item, turn in zip(job.items, turns, strict=True)
+        for item, turn in ((item, _turn(item, backend)) for item in job.items)
         if len(turn.prompt) + len(turn.response) <= limit
     ]
     if not kept:

@@ -43,7 +43,13 @@ async def take(
     With `judge`, what judges say of answers that nobody rated is claimed beside; it is not counted.
     """
     found = await training_pool.candidates(
-        db, pool, parent=parent, replay=replay, replay_share=config.replay_share, of=of
+        db,
+        pool,
+        parent=parent,
+        replay=replay,
+        replay_share=config.replay_share,
+        of=of,
+        at_least=config.min_ratings,
     )
     found = _oldest(found, share)
     unheard = set[str]()

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from goodbot.api.events import CaptureEvent, OrderKey, UserRef
 from goodbot.learning.training import batch
 from goodbot.learning.training.job_spec import make_job
@@ -222,3 +223,27 @@ async def test_answers_of_other_models_age_too(tmp_path: Path) -> None:
         found = await bot.store.read(lambda db: training_pool.candidates(db, pool, parent=2))
         ages = {str(one.turn.messages[-1]["content"]): one.age for one in found if one.turn.answered_by}
         assert ages == {"question 1": 1, "question 3": 0}
+
+
+async def test_s5_long_answers_fill_no_trainings_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run takes so much at once, the oldest first, and what no model could read trains nothing at all."""
+    async with open_bot(tmp_path) as bot:
+        for number in range(6):
+            await captured(bot, number, response="word " * 1000)
+        await captured(bot, 6, response="word " * 200_000)
+        pool = bot.app.trainer._pool
+
+        async def taken(**changes: Any) -> list[str]:
+            found = await bot.store.read(lambda db: training_pool.candidates(db, pool, **changes))
+            return [str(one.turn.messages[-1]["content"]) for one in found]
+
+        everything = [f"question {number}" for number in range(6)]
+        assert await taken() == everything
+        monkeypatch.setattr(training_pool, "_MOST", 13_000)
+        assert await taken() == everything[:2]
+        assert await taken(at_least=4) == everything[:4]
+        found = await bot.store.read(lambda db: training_pool.candidates(db, pool))
+        of = {one.turn.id: False for one in found}
+        assert await taken(of=of) == everything[:2]
