@@ -201,7 +201,7 @@ def test_a_long_template_is_read_in_no_time_worth_naming() -> None:
 
 def test_tokens_that_differ_in_a_number_alone_are_one_mark() -> None:
     """Models that speak have tens of thousands, each of which would be looked for behind each `<`."""
-    found = marks.pattern(["</s>", *(f"<token_{n}_of_2>" for n in range(28_000)), *map(str, range(10, 99))])
+    found = marks.pattern(["</s>", *(f"<token_{n}_of_2>" for n in range(28_000))])
     assert len(found.pattern) < 2000
     assert broken("<token_27_of_2></s>", found) == f"<{BREAK}token_27_of_2><{BREAK}/s>"
     kept = "<token_ 7> <token_x_of_2> 7"

@@ -135,7 +135,7 @@ MANY = 140_000
     ("text", "left"),
     [
         ("<think>" * MANY + "é", ""),
-        ("<think>a" * MANY + "</think>é" * (MANY - 1), ""),
+        ("<think>a" * MANY + "</think>é" * (MANY - 1), "é"),  # the last end counts
         ("<think></think>" * MANY + "é", "<think></think>" * (MANY - 64) + "é"),
         ("<|channel|>final<|message|>" * MANY + "é", "<|channel|>final<|message|>" * (MANY - 64) + "é"),
         ("é\n" + "</think>\n" * MANY, "</think>\n" * (MANY - 1)),

@@ -14,7 +14,7 @@ from goodbot.testing.platform import Post
 from tests.connectors.telegram.fake import Driver
 from tests.connectors.telegram.peer import GROUP, USERS, TelegramPeer
 from tests.end_to_end.daemon import Daemon
-from tests.end_to_end.rating import word
+from tests.end_to_end.rating import LABEL, word
 
 Peer = Driver | TelegramPeer
 """Either Telegram; their people have the same names and ids."""
@@ -101,7 +101,9 @@ class Person:
             """An answer is whole when its buttons are there, or when it grows no more."""
             new = [post for post in await self.posts(room) if post.id not in before]
             seen.append(new[-1]) if new else None
-            whole = new and (new[-1].buttons or (len(seen) > 20 and seen[-20:] == [new[-1]] * 20))
+            begun = new and new[-1].text.strip() == LABEL.strip()  # its first word is still to come
+            grown = len(seen) > 20 and seen[-20:] == [seen[-1]] * 20 and not begun
+            whole = new and (new[-1].buttons or grown)
             return new[-1] if whole else None
 
         return await eventually(settled, 30)

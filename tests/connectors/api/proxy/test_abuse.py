@@ -68,10 +68,10 @@ class Slow(Scripted):
 
     def __init__(self) -> None:
         super().__init__()
-        self.goes_on = asyncio.Event()
+        self.goes_on, self.waiting = asyncio.Event(), 0
 
     async def answer(self, question: CompletionRequest) -> AsyncGenerator[str | Generated, None]:
-        self.asked.append(question)
+        self.waiting += 1
         await self.goes_on.wait()
         yield Generated(text="Good.", version=3, finish="stop")
 
@@ -95,7 +95,7 @@ async def test_b6_who_waits_for_the_model_shuts_nobody_else_out(
             for token in (ground.token, others[0])
             for _ in range(EACH)
         ]
-        await until(lambda: len(model.asked) == 2 * EACH)
+        await until(lambda: model.waiting == 2 * EACH)
         assert await asked(ground.token, json=requests.CHAT) == (429, "5")
         assert await asked(others[1], json=requests.CHAT) == (503, "5")
         async with web.get(f"{ground.url}/v1/models", headers=ground.bearer) as response:
