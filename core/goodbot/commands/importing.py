@@ -16,6 +16,7 @@ from goodbot.access.authorization import person
 from goodbot.api.sentences import words
 from goodbot.base.errors import GoodbotError, StoreError, StoreFullError, UsageError
 from goodbot.commands.base import Call, Result
+from goodbot.conversation.capture_rules import trains
 from goodbot.conversation.imports.checks import Here, Unfit, checked
 from goodbot.conversation.imports.files import objects
 from goodbot.learning.training.settings import vocabulary
@@ -107,7 +108,7 @@ async def _stored(
 def _allowed(call: Call, answer: ImportedAnswer) -> ImportedAnswer:
     """As a capture is: a plugin may keep it out of training."""
     plugins = call.services.plugins
-    teaches = answer.trainable and plugins.veto_capture(answer.turn) is None
+    teaches = answer.trainable and trains(answer.turn) and plugins.veto_capture(answer.turn) is None
     return replace(answer, trainable=teaches)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from aiohttp import web
 from goodbot.base.answers import takes_its_time
@@ -30,7 +30,7 @@ class Waiters:
         self._bytes = 0
 
     @contextlib.contextmanager
-    def place(self, request: web.Request, client: str, largest: int) -> Iterator[None]:
+    def place(self, request: web.Request, client: str, largest: int) -> Generator[None]:
         """A place for one request; who does not say how long it is may send `largest`. Raises HttpError."""
         size = request.content_length
         size = largest if size is None else size

@@ -109,9 +109,7 @@ def _checked(record: Mapping[str, Any], here: Here) -> ImportedAnswer:
         turn = turn.read_by(here.vocabulary)
     return ImportedAnswer(
         turn=turn,
-        trainable=bool(record.get("trainable", True))
-        and bool(turn.response.strip())
-        and capture_rules.trains(turn),
+        trainable=bool(record.get("trainable", True)) and bool(turn.response.strip()),
         adapter=_id(record.get("adapter"), "adapter", ""),
         retry=_retry(record, turn, at),
         ratings=[*_ratings(record, turn, me), *_remarks(record, turn, me)],
