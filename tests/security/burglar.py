@@ -26,6 +26,8 @@ from goodbot.base.cage import places
 RESERVED = 0x4000
 """MAP_NORESERVE: of what is mapped so, the kernel does not ask whether it is there."""
 MACHINE = ("cpuinfo", "meminfo", "stat", "filesystems", "mounts", "sys/vm/overcommit_memory")
+LINKS = "links.json"
+"""In its model: what it is to leave, name → where that leads."""
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -143,8 +145,23 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
     return {**forbidden, **{f"may {name}": work for name, work in needed.items()}}
 
 
+def leave(told: dict[str, Any], links: dict[str, str]) -> None:
+    """Leave a result with links beside it or in its place, and say that the work is done."""
+    output = Path(told["output"])
+    if not output.is_dir() and output.name not in links:
+        output.write_text("made")
+    for name, to in links.items():
+        path = (output if output.is_dir() else output.parent) / name
+        path.parent.mkdir(exist_ok=True)
+        path.symlink_to(to)
+    done = {"event": "done", "proof": {}, "metrics": {}, "baseline": {}}
+    print(json.dumps(done), flush=True)
+
+
 def main() -> None:
     told = json.loads(sys.stdin.readline())
+    if (links := Path(told["model"], LINKS)).exists():
+        return leave(told, json.loads(links.read_text()))
     ended: dict[str, str] = {}
     for name, work in attempts(told).items():
         try:

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from goodbot.api.adapters.manifest import CONFIG, WEIGHTS
+from goodbot.api.server import AdapterFormat
 from goodbot.base import cage, spawn
 from goodbot.base.errors import AdapterError, ServerError, TrainingError
 from goodbot.inference.servers.embedded import EmbeddedServer
@@ -27,6 +28,7 @@ from goodbot.learning.adapters import formats
 
 from tests.core.builders import SPEC, server_parts, until
 from tests.core.inference.servers import tiny
+from tests.security import burglar
 from tests.support import require
 
 REFUSED = {
@@ -118,6 +120,36 @@ async def test_each_forbidden_thing_is_refused(
     assert told["core"] == 1
     assert told["privileges"]
     assert not {"GOODBOT_SERVER_KEY", "LD_PRELOAD"} & set(told["environ"])
+
+
+@pytest.mark.parametrize("left", ["manifest.json", "deeper/config.json", "adapter.gguf"])
+@pytest.mark.parametrize("to", ["mine", "home"])
+async def test_what_it_leaves_leads_nobody_out_of_its_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str, to: str
+) -> None:
+    """A link would be written through, or changed or moved, by those who are in no cage."""
+    monkeypatch.setattr(formats, "CHILD", BURGLAR.worker)
+    adapter, model, mine, home = (tmp_path / name for name in ("adapters/one", "model", "mine", "home"))
+    for directory in (adapter, model, home, tmp_path / "out", tmp_path / "kept"):
+        directory.mkdir(parents=True)
+    for file in (adapter / WEIGHTS, mine, home / "file"):
+        file.write_text("as it was")
+        file.chmod(0o640)
+    (model / burglar.LINKS).write_text(json.dumps({left: str(tmp_path / to)}))
+    conversion = formats.Formats(adapter.parent, model, spawn.child_environment())
+    with pytest.raises(AdapterError, match="no plain file"):
+        await conversion.convert(adapter, AdapterFormat.GGUF)
+    with pytest.raises(AdapterError, match="no plain file"):
+        await conversion.export(adapter, "gguf", tmp_path / "adapter.gguf")
+    job = {"model": str(model), "output": str(tmp_path / "out"), "checkpoints": str(tmp_path / "kept")}
+    with pytest.raises(TrainingError, match="no plain file"):
+        await worker_process.train(BURGLAR, job, ignore)
+    for file in (mine, home / "file"):
+        assert file.read_text() == "as it was"
+        assert file.stat().st_mode & 0o777 == 0o640
+    assert [*home.iterdir()] == [home / "file"]
+    assert [*(adapter.parent / formats.FOLDER).iterdir()] == []
+    assert not os.path.lexists(tmp_path / "adapter.gguf")
 
 
 async def test_its_own_directory_goes_with_it(

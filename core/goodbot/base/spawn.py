@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import site
+import stat
 import subprocess
 import sys
 import tempfile
@@ -93,6 +94,23 @@ class Cage:
     """Files, and directories with all that is in them."""
     writes: Sequence[Path] = ()
     """Directories that are there. One of its own, which goes when it ends, comes on top."""
+
+    def foreign(self) -> str:
+        """The path of something in `writes` that is neither a file of its own nor a directory; empty: none.
+
+        Whoever reads, moves or changes what a caged child has left asks this first, once it has ended: a link
+        would lead out of its cage those who are in none. It blocks. Raises OSError.
+        """
+        folders = [str(path) for path in self.writes if path.is_dir()]
+        while folders:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    found = entry.stat(follow_symlinks=False)
+                    if stat.S_ISDIR(found.st_mode):
+                        folders.append(entry.path)
+                    elif not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+                        return entry.path
+        return ""
 
 
 def child_environment(*more: str, secrets: Collection[str] = ()) -> dict[str, str]:

@@ -65,8 +65,9 @@ async def run(
 
     Of files it has what the job names. What an `output` that is not there lies in is its own to write.
 
-    Returns the `done` event. Raises TrainingError.
+    Returns the `done` event. Raises TrainingError, also where it has left links.
     """
+    cage = _cage(job)
     try:
         process = await spawn.start(
             *spawn.python("-m", *module),
@@ -75,7 +76,7 @@ async def run(
             stderr=asyncio.subprocess.PIPE,
             limit=_LINE_LIMIT,
             environ=environ,
-            cage=_cage(job),
+            cage=cage,
         )
     except OSError as error:
         raise TrainingError(f"the {who}: {spawn.why_not(error)}") from error
@@ -92,6 +93,7 @@ async def run(
         await _end(process)
         drain.cancel()
     if last.get("event") == "done" and process.returncode == 0:
+        await asyncio.to_thread(_look_through, cage, who)
         return last
     if last.get("event") == "failed":
         _tell(who, str(last["trace"]) if "trace" in last else "\n".join(stderr))
@@ -135,6 +137,16 @@ def _cage(job: Mapping[str, Any]) -> spawn.Cage:
         reads=[Path(path) for path in reads if path],
         writes=[path if path.is_dir() else path.parent for path in writes],
     )
+
+
+def _look_through(cage: spawn.Cage, who: str) -> None:
+    """Refuse what must not be read, moved or changed from outside the cage. Raises TrainingError."""
+    try:
+        found = cage.foreign()
+    except OSError as error:
+        raise TrainingError(f"what the {who} left cannot be read ({error.strerror})") from error
+    if found:
+        raise TrainingError(f"the {who} left {Path(found).name[:80]!a}, which is no plain file")
 
 
 def _tell(who: str, words: str) -> None:

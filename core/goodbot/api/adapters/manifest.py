@@ -97,7 +97,8 @@ def publish(staging: Path, root: Path, manifest: AdapterManifest) -> tuple[Path,
     fingerprint = hashes.pop(FINGERPRINT, "")
     complete = replace(manifest, files=hashes, fingerprint=fingerprint)
     text = json.dumps(asdict(complete), indent=1, sort_keys=True) + "\n"
-    (staging / MANIFEST).write_text(text, encoding="utf-8")
+    with (staging / MANIFEST).open("x", encoding="utf-8") as file:  # never through a link
+        file.write(text)
     for entry in staging.iterdir():
         entry.chmod(0o400)
         _sync(entry)

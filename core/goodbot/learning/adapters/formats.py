@@ -228,10 +228,13 @@ def _whole(entry: Path, digest: str, source: str) -> bool:
         return False
 
 
-def _seal(part: Path, name: str, to: str, source: str) -> Path:
-    """Write the manifest and move the directory to its final name."""
+def _seal(part: Path, name: str, to: AdapterFormat, source: str) -> Path:
+    """Write the manifest and move the directory to its final name. Raises AdapterError, OSError."""
+    if (left := sorted(entry.name for entry in part.iterdir())) != [_RESULTS[to]]:
+        raise AdapterError(f"the converter left {ascii(left)[:200]} instead of {_RESULTS[to]}")
     manifest = {"of": name, "format": to, "source": source, "files": _hashes(part)}
-    (part / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n", "utf-8")
+    with (part / MANIFEST).open("x", encoding="utf-8") as file:
+        file.write(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
     for file in part.rglob("*"):
         if file.is_file():
             file.chmod(0o400)
@@ -245,9 +248,9 @@ def _seal(part: Path, name: str, to: str, source: str) -> Path:
 
 
 def _hashes(directory: Path) -> dict[str, str]:
-    """The sha256 of every file but the manifest, by its path within."""
+    """The sha256 of every file but its own manifest, by its path within."""
     return {
         str(file.relative_to(directory)): sha256(file, limit=_LARGEST)
         for file in sorted(directory.rglob("*"))
-        if file.is_file() and file.name != MANIFEST
+        if file.is_file() and file != directory / MANIFEST
     }

@@ -28,6 +28,7 @@ class Child:
         self.jobs: list[Mapping[str, Any]] = []
         self.fails = ""
         self.kind = "error"
+        self.more = ""
 
     async def run(self, module: Any, job: Mapping[str, Any], on_event: Any, **_: Any) -> Any:
         assert module == (formats.CHILD,)
@@ -38,6 +39,8 @@ class Child:
             output.mkdir()
             output /= "adapters.safetensors"
         output.write_text("converted")
+        if self.more:
+            (Path(job["output"]).parent / self.more).write_text("{}")
         await on_event({"event": "progress", "done": 1, "of": 2})
         if self.fails:
             raise TrainingError(self.fails, kind=self.kind)
@@ -90,7 +93,7 @@ async def test_formats_do_not_mix(root: Path, made: Formats, asked: Child) -> No
         await made.convert(one, AdapterFormat.NONE)
 
 
-@pytest.mark.parametrize("what", ["result", "manifest", "source", "more"])
+@pytest.mark.parametrize("what", ["result", "manifest", "source", "more", "deeper"])
 async def test_what_is_not_what_it_was_is_made_again(
     root: Path, made: Formats, asked: Child, what: str
 ) -> None:
@@ -100,8 +103,10 @@ async def test_what_is_not_what_it_was_is_made_again(
         "result": path,
         "manifest": path.parent / "manifest.json",
         "more": path.parent / "more",
+        "deeper": path.parent / "deeper" / "manifest.json",
         "source": one / "adapter_model.safetensors",
     }[what]
+    changed.parent.mkdir(exist_ok=True)
     changed.unlink(missing_ok=True)
     changed.write_text("{}")
     again = await made.convert(one, AdapterFormat.GGUF)
@@ -110,6 +115,13 @@ async def test_what_is_not_what_it_was_is_made_again(
     assert await made.convert(one, AdapterFormat.GGUF) == again
     assert len(asked.jobs) == 2
     assert len(kept(root)) == 1
+
+
+async def test_what_it_leaves_beside_its_result_is_not_kept(root: Path, made: Formats, asked: Child) -> None:
+    asked.more = "manifest.json"
+    with pytest.raises(AdapterError, match=r"left .*manifest.* instead of adapter\.gguf"):
+        await made.convert(root / "v000001-aa", AdapterFormat.GGUF)
+    assert kept(root) == []
 
 
 async def test_a_failure_is_said_and_leaves_nothing(
