@@ -17,6 +17,7 @@ ELSEWHERE = {
     "core/goodbot/base/cage/__main__.py": "the log of a child, before it is started",
     "connectors/goodbot_fakes/llamacpp.py": "a fake: what the real one writes",
     "core/goodbot/learning/tracking/child.py": "a child: the parent logs its stderr",
+    "training/goodbot_training/process/autopsy.py": "a child: the parent logs its stderr",
     "training/goodbot_training/process/worker.py": "a child: the parent reads its stdout, logs its stderr",
     "training/goodbot_training/process/look.py": "a child: the parent reads its stdout",
     "training/goodbot_training/process/inspect.py": "a child: the parent reads its stdout",

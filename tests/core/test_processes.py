@@ -151,6 +151,7 @@ TELLS = (
     "import json, os, resource, sys; print(json.dumps({"
     "'cwd': os.getcwd(), 'path': sys.path, 'environ': dict(os.environ),"
     "'core': resource.getrlimit(resource.RLIMIT_CORE),"
+    "'standard': [os.fstat(fd)[1:3] for fd in range(3)],"
     "'handles': [fd for fd in range(3, 256) if os.path.exists(f'/dev/fd/{fd}')]}))"
 )
 ASKS = f"""
@@ -161,7 +162,7 @@ os.set_inheritable(handle, True)
 async def main():
     child = await processes.start(*processes.python("-c", {TELLS!r}), stdout=asyncio.subprocess.PIPE)
     return (await child.communicate())[0].decode()
-print(json.dumps([json.loads(asyncio.run(main())), json.loads(
+print(json.dumps([[os.fstat(fd)[1:3] for fd in range(3)], json.loads(asyncio.run(main())), json.loads(
     processes.run(*processes.python("-c", {TELLS!r}), seconds=None).stdout)]))
 """
 
@@ -186,11 +187,14 @@ def test_a_child_has_nothing_of_ours(tmp_path: Path) -> None:
         cwd=tmp_path,
         env=environ,
         capture_output=True,
+        input="",
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    for child in json.loads(done.stdout):
+    ours, *children = json.loads(done.stdout)
+    for child in children:
+        assert not [handle for handle in child["standard"] if handle in ours], "a terminal may be behind it"
         assert child["cwd"] == "/"
         assert not {"", str(tmp_path), str(tmp_path / "more")} & set(child["path"])
         assert child["core"] == [0, 0]

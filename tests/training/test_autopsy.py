@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,32 @@ def test_a_sentence_of_ours_needs_no_trace_but_its_cause_does() -> None:
     assert told.startswith("OSError: missing vocabulary\n")
     assert "test_autopsy.py" in told
     assert told.endswith("TrainingError: The tokenizer cannot be loaded.")
+
+
+_UNCAUGHT = """
+import threading
+from goodbot_training.process import autopsy
+class Ends:
+    def __del__(self):
+        raise ValueError("unexpected zebra")
+def die():
+    raise ValueError("invalid zebra")
+autopsy.tell_uncaught()
+autopsy.heard("a zebra")
+thread = threading.Thread(target=die)
+thread.start()
+thread.join()
+Ends()
+"""
+
+
+def test_what_nobody_catches_is_told_without_what_people_said_too() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _UNCAUGHT], capture_output=True, text=True, errors="replace", check=True
+    )
+    assert "ValueError: invalid " in done.stderr
+    assert "ValueError: unexpected " in done.stderr
+    assert "zebra" not in done.stderr
 
 
 def test_a_trainer_says_what_it_died_of(tmp_path: Path) -> None:

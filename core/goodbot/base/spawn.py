@@ -83,6 +83,8 @@ Done = subprocess.CompletedProcess[str]
 
 
 _SCRATCH = "goodbot-own-"
+_NOTHING = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+"""Never our own, which may be a terminal: who types there, and what it does, is no child's business."""
 _sweeping: set[asyncio.Task[None]] = set()
 
 
@@ -135,7 +137,7 @@ async def start(
     cage: Cage | None = None,
     **options: Any,
 ) -> asyncio.subprocess.Process:
-    """A child with pipes as `asyncio.create_subprocess_exec` has them. Raises OSError.
+    """A child with pipes as `asyncio.create_subprocess_exec` has them, else with nothing. Raises OSError.
 
     It is cancelled only once the process is there: cancelled half way, CPython's own kills the child,
     then waits until the last process that holds its pipes is gone: for ever, where the child has
@@ -143,6 +145,7 @@ async def start(
     let that be where it ends what it has started.
     """
     environ = child_environment() if environ is None else environ
+    options = {**_NOTHING, **options}
     if cage is None:
         return await _there(_through(command, environ), env=environ, cwd=cwd, **options)
     await asyncio.to_thread(sweep)

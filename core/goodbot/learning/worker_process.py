@@ -20,6 +20,7 @@ from typing import Any, TypeVar, cast
 from goodbot.api.backend import BackendSpec
 from goodbot.base import spawn
 from goodbot.base.errors import TrainingError
+from goodbot.base.last_lines import drain
 
 logger = logging.getLogger(__name__)
 
@@ -81,17 +82,17 @@ async def run(
     except OSError as error:
         raise TrainingError(f"the {who}: {spawn.why_not(error)}") from error
     stderr: deque[str] = deque(maxlen=_LAST_LINES)
-    drain = asyncio.create_task(_drain(process, stderr), name=f"{who} log")
+    draining = asyncio.create_task(drain(process, stderr), name=f"{who} log")
     try:
         last = await _converse(process, job, on_event, who)
         # Its last word is said; a thread or a grandchild of it may still hold it, or its stderr.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LAST_WORD_SECONDS):
                 await process.wait()
-                await drain
+                await draining
     finally:
         await _end(process)
-        drain.cancel()
+        draining.cancel()
     if last.get("event") == "done" and process.returncode == 0:
         await asyncio.to_thread(_look_through, cage, who)
         return last
@@ -195,16 +196,3 @@ async def _patiently(work: Awaitable[_T], who: str) -> _T:
         raise TrainingError(
             f"the {who} has said nothing for {_SILENT_SECONDS / 60:g} minutes and was ended", kind="silent"
         ) from error
-
-
-async def _drain(process: asyncio.subprocess.Process, into: deque[str]) -> None:
-    """Keep the pipe empty and the last lines for a post-mortem."""
-    assert process.stderr is not None  # noqa: S101  opened as a pipe
-    while True:
-        try:
-            line = await process.stderr.readline()
-        except ValueError:  # a line without end
-            continue
-        if not line:
-            return
-        into.append(line.decode("utf-8", "replace").rstrip()[:500])

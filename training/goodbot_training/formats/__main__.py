@@ -19,6 +19,7 @@ from goodbot_training.process import autopsy, worker
 def main() -> int:
     """Read one job, do it, and say how it ended."""
     signal.signal(signal.SIGTERM, _terminate)
+    autopsy.tell_uncaught()
     lines = worker.Lines()
     worker.give_way()
     watch = threading.Thread(target=worker.outlive_nobody, args=(os.getppid(),), daemon=True)

@@ -8,6 +8,8 @@ and where it is not known what was said, every word that errors do not usually h
 from __future__ import annotations
 
 import re
+import sys
+import threading
 import traceback
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
@@ -72,6 +74,16 @@ def trace(error: BaseException) -> str:
         for one in reversed(chain)
     )
     return told[-_LONGEST:].rstrip()
+
+
+def tell_uncaught() -> None:
+    """What ends a thread, or is raised where nobody can catch it, goes to stderr in the same way."""
+
+    def tell(told: Any) -> None:
+        if told.exc_value is not None and told.exc_type is not SystemExit:
+            sys.stderr.write(f"{trace(told.exc_value) or told.exc_value}\n")
+
+    threading.excepthook = sys.unraisablehook = tell
 
 
 def _message(error: BaseException) -> str:

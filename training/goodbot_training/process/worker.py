@@ -153,6 +153,7 @@ def main(arguments: list[str]) -> int:
         os.environ[name] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     signal.signal(signal.SIGTERM, _terminate)
+    autopsy.tell_uncaught()
     faulthandler.enable()  # a crash in a library's own code says where it was, too
     mode, factory = arguments
     lines, stdin = Lines(), os.fdopen(os.dup(0), "rb")

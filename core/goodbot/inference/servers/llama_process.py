@@ -26,6 +26,7 @@ from goodbot.api.server import ServerParts
 from goodbot.base import spawn
 from goodbot.base.clock import Clock
 from goodbot.base.errors import AdapterError, ServerError
+from goodbot.base.last_lines import drain
 from goodbot.config.secrets import Secret
 from goodbot.inference.models.directory import read_config
 from goodbot.inference.servers.plugin import LlamaCppSettings
@@ -207,7 +208,7 @@ class LlamaProcess:
         self._killed = self._process is not None and self._process.returncode == _KILLED
         last = next((line for line in reversed(self._log) if "error" in line.lower()), "")
         last = last or (self._log[-1] if self._log else "it does not say why")
-        raise ServerError(f"llama-server ended while it came up: {last}")
+        raise ServerError(f"llama-server ended while it came up: {last.strip()}")
 
     async def _look(self) -> None:
         """See that just our adapter is applied, whole."""
@@ -228,17 +229,9 @@ class LlamaProcess:
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         """Keep the pipe empty, and its last lines. Prompts are not in its log at its usual verbosity."""
-        assert process.stderr is not None  # noqa: S101  opened as a pipe
-        while True:
-            try:
-                line = await process.stderr.readline()
-            except ValueError:  # a line without end
-                continue
-            if not line:
-                if self._process is process:  # nobody asked it to end
-                    logger.error("llama-server ended: %s", "\n".join(self._log) or "not a word")
-                return
-            self._log.append(line.decode("utf-8", "replace").strip()[:300])
+        await drain(process, self._log)
+        if self._process is process:  # nobody asked it to end
+            logger.error("llama-server ended: %s", "\n".join(self._log) or "not a word")
 
 
 def _free_port() -> int:

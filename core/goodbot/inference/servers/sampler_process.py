@@ -13,6 +13,7 @@ import itertools
 import json
 import logging
 import os
+from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -20,6 +21,7 @@ from typing import Any, cast
 from goodbot.api.backend import BackendSpec
 from goodbot.base import spawn
 from goodbot.base.errors import AdapterError, ServerError, message_of
+from goodbot.base.last_lines import drain
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +33,8 @@ _START_SECONDS = 600.0
 _SILENT_SECONDS = 300.0
 """A child that says nothing to anybody for so long, while somebody waits, hangs. Reading a long
 prompt on a slow machine is silent."""
+_LAST_LINES = 200
+"""Of its stderr."""
 Answer = dict[str, Any]
 
 
@@ -46,6 +50,9 @@ class SamplerProcess:
         """The directory that the child's cage was built around."""
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
+        self._said: deque[str] = deque()
+        """The last lines of its stderr, where it tells what it died of."""
+        self._draining: asyncio.Task[None] | None = None
         self._answers: dict[str, asyncio.Queue[Answer]] = {}
         self._ids = itertools.count(1)
         self._open: set[str] = set()
@@ -67,12 +74,15 @@ class SamplerProcess:
                 *spawn.python("-m", self._backend.worker, "serve", self._backend.factory),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
                 limit=_LINE_LIMIT,
                 environ=self._environ,
                 cage=self._cage,
             )
         except OSError as error:
             raise ServerError(f"the sampler process: {spawn.why_not(error)}") from error
+        self._said = deque(maxlen=_LAST_LINES)
+        self._draining = asyncio.create_task(drain(process, self._said), name="sampler log")
         self._answers, self._open = {}, set()
         self._end = ""
         first: Answer = {}
@@ -87,7 +97,7 @@ class SamplerProcess:
             if first.get("event") != "ready":
                 await self.stop()
         if first.get("event") != "ready":
-            _tell(first)
+            _tell({"trace": "\n".join(self._said), **first})
             raise ServerError(str(first.get("reason", "the sampler process is not ready")))
         self._reader = asyncio.create_task(self._read(process), name="sampler answers")
 
@@ -104,6 +114,7 @@ class SamplerProcess:
         if self._reader is not None:
             await asyncio.gather(self._reader, return_exceptions=True)
             self._reader = None
+        await self._drained()
 
     def alive(self) -> bool:
         """Whether it can answer."""
@@ -212,8 +223,18 @@ class SamplerProcess:
                 process.kill()
         code = await _ended(process)  # whoever closes the conversation has nothing to do any more
         reason = f"the sampler process ended ({self._end or f'exit code {code}'})"
+        unasked = self._process is process
         for queue in self._answers.values():
             queue.put_nowait({"event": "error", "reason": reason})
+        await self._drained()
+        if unasked:
+            _tell({"trace": "\n".join(self._said)})
+
+    async def _drained(self) -> None:
+        """It has ended, and its last words have come; another that holds its stderr is not waited for."""
+        if self._draining is not None:
+            await asyncio.wait({self._draining}, timeout=_STOP_SECONDS)
+            self._draining.cancel()
 
 
 async def _ended(process: asyncio.subprocess.Process) -> int:
