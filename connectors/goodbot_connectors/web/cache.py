@@ -10,7 +10,7 @@ import asyncio
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from goodbot.api.connector import ConnectorHost
@@ -20,13 +20,17 @@ from goodbot_connectors.web.entries import WRITING, PageConversation
 
 _PEOPLE = "people"
 _MOST_OPEN = 500
-"""Conversations in memory at a time; the rest is read again."""
+"""Conversations in memory at a time …"""
+_MOST_BYTES = 64_000_000
+"""… and their bytes; the rest is read again."""
 _MOST_LISTED = 200
 """Conversations of one person."""
 _MOST_DELETED = 200
 """Conversations of one person of which is known that they were deleted."""
 _LOOKED_AT = 50
-"""Conversations that one search reads; the next page goes on behind them."""
+"""Conversations that one search reads …"""
+_LOOKED_AT_BYTES = 8_000_000
+"""… and their bytes; the next page goes on behind them."""
 _DAY_MS = 86_400_000
 
 
@@ -57,6 +61,7 @@ class Shelf:
         self._deleted: dict[str, list[str]] = {}
         self._open: dict[tuple[str, str], PageConversation] = {}
         self._lock = asyncio.Lock()
+        self._searching = asyncio.Lock()
 
     async def load(self) -> None:
         """Read who is known."""
@@ -87,10 +92,19 @@ class Shelf:
             if found is None:
                 found = PageConversation.load(id_, await self._host.get(_page(alias, id_)))
             self._open[user, id_] = found
-            for key, old in list(self._open.items())[:-_MOST_OPEN]:
-                if not any(entry.state == WRITING for entry in old.entries):  # that is not stored
-                    del self._open[key]
+            self._make_room(user)
             return found
+
+    def _make_room(self, user: str) -> None:
+        """What was not opened for longest goes, this person's own first, but for what is not stored yet."""
+        size = sum(one.size for one in self._open.values())
+        if len(self._open) <= _MOST_OPEN and size <= _MOST_BYTES:
+            return
+        for key in sorted([*self._open][:-1], key=lambda one: one[0] != user):
+            if not any(entry.state == WRITING for entry in self._open[key].entries):
+                size -= self._open.pop(key).size
+                if len(self._open) <= _MOST_OPEN and size <= _MOST_BYTES:
+                    return
 
     async def list(self, user: str) -> list[Listed]:
         """A person's conversations, the last touched first; those kept too long are dropped."""
@@ -108,6 +122,7 @@ class Shelf:
         """Store a conversation and its place in the list; whether the list has changed."""
         alias = await self.alias(user)
         await self._host.set(_page(alias, conversation.id), conversation.dump())
+        self._make_room(user)
         last = max((entry.at for entry in conversation.entries), default=0)
         line = Listed(id=conversation.id, title=conversation.title, at=last)
         async with self._lock:  # not by `list`: it would drop what is old and has just been touched
@@ -161,19 +176,32 @@ class Shelf:
         """
         listed = await self.list(user)
         start = next((n for n, one in enumerate(listed, 1) if one.id == after), 0)
-        page = listed[start : start + _LOOKED_AT]
         found: list[Match] = []
-        for one in page:
-            excerpt = (await self._peek(user, one.id)).excerpt(text)
-            if excerpt is not None:
-                found.append(Match(id=one.id, title=one.title, at=one.at, excerpt=excerpt))
-        return found, page[-1].id if start + _LOOKED_AT < len(listed) else ""
+        left = _LOOKED_AT_BYTES
+        async with self._searching:  # one after the other, beside the event loop
+            for number, one in enumerate(listed[start:], start + 1):
+                excerpt, size = await self._look(user, one.id, text)
+                if excerpt is not None:
+                    found.append(Match(id=one.id, title=one.title, at=one.at, excerpt=excerpt))
+                left -= size
+                if number - start == _LOOKED_AT or left <= 0:
+                    return found, one.id if number < len(listed) else ""
+        return found, ""
 
-    async def _peek(self, user: str, id_: str) -> PageConversation:
-        """A conversation that is only read: it takes no place in memory."""
+    async def _look(self, user: str, id_: str, text: str) -> tuple[str | None, int]:
+        """The excerpt of a conversation that is only read, and its bytes: it takes no place in memory."""
         alias = await self.alias(user)
-        there = self._open.get((user, id_))
-        return there or PageConversation.load(id_, await self._host.get(_page(alias, id_)))
+        there, kept = self._open.get((user, id_)), None
+        if there is None:
+            kept = await self._host.get(_page(alias, id_))
+        else:
+            there = replace(there, entries=[*there.entries], said={})  # it may change meanwhile
+
+        def look() -> tuple[str | None, int]:
+            one = there or PageConversation.load(id_, kept)
+            return one.excerpt(text), one.size
+
+        return await asyncio.to_thread(look)
 
     async def forget(self, user: str) -> None:
         """Empty all that is kept of a person, and the alias that led there. Idempotent."""

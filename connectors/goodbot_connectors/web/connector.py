@@ -144,20 +144,22 @@ class WebConnector(Connector):
         return True
 
     async def _asked(self, event: MessageEvent, receipt: Receipt) -> None:
-        """Put a message on its pages, unless it was a one-time code."""
+        """Put a message on its pages, unless it was a one-time code; what was refused is not kept."""
         conversation = await self.conversation(event.channel)
         if receipt.outcome is Outcome.PAIRED or conversation.get(event.message_id):
             return
+        taken = receipt.outcome is Outcome.ACCEPTED
         entry = PageEntry(
             id=event.message_id,
             by=YOU,
             text=event.text,
             at=event.order.time_ms,
-            state=WAITING if receipt.outcome is Outcome.ACCEPTED else FAILED,
+            state=WAITING if taken else FAILED,
             note=receipt.text,
         )
-        self.show(event.channel, conversation.ask(entry))
-        await self.save(event.channel)
+        self.show(event.channel, conversation.ask(entry) if taken else entry)
+        if taken:
+            await self.save(event.channel)
 
     async def _rated(self, event: RatingEvent) -> None:
         """Note on the pages what its person has said of an answer of this conversation."""

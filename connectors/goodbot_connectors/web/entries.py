@@ -14,6 +14,7 @@ from typing import Any
 from goodbot.api.events import Button, RatingEvent, RatingKind
 from goodbot.api.labels import STARS, is_stars
 from goodbot.api.model import DEMO_LABEL
+from goodbot.base.text import clean
 
 from goodbot_connectors.kit.fields import Json, as_json, items, string
 
@@ -28,7 +29,11 @@ FAILED = "failed"
 _AROUND = 40
 """Characters on each side of what was searched for."""
 _MOST = 200
-"""Entries that are kept of a conversation."""
+"""Entries that are kept of a conversation …"""
+_MOST_BYTES = 2_000_000
+"""… and bytes: all of it is written anew whenever something is said."""
+_ENTRY_BYTES = 1000
+"""Of an entry beside its texts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,6 +52,11 @@ class PageEntry:
     state: str = ""
     note: str = ""
     """A word of goodbot's about it, no part of the text."""
+
+    @property
+    def size(self) -> int:
+        """The most bytes that it takes, in memory and in the store."""
+        return _ENTRY_BYTES + _bytes(self.text) + _bytes(self.note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,11 @@ class PageConversation:
     """By turn: `thumb` (1 or -1), `stars` (1 to 5), `comment` and `better` (their words)."""
     name: str = ""
     """What its person calls it."""
+    size: int = field(default=0, init=False, compare=False)
+    """The most bytes that all of it takes."""
+
+    def __post_init__(self) -> None:
+        self._grow(sum(entry.size for entry in self.entries) + sum(map(_words, self.said.values())))
 
     def get(self, id_: str) -> PageEntry | None:
         """The entry of this id."""
@@ -84,13 +99,14 @@ class PageConversation:
         for number, there in enumerate(self.entries):
             if there.id == entry.id:
                 self.entries[number] = entry = replace(entry, at=there.at)
+                self._grow(entry.size - there.size)
                 return entry
         place = len(self.entries)
         family = [n for n, e in enumerate(self.entries) if entry.to in (e.id, e.to)]
         if entry.to and family:
             place = family[-1] + 1
         self.entries.insert(place, entry)
-        del self.entries[:-_MOST]
+        self._grow(entry.size)
         return entry
 
     def ask(self, entry: PageEntry) -> PageEntry:
@@ -99,16 +115,30 @@ class PageConversation:
         if answers:  # the page had not heard that we have the question, and sent it again
             entry = replace(entry, state="")
         self.entries.insert(answers[0] if answers else len(self.entries), entry)
-        del self.entries[:-_MOST]
+        self._grow(entry.size)
         return entry
 
     def drop(self, id_: str) -> None:
         """Take an entry away."""
-        self.entries[:] = [entry for entry in self.entries if entry.id != id_]
+        if (there := self.get(id_)) is not None:
+            self.entries.remove(there)
+            self.size -= there.size
+
+    def _grow(self, by: int) -> None:
+        """It takes so many bytes more: what is said of answers that are gone goes, then the oldest do."""
+        self.size += by
+        while len(self.entries) > _MOST or self.size > _MOST_BYTES:
+            if lost := self.said.keys() - {entry.turn for entry in self.entries}:
+                self.size -= sum(_words(self.said.pop(turn)) for turn in lost)
+            elif len(self.entries) > 1:
+                self.size -= self.entries.pop(0).size
+            else:
+                return
 
     def rate(self, event: RatingEvent) -> Json:
         """Note what a rating says of its answer; returns all that is said of that one now."""
-        said = dict(self.said.pop(event.turn, {}))
+        before = self.said.pop(event.turn, {})
+        said = dict(before)
         if event.kind is RatingKind.RATE and event.value is not None:
             if is_stars(event.source):
                 said["stars"] = round((event.value + 1) / 2 * (STARS - 1)) + 1
@@ -122,6 +152,7 @@ class PageConversation:
             said["better" if event.kind is RatingKind.BETTER else "comment"] = event.text
         if said:
             self.said[event.turn] = said
+        self._grow(_words(said) - _words(before))
         return said
 
     @property
@@ -157,7 +188,7 @@ class PageConversation:
         """As text, for the store: without what is being written."""
         kept: dict[str, Any] = {"name": self.name, **self.shown()}
         kept["entries"] = [entry for entry in kept["entries"] if entry["state"] != WRITING]
-        return json.dumps(kept)
+        return clean(json.dumps(kept, ensure_ascii=False))
 
     @classmethod
     def load(cls, id_: str, text: str | None) -> PageConversation:
@@ -166,6 +197,14 @@ class PageConversation:
         said = {turn: dict(as_json(words)) for turn, words in as_json(kept.get("said")).items()}
         entries = list(_entries(items(kept, "entries")))
         return cls(id=id_, entries=entries, said=said, name=string(kept, "name"))
+
+
+def _bytes(text: str) -> int:
+    return 4 * len(text)  # whatever is in it
+
+
+def _words(said: Mapping[str, Any]) -> int:
+    return sum(_bytes(text) for text in said.values() if isinstance(text, str))
 
 
 def _entries(found: Iterable[Json]) -> Iterable[PageEntry]:

@@ -50,6 +50,52 @@ def test_only_the_newest_are_kept() -> None:
     assert ids(talk) == [str(number) for number in range(50, 250)]
 
 
+@pytest.mark.parametrize("letter", ["x", "ü", "🙂", "\N{EURO SIGN}"])
+def test_a_conversation_has_a_bounded_number_of_bytes(letter: str) -> None:
+    talk = PageConversation(id="main")
+    for number in range(100):
+        talk.put(entry(str(number), text=letter * 32_000, turn=f"t{number}"))
+        talk.rate(rating(RatingKind.BETTER, turn=f"t{number}", text=letter * 32_000))
+    assert talk.entries[-1].id == "99"
+    assert {one.turn for one in talk.entries} <= set(talk.said)
+    assert 3 < len(talk.entries) <= len(talk.said) <= len(talk.entries) + 1
+    for dumped in (talk.dump(), PageConversation.load("main", talk.dump()).dump()):
+        assert len(dumped.encode()) < 2_000_000
+        assert letter in dumped
+
+
+def test_what_was_said_of_answers_that_are_gone_takes_no_room() -> None:
+    """A retry changes the answer of an entry."""
+    talk = PageConversation(id="main")
+    talk.put(entry("q", YOU))
+    for number in range(100):
+        talk.put(entry("a", turn=f"t{number}"))
+        talk.rate(rating(RatingKind.COMMENT, turn=f"t{number}", text="x" * 32_000))
+    assert ids(talk) == ["q", "a"]
+    assert len(talk.said) < 20
+    assert "t99" in talk.said
+
+
+def test_its_size_is_that_of_what_is_in_it() -> None:
+    talk = PageConversation(id="main")
+    talk.ask(entry("q1", YOU, "What?"))
+    for text in ("An", "An answer", "No"):
+        talk.put(entry("a1", text=text, to="q1", turn="t"))
+        talk.rate(rating(RatingKind.COMMENT, text=text))
+    talk.put(entry("a2", text="more", to="q1"))
+    talk.rate(rating(RatingKind.RETRACT, source="button"))
+    assert talk.size == PageConversation.load("main", talk.dump()).size > 3000
+    for one in ("a2", "a2", "q1"):
+        talk.drop(one)
+    assert talk.size == PageConversation.load("main", talk.dump()).size
+
+
+def test_half_a_character_does_not_end_it() -> None:
+    talk = PageConversation(id="main")
+    talk.put(entry("a", text="a \ud83d b"))
+    assert PageConversation.load("main", talk.dump()).entries[0].text == "a \ufffd b"
+
+
 def test_it_is_read_as_it_was_written() -> None:
     talk = PageConversation(id="main")
     talk.put(entry("q1", YOU, "What is “it”? 🙂"))

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import threading
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,7 @@ from goodbot.testing.host import RecordingHost
 from goodbot_connectors.web import SPEC, WebSettings
 from goodbot_connectors.web.cache import Shelf
 from goodbot_connectors.web.connector import WebConnector
-from goodbot_connectors.web.entries import YOU, PageEntry
+from goodbot_connectors.web.entries import FAILED, YOU, PageConversation, PageEntry
 from goodbot_connectors.web.normalize import channel_ref
 from goodbot_connectors.web.sessions import BrowserSessions
 
@@ -84,19 +87,41 @@ async def test_what_is_touched_is_kept_while_what_is_old_is_dropped(host: Record
         assert (await kept.open("ada", "older")).entries == []
 
 
-async def test_refused_messages_fill_neither_the_disk_nor_the_memory(
-    host: RecordingHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("goodbot_connectors.web.cache._MOST_OPEN", 5)
+@pytest.mark.parametrize("outcome", [Outcome.DENIED, Outcome.IGNORED, Outcome.FAILED, Outcome.CONFLICT])
+async def test_a_refused_message_is_shown_and_not_kept(host: RecordingHost, outcome: Outcome) -> None:
     connector = WebConnector(host, WebSettings())
     await connector.start()
-    host.answer = lambda event: Receipt(event_id=event.event_id, outcome=Outcome.DENIED)
-    for number in range(210):
-        await connector._take("ada", {"id": f"q{number}", "in": "main", "say": "hello"})
-    assert len((await connector.conversation(channel_ref("ada", "main"))).entries) == 200
+    await connector._take("ada", {"id": "q1", "in": "main", "say": "first"})
+    page = connector._live.attach("ada", "session")
+    why = "That was too often."
+    host.answer = lambda event: Receipt(event_id=event.event_id, outcome=outcome, text=why)
+    await connector._take("ada", {"id": "q1", "in": "main", "say": "canary in its place"})
+    done = await connector._take("ada", {"id": "q2", "in": "main", "say": "canary q2"})
+    assert (done["outcome"], done["text"]) == (outcome.value, why)
+    page.close()
+    place = channel_ref("ada", "main")
+    assert [one.text for one in (await connector.conversation(place)).entries] == ["first"]
+    assert "canary" not in str(host._values)
+    [frame] = [json.loads(text) for _, text in connector._live._frames["ada"] if "canary" in text]
+    assert frame["entry"] | {"at": 0} == {
+        **asdict(PageEntry(id="q2", by=YOU, text="canary q2", at=0, state=FAILED, note=why)),
+        "buttons": [],
+    }
+
+
+async def test_messages_do_not_fill_the_memory(host: RecordingHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("goodbot_connectors.web.cache._MOST_OPEN", 5)
+    kept = await shelf(host)
     for number in range(10):
-        await connector._take("ada", {"id": f"p{number}", "in": f"talk-{number}", "say": "hello"})
-    assert len(connector._shelf._open) == 5
+        await keep(host, kept, "ada", f"talk-{number}", "hello")
+    assert len(kept._open) == 5
+    monkeypatch.setattr("goodbot_connectors.web.cache._MOST_BYTES", 400_000)
+    await keep(host, kept, "bob", "bob's", "🙂" * 10_000)
+    for number in range(10):
+        await keep(host, kept, "eve", f"talk-{number}", "🙂" * 32_000)
+        assert sum(one.size for one in kept._open.values()) <= 400_000
+    assert ("bob", "bob's") in kept._open, "who fills it makes room with their own first"
+    assert (await kept.open("eve", "talk-0")).entries[0].text == "🙂" * 32_000
 
 
 async def test_forgetting_leaves_no_word_and_no_name(host: RecordingHost) -> None:
@@ -270,3 +295,26 @@ async def test_a_search_finds_words_and_titles_of_one_s_own_page_by_page(
         assert [one.id for one in (await shelf_.find("ada", "100%", "c"))[0]] == ["a"]
         assert (await shelf_.find("ada", "%nothing"))[0] == []
     assert len(kept._open) == 5, "a search leaves memory as it was"
+
+
+async def test_a_search_keeps_nobody_waiting(host: RecordingHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looks through what may be large beside the event loop, a bounded number of bytes at a time."""
+    threads, real = set[threading.Thread](), PageConversation.excerpt
+
+    def excerpt(self: PageConversation, text: str) -> str | None:
+        threads.add(threading.current_thread())
+        return real(self, text)
+
+    monkeypatch.setattr(PageConversation, "excerpt", excerpt)
+    monkeypatch.setattr("goodbot_connectors.web.cache._LOOKED_AT_BYTES", 90_000)
+    kept = await shelf(host)
+    for number in range(4):
+        clock(host).advance(1)
+        await keep(host, kept, "ada", f"c{number}", f"straw {'x' * 12_000} needle")
+    for shelf_ in (kept, await shelf(host)):
+        found, after = await shelf_.find("ada", "needle")
+        assert ([one.id for one in found], after) == (["c3", "c2"], "c2")
+        found, after = await shelf_.find("ada", "needle", after)
+        assert ([one.id for one in found], after) == (["c1", "c0"], "")
+    assert threads
+    assert threading.main_thread() not in threads
