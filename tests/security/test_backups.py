@@ -311,10 +311,10 @@ async def test_s3_each_gain_of_a_foreign_backup_is_told(home: Path) -> None:
         "[connectors.openclaw] program = '/tmp/evil' (now: not set)": "programs",
         "[connectors.telegram] api_base = 'https://evil.example/bot' (now: not set)": "addresses",
         "[http] names = ['evil.example'] (now: not set)": "addresses",
-        "[connectors.api] upstream = 'https://evil.example' (now: not set)": "",
-        "[serving] url = 'https://evil.example:1' (now: not set)": "",
-        "[serving] hosts = ['evil.example'] (now: not set)": "",
-        "[judge] url = 'https://evil.example/v1' (now: not set)": "",
+        "[connectors.api] upstream = 'https://evil.example' (now: not set)": "addresses",
+        "[serving] url = 'https://evil.example:1' (now: not set)": "addresses",
+        "[serving] hosts = ['evil.example'] (now: not set)": "addresses",
+        "[judge] url = 'https://evil.example/v1' (now: not set)": "addresses",
         "[http] port = 8321 (now: not set)": "",
         "[connectors.api] is switched on": "rights",
         "[connectors.openclaw] is switched on": "rights",
@@ -330,23 +330,80 @@ async def test_s3_each_gain_of_a_foreign_backup_is_told(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "section"),
+    ("key", "place"),
     [
-        ("UPSTREAM_API_KEY", "[connectors.api]"),
-        ("GOODBOT_SERVER_KEY", "[serving]"),
-        ("GOODBOT_JUDGE_KEY", "[judge]"),
+        ("UPSTREAM_API_KEY", ("connectors", "api")),
+        ("GOODBOT_SERVER_KEY", ("serving",)),
+        ("GOODBOT_JUDGE_KEY", ("judge",)),
     ],
 )
-async def test_s3_an_address_for_any_kept_key_asks(
-    home: Path, monkeypatch: pytest.MonkeyPatch, key: str, section: str
+async def test_s3_an_address_that_a_kept_key_went_to_asks(
+    home: Path, monkeypatch: pytest.MonkeyPatch, key: str, place: authority.Place
 ) -> None:
+    """Without it the key goes to the platform's own; what people say was to go there all the time."""
     monkeypatch.setenv(key, "kept")
-    ready = await restored(await evil(home.parent), home)
+    await stored(home)
+    path = make(home, home.parent / "own.tar", {}, now=NOW).path
+    (home / "config.toml").write_text(EVIL)
+    ready = await restored(path, home)
     asked = {gain.text.split(" ")[0] for gain in ready.gains if gain.word == "addresses"}
-    assert asked == {section, "[http]"}
-    within = f"{section.removesuffix(']')}.settings]"
-    assert authority.keeper(home, PLUGINS)(within), "what is further in is used by it, too"
-    assert not authority.keeper(home, PLUGINS)(f"{section.removesuffix(']')}s]")
+    assert asked == {f"[{'.'.join(place)}]", "[http]"}
+    kept = authority.keeper(home, PLUGINS)
+    assert kept((*place, "settings")), "what is further in is used by it, too"
+    assert not kept((*place[:-1], f"{place[-1]}s"))
+    assert not kept((".".join((*place, "settings")),))
+
+
+async def test_s3_a_foreign_backup_on_an_empty_directory_tells_each_address(home: Path) -> None:
+    """What is said goes there, and so does the token that is typed next: none is kept yet."""
+    path = await evil(home.parent)
+    ready = await restored(path, home.parent / "other")
+    assert {gain.text for gain in ready.gains if gain.word == "addresses"} == {
+        "[connectors.api] upstream = 'https://evil.example' (now: not set)",
+        "[connectors.telegram] api_base = 'https://evil.example/bot' (now: not set)",
+        "[http] names = ['evil.example'] (now: not set)",
+        "[judge] url = 'https://evil.example/v1' (now: not set)",
+        "[serving] hosts = ['evil.example'] (now: not set)",
+        "[serving] url = 'https://evil.example:1' (now: not set)",
+    }
+    assert ready.words == ("owners", "addresses", "programs")
+
+
+@pytest.mark.parametrize("setting", ["insecure_local = true", 'openid_metadata = "https://evil.example"'])
+@pytest.mark.parametrize("empty", [False, True])
+async def test_s3_what_takes_a_check_away_is_told(home: Path, setting: str, empty: bool) -> None:
+    """Whoever calls is then who they say, an owner too."""
+    theirs = home.parent / "theirs"
+    theirs.mkdir()
+    (theirs / "config.toml").write_text(f"[connectors.teams]\n{setting}\n")
+    (home / "config.toml").write_text("[connectors.teams]\n")
+    for one in (home, theirs):
+        await stored(one)
+    path = make(theirs, home.parent / "b.tar", {}, now=NOW).path
+    ready = await restored(path, home.parent / "other" if empty else home)
+    [gain] = ready.gains
+    assert gain.word == "owners"
+    assert gain.text.startswith(f"[connectors.teams] {setting.split(' ')[0]} = ")
+
+
+async def test_s3_no_section_hides_another(home: Path) -> None:
+    """By its name, which may hold whatever is between names, and begin new lines."""
+    (home / "config.toml").write_text('[features."webhooks.to.a"]\nurl = "https://evil.example"\n')
+    await stored(home)
+    theirs = home.parent / "theirs"
+    theirs.mkdir()
+    section = '[features.webhooks.to.a]\nurl = "https://evil.example"\n'
+    (theirs / "config.toml").write_text(
+        section + '[features."a b\\n  is safe"]\nurl = "https://evil.example"\n'
+    )
+    await stored(theirs)
+    path = make(theirs, home.parent / "b.tar", {}, now=NOW).path
+    ready = await restored(path, home)
+    told = {gain.text for gain in ready.gains if gain.word == "addresses"}
+    assert told == {
+        "[features.webhooks.to.a] url = 'https://evil.example' (now: not set)",
+        r"""[features."a b\n  is safe"] url = 'https://evil.example' (now: not set)""",
+    }
 
 
 def test_s3_each_token_of_the_product_is_known_to_a_restore() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -22,6 +22,8 @@ from goodbot.api import judge
 from goodbot.api.plugins import PluginHost
 from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.base.suggest import TERMINAL
+from goodbot.cli.backup import places
+from goodbot.cli.backup.places import Place
 from goodbot.config import toml
 from goodbot.config.layout import DATABASE
 from goodbot.config.secrets import SecretStore
@@ -32,7 +34,7 @@ OWNERS, RIGHTS, ADDRESSES, PROGRAMS = "owners", "rights", "addresses", "programs
 WORDS: Mapping[str, str] = {
     OWNERS: "others own this goodbot",
     RIGHTS: "what may not be now, may be again",
-    ADDRESSES: "your tokens, or people's links, go to other addresses",
+    ADDRESSES: "what people say, your tokens or people's links go to other addresses",
     PROGRAMS: "other code runs with all your rights",
 }
 """What is typed to agree, and to what."""
@@ -43,6 +45,8 @@ _ADDRESS = ("host", "hosts", "names", "url", "urls", "base", "endpoint", "gatewa
 _PROGRAM = ("program", "binary", "command", "executable")
 _PASSES = "pass_credentials"
 """The setting with which what programs log in with goes to an address."""
+_UNCHECKED = ("insecure_local", "openid_metadata")
+"""Settings with which whoever calls may say who they are, an owner too."""
 _SHOWN = 120
 """Characters of a setting that are shown."""
 
@@ -74,8 +78,8 @@ class Authority:
     plugins: frozenset[str] = frozenset()
     sections: frozenset[str] = frozenset()
     """Platforms, trackers and features that are on, as `[connectors.NAME]`."""
-    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """All others of the config, by `[section] key`."""
+    settings: Mapping[Place, Any] = field(default_factory=dict[Place, Any])
+    """All others of the config."""
     unread: bool = False
     """Whether nothing of its config could be read."""
     notes: tuple[str, ...] = ()
@@ -96,7 +100,7 @@ async def read(home: Path, database: Path | None = None) -> Authority:
     found = _table(home)
     table = found or {}
     sections = frozenset(
-        f"[{kind}.{name}]"
+        places.section((kind, name))
         for kind in ("connectors", "tracking", "features")
         for name in _tables(table.get(kind))
     )
@@ -112,7 +116,6 @@ async def read(home: Path, database: Path | None = None) -> Authority:
             together, sharers = await _stored(database, roles, more)
         except GoodbotError as error:
             notes.append(f"its rights cannot be read: {error}")
-    flat = {f"{section} {key}".strip(): value for section, key, value in _leaves(table)}
     return Authority(
         roles=roles,
         more=frozenset(more),
@@ -120,7 +123,7 @@ async def read(home: Path, database: Path | None = None) -> Authority:
         together=together,
         plugins=enabled,
         sections=sections,
-        settings=flat,
+        settings=dict(places.leaves(table)),
         unread=found is None,
         notes=tuple(notes),
     )
@@ -171,7 +174,7 @@ async def forgotten_since(home: Path, moment: float) -> bool:
         return False
 
 
-def gains(before: Authority, after: Authority, *, new: bool, kept: Callable[[str], bool]) -> list[Gain]:
+def gains(before: Authority, after: Authority, *, new: bool, kept: Callable[[Place], bool]) -> list[Gain]:
     """What `after` has more, what weighs most first.
 
     `new`: nothing was there, so nobody's right was taken back. `kept` says of a section whether a token
@@ -189,13 +192,13 @@ def gains(before: Authority, after: Authority, *, new: bool, kept: Callable[[str
         on = sorted(after.sections - before.sections)
         found += [Gain(text=f"{section} is switched on", word=RIGHTS) for section in on]
 
-    def sent(section: str) -> bool:
-        return kept(section) or after.settings.get(f"{section} {_PASSES}") is True
+    def sent(where: Place) -> bool:
+        return kept(where) or after.settings.get((*where, _PASSES)) is True
 
-    for name in sorted(before.settings.keys() | after.settings.keys()):
-        was, is_ = before.settings.get(name), after.settings.get(name)
-        if was != is_ and ((word := _word(name, was, is_, sent)) or not new):
-            found.append(Gain(text=_changed(name, was, is_), word=word))
+    for place in sorted(before.settings.keys() | after.settings.keys()):
+        was, is_ = before.settings.get(place), after.settings.get(place)
+        if was != is_ and ((word := _word(place, was, is_, sent)) or not new):
+            found.append(Gain(text=_changed(place, was, is_), word=word))
     order = (OWNERS, ADDRESSES, PROGRAMS, RIGHTS, "")
     return sorted(found, key=lambda gain: order.index(gain.word))
 
@@ -223,18 +226,22 @@ def _people(before: Authority, after: Authority, again: str) -> list[Gain]:
     return found
 
 
-def _word(name: str, was: object, is_: object, sent: Callable[[str], bool]) -> str:
+def _word(place: Place, was: object, is_: object, sent: Callable[[Place], bool]) -> str:
     """What has to be typed for a setting that differs. `sent`: whether a section's addresses get a token."""
-    section, _, key = name.rpartition(" ")
+    where, key = place[:-1], place[-1]
     last = key.rpartition("_")[2]
+    if key in _UNCHECKED and is_:
+        return OWNERS
     if last in _PROGRAM and is_ is not None:
         return PROGRAMS
     leads = last in _ADDRESS or any("://" in text for one in (was, is_) for text in _list(one))
-    leads = leads or (key == _PASSES and is_ is True)
-    return ADDRESSES if leads and (section == "[http]" or sent(section)) else ""
+    if not is_:  # a token goes to the platform's own address then
+        return ADDRESSES if leads and (where == ("http",) or sent(where)) else ""
+    return ADDRESSES if leads or (key == _PASSES and is_ is True) else ""
 
 
-def _changed(name: str, was: object, is_: object) -> str:
+def _changed(place: Place, was: object, is_: object) -> str:
+    name = places.setting(place)
     if is_ is None:
         return f"{name} is not set any more (now: {_shown(was)})"
     return f"{name} = {_shown(is_)} (now: {'not set' if was is None else _shown(was)})"
@@ -245,14 +252,13 @@ def _shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def keeper(home: Path, plugins: PluginHost) -> Callable[[str], bool]:
+def keeper(home: Path, plugins: PluginHost) -> Callable[[Place], bool]:
     """Says of a section of the config whether a token is kept here that would be used by it."""
     store = SecretStore(home)
     users = tokens(plugins)
 
-    def kept(section: str) -> bool:
-        place = section.strip("[]")
-        names = [n for user, its in users.items() if f"{place}.".startswith(f"{user}.") for n in its]
+    def kept(where: Place) -> bool:
+        names = [name for user, its in users.items() if where[: len(user)] == user for name in its]
         try:
             return any(store.where(name) for name in names)
         except GoodbotError:  # it cannot be read: better asked for once too often
@@ -261,12 +267,12 @@ def keeper(home: Path, plugins: PluginHost) -> Callable[[str], bool]:
     return kept
 
 
-def tokens(plugins: PluginHost) -> dict[str, tuple[str, ...]]:
+def tokens(plugins: PluginHost) -> dict[Place, tuple[str, ...]]:
     """The names of the tokens that go where a section, or one within it, says."""
-    names: dict[str, tuple[str, ...]] = {"serving": (choice.KEY,), "judge": (judge.KEY,)}
-    names |= {f"connectors.{name}": spec.secrets for name, spec in plugins.connectors().items()}
-    names |= {f"tracking.{name}": spec.secrets for name, spec in plugins.trackers().items()}
-    return names | {f"features.{name}": spec.secrets for name, spec in plugins.features().items()}
+    names: dict[Place, tuple[str, ...]] = {("serving",): (choice.KEY,), ("judge",): (judge.KEY,)}
+    names |= {("connectors", name): spec.secrets for name, spec in plugins.connectors().items()}
+    names |= {("tracking", name): spec.secrets for name, spec in plugins.trackers().items()}
+    return names | {("features", name): spec.secrets for name, spec in plugins.features().items()}
 
 
 def _give(roles: dict[str, str], who: str, role: str) -> None:
@@ -283,13 +289,3 @@ def _list(value: object) -> list[str]:
     """The entries; of what should be a list, and is none, it alone."""
     entries = cast("list[object]", value) if isinstance(value, list) else [value]
     return [str(one) for one in entries if one is not None]
-
-
-def _leaves(table: Mapping[str, Any], section: str = "") -> Iterator[tuple[str, str, Any]]:
-    """Section, key and value of all settings."""
-    for key, value in table.items():
-        if isinstance(value, dict):
-            inner = f"{section}.{key}" if section else key
-            yield from _leaves(cast("dict[str, Any]", value), inner)
-        else:
-            yield (f"[{section}]" if section else "", key, value)
