@@ -5,12 +5,17 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
+
+import pytest
 
 from tests.architecture.source import modules, names
 
 ELSEWHERE = {
     # path: why it writes by itself
     "core/goodbot/base/printing.py": "it is the printer",
+    "core/goodbot/base/log.py": "the log: the printer makes its lines",
     "core/goodbot/config/lock.py": "the lock's own file",
     "core/goodbot/cli/manifest.py": "a packed file, and to no terminal",
     "connectors/goodbot_connectors/codex/shim.py": "JSON, to the program that has started it",
@@ -24,6 +29,7 @@ ELSEWHERE = {
 }
 WRITES = re.compile(
     r"print|os\.writev?|sys\.__?std(out|err)__?.*|sys\.std(out|err)\.(write|writelines|buffer).*"
+    r"|logging\.(basicConfig|lastResort|raiseExceptions|StreamHandler|FileHandler|handlers\..*)"
     r"|traceback\.print_.*|faulthandler\..*|pprint\.pp.*|builtins\.print"
 )
 
@@ -71,6 +77,29 @@ def test_s8_each_way_is_seen() -> None:
         "from os import write; write(2, b'x')",
         "traceback.print_exc()",
         "from pprint import pprint; pprint(x)",
+        "logging.basicConfig()",
+        "from logging import StreamHandler; x = StreamHandler()",
+        "logging.lastResort = x",
     ):
         assert found(ast.parse(line)), line
     assert not found(ast.parse("say('x', file=sys.stderr); sys.stdout.isatty()"))
+
+
+LOGS = r"""
+import goodbot.cli, sys
+for _ in range(2):
+    goodbot.cli.main(["status", "--nothing"])
+print("logging" in sys.modules)
+import logging
+logging.getLogger("x").warning("%s", "\x1b]0;title\x07\x1b[31mred\nsecond")
+logging.getLogger("x").info("quiet")
+"""
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_s8_what_a_command_logs_is_printed(before: bool) -> None:
+    """Without a daemon no log is set up: Python's last resort would write a child's words raw."""
+    code = f"import logging\n{LOGS}" if before else LOGS
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{before}\n"
+    assert done.stderr.splitlines()[-2:] == ["red", "  second"]

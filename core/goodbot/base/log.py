@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import logging
 import math
+import sys
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from goodbot.base.printing import printable
+from goodbot.base.printing import printable, say
 
 IDS = ("run", "version", "turn", "event_id", "connector", "plugin")
 """What a record may carry beside its message. Never add one that can hold what a person wrote."""
@@ -46,8 +47,8 @@ class MaskingFormatter(logging.Formatter):
     Further lines of a record are indented.
     """
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
-        super().__init__(_FORMAT)
+    def __init__(self, secrets: Iterable[str] = (), format: str = _FORMAT) -> None:
+        super().__init__(format)
         self._mask = Mask(secrets)
 
     def format(self, record: logging.LogRecord) -> str:
@@ -110,6 +111,20 @@ class OnceAMinute(logging.Filter):
         if kept_back:
             record.msg, record.args = f"{text} (and {kept_back} times before)", ()
         return True
+
+
+class _Printed(logging.Handler):
+    """Says a record's message on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(self.format(record), file=sys.stderr)
+
+
+def print_unheard() -> None:
+    """As `to_stderr`, for a program whose log nobody reads: warnings alone, and where it has no handler."""
+    printed = _Printed(logging.WARNING)
+    printed.setFormatter(MaskingFormatter(format="%(message)s"))
+    logging.lastResort = printed
 
 
 _FORMATTERS = {"text": MaskingFormatter, "json": JsonFormatter}

@@ -11,8 +11,9 @@ import re
 import sys
 import threading
 import traceback
-from collections.abc import Mapping
-from types import TracebackType
+from collections.abc import Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType, TracebackType
 from typing import Any, TextIO
 
 _SEQUENCE = re.compile(
@@ -47,6 +48,38 @@ def tell_errors() -> None:
     sys.excepthook = uncaught
     if threading.excepthook is threading.__excepthook__:  # not where others look at it, as tests do
         threading.excepthook = lambda told: uncaught(told.exc_type, told.exc_value, told.exc_traceback)
+
+
+def tell_logs() -> None:
+    """What is logged while nobody has said where logs go is told by the printer, too.
+
+    Python itself would write it raw. A quick command imports no `logging`: it is waited for.
+    """
+    if "logging" in sys.modules:
+        from goodbot.base import log
+
+        log.print_unheard()
+    elif not any(isinstance(one, _Logging) for one in sys.meta_path):
+        sys.meta_path.insert(0, _Logging())
+
+
+class _Logging:
+    """Sees `logging` come."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
+        if name != "logging":
+            return None
+        sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(name, path)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                tell_logs()
+
+            spec.loader.exec_module = exec_module
+        return spec
 
 
 def say_json(data: Any) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from goodbot.base.errors import GoodbotError
-from goodbot.base.printing import say, tell_errors
+from goodbot.base.printing import say, tell_errors, tell_logs
 from goodbot.cli import parser
 
 
@@ -28,6 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     _print_anything()
     tell_errors()
+    tell_logs()
     _hear_ctrl_c()
     try:
         arguments = parser.parse(sys.argv[1:] if argv is None else argv)
