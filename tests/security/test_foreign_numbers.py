@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from goodbot.api import model_shape
+from goodbot.api.adapters import weights
 from goodbot.api.adapters.files import MAX_TEXT
 from goodbot.api.model import ResolvedModel
 from goodbot.base.errors import AdapterError, ConfigError
@@ -269,3 +270,55 @@ async def _refused(adapter: Path, home: Path, model: Path, words: str) -> None:
         async with importing.prepared(adapter, home, here, lambda *_: None):
             pass
     assert not [path for path in home.rglob("*") if path.is_file()]
+
+
+class Name:
+    """A name in a foreign list; counts how often any of them is read."""
+
+    read = 0
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        Name.read += 1
+        return self.text
+
+
+@pytest.mark.parametrize("which", ["target_modules", "target_parameters", "rank_pattern"])
+def test_s9_a_foreign_list_is_gone_through_once(which: str) -> None:
+    """Not once for each of up to ten thousand matrices."""
+    names = [*map(Name, (f"x.{number}" for number in range(500))), Name("q_proj"), Name("z")]
+    lists = {
+        "target_modules": ["q_proj"],
+        which: dict.fromkeys(names, 4) if which == "rank_pattern" else names,
+    }
+    shapes = {
+        f"base_model.model.layers.{layer}.q_proj.lora_{half}.weight": (4, 4)
+        for layer in range(200)
+        for half in "AB"
+    }
+    Name.read = 0
+    found = weights.pairs(shapes, {"r": 4, "lora_alpha": 8, **lists})
+    assert len(found) == 200
+    assert Name.read == len(names)
+
+
+def test_s9_what_a_config_names_is_found_as_before() -> None:
+    def pairs(path: str, rank: int, **config: Any) -> Any:
+        shapes = {f"{path}.lora_A.weight": (rank, 8), f"{path}.lora_B.weight": (8, rank)}
+        return weights.pairs(shapes, {"r": 4, "lora_alpha": 8, **config})
+
+    assert pairs("a.mlp.experts.base_layer", 16, target_parameters=["mlp.experts.down", "x"])
+    assert pairs("a.mlp.experts", 12, target_parameters=["experts.down"], rank_pattern={"experts.down": 6})
+    assert pairs("a.q", 2, target_modules=["q"], rank_pattern={"b.q": 3, "a\\.q": 2, "q": 1})
+    for path, rank, config in (
+        ("a.q", 4, {"target_modules": ["aq", "", ".q", "b.q"]}),
+        ("a.q", 4, {"target_modules": "a.q"}),
+        ("a.q", 2, {"target_modules": ["q"], "rank_pattern": {"q": 4, "a.q": 2}}),
+        ("a.mlp.experts", 14, {"target_parameters": ["experts.down"]}),
+        ("a.mlp.experts", 4, {"target_parameters": [f"experts.{n}" for n in range(65)]}),
+        (".".join("a" * 66), 4, {"target_modules": ["a"]}),
+    ):
+        with pytest.raises(AdapterError):
+            pairs(path, rank, **config)

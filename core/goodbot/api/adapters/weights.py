@@ -26,6 +26,10 @@ MAX_RANK = 4096
 
 _MAX_HEADER = 1_000_000
 _MAX_TENSORS = 20_000
+_MAX_DEPTH = 64
+"""Dots in the name of a tensor."""
+_MAX_PARAMETERS = 64
+"""That one module may have."""
 _SIZES = {"F32": 4, "F16": 2, "BF16": 2}
 _PREFIX = "base_model.model."
 _UNSUPPORTED = ("use_dora", "modules_to_save", "layer_replication", "trainable_token_indices")
@@ -104,12 +108,14 @@ def pairs(shapes: Shapes, config: Mapping[str, Any]) -> dict[str, LoraPair]:
 
     The rank of each, and that it is among the targets: PEFT leaves out in silence what is not.
     """
-    rank = _rank(config)
+    said = _Said(config)
     halves: dict[str, dict[str, tuple[int, int]]] = {}
     for name, shape in shapes.items():
         for kind in ("lora_A", "lora_B"):
             if name.endswith(f".{kind}.weight"):
                 path = name.removesuffix(f".{kind}.weight").removeprefix(_PREFIX)
+                if path.count(".") > _MAX_DEPTH:
+                    raise AdapterError(f"the adapter holds {name[:80]!r}, which lies too deep")
                 halves.setdefault(path, {})[kind] = shape
                 break
         else:
@@ -119,14 +125,14 @@ def pairs(shapes: Shapes, config: Mapping[str, Any]) -> dict[str, LoraPair]:
         a, b = half.get("lora_A"), half.get("lora_B")
         if a is None or b is None or a[0] != b[1]:
             raise AdapterError(f"the adapter's two matrices on {path[:80]!r} do not fit each other")
-        parameters = _named(path, config.get("target_parameters"))
+        parameters = said.parameters(path)
         if parameters:  # a stack of experts: a whole number of ranks
-            fits = any(a[0] % _own_rank(name, config, rank) == 0 for name in parameters)
+            fits = any(a[0] % said.rank(name) == 0 for name in parameters)
         else:
-            fits = a[0] == _own_rank(path, config, rank)
+            fits = a[0] == said.rank(path)
         if not fits:
             raise AdapterError(f"the adapter has another rank on {path[:80]!r} than it says: {a[0]}")
-        if not parameters and not _named(path, config.get("target_modules")):
+        if not parameters and not said.is_target(path):
             raise AdapterError(f"the adapter does not name {path[:80]!r} among its targets")
         found[path] = LoraPair(rows=a[0], inputs=a[1], outputs=b[0])
     return found
@@ -146,33 +152,60 @@ def _rank(config: Mapping[str, Any]) -> int:
     return rank
 
 
-def _own_rank(path: str, config: Mapping[str, Any], rank: int) -> int:
-    """As `rank_pattern` has it. A pattern is foreign text: compared as a name, never run."""
-    patterns = config.get("rank_pattern")
-    known = cast("dict[Any, Any]", patterns) if isinstance(patterns, dict) else {}
-    for pattern, own in known.items():
-        if type(own) is int and 0 < own <= MAX_RANK and _ends(path, str(pattern).replace("\\", "")):
-            return own
-    return rank
+class _Said:
+    """What a config says of each place. Its lists are foreign, and long: each is gone through once."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._rank = _rank(config)
+        self._modules = _by_ending(config.get("target_modules"))
+        self._parameters = _by_ending(config.get("target_parameters"))
+        self._ranks: dict[str, tuple[int, int]] = {}
+        """Of `rank_pattern`: which of them it is, and its rank."""
+        patterns = config.get("rank_pattern")
+        known = cast("dict[Any, Any]", patterns) if isinstance(patterns, dict) else {}
+        for number, (pattern, own) in enumerate(known.items()):
+            if type(own) is int and 0 < own <= MAX_RANK:
+                self._ranks.setdefault(str(pattern).replace("\\", ""), (number, own))
+
+    def rank(self, path: str) -> int:
+        """By the first pattern that fits. It is foreign text: compared as a name, never run."""
+        found = [self._ranks[ending] for ending in _endings(path) if ending in self._ranks]
+        return min(found)[1] if found else self._rank
+
+    def is_target(self, path: str) -> bool:
+        """Whether it is in the list of modules."""
+        return any(ending in self._modules for ending in _endings(_module(path)))
+
+    def parameters(self, path: str) -> list[str]:
+        """What the list of parameters means by this path: it, or parameters of it. Raises AdapterError."""
+        module = _module(path)
+        leaves = set[str]().union(*(self._parameters.get(ending, ()) for ending in _endings(module)))
+        if len(leaves) > _MAX_PARAMETERS:
+            raise AdapterError(f"the adapter names {len(leaves)} parameters of {path[:80]!r}")
+        return [f"{module}.{leaf}" if leaf else module for leaf in leaves]
 
 
-def _named(path: str, names: Any) -> list[str]:
-    """What of a list of targets means this path: the path, or the parameter of it."""
-    module = path
-    while module.endswith(".base_layer"):
-        module = module.removesuffix(".base_layer")
-    found: list[str] = []
-    for name in cast("list[Any]", names) if isinstance(names, list) else ():
-        inside, _, leaf = str(name).rpartition(".")
-        if _ends(module, str(name)):
-            found.append(module)
-        elif _ends(module, inside):
-            found.append(f"{module}.{leaf}")
+def _by_ending(names: Any) -> dict[str, set[str]]:
+    """How a path may end → which parameters of it a list means; the empty one is all of it."""
+    found: dict[str, set[str]] = {}
+    for name in map(str, cast("list[Any]", names) if isinstance(names, list) else ()):
+        inside, _, leaf = name.rpartition(".")
+        for ending, meant in ((name, ""), (inside, leaf)):
+            if ending:
+                found.setdefault(ending, set()).add(meant)
     return found
 
 
-def _ends(path: str, suffix: str) -> bool:
-    return bool(suffix) and (path == suffix or path.endswith(f".{suffix}"))
+def _module(path: str) -> str:
+    while path.endswith(".base_layer"):
+        path = path.removesuffix(".base_layer")
+    return path
+
+
+def _endings(path: str) -> list[str]:
+    """The path, and what of it is behind each dot."""
+    parts = path.split(".")
+    return [".".join(parts[number:]) for number in range(len(parts))]
 
 
 def require_fit(found: Mapping[str, LoraPair], config: Mapping[str, Any]) -> None:
