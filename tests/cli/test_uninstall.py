@@ -28,6 +28,7 @@ from keyring.backend import KeyringBackend
 from tests.cli.program import Bot, need_backend
 from tests.cli.terminal import Person
 from tests.core.cli.service.manager import FakeManager
+from tests.core.store import killed
 from tests.core.store.golden import state_of_0_1_0
 from tests.support import patience, require
 
@@ -383,6 +384,21 @@ def test_what_children_of_a_killed_goodbot_had_goes_too(
     assert home.exists()
     lives.remove()
     assert list(place.iterdir()) == []
+
+
+def test_what_a_killed_backup_has_left_goes_too(
+    machine: FakeManager, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = listing(machine.person)
+    home = lived_in(machine)
+    disk = machine.base / "disk"
+    disk.mkdir()
+    left = killed.backup(home, disk / "b.tar")
+    assert main(["uninstall", "--dry-run"]) == 0
+    assert str(left) in capsys.readouterr().out
+    assert main(["uninstall", "--yes"]) == 0
+    assert [*disk.iterdir()] == []
+    assert listing(machine.person) == before
 
 
 def test_a_running_goodbot_is_stopped_first(machine: FakeManager) -> None:

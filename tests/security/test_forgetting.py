@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from goodbot.config import Grants
 from goodbot.config.lock import HomeLock
 from goodbot.daemon.loopback import Answer
 from goodbot.learning.training.publish import Publisher
-from goodbot.store import forgetting, settings
+from goodbot.store import forgetting, settings, workshop
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, add_turn, check, open_bot, rows, until
+from tests.core.store import killed
 
 SECRET = "my cat Moustache-7731 lives under the stairs"
 _NO_NOTE = "name NOT IN ('teaching since', 'counted by')"
@@ -560,6 +562,23 @@ async def test_who_is_forgotten_while_the_disk_is_wiped_is_wiped_next(
         assert await bot.store.read(lambda db: settings.switch(db, forgetting.ERASE))
         await bot.app.eraser.sweep()
         assert not await bot.store.read(lambda db: settings.switch(db, forgetting.ERASE))
+
+
+async def test_s6_what_a_killed_backup_has_left_goes_too(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        (disk := tmp_path / "disk").mkdir()
+        (other := tmp_path / "bot" / "backups" / "tmpother").mkdir(parents=True)
+        (other / "place").symlink_to(disk)  # not what it would be named
+        await tell_secrets(bot)
+        await bot.settle()
+        left = await asyncio.to_thread(killed.backup, tmp_path / "bot", disk / "b.tar")
+        assert SECRET.encode() in (left / "goodbot.db").read_bytes()
+        with workshop.made(tmp_path / "bot", disk) as under_way:
+            assert not left.exists(), "the next backup deletes it"
+            left = await asyncio.to_thread(killed.backup, tmp_path / "bot", disk / "b.tar")
+            await forget(bot)
+            assert [*disk.iterdir()] == [under_way]
+        assert [*disk.iterdir()] == []
 
 
 COPIES = ("bot.before-restore-20261121-101500", "bot.restored", "bot.restoring-1")

@@ -28,6 +28,7 @@ ENTRIES = {
     "connectors": "what each platform's connector keeps",
     "staging": "a training under way",
     "imports": "an adapter that is being brought in",
+    "backups": "where a backup is being made",
     "exports": "rated answers that were exported",
     "tracking": "curves of trainings, where a tracker is on",
     "lock": "which process has the directory",

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import tempfile
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from goodbot.cli.backup import archive
 from goodbot.cli.backup.travel import Travelling
 from goodbot.config.layout import DATABASE
 from goodbot.config.lock import HomeLock
-from goodbot.store import backup
+from goodbot.store import backup, workshop
 from goodbot.store.migrate import migrations
 
 _CONFIG = "config.toml"
@@ -48,7 +47,7 @@ def make(
     _require_new(target)
     if not (home / DATABASE).is_file():
         raise UsageError(f"there is no goodbot in {home} to back up")
-    with backup.explained(target), _workshop(target.parent) as work, _quiet(home) as still:
+    with backup.explained(target), workshop.made(home, target.parent) as work, _quiet(home) as still:
         database = backup.copy(home / DATABASE, work / DATABASE, still=still)
         backup.require_schema(database.schema, len(migrations()))
         travelling = Travelling(specs)
@@ -89,16 +88,6 @@ def _require_new(target: Path) -> None:
         raise UsageError(f"{target} is there already: a backup never replaces a file")
     if not target.parent.is_dir():
         raise UsageError(f"{target.parent} is no directory")
-
-
-@contextlib.contextmanager
-def _workshop(beside: Path) -> Generator[Path]:
-    """A private directory on the disk that the backup goes to."""
-    work = Path(tempfile.mkdtemp(prefix=".goodbot-backup-", dir=beside))
-    try:
-        yield work
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 @contextlib.contextmanager

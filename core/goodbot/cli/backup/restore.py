@@ -26,7 +26,7 @@ from goodbot.cli.backup import archive, authority
 from goodbot.cli.backup.travel import Travelling, keep
 from goodbot.config.layout import BEFORE_RESTORE, DATABASE, GIVEN, RESTORED
 from goodbot.config.lock import HomeLock, changing, holder, prepare_home
-from goodbot.store import Store, backup, inspection, settings
+from goodbot.store import Store, backup, inspection, settings, workshop
 from goodbot.store.migrate import migrations
 from goodbot.store.shape import require_shape
 
@@ -70,6 +70,7 @@ async def prepared(
     try:
         with backup.explained(home.parent):
             _sweep(home)
+            workshop.sweep(home)  # of those nobody would know any more
             staging = Path(tempfile.mkdtemp(prefix=home.name + _STAGING, dir=home.parent))
         ours = HomeLock(staging)
         ours.acquire()

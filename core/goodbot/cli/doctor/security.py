@@ -28,7 +28,7 @@ from goodbot.config import secrets
 from goodbot.config.layout import beside
 from goodbot.config.lock import CONTROL_SOCKET, socket_path
 from goodbot.config.secrets import Secrets, SecretStore
-from goodbot.store import channels, inspection, people
+from goodbot.store import channels, inspection, people, workshop
 
 Row = dict[str, Any]
 
@@ -184,7 +184,7 @@ def _files(home: Path) -> list[Row]:
     found += [*sorted(home.glob("goodbot.db*")), *sorted(home.glob("exports/*"))]
     for kept in ("connectors/*/*", "connectors/*/before/*"):
         found += sorted(path for path in home.glob(kept) if path.is_file())
-    found += beside(home)
+    found += [*beside(home), *workshop.left(home)]
     return [
         {"path": short(file), "mode": f"{stat.S_IMODE(info.st_mode):o}", "uid": info.st_uid}
         for file in found

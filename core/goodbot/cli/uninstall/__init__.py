@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from goodbot.cli.uninstall.data import home, restores
+from goodbot.cli.uninstall.data import backups, home, restores
 from goodbot.cli.uninstall.machine import daemon, scratch, service, sockets
 from goodbot.cli.uninstall.platforms import platforms, tokens
 from goodbot.cli.uninstall.trace import Leaving, Trace
@@ -20,7 +20,10 @@ __all__ = ["SOURCES", "Leaving", "Source", "Trace", "find"]
 
 Source = Callable[[Leaving], Awaitable[Sequence[Trace]]]
 
-SOURCES: tuple[Source, ...] = (service, daemon, platforms, tokens, sockets, scratch, weights, restores, home)
+SOURCES: tuple[Source, ...] = (
+    *(service, daemon, platforms, tokens, sockets, scratch, weights),
+    *(restores, backups, home),
+)
 """In the order in which things must go: who uses a thing, before the thing."""
 
 

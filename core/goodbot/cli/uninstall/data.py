@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state directory itself, and what a restore has put beside it."""
+"""The state directory itself, and what a restore or a backup has put elsewhere."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from goodbot.base.errors import UsageError
 from goodbot.cli.uninstall.trace import Leaving, Trace, delete, size_of, staying
 from goodbot.config.layout import beside, is_home, ours
 from goodbot.config.lock import HomeLock
+from goodbot.store import workshop
 
 
 async def home(leaving: Leaving) -> Sequence[Trace]:
@@ -59,6 +60,16 @@ async def restores(leaving: Leaving) -> Sequence[Trace]:
     return [
         Trace(kind="data", what=str(path), size=size_of(path), remove=_deleting(path))
         for path in beside(leaving.home)
+    ]
+
+
+async def backups(leaving: Leaving) -> Sequence[Trace]:
+    """What a backup that was killed has left beside the file that it was to be."""
+    if leaving.keep_data:
+        return ()
+    return [
+        Trace(kind="data", what=str(path), size=size_of(path), remove=_deleting(path))
+        for path in await asyncio.to_thread(workshop.left, leaving.home)
     ]
 
 

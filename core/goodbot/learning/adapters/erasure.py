@@ -23,7 +23,7 @@ from goodbot.config.layout import beside
 from goodbot.config.lock import holder
 from goodbot.learning.adapters import retention
 from goodbot.learning.adapters.registry import AdapterRegistry
-from goodbot.store import Store, adapters, backup, exporting, forgetting, settings
+from goodbot.store import Store, adapters, backup, exporting, forgetting, settings, workshop
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +82,7 @@ class Eraser:
 
     async def _rewrite(self, seen: str) -> None:
         await asyncio.to_thread(exporting.clear, self._home)
+        await asyncio.to_thread(workshop.sweep, self._home)
         # A copy to go back to, made before a change of the schema, holds the old words too.
         await asyncio.to_thread(backup.expire, self._store.path, float("inf"))
         await self._store.compact()

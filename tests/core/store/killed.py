@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A `goodbot backup` that is killed when most of it is done."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from goodbot.config.layout import DATABASE
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from goodbot.cli.backup import archive, make
+archive.write = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+make.make(Path(sys.argv[1]), Path(sys.argv[2]), {}, now=1.8e9)
+"""
+
+
+def backup(home: Path, target: Path) -> Path:
+    """What it leaves: a directory with a copy of the whole database."""
+    before = {*target.parent.iterdir()}
+    subprocess.run([sys.executable, "-c", _KILLED, str(home), str(target)], check=False)
+    [left] = {*target.parent.iterdir()} - before
+    assert (left / DATABASE).is_file()
+    return left
