@@ -9,8 +9,7 @@ import pytest
 from goodbot.api.events import Outcome
 from goodbot.daemon.loopback import Answer
 from goodbot.store import feedback, rollback_window, turns
-from goodbot.store.feedback import Preference, Remark
-from goodbot.store.training_pool import Pool
+from goodbot.store.feedback import Remark
 
 from tests.core.builders import Bot, open_bot, rows
 from tests.core.exporting.made import records
@@ -18,11 +17,6 @@ from tests.core.exporting.made import records
 
 async def remarks(bot: Bot, answer: Answer) -> list[Remark]:
     return await bot.store.read(lambda db: feedback.remarks(db, [answer.turn]))
-
-
-async def pairs(bot: Bot) -> list[Preference]:
-    pool = Pool(scope="default", model=bot.app.model.name, owners=("loopback:owner",))
-    return await bot.store.read(lambda db: feedback.preferences(db, pool))
 
 
 async def test_a_reason_and_a_better_answer_are_kept_and_said_so(tmp_path: Path) -> None:
@@ -46,26 +40,6 @@ async def test_a_reason_and_a_better_answer_are_kept_and_said_so(tmp_path: Path)
         assert [remark["text"] for remark in turn["remarks"]] == ["The unit\nis missing. 🙂", "It is 4 km."]
 
 
-async def test_a_better_answer_is_a_target_to_prefer(tmp_path: Path) -> None:
-    async with open_bot(tmp_path) as bot:
-        answer = await bot.say("How far is it?")
-        await bot.chat.comment(answer, "Far.", better=True)
-        await bot.chat.comment(answer, "It is 4 km.", better=True)
-        [pair] = await pairs(bot)
-        assert (pair.preferred, pair.other) == ("It is 4 km.", answer.text), "the last one counts"
-        assert (pair.turn, pair.source, pair.rater) == (answer.turn, "better", "loopback:owner")
-        assert list(pair.messages) == [{"role": "user", "content": "How far is it?"}]
-
-
-async def test_private_words_are_no_target_without_consent(tmp_path: Path) -> None:
-    async with open_bot(tmp_path) as bot:
-        answer = await bot.say("How far is it?", user="rater")
-        await bot.chat.comment(answer, "It is 4 km.", better=True, user="rater")
-        assert await pairs(bot) == []
-        await bot.command("share", "on", user="rater")
-        assert len(await pairs(bot)) == 1
-
-
 async def test_undo_takes_them_back_too(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answer = await bot.say("How far is it?")
@@ -77,7 +51,6 @@ async def test_undo_takes_them_back_too(tmp_path: Path) -> None:
         await bot.react(answer, "👎")
         await bot.command("undo")
         assert await remarks(bot, answer) == []
-        assert await pairs(bot) == []
 
 
 async def test_a_reset_leaves_them_out(tmp_path: Path) -> None:
@@ -86,7 +59,7 @@ async def test_a_reset_leaves_them_out(tmp_path: Path) -> None:
         await bot.chat.comment(answer, "It is 4 km.", better=True)
         await bot.command("reset")
         await bot.command("reset", "yes")
-        assert await pairs(bot) == []
+        assert await remarks(bot, answer) == []
 
 
 async def test_they_are_typed_as_commands_too_with_their_lines(tmp_path: Path) -> None:
@@ -94,7 +67,7 @@ async def test_they_are_typed_as_commands_too_with_their_lines(tmp_path: Path) -
         answer, last = await bot.say("How far is it?"), await bot.say("And back?")
         said = await bot.command("better", "It is 4 km:\n- there\n- back", reply_to=answer.message.id)
         assert said.startswith("Your better answer is kept. 0 of 8 ratings (8 to go). “v0")
-        assert (await pairs(bot))[0].preferred == "It is 4 km:\n- there\n- back"
+        assert [remark.text for remark in await remarks(bot, answer)] == ["It is 4 km:\n- there\n- back"]
         assert "Your reason is kept" in await bot.command("reason", "too short")
         assert [remark.text for remark in await remarks(bot, last)] == ["too short"]
         assert "`better TEXT`" in await bot.command("better")

@@ -18,8 +18,7 @@ from goodbot.config import Grants, ServingConfig
 from goodbot.conversation.generate import Generator
 from goodbot.daemon.app import App
 from goodbot.daemon.loopback import Answer
-from goodbot.store import Store, feedback, inbox, retries, turns
-from goodbot.store.training_pool import Pool
+from goodbot.store import Store, inbox, retries, turns
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, Fake, check_store, config, open_bot, plugins, rate, retract, rows, until
@@ -594,21 +593,7 @@ async def test_a_connector_that_breaks_leaves_the_old_answer(
         assert (back.turn, back.text) == (answer.turn, answer.text)
 
 
-# -- the pair
-
-
-async def test_both_answers_are_a_pair_to_learn_from(tmp_path: Path) -> None:
-    async with open_bot(tmp_path) as bot:
-        answer = await bad(bot)
-        new = await again(bot, answer)
-        pool = Pool(scope="default", model=bot.app.model.name, owners=("loopback:owner",))
-        assert await bot.store.read(lambda db: feedback.preferences(db, pool)) == []
-        await bot.react(new, "👍")
-        [pair] = await bot.store.read(lambda db: feedback.preferences(db, pool))
-        assert (pair.preferred, pair.other, pair.source) == (new.text, answer.text, "retry")
-        assert list(pair.messages) == [{"role": "user", "content": "What is love?"}]
-        await bot.unreact(new, "👍")
-        assert await bot.store.read(lambda db: feedback.preferences(db, pool)) == []
+# -- what is learnt
 
 
 async def test_a_retry_trains_like_any_answer(tmp_path: Path) -> None:

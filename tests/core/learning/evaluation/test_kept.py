@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from goodbot.config import Grants
 from goodbot.learning.evaluation import report
-from goodbot.store import acceptance, feedback, turns
+from goodbot.store import acceptance, turns
 from goodbot.store.acceptance import Acceptance
 
 from tests.core.builders import Bot, open_bot, rows
@@ -56,15 +56,10 @@ async def test_a_choice_is_exported_with_both_answers(tmp_path: Path) -> None:
         )
 
 
-async def test_choices_are_pairs_for_later_objectives(tmp_path: Path) -> None:
+async def test_choices_are_not_trained_on(tmp_path: Path) -> None:
     async with open_asking(tmp_path) as bot:
         await compared(bot, version=0, count=1)
         await bot.command("compare", "same")
-        pool = bot.app.ab_test.pool
-        [pair] = await bot.store.read(lambda db: feedback.preferences(db, pool))
-        assert (pair.source, pair.rater) == ("choice", "loopback:owner")
-        assert pair.preferred.startswith("v0 says")
-        assert pair.other.startswith("v1 says")
         used = await rows(bot.store, "SELECT count(*) FROM run_items WHERE run > 1")
         assert used == [(0,)], "nothing is trained on them yet"
 
