@@ -51,6 +51,7 @@ EXPRESSIONS = {
     "core/goodbot/base/topics.py": "questions and answers, 1000 characters of each; one class, bounded",
     "core/goodbot/base/redact.py": "all that is said; bounded repeats, or none to be entered half way",
     "core/goodbot/base/thoughts.py": "the model's answers and templates; anchored, or one class a repeat",
+    "core/goodbot/base/log.py": "all that is warned of; one class a match",
     "core/goodbot/base/endings.py": "the beginning of a model's answer; bounded repeats",
     "core/goodbot/api/marks.py": "prompts and templates; anchored, one bounded class a repeat",
     "core/goodbot/api/headings.py": "templates, bounded; bounded repeats, or none to be entered half way",

@@ -173,6 +173,34 @@ def test_b5_b9_b15_what_is_said_again_and_again_is_one_line_a_minute() -> None:
     assert len(once._said) <= 1000, "it remembers within bounds"
 
 
+def test_26_11_numbers_make_no_other_line_and_other_words_at_most_ten_a_minute() -> None:
+    """A poll that failed named its random pause, so every line passed; what others wrote may vary, too."""
+    now = 0.0
+    once = log.OnceAMinute(lambda: now)
+
+    def passes(text: str, line: int = 1, error: Exception | None = None) -> str:
+        info = (type(error), error, None) if error else None
+        made = logging.LogRecord("goodbot", logging.WARNING, "a.py", line, "%s", (text,), info)
+        return made.getMessage() if once.filter(made) else ""
+
+    assert passes("the disk is full; trying again in 0.7 s")
+    assert not passes("the disk is full; trying again in 13.2 s")
+    assert passes("failed", error=ValueError("row 7 of 12"))
+    assert not passes("failed", error=ValueError("row 8 of 13"))
+    assert passes("v3 does not go live")
+    assert passes("v4 does not go live"), "a version is a name"
+    many = ["word " + "x" * n for n in range(1, 1000)]
+    assert len([text for text in many if passes(text)]) == 7, (
+        "11 with those above: the last stands for the rest"
+    )
+    assert passes("the disk is full", line=2), "another line of the code has its own"
+    now = 61.0
+    assert passes("the disk is full; trying again in 2.0 s").endswith("(and 1 times before)")
+    said = [text for text in map(passes, many) if text]
+    assert len(said) == 10
+    assert said[-1].endswith(f"(and {999 - 7} times before)")
+
+
 def test_what_does_not_fit_its_arguments_stops_nobody_and_is_no_flood() -> None:
     now = 0.0
     once = log.OnceAMinute(lambda: now)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -25,6 +26,9 @@ IDS = ("run", "version", "turn", "event_id", "connector", "plugin")
 _NOISY = ("httpx", "httpcore", "aiosqlite", "telegram", "asyncio", "aiohttp")
 _REPEAT_SECONDS = 60.0
 _REMEMBERED = 1000
+_WORDINGS = 10
+_NEVER = -math.inf, 0
+_NUMBER = re.compile(r"\b\d+")
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -83,6 +87,8 @@ class OnceAMinute(logging.Filter):
     """Lets what is said again and again through once a minute, and says how often it was.
 
     A disk that fails or a want of descriptors is met by every event; the log must not fill the disk too.
+    Lines that differ in their numbers alone, as in a pause before the next try, say the same. One line of
+    the code may tell of ten things in a minute, as of several platforms; all that is beyond is one thing.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -90,6 +96,8 @@ class OnceAMinute(logging.Filter):
         self._now = now
         self._said: dict[tuple[str, str], tuple[float, int]] = {}
         """When, and how often it was kept back since."""
+        self._fresh: dict[tuple[str, str], list[float]] = {}
+        """When a line of the code was let through within the last minute."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.WARNING:
@@ -99,15 +107,21 @@ class OnceAMinute(logging.Filter):
         except Exception:  # it does not fit its arguments: whoever logs is never stopped by that
             text = str(record.msg)
             record.msg, record.args = text, ()
-        what = record.name, f"{text} {record.exc_info[1]!r}" if record.exc_info else text
+        said = f"{text} {record.exc_info[1]!r}" if record.exc_info else text
+        what = record.name, _NUMBER.sub("0", said)
+        line = record.name, f"{record.pathname}:{record.lineno}"
         now = self._now()
-        last, kept_back = self._said.get(what, (-math.inf, 0))
+        fresh = [at for at in self._fresh.get(line, ()) if now - at < _REPEAT_SECONDS]
+        if len(fresh) >= _WORDINGS and now - self._said.get(what, _NEVER)[0] >= _REPEAT_SECONDS:
+            what = line
+        last, kept_back = self._said.get(what, _NEVER)
         if now - last < _REPEAT_SECONDS:
             self._said[what] = last, kept_back + 1
             return False
-        if len(self._said) >= _REMEMBERED:
-            self._said.clear()
-        self._said[what] = now, 0
+        for known in (self._said, self._fresh):
+            if len(known) >= _REMEMBERED:
+                known.clear()
+        self._said[what], self._fresh[line] = (now, 0), [*fresh, now]
         if kept_back:
             record.msg, record.args = f"{text} (and {kept_back} times before)", ()
         return True

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import logging
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from goodbot.base.errors import RetriableError
+from goodbot.base.errors import RetriableError, StoreFullError
+from goodbot.base.log import OnceAMinute
 from goodbot.testing.host import RecordingHost, VirtualClock
 from goodbot_connectors.telegram import SPEC, polling
 from goodbot_connectors.telegram.intake import Cursor, Taken
@@ -47,14 +50,21 @@ class Taking:
         return Taken(events=(), spare=(), prompts=(), moves=())
 
 
-async def polled(tmp_path: Path, answers: Sequence[Any], monkeypatch: Any) -> RecordingHost:
-    host = RecordingHost(SPEC, state_dir=tmp_path, environ={}, clock=VirtualClock())
+async def polled(
+    tmp_path: Path,
+    answers: Sequence[Any],
+    monkeypatch: Any,
+    *,
+    taking: Taking | None = None,
+    clock: VirtualClock | None = None,
+) -> RecordingHost:
+    host = RecordingHost(SPEC, state_dir=tmp_path, environ={}, clock=clock or VirtualClock())
     server = Unholding(host, answers)
     monkeypatch.setattr(polling, "time", server)
     await Polling(
         host,
         server,
-        Taking(),
+        taking or Taking(),
         lambda taken: None,
         30,  # pyright: ignore[reportArgumentType]
         Cursor(offset=None, since_ms=0),
@@ -66,6 +76,36 @@ async def polled(tmp_path: Path, answers: Sequence[Any], monkeypatch: Any) -> Re
 def pauses(host: RecordingHost) -> list[float]:
     assert isinstance(host.clock, VirtualClock)
     return [round(pause, 1) for pause in host.clock.slept]
+
+
+class Full(Taking):
+    async def take(self, updates: Sequence[Any], offset: int) -> Taken:
+        raise StoreFullError("the disk is full")
+
+
+class Heard(logging.Handler):
+    """When a line passed that is said again and again."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        super().__init__()
+        self.at: list[float] = []
+        self._now = now
+        self.addFilter(OnceAMinute(now))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.at.append(self._now())
+
+
+async def test_26_11_a_full_disk_is_one_line_a_minute(tmp_path: Path, monkeypatch: Any) -> None:
+    clock = VirtualClock()
+    heard, log = Heard(clock.monotonic), logging.getLogger(polling.__name__)
+    log.addHandler(heard)
+    try:
+        await polled(tmp_path, [[{"update_id": 5}]] * 40, monkeypatch, taking=Full(), clock=clock)
+    finally:
+        log.removeHandler(heard)
+    assert len(heard.at) > 5, "it goes on being told"
+    assert min(later - before for before, later in itertools.pairwise(heard.at)) >= 60
 
 
 async def test_b11_polls_that_are_not_held_are_made_ever_more_slowly(
