@@ -45,7 +45,7 @@ async def test_the_list_says_who_by_whom_and_where_from(tmp_path: Path) -> None:
     grants = Grants(owners=("owner",), rater_groups=("mods",))
     async with open_bot(tmp_path, grants=grants) as bot:
         bot.chat.groups = {"mods": {"grace"}}
-        await bot.app.groups.refresh()
+        await bot.app.groups.refresh("loopback")
         await bot.command("people", "grant talker loopback:ada")
         text = await bot.command("people")
         assert "owner    loopback:owner  by the config" in text

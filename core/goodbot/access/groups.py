@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from goodbot.access.authorization import Authorization
 from goodbot.api.connector import Connector
+from goodbot.api.texts import say
 from goodbot.base.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -28,35 +29,35 @@ class RaterGroups:
     """Keeps `Authorization` informed of who is in the groups that the config names."""
 
     def __init__(
-        self, *, connectors: Mapping[str, Connector], authorization: Authorization, clock: Clock
+        self,
+        connectors: Mapping[str, Connector],
+        authorization: Authorization,
+        clock: Clock,
+        trouble: Callable[[str, str], None],
     ) -> None:
+        """`trouble` as `Connectors.trouble`: whose ratings do not count any more would not know why."""
         self._connectors = connectors
         self._authorization = authorization
         self._clock = clock
+        self._trouble = trouble
         self._failing: set[tuple[str, str]] = set()
 
-    @property
-    def wanted(self) -> list[tuple[str, str]]:
-        """`(connector, group)` of all groups that the config names."""
-        return [
-            (name, group)
-            for name, grants in self._authorization.connectors.items()
-            for group in grants.rater_groups
-            if name in self._connectors
-        ]
-
-    async def loop(self) -> None:
-        """Until cancelled."""
-        if not self.wanted:
-            return
-        while True:
-            whole = await self.refresh()
+    async def loop(self, name: str) -> None:
+        """Keep the groups of one connector, until cancelled."""
+        while self._wanted(name):
+            whole = await self.refresh(name)
             await self._clock.sleep(_REFRESH_SECONDS if whole else _AGAIN_SECONDS)
 
-    async def refresh(self) -> bool:
-        """Ask for all members now; False when a platform did not tell."""
-        told = [await self._ask(name, group) for name, group in self.wanted]
-        return all(told)
+    async def refresh(self, name: str) -> bool:
+        """Ask for all members now; False when the platform did not tell."""
+        told = all([await self._ask(name, group) for group in self._wanted(name)])
+        self._trouble(f"{name}.rater_groups", "" if told else say("status_groups"))
+        return told
+
+    def _wanted(self, name: str) -> Sequence[str]:
+        """The groups that the config names."""
+        grants = self._authorization.connectors.get(name)
+        return grants.rater_groups if grants and name in self._connectors else ()
 
     async def _ask(self, name: str, group: str) -> bool:
         until = self._clock.monotonic() + BELIEVED_SECONDS

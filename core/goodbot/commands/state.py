@@ -143,7 +143,11 @@ class Status(Public):
             *(alarm["text"] for alarm in self.alarms),
             *self._trains(language, details=details),
             *(say("status_pairing", language, name=name) for name in self.pairing_locked),
-            *(explained(name, why, language) for name, why in self.connectors.items() if why != "running"),
+            *(
+                explained(name, retold(why, language), language)
+                for name, why in self.connectors.items()
+                if why != "running"
+            ),
         ]
 
     def _left_over(self, language: str) -> list[str]:

@@ -23,9 +23,22 @@ class Connectors:
         self.errors: dict[str, str] = {}
         """Why a connector did not start, or has stopped."""
         self.troubles: dict[str, str] = {}
-        """Why one that runs does not work at the moment."""
+        """Why one that runs, a part of it (`slack.rater_groups`) or a feature does not work at the moment."""
         self.problems: Mapping[str, str] = ChainMap(self.errors, self.troubles)
         self.time = PlatformTime()
+
+    def trouble(self, name: str, text: str) -> None:
+        """Say once in the log and until it is taken back (`""`) in `troubles` why this does not work."""
+        if text == self.troubles.get(name, ""):
+            return
+        place = name.partition(".")[0]
+        ids = {"connector": place} if place in self.running else {}
+        if text:
+            self.troubles[name] = text
+            logger.warning("%s: %s", name, text, extra=ids)
+        else:
+            del self.troubles[name]
+            logger.info("%s works again", name, extra=ids)
 
     async def acknowledge(self, event: Event, receipt: Receipt) -> None:
         """Let the connector tell that person what became of their rating or command."""

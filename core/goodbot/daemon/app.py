@@ -109,7 +109,8 @@ class App(wiring.OperatingParts):
         await self.manager.start()
         self.dispatcher.resume(unfinished)
         self._spawn(self.dispatcher.loop(self.commands.handle), "commands")
-        self._spawn(self.groups.loop(), "groups")
+        for name in self.connectors.running:
+            self._spawn(self.groups.loop(name), f"groups of {name}")
         self._spawn(self._at_start(), "at start")
         self._spawn(self.news.loop(), "news")
         for work, name in self.manager.features.work():

@@ -99,14 +99,7 @@ class Host:
         self._connectors.time.note(self._title, seconds, self.clock.now())
 
     def trouble(self, text: str) -> None:
-        if text == self._connectors.troubles.get(self._name, ""):
-            return
-        if text:
-            self._connectors.troubles[self._name] = text
-            logger.warning("%s: %s", self._name, text, extra={"connector": self._name})
-        else:
-            del self._connectors.troubles[self._name]
-            logger.info("%s works again", self._name, extra={"connector": self._name})
+        self._connectors.trouble(self._name, text)
 
     async def inbox(
         self,

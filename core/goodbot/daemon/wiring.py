@@ -241,11 +241,10 @@ def operating(base: AnsweringParts, http: Http | None = None) -> OperatingParts:
     base.plugins.attach(services.news)
     base.plugins.attach(services.ab_test)
     manager = ConnectorManager(services, own, stops_http=http is None)
-    running, authorization = base.connectors.running, base.authorization
     return OperatingParts(
         **vars(services),
         commands=CommandRunner(services),
-        groups=RaterGroups(connectors=running, clock=base.clock, authorization=authorization),
+        groups=RaterGroups(base.connectors.running, base.authorization, base.clock, base.connectors.trouble),
         judging=Judging(base),
         manager=manager,
         maintenance=Maintenance(services, manager),

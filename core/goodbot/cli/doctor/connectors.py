@@ -193,16 +193,21 @@ async def paired(name: str, examined: Examined, role: str) -> list[str]:
 
 
 def _state(spec: ConnectorSpec, examined: Examined) -> list[Check]:
-    """What the running daemon says of it."""
+    """What the running daemon says of it, and of its parts."""
     states: Mapping[str, str] = (examined.daemon or {}).get("connectors") or {}
     if examined.daemon is None:
         return []
-    state = states.get(spec.name)
+    parts = [(part, text) for part, text in states.items() if part.startswith(f"{spec.name}.")]
+    hint = "look again in a minute, then at its log"
+    return [_itself(spec, states.get(spec.name)), *(warn(part, text, hint) for part, text in parts)]
+
+
+def _itself(spec: ConnectorSpec, state: str | None) -> Check:
     if state is None:
         text = "the running goodbot does not know it: it was configured since"
-        return [warn(spec.name, text, "end `goodbot run` and start it again")]
+        return warn(spec.name, text, "end `goodbot run` and start it again")
     if state.endswith(RETRYING):
-        return [warn(spec.name, f"not connected: {state}", "look again when the network is back")]
+        return warn(spec.name, f"not connected: {state}", "look again when the network is back")
     if state != "running":
-        return [fail(spec.name, f"does not work: {state}")]
-    return [ok(spec.name, "running")]
+        return fail(spec.name, f"does not work: {state}")
+    return ok(spec.name, "running")

@@ -54,11 +54,12 @@ async def parts(app: Services) -> Mapping[str, str]:
     A model that comes up says how long it has been at that. A server that answers, but turned out to
     do so without the adapter, is down as well.
     """
+    wrong = {name.partition(".")[0] for name in app.connectors.problems}
     found = {
         "store": await store_takes(app),
         "descriptors": not app.http.descriptors.trouble,
         "model": app.server.healthy() and app.registry.health.found.verdict is not ServedAs.BASE,
-        **{name: name not in app.connectors.problems for name in app.connectors.running},
+        **{name: name not in wrong for name in app.connectors.running},
     }
     told = {name: OK if well else DOWN for name, well in found.items()}
     return {**told, "model": app.presence.starting() or told["model"]}

@@ -234,6 +234,13 @@ async def test_what_the_daemon_says(running: dict[str, str], state: CheckState, 
     assert states(checks)["pigeon"] is state
 
 
+async def test_26_11_a_part_of_it_is_told_beside_it(tmp_path: Path) -> None:
+    running = {"pigeon": "running", "pigeon.rater_groups": "it does not say who is in them", "pigeons": "?"}
+    checks = states(await look(tmp_path, daemon={"connectors": running}))
+    assert (checks["pigeon"], checks["pigeon.rater_groups"]) == (CheckState.OK, CheckState.WARN)
+    assert "pigeons" not in checks
+
+
 async def port(home: Path, number: int, *, host: str = "127.0.0.1", daemon: Any = None) -> Any:
     toml = f'[http]\nport = {number}\nhost = "{host}"\n'
     return await network.ports(examined(home, toml, daemon=daemon))
