@@ -12,10 +12,14 @@ import pytest
 from goodbot import hookimpl
 from goodbot.api.feature import Feature, FeatureHost, FeatureSpec
 from goodbot.api.plugins import PluginHost
-from goodbot.base.errors import ConfigError
+from goodbot.api.setup import CheckState
+from goodbot.base.errors import ConfigError, unexpected
 from goodbot.cli.backup.authority import tokens
+from goodbot.cli.doctor import daemon
+from goodbot.testing import VirtualClock
 
 from tests.core.builders import open_bot, until
+from tests.core.cli.doctor.examining import examined
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,8 +74,8 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     LAMPS.clear()
 
 
-def bot(home: Path, **lamp: Any) -> Any:
-    return open_bot(home, extra=(LampPlugin(),), sections={"features": {"lamp": lamp}})
+def bot(home: Path, clock: VirtualClock | None = None, **lamp: Any) -> Any:
+    return open_bot(home, extra=(LampPlugin(),), clock=clock, sections={"features": {"lamp": lamp}})
 
 
 async def test_it_hears_works_as_long_as_goodbot_runs_and_has_its_own_secrets(tmp_path: Path) -> None:
@@ -94,12 +98,39 @@ async def test_without_its_section_it_is_not_even_made(tmp_path: Path) -> None:
         assert LAMPS == []
 
 
-async def test_one_that_fails_is_in_the_log_and_the_bot_answers(
+async def test_26_11_one_that_fails_is_told_and_started_again_ever_more_slowly(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with bot(tmp_path, fails=True) as one:
+    """One exception ended it for good, and `status` did not know."""
+    clock = VirtualClock(waits=True)
+    async with bot(tmp_path, clock=clock, fails=True) as one:
         await until(lambda: "the feature lamp" in caplog.text)
         assert (await one.say("Hello?")).text
+        told = "lamp: it has failed and is started again: ValueError: planted"
+        assert told in await one.command("status")
+        [lamp], looks = LAMPS, (await one.status())["connectors"]
+        checked = await daemon.daemon(examined(tmp_path, "[features.lamp]\n", daemon={"connectors": looks}))
+        assert [check.state for check in checked if check.part == "lamp"] == [CheckState.FAIL]
+        for pause in (1, 2, 4):
+            lamp.works.clear()
+            clock.advance(pause - 0.5)
+            await asyncio.sleep(0.01)
+            assert not lamp.works.is_set()
+            clock.advance(0.5)
+            await until(lamp.works.is_set)
+        assert told in await one.command("status"), "it is no better while it fails again and again"
+        lamp.settings = LampSettings()
+        lamp.works.clear()
+        clock.advance(8)
+        await until(lamp.works.is_set)
+        assert told in await one.command("status"), "for a minute it might fail again"
+        clock.advance(60)
+        await until(lambda: "lamp" not in one.app.connectors.troubles)
+        assert "lamp" not in await one.command("status")
+
+
+async def test_26_11_of_several_failures_at_once_the_first_is_named() -> None:
+    assert unexpected(ExceptionGroup("two", [KeyError("id"), ValueError("x")])) == "KeyError: 'id'"
 
 
 @pytest.mark.parametrize(("features", "said"), [({"lamb": {}}, "lamp"), ({"lamp": {"fail": True}}, "fails")])

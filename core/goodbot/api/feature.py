@@ -129,7 +129,7 @@ class Feature:
         return ()
 
     async def run(self) -> None:
-        """Run until cancelled; what is raised ends up in the log, and the feature rests then."""
+        """Run until cancelled; what is raised is told in `status` and the log, and it is run again."""
 
     async def asked(self, words: Sequence[str]) -> tuple[str, Mapping[str, Any]]:
         """Answer the feature's own command, in words and for `--json`. Raises UsageError, GoodbotError."""

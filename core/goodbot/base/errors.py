@@ -148,7 +148,9 @@ def message_of(error: BaseException) -> str:
 
 
 def unexpected(error: BaseException) -> str:
-    """A programming error in one line, with its type: `KeyError: 'id'`."""
+    """A programming error in one line, with its type: `KeyError: 'id'`; of several the first."""
+    if isinstance(error, BaseExceptionGroup):
+        return unexpected(error.exceptions[0])  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
     return ": ".join(part for part in (type(error).__name__, " ".join(str(error).split())) if part)
 
 

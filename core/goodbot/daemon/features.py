@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Coroutine, Iterator, Sequence
 from importlib import import_module
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from goodbot.api.feature import Feature, FeatureSpec, Figures, Happened, HappenedWanted
 from goodbot.api.registry import registered
-from goodbot.base.errors import ConfigError, MissingExtraError, UsageError, boundary
+from goodbot.base.clock import growing
+from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError, UsageError, unexpected
 from goodbot.base.installed import missing_modules
 from goodbot.commands.base import Result
 from goodbot.commands.services import Services
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
     from aiohttp.web import AbstractRouteDef
 
 logger = logging.getLogger(__name__)
+
+_LONGEST_PAUSE = 300.0
+"""Seconds before a feature that has failed again is started anew."""
+_WELL_SECONDS = 60.0
+"""How long one runs before it counts as well again."""
 
 
 class Looking:
@@ -49,12 +56,7 @@ class Looking:
         await self._store.write(lambda db: inbox.set_value(db, self._keeps_as, key, value))
 
     def trouble(self, part: str, text: str) -> None:
-        name, troubles = f"{self._name}.{part}", self._services.connectors.troubles
-        if text and text != troubles.get(name):
-            logger.warning("%s: %s", name, text)
-            troubles[name] = text
-        elif not text and troubles.pop(name, ""):
-            logger.info("%s works again", name)
+        self._services.connectors.trouble(f"{self._name}.{part}", text)
 
 
 class Features:
@@ -84,7 +86,7 @@ class Features:
     def work(self) -> Iterator[tuple[Coroutine[Any, Any, None], str]]:
         """What each does as long as goodbot runs, and what its task is called."""
         for name, feature in self._made.items():
-            yield _guarded(name, feature), f"feature {name}"
+            yield self._kept_up(name, feature), f"feature {name}"
 
     async def asked(self, name: str, *words: str) -> Result:
         """What a feature's own command says. Raises UsageError, GoodbotError."""
@@ -105,7 +107,27 @@ class Features:
             )
         return secrets
 
+    async def _kept_up(self, name: str, feature: Feature) -> None:
+        """Run it; one that fails is started again, ever more slowly, and nothing else suffers from it."""
+        clock, tries = self._services.clock, 0
+        while True:
+            well = asyncio.create_task(self._well(name), name=f"feature {name}: well")
+            try:
+                await feature.run()
+                return self._trouble(name, "")
+            except Exception as error:
+                logger.exception("the feature %s", name)
+                why = str(error) if isinstance(error, GoodbotError) else unexpected(error)
+                self._trouble(name, f"it has failed and is started again: {why}")
+            finally:
+                tries = 0 if well.done() else tries
+                well.cancel()
+            await clock.sleep(growing(tries, most=_LONGEST_PAUSE))
+            tries += 1
 
-async def _guarded(name: str, feature: Feature) -> None:
-    with boundary(logger, "the feature %s", name):
-        await feature.run()
+    async def _well(self, name: str) -> None:
+        await self._services.clock.sleep(_WELL_SECONDS)
+        self._trouble(name, "")
+
+    def _trouble(self, name: str, text: str) -> None:
+        self._services.connectors.trouble(name, text)

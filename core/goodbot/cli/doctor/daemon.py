@@ -24,7 +24,11 @@ async def daemon(examined: Examined) -> Sequence[Check]:
     """Not running is fine; holding the directory without answering is not."""
     status = examined.daemon
     if status is not None:
-        return [ok("daemon", f"runs as process {status.get('pid')} for {_uptime(status)}")]
+        states: Mapping[str, str] = status.get("connectors") or {}
+        failed = [
+            fail(name, states[name], _LOOK_AGAIN) for name in examined.config.features if name in states
+        ]
+        return [ok("daemon", f"runs as process {status.get('pid')} for {_uptime(status)}"), *failed]
     held, pid = holder(examined.config.home)
     if held:
         if doing := await asyncio.to_thread(_starting, examined.config.home):
