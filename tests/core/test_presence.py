@@ -126,6 +126,7 @@ async def test_b8_ratings_are_taken_and_questions_wait_while_the_model_loads(
         app = await ends.enter_async_context(App.made(chosen))
         ends.callback(loads.unlink, missing_ok=True)
         await app.serve(behind=True)
+        await app.connected()
         supervision.begun(app)
         bot = Bot(app, fake)
         receipt = await bot.react(answer, "👍")
@@ -156,6 +157,7 @@ async def test_b8_a_model_that_does_not_load_ends_goodbot_and_keeps_what_was_ask
         config(tmp_path / "bot", fake), plugins(), grants={"loopback": GRANTS}, serve=False
     ) as app:
         await app.serve(behind=True)
+        await app.connected()
         bot = Bot(app, fake)
         asked = asyncio.create_task(bot.say("Hello?"))
         await until(lambda: rows(app.store, "SELECT 1 FROM inbox WHERE payload <> ''"))

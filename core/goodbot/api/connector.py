@@ -121,7 +121,8 @@ class ConnectorSpec:
     """The keys of its values (`ConnectorHost.set`) that a backup holds, with `*` for anything."""
     local: bool = False
     """Its accounts are made at this machine, by whoever owns it: programs, a browser, a terminal. Those
-    that the config calls `me` or `owner` are one person (`goodbot.access.linking`)."""
+    that the config calls `me` or `owner` are one person (`goodbot.access.linking`). At its start goodbot
+    waits for these connectors and for no other."""
     api_version: int = API_VERSION
 
     def __post_init__(self) -> None:

@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _LAST_WORDS_SECONDS = 2.0
 _MOMENT_SECONDS = 10.0
+_CONNECT_SECONDS = 5.0
 _STEP = 0.1
 _LOCAL = "teams"
 """The connector that `--insecure-local` is for."""
@@ -174,7 +175,7 @@ async def _life(
                 if app is not None and not stop.is_set():
                     control.ready()
                     supervision.begun(app)
-                    await _unless(stop, app.loaded())
+                    await _unless(stop, _up(app))
             except GoodbotError as error:
                 raise _NeverUpError(error) from error
             if app is not None and not stop.is_set():
@@ -225,6 +226,17 @@ async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, _T]) -> _T | No
             await starting
         return None
     return await starting
+
+
+async def _up(app: App) -> None:
+    """Until the model answers; platforms get a moment more, so that the greeting names them.
+
+    Raises ServerError where the model does not come up.
+    """
+    await app.loaded()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_CONNECT_SECONDS):
+            await app.connected()
 
 
 async def _greet(app: App) -> str:

@@ -14,6 +14,9 @@ from goodbot.base.platform_time import PlatformTime
 
 logger = logging.getLogger(__name__)
 
+CONNECTING = "connecting"
+"""What stands in `errors` while a connector starts for the first time."""
+
 
 class Connectors:
     """Who can be reached now; kept by `goodbot.daemon.connectors`."""
@@ -21,7 +24,7 @@ class Connectors:
     def __init__(self) -> None:
         self.running: dict[str, Connector] = {}
         self.errors: dict[str, str] = {}
-        """Why a connector did not start, or has stopped."""
+        """Why a connector did not start, or has stopped; `CONNECTING` until its first start has ended."""
         self.troubles: dict[str, str] = {}
         """Why one that runs, a part of it (`slack.rater_groups`) or a feature does not work at the moment."""
         self.problems: Mapping[str, str] = ChainMap(self.errors, self.troubles)

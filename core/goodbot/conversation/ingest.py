@@ -260,20 +260,21 @@ class Dispatcher:
         now, away = self._clock.now(), await self._store.read(unavailability.read)
         for event, received_at in await self._store.read(inbox.unfinished):
             stale = away.waited(received_at, now) > _STALE_SECONDS
-            if stale and isinstance(event, PressEvent) and not sanitize.is_command(event):
+            if stale and not sanitize.is_command(event):
+                if not isinstance(event, PressEvent):
+                    await self._store.write(lambda db, e=event: inbox.close(db, e))
+                    continue
                 self._late.append(event)
-            elif stale and not sanitize.is_command(event):
-                await self._store.write(lambda db, e=event: inbox.close(db, e))
-            else:
-                result.append(event)
+            result.append(event)
         return result
 
     def resume(self, events: Sequence[Event]) -> None:
-        """At start: go on with what `unfinished` has found."""
-        for event in events:
-            self._start(event)
-        for event in self._late:
-            self._spawn(self._then.put_back(event), "answer")
+        """At start: go on with what `unfinished` has found; not any more once it ends."""
+        for event in () if self._closed else events:
+            if event in self._late:
+                self._spawn(self._then.put_back(event), "answer")
+            else:
+                self._start(event)
 
     async def drain(self, seconds: float) -> None:
         """At stop: take nothing more in, give answers under way a moment, then cancel them.

@@ -6,15 +6,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from goodbot.access import linking
+from goodbot.api.events import Event
 from goodbot.api.plugins import PluginHost
 from goodbot.base.errors import boundary
 from goodbot.config import Config
 from goodbot.config.lock import HomeLock, prepare_home
+from goodbot.conversation.connectors import CONNECTING
 from goodbot.conversation.note_trial import FollowTrial
 from goodbot.daemon import wiring
 from goodbot.daemon.http.http import Http
@@ -100,23 +102,30 @@ class App(wiring.OperatingParts):
     async def serve(self, *, behind: bool = False) -> None:
         """Start the connectors and answer people.
 
-        `behind`: return once what people say is taken; the model comes up behind that, see `loaded`.
-        Raises ConfigError, MissingExtraError, ServerError.
+        `behind`: return once what people say at this machine is taken; platforms (`connected`) and the
+        model (`loaded`) come up behind that. Raises ConfigError, MissingExtraError, ServerError.
         """
         self.manager.build()
         self._spawn(self._load(), "loading")
         unfinished = await self.dispatcher.unfinished()
-        await self.manager.start()
-        self.dispatcher.resume(unfinished)
         self._spawn(self.dispatcher.loop(self.commands.handle), "commands")
-        for name in self.connectors.running:
-            self._spawn(self.groups.loop(name), f"groups of {name}")
+        await self.manager.start()
+        waits = {name for name, why in self.connectors.errors.items() if why == CONNECTING}
+        self.dispatcher.resume([event for event in unfinished if event.channel.connector not in waits])
+        for place in self.connectors.running:
+            left = [event for event in unfinished if event.channel.connector == place and place in waits]
+            self._spawn(self._go_on(place, left), f"{place}: going on")
         self._spawn(self._at_start(), "at start")
         self._spawn(self.news.loop(), "news")
         for work, name in self.manager.features.work():
             self._spawn(work, name)
         if not behind:
+            await self.connected()
             await self.loaded()
+
+    async def connected(self) -> None:
+        """Return once each connector has started, or has failed to for now."""
+        await self.manager.tried(self.connectors.running)
 
     async def loaded(self) -> None:
         """Return once the model answers. Raises ServerError where it does not come up."""
@@ -134,7 +143,15 @@ class App(wiring.OperatingParts):
         self._spawn(self.judging.loop(), "judging")
         self._spawn(FollowTrial(self).loop(), "trying notes")
 
+    async def _go_on(self, place: str, left: Sequence[Event]) -> None:
+        """Do what was left undone at a place, once it has been connected to or cannot be for now."""
+        await self.manager.tried([place])
+        self.dispatcher.resume(left)
+        self.news.look_soon()
+        await self.groups.loop(place)
+
     async def _at_start(self) -> None:
+        await self.connected()
         with boundary(logger, "notices"):
             await self.notices.post()
         with boundary(logger, "progress"):

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 
 from goodbot.access.login import default_grants
@@ -23,6 +24,7 @@ from goodbot.base.installed import missing_modules
 from goodbot.commands.services import Services
 from goodbot.config import Config, Grants
 from goodbot.config.secrets import SecretStore
+from goodbot.conversation.connectors import CONNECTING
 from goodbot.daemon.connector_host import Host
 from goodbot.daemon.features import Features
 from goodbot.daemon.http.http import Http
@@ -44,6 +46,9 @@ class ConnectorManager:
         self._hosts: dict[str, Host] = {}
         self._answering: set[str] = set()
         """Whose routes are open: those that have started and not stopped."""
+        self._tried: dict[str, asyncio.Event] = {}
+        """Set once a connector's first start has come to something."""
+        self._starting: list[asyncio.Task[None]] = []
 
     def build(self) -> None:
         """Import and construct what is configured. Raises MissingExtraError, ConfigError."""
@@ -63,12 +68,13 @@ class ConnectorManager:
                     f"environment variable {missing[0]}"
                 )
             module, _, cls = spec.factory.partition(":")
-            self._hosts[name] = host
+            self._hosts[name], self._tried[name] = host, asyncio.Event()
             self._running[name] = getattr(import_module(module), cls)(host, settings)
 
     async def start(self) -> None:
-        """Start all; one that fails is reported in `errors` and the others run.
+        """Start all side by side; returns once those of this machine are up, or have failed, see `tried`.
 
+        One that fails is reported in `errors` and the others run.
         Raises ConfigError when the port for their routes cannot be had.
         """
         if any(Capability.ROUTES in connector.spec.capabilities for connector in self._running.values()):
@@ -76,9 +82,17 @@ class ConnectorManager:
         routes = {name: connector.routes() for name, connector in self._running.items()}
         features = self.features.routes()
         await self._http.mount(routes | features, lambda name: name in features or name in self._answering)
-        for name in self._running:
-            if (wait := await self._start_one(name)) is not None:
-                self._hosts[name].spawn(self._keep_trying(name, wait), "start")
+        self._errors.update(dict.fromkeys(self._running, CONNECTING))  # they are told of in this order
+        self._starting += [
+            asyncio.create_task(self._bring_up(name), name=f"{name}: start") for name in self._running
+        ]
+        await self.tried(name for name, connector in self._running.items() if connector.spec.local)
+
+    async def tried(self, names: Iterable[str]) -> None:
+        """Return once each of these has started or failed to, for now; who is not configured has."""
+        for name in names:
+            if name in self._tried:
+                await self._tried[name].wait()
 
     async def _start_one(self, name: str) -> float | None:
         """Start one connector; returns after how many seconds to try again, None for never."""
@@ -98,18 +112,22 @@ class ConnectorManager:
         else:
             self._errors.pop(name, None)
             self._answering.add(name)
+        finally:
+            self._tried[name].set()
         return None
 
-    async def _keep_trying(self, name: str, wait: float | None) -> None:
-        """A platform that was down when we started is connected to once it is back."""
+    async def _bring_up(self, name: str) -> None:
+        """Start it; a platform that is down then is connected to once it is back."""
         tries = 0
-        while wait is not None:
+        while (wait := await self._start_one(name)) is not None:
             await self._hosts[name].clock.sleep(max(wait, growing(tries, most=_LONGEST_PAUSE)))
             tries += 1
-            wait = await self._start_one(name)
 
     async def stop(self) -> None:
-        """Stop all, then their tasks, then what they answer."""
+        """Stop all, also those that are about to start, then their tasks, then what they answer."""
+        for starting in self._starting:
+            starting.cancel()
+        await asyncio.gather(*self._starting, return_exceptions=True)
         self._answering.clear()
         for name, connector in self._running.items():
             self._hosts[name].stopping.set()

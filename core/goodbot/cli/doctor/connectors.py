@@ -19,6 +19,7 @@ from goodbot.cli.connector_setup import prepared, setup_class, wrong_id
 from goodbot.cli.doctor.checks import failed
 from goodbot.cli.doctor.data import path
 from goodbot.config.secrets import FILE, Secrets, SecretStore
+from goodbot.conversation.connectors import CONNECTING
 from goodbot.store import channels, inspection, people
 
 _PLATFORM_SECONDS = 15.0
@@ -206,7 +207,7 @@ def _itself(spec: ConnectorSpec, state: str | None) -> Check:
     if state is None:
         text = "the running goodbot does not know it: it was configured since"
         return warn(spec.name, text, "end `goodbot run` and start it again")
-    if state.endswith(RETRYING):
+    if state == CONNECTING or state.endswith(RETRYING):
         return warn(spec.name, f"not connected: {state}", "look again when the network is back")
     if state != "running":
         return fail(spec.name, f"does not work: {state}")

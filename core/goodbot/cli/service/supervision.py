@@ -46,11 +46,11 @@ class Supervision:
         await self.http.start()
 
     def begun(self, app: App) -> None:
-        """Connectors are started, and the model comes up; `up` follows."""
+        """Ratings are taken, platforms are connected to, and the model comes up; `up` follows."""
         self._app = app
 
     def up(self, app: App, status: str) -> None:
-        """Connectors are started, people are answered. `status` is one line about it."""
+        """People are answered. `status` is one line about it."""
         self._app = app
         self._notifier.ready(status)
         if self._feeding is None:

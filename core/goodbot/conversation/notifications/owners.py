@@ -79,6 +79,10 @@ class OwnerNews:
         """Look soon."""
         self._wake.set()
 
+    def look_soon(self) -> None:
+        """Somebody may be reached now who could not be before."""
+        self._wake.set()
+
     async def loop(self) -> None:
         """Until cancelled."""
         while True:

@@ -11,6 +11,7 @@ import aiosqlite
 
 from goodbot.api.fingerprint import ServedAs
 from goodbot.base.errors import GoodbotError
+from goodbot.conversation.connectors import CONNECTING
 from goodbot.store import settings
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ async def store_takes(app: Services, seconds: float = _ANSWER_SECONDS) -> bool:
 
 
 async def parts(app: Services) -> Mapping[str, str]:
-    """`ok` or `down` of the store, the model's server and each connector, by name.
+    """`ok` or `down` of the store, the model's server and each connector, by name; `connecting` at its start.
 
     A model that comes up says how long it has been at that. A server that answers, but turned out to
     do so without the adapter, is down as well.
@@ -62,4 +63,5 @@ async def parts(app: Services) -> Mapping[str, str]:
         **{name: name not in wrong for name in app.connectors.running},
     }
     told = {name: OK if well else DOWN for name, well in found.items()}
+    told |= {name: CONNECTING for name, why in app.connectors.errors.items() if why == CONNECTING}
     return {**told, "model": app.presence.starting() or told["model"]}

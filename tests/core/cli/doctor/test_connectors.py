@@ -226,6 +226,7 @@ async def test_a_paired_owner_counts(tmp_path: Path) -> None:
         ({"pigeon": "running"}, CheckState.OK),
         ({"pigeon": "the wing is broken"}, CheckState.FAIL),
         ({"pigeon": "no wind (trying again)"}, CheckState.WARN),
+        ({"pigeon": "connecting"}, CheckState.WARN),
         ({}, CheckState.WARN),
     ],
 )

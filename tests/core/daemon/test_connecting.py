@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connectors start side by side: what is of this machine is there at once, whatever a platform does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import goodbot_connectors.terminal
+import pytest
+from goodbot import ChannelRef, Connector, ConnectorSpec, MessageRef, Reply, hookimpl
+from goodbot.base.errors import FatalConnectorError, RetriableError
+from goodbot.base.suggest import TERMINAL
+from goodbot.config.lock import socket_path
+from goodbot.daemon.app import App
+from goodbot.daemon.http import readiness
+from goodbot.daemon.wiring import local_owner
+from goodbot_connectors.terminal.connector import SOCKET
+
+from tests.core.builders import GRANTS, Bot, Fake, config, plugins, until
+from tests.support import patience
+
+
+@dataclass(frozen=True, kw_only=True)
+class FarSettings:
+    """What a test says of it."""
+
+    known_as: str = ""
+
+
+class Far(Connector):
+    """A platform that is connected to when the test lets it; then it does what the test says."""
+
+    def __init__(self, host: Any, settings: FarSettings) -> None:
+        super().__init__(host, settings)
+        self.goes, self.error = asyncio.Event(), cast("Exception | None", None)
+        self.did: list[str] = []
+
+    @property
+    def account(self) -> str:
+        return "far" if "connected" in self.did else ""
+
+    async def start(self) -> None:
+        self.did.append("begins")
+        try:
+            await self.goes.wait()
+        except asyncio.CancelledError:
+            self.did.append("ends half way")
+            raise
+        if self.error:
+            raise self.error
+        self.did.append("connected")
+
+    async def stop(self) -> None:
+        self.did.append("stops")
+
+    async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
+        if "connected" not in self.did:
+            raise RetriableError("it is not connected")
+        self.did.append(reply.text)
+        return (MessageRef(channel=channel, id=str(len(self.did))),)
+
+    async def asks(self, text: str) -> None:
+        await self.heard(text, user="ada", message="m1", at=self.host.clock.now())
+
+
+def far(name: str) -> tuple[ConnectorSpec, Any]:
+    spec = ConnectorSpec(name=name, factory=f"{__name__}:{name.capitalize()}", settings=FarSettings)
+    return spec, SimpleNamespace(register_connector=hookimpl(lambda: spec))
+
+
+AWAY, AWAY_PLUGIN = far("away")
+BACK, BACK_PLUGIN = far("back")
+
+
+class Away(Far):
+    """One platform."""
+
+    spec = AWAY
+
+
+class Back(Far):
+    """Another."""
+
+    spec = BACK
+
+
+@contextlib.asynccontextmanager
+async def starting(home: Path, *names: str) -> AsyncGenerator[Bot]:
+    """A goodbot that has said that it is up, beside platforms that it may still connect to."""
+    fake = Fake(home / "fake")
+    sections = {name: {"owners": ["ada"]} for name in names}
+    made = dataclasses.replace(config(home / "bot", fake), connectors=sections)
+    host = plugins(AWAY_PLUGIN, BACK_PLUGIN, goodbot_connectors.terminal)
+    grants = {"loopback": GRANTS, **local_owner()}
+    async with App.open(made, host, grants=grants, serve=False) as app:
+        async with asyncio.timeout(patience(10)):
+            await app.serve(behind=True)
+        await app.manager.tried(["loopback"])
+        yield Bot(app, fake)
+
+
+def platform(bot: Bot, name: str) -> Far:
+    return cast("Far", bot.app.connectors.running[name])
+
+
+async def test_b8_a_platform_that_does_not_answer_holds_up_nothing_and_is_seen(tmp_path: Path) -> None:
+    async with starting(tmp_path, "away", "back") as bot:
+        assert socket_path(tmp_path / "bot" / "connectors" / TERMINAL, SOCKET).exists()
+        platform(bot, "back").goes.set()
+        await until(lambda: "connected" in platform(bot, "back").did)
+        await bot.app.loaded()
+        answer = await bot.say("Hello?")
+        assert (await bot.react(answer, "👍")).turn == answer.turn
+        states = (await bot.status())["connectors"]
+        assert {name: states[name] for name in ("away", "back", TERMINAL)} == {
+            "away": "connecting",
+            "back": "running",
+            TERMINAL: "running",
+        }
+        assert "away: connecting" in await bot.command("status")
+        parts = await readiness.parts(bot.app)
+        assert (parts["away"], parts["back"], parts[TERMINAL]) == ("connecting", "ok", "ok")
+        platform(bot, "away").goes.set()
+        await bot.app.connected()
+        assert (await bot.status())["connectors"]["away"] == "running"
+        assert (await readiness.parts(bot.app))["away"] == "ok"
+
+
+async def test_b8_what_was_asked_before_is_answered_place_by_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a platform that still connects was asked waits for that, and nothing else does."""
+    monkeypatch.setattr("goodbot.daemon.app._DRAIN_SECONDS", 0.0)
+    async with starting(tmp_path, "away") as bot:
+        away = platform(bot, "away")
+        away.goes.set()
+        await bot.app.connected()
+        await bot.app.loaded()
+        bot.fake.set(generate="held")
+        asked = asyncio.create_task(bot.say("And here?"))
+        await away.asks("Hello?")
+        await until(lambda: _open(bot, 2))
+    with contextlib.suppress(asyncio.CancelledError):
+        await asked
+    Fake(tmp_path / "fake").set(generate="ok")
+    async with starting(tmp_path, "away") as bot:
+        await until(lambda: [answer.text for answer in bot.replies] == ["v0 says: And here?"])
+        away = platform(bot, "away")
+        assert away.did == ["begins"]
+        away.goes.set()
+        await until(lambda: away.did == ["begins", "connected", "v0 says: Hello?"])
+
+
+async def _open(bot: Bot, count: int) -> bool:
+    return len(await bot.app.dispatcher.unfinished()) == count
+
+
+async def test_what_does_not_start_is_told_as_before_in_the_same_order(tmp_path: Path) -> None:
+    async with starting(tmp_path, "away", "back") as bot:
+        away, back = platform(bot, "away"), platform(bot, "back")
+        away.error, back.error = RuntimeError("no luck"), FatalConnectorError("the token is refused")
+        back.goes.set()  # it is the first to fail
+        await until(lambda: bot.app.connectors.errors["back"] == "the token is refused")
+        away.goes.set()
+        await bot.app.connected()
+        told = [("away", "RuntimeError: no luck"), ("back", "the token is refused")]
+        assert [*bot.app.connectors.errors.items()] == told
+
+
+async def test_one_that_is_down_at_first_is_tried_again(tmp_path: Path) -> None:
+    async with starting(tmp_path, "away") as bot:
+        away = platform(bot, "away")
+        away.error = RetriableError("it is down", retry_after=0.0)
+        away.goes.set()
+        await bot.app.connected()
+        assert bot.app.connectors.errors == {"away": "it is down (trying again)"}
+        away.error = None
+        await until(lambda: bot.app.connectors.errors == {})
+        assert away.did == ["begins", "begins", "connected"]
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_who_stops_while_it_connects_ends_that_first(tmp_path: Path, late: bool) -> None:
+    """Also where it waits to try again: nothing connects any more once it has stopped."""
+    async with starting(tmp_path, "away") as bot:
+        away = platform(bot, "away")
+        if late:
+            away.error = RetriableError("it is down", retry_after=0.0)
+            away.goes.set()
+            await bot.app.connected()
+            away.error = None
+        await until(lambda: "begins" in away.did)
+    assert away.did == (["begins", "stops"] if late else ["begins", "ends half way", "stops"])
