@@ -81,7 +81,8 @@ async def take_back(db: aiosqlite.Connection, accounts: Sequence[str]) -> int | 
         "UPDATE pairs SET choice = iif("  # noqa: S608
         "(SELECT closed_at FROM comparisons c WHERE c.id = comparison) IS NULL, NULL, 'skip')"
         f" WHERE id = (SELECT id FROM pairs WHERE {comparisons.CHOSEN}"
-        " AND chosen_by IN (SELECT value FROM json_each(?)) ORDER BY chosen_at DESC, id DESC LIMIT 1)"
+        " AND chosen_by IN (SELECT value FROM json_each(?))"
+        " ORDER BY comparison DESC, chosen_at DESC, id DESC LIMIT 1)"
         " RETURNING id",
         (codec.dump_json(accounts),),
     )

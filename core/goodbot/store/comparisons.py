@@ -256,11 +256,15 @@ async def pairs(db: aiosqlite.Connection, comparison: Comparison, accounts: Sequ
 
 
 async def choose(db: aiosqlite.Connection, pair: Pair, choice: str, who: str, now: float) -> bool:
-    """Keep a choice; False when one was made before, or it is too late."""
+    """Keep a choice; False when one was made before, or it is too late.
+
+    It comes after the others of its comparison, though our clock was set back since.
+    """
     rows = await db.execute(
-        "UPDATE pairs SET choice = ?, chosen_by = ?, chosen_at = ? WHERE id = ? AND choice IS NULL"  # noqa: S608
-        f" AND comparison IN (SELECT id FROM comparisons WHERE {_OPEN})",
-        (choice, who, now, pair.id),
+        "UPDATE pairs SET choice = ?, chosen_by = ?, chosen_at = max(?, (SELECT"  # noqa: S608
+        " coalesce(max(chosen_at) + 0.000001, 0) FROM pairs WHERE comparison = ?)) WHERE id = ?"
+        f" AND choice IS NULL AND comparison IN (SELECT id FROM comparisons WHERE {_OPEN})",
+        (choice, who, now, pair.comparison.id, pair.id),
     )
     return rows.rowcount == 1
 

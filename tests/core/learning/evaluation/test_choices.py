@@ -12,7 +12,7 @@ from goodbot.store import acceptance, training_pool
 
 from tests.core.builders import Bot, check, rows
 from tests.core.exporting.made import records
-from tests.core.learning.evaluation.asking import asked, open_asking, prefer
+from tests.core.learning.evaluation.asking import Later, asked, open_asking, prefer
 from tests.core.learning.evaluation.test_kept import compared
 from tests.core.learning.training.test_words import items_of
 
@@ -112,6 +112,17 @@ async def test_a_version_that_learnt_a_choice_which_is_taken_back_is_replaced(tm
 async def test_nothing_is_taken_back_that_was_not_chosen(tmp_path: Path) -> None:
     async with open_asking(tmp_path) as bot:
         assert "chosen nothing" in await bot.command("compare", "undo")
+
+
+async def test_b1_the_last_choice_is_taken_back_though_our_clock_was_set_back(tmp_path: Path) -> None:
+    clock = Later()
+    async with open_without_held_out(tmp_path, clock=clock) as bot:
+        await compared(bot)
+        clock.ahead = -600.0
+        await bot.command("compare", "2 same")
+        again = await bot.command("compare", "undo")
+        assert again.startswith("Your last choice is taken back.\n\nWhich is better? (2 of 5)")
+        assert await rows(bot.store, "SELECT id, choice FROM pairs WHERE choice <> ''") == [(1, "new")]
 
 
 async def test_undo_is_of_the_last_answer_that_was_given(tmp_path: Path) -> None:
