@@ -41,7 +41,7 @@ class Members:
         """Whether this is a person of our workspace. Raises RetriableError: then nobody knows."""
         if not user:
             return False
-        now = self._clock.now()
+        now = self._clock.monotonic()
         until, known = self._known.get(user, (0.0, False))
         if now < until:
             return known
