@@ -7,6 +7,7 @@ For every platform that can be asked who reacted to a message.
 from __future__ import annotations
 
 import logging
+import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
@@ -92,7 +93,8 @@ class Reconciler:
             added = (user, source) in there
             place = replace(ref.channel, thread="")  # a reaction names no thread
             yield RatingEvent(
-                event_id=f"seen:{now_ms}:{place.id}:{ref.id}:{n}",
+                # Each look is another: the clock may stand, and the same come, go and come again.
+                event_id=f"seen:{place.id}:{ref.id}:{uuid.uuid4().hex}",
                 order=OrderKey(now_ms, f"{n:04d}", ours=True),
                 user=UserRef(connector=place.connector, account=place.account, id=user),
                 channel=place,

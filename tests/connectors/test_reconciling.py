@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is found out afterwards counts, whatever the clock says meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from goodbot.api.events import MessageRef
+from goodbot.store import ledger, turns
+from goodbot_connectors.kit.reconciling import Reconciler, Standing
+
+from tests.core.builders import add_turn, open_bot
+
+
+async def test_b1_a_reaction_comes_goes_and_comes_again_while_the_clock_stands(tmp_path: Path) -> None:
+    there: Standing = set()
+
+    async def ask(_: MessageRef) -> Standing:
+        return there
+
+    seen = Reconciler(ask=ask, value=lambda _: 1.0, now_ms=lambda: 1_800_000_000_000)
+    async with open_bot(tmp_path) as bot:
+        await add_turn(bot.store, "t")
+        for expected in ([1.0], [], [1.0], []):
+            there ^= {("owner", "reaction:👍")}
+            seen.again()
+            known = await bot.store.read(lambda db: turns.open_turns(db, "loopback", 0.0))
+            await bot.chat.host.submit(await seen.look(known))
+            labels = await bot.store.read(lambda db: ledger.labels(db, "t"))
+            assert [*labels.values()] == expected
