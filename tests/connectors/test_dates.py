@@ -17,6 +17,7 @@ from goodbot.config.secrets import Secrets
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import build, load_spec
 from goodbot.testing.host import RecordingHost
+from goodbot_connectors.kit.dates import Dates
 from goodbot_fakes.discord import FakeDiscord
 from goodbot_fakes.slack import FakeSlack
 from goodbot_fakes.teams import FakeTeams
@@ -26,6 +27,16 @@ from tests.connectors.proxying import PLATFORMS
 from tests.support import require
 
 AHEAD = 180.0
+
+
+def test_a_platforms_clock_goes_on_though_ours_is_set() -> None:
+    clock = VirtualClock()
+    dates = Dates(clock)
+    assert dates.now() == clock.now(), "nothing was told yet"
+    dates.take("Sat, 01 Jan 2028 00:00:00 GMT")
+    clock.jump(-86400)
+    clock.advance(90.5)
+    assert dates.now_ms() == 1_830_297_690_500
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from goodbot.api.connector import ConnectorHost
@@ -36,8 +37,12 @@ _LEFT = "catch-up"
 class CatchUp:
     """Reads what was written while no session was there."""
 
-    def __init__(self, host: ConnectorHost, api: Api, places: Places, intake: Intake) -> None:
+    def __init__(
+        self, host: ConnectorHost, api: Api, places: Places, intake: Intake, now_ms: Callable[[], int]
+    ) -> None:
+        """`now_ms` is what Discord's clock shows."""
         self._host, self._api, self._places, self._intake = host, api, places, intake
+        self._now_ms = now_ms
         self._reading: asyncio.Task[None] | None = None
         self._since = 0
         """What is newer may not be read yet; 0 when all is."""
@@ -63,7 +68,10 @@ class CatchUp:
         """Read what is left to be read, if anything is, and nobody does."""
         if not self._since or (self._reading is not None and not self._reading.done()):
             return
-        self._since = max(self._since, at(int(self._host.clock.now() * 1000) - _LONGEST_MS))
+        now_ms = self._now_ms()
+        if self._since > at(now_ms):  # that was by another clock: an older goodbot took ours
+            self._since = 0
+        self._since = max(self._since, at(now_ms - _LONGEST_MS))
         self._reading = self._host.spawn(self._patiently(self._since), "discord catch-up")
 
     async def stop(self) -> None:

@@ -57,15 +57,13 @@ class DiscordConnector(Connector):
         self._me = BotIdentity(user="", application="")
         self._pace = Throttle(host.clock)
         self._copies = FirstCopies(when=int)
-        self._timeline = Timeline()
+        self._dates, self._timeline = Dates(host.clock, host.told_time), Timeline()
         self._places, self._offers = Places(host), Offers(host)
         self._values = emoji.values(settings)
         self._chats: Recent[str, ChannelRef] = Recent()
+        now_ms = self._dates.now_ms
         self._reconciler = reconciler(
-            self._values,
-            self._connected,
-            lambda: self.account,
-            lambda: self._timeline.moment_ms(int(host.clock.now() * 1000)),
+            self._values, self._connected, lambda: self.account, lambda: self._timeline.moment_ms(now_ms())
         )
         self._side: set[asyncio.Task[None]] = set()
         """What runs beside, and may say its last words before we disconnect."""
@@ -77,12 +75,7 @@ class DiscordConnector(Connector):
     async def start(self) -> None:
         if self._api is not None:
             return
-        api = Api(
-            self.host.secrets.get(TOKEN),
-            self.host.clock,
-            self.settings.api_base,
-            Dates(self.host.clock, self.host.told_time),
-        )
+        api = Api(self.host.secrets.get(TOKEN), self.host.clock, self.settings.api_base, self._dates)
         try:
             self._me = await api.open()
             await self._places.load()
@@ -112,9 +105,15 @@ class DiscordConnector(Connector):
             content=self.settings.message_content,
         )
         self._intake = Intake(
-            self.host, api, normalizer, self._timeline, cursor=self._cursor, swept=self._reconciler.look_at
+            self.host,
+            api,
+            normalizer,
+            self._timeline,
+            now_ms=self._dates.now_ms,
+            cursor=self._cursor,
+            swept=self._reconciler.look_at,
         )
-        self._catch_up = CatchUp(self.host, api, self._places, self._intake)
+        self._catch_up = CatchUp(self.host, api, self._places, self._intake, self._dates.now_ms)
         await self._catch_up.load()
         marks = ReceiptMarks(
             self.host.clock,
@@ -170,7 +169,7 @@ class DiscordConnector(Connector):
         if not anew:
             return self._catch_up.go_on()
         seen = self._timeline.mark
-        self._timeline.began(int(self.host.clock.now() * 1000))
+        self._timeline.began(self._dates.now_ms())
         self._catch_up.begin(seen)
         return self._intake.began()
 

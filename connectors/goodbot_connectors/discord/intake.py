@@ -71,13 +71,18 @@ class Intake:
         normalizer: Normalizer,
         timeline: Timeline,
         *,
+        now_ms: Callable[[], int],
         cursor: Callable[[Sequence[Taken]], str],
         swept: Callable[[str], None],
     ) -> None:
-        """`cursor` is what to commit when these are stored; `swept` is told a message's id."""
+        """`now_ms` is what Discord's clock shows, `cursor` what to commit when these are stored.
+
+        `swept` is told a message's id.
+        """
         self._host, self._api, self._normalizer = host, api, normalizer
         self._places: Places = normalizer.places
         self._timeline, self._cursor, self._swept = timeline, cursor, swept
+        self._now_ms = now_ms
         self.interactions = Interactions(host, api, normalizer.me, normalizer)
         self._queue: asyncio.Queue[_Item] = asyncio.Queue()
         self._noted = ""
@@ -121,9 +126,6 @@ class Intake:
     async def stored(self) -> None:
         """Returns once nothing waits any more."""
         await self._queue.join()
-
-    def _now_ms(self) -> int:
-        return int(self._host.clock.now() * 1000)
 
     def _item(self, name: str, json: Json, progress: Progress) -> _Item:
         session = hashlib.sha256(progress.session.encode()).hexdigest()[:12]

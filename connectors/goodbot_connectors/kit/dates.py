@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `Date` of a platform's answers, against our clock."""
+"""The `Date` of a platform's answers: what its clock shows, and that against ours."""
 
 from __future__ import annotations
 
@@ -19,6 +19,22 @@ class Dates:
     def __init__(self, clock: Clock, tell: Callable[[float], None] = lambda _: None) -> None:
         self._clock, self._tell = clock, tell
         self._ahead = 0.0
+        self._told: tuple[float, float] | None = None
+        """What its clock showed last, and our monotonic one then."""
+
+    def now(self) -> float:
+        """What the platform's clock shows, in seconds since the epoch; ours until it was told.
+
+        For what is compared with the platform's times: ours may be another, and be set.
+        """
+        if self._told is None:
+            return self._clock.now()
+        told, heard = self._told
+        return told + self._clock.monotonic() - heard
+
+    def now_ms(self) -> int:
+        """The same in milliseconds."""
+        return int(self.now() * 1000)
 
     def take(self, date: str) -> None:
         """A `Date` as HTTP has it; one that cannot be read says nothing."""
@@ -27,6 +43,7 @@ class Dates:
         except (TypeError, ValueError, OverflowError):
             return
         self._ahead = self._clock.now() - told
+        self._told = told, self._clock.monotonic()
         self._tell(told)
 
     def trace(self) -> aiohttp.TraceConfig:

@@ -2,14 +2,16 @@
 """Messages of an outage: Slack gives an event up after six minutes, so they are read afterwards.
 
 Where we lately spoke, in direct messages, channels and threads, the messages since we were last
-connected are read again. What came in after all is known by its id. Whoever first wrote to us during
-a long outage must write again: reading all conversations would take four more scopes.
+connected are read again: by Slack's clock, for ours may be set. What came in after all is known by its
+id. Whoever first wrote to us during a long outage must write again: reading all conversations would take
+four more scopes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -26,7 +28,7 @@ logger = logging.getLogger(__name__)
 KEY = "connected_at"
 _PERSIST = 60.0
 _MARGIN = SILENT + 15.0
-"""Seconds that we may have thought ourselves connected, and our clock may be ahead of Slack's."""
+"""Seconds that we may have thought ourselves connected, and that what Slack's clock shows may be off."""
 _LONGEST = 900.0
 """Older messages wait for no answer any more."""
 _PLACES = 20
@@ -39,11 +41,16 @@ class CatchUp:
     """Remembers when we were last connected, and reads what was written since."""
 
     def __init__(
-        self, host: ConnectorHost, threads: Threads, submit: Callable[[Json], Awaitable[None]]
+        self,
+        host: ConnectorHost,
+        threads: Threads,
+        submit: Callable[[Json], Awaitable[None]],
+        now: Callable[[], float],
     ) -> None:
-        self._host, self._threads, self._submit = host, threads, submit
+        """`now` is what Slack's clock shows."""
+        self._host, self._threads, self._submit, self._now = host, threads, submit, now
         self._connected_at: float | None = None
-        self._persisted = 0.0
+        self._persisted = -math.inf
         self._reading: asyncio.Task[None] | None = None
         self._since = 0.0
 
@@ -56,11 +63,11 @@ class CatchUp:
 
     async def alive(self) -> None:
         """We are connected now."""
-        now = self._connected_at = self._host.clock.now()
-        if now - self._persisted >= _PERSIST:
-            self._persisted = now
+        self._connected_at, passed = self._now(), self._host.clock.monotonic()
+        if passed - self._persisted >= _PERSIST:
+            self._persisted = passed
             try:
-                await self._host.set(KEY, f"{now:.0f}")
+                await self._host.set(KEY, f"{self._connected_at:.0f}")
             except StoreError as error:
                 logger.debug("slack: not noted that we are connected: %s", error)
 
@@ -71,11 +78,13 @@ class CatchUp:
         """
         if self._connected_at is None:
             return
-        since = self._connected_at - _MARGIN
+        since, now = self._connected_at - _MARGIN, self._now()
+        if since > now:  # that was by another clock: Slack's was set back, or an older goodbot took ours
+            since = now - _LONGEST
         if self._reading is not None and not self._reading.done():
             self._reading.cancel()
             since = min(since, self._since)
-        self._since = max(since, self._host.clock.now() - _LONGEST)
+        self._since = max(since, now - _LONGEST)
         self._reading = self._host.spawn(self._patiently(api, self._since), "slack catch-up")
 
     async def stop(self) -> None:

@@ -56,7 +56,8 @@ class SlackConnector(Connector):
         self._reconciler = reconciler(host.clock, self._values, self._connected, lambda: self._me)
         self._members = Members(host.clock, self._connected, lambda: self._me)
         self._intake = self._new_intake()
-        self._catch_up = CatchUp(host, self._threads, lambda body: self._intake.submit(body))
+        self._dates = Dates(host.clock, host.told_time)
+        self._catch_up = CatchUp(host, self._threads, lambda body: self._intake.submit(body), self._dates.now)
         self._transport: Transport | None = None
         self._chats: Recent[str, ChannelRef] = Recent()
         self._statuses: Recent[str, str] = Recent()
@@ -78,7 +79,7 @@ class SlackConnector(Connector):
         api = Api(
             secrets.get(BOT_TOKEN),
             self.host.clock,
-            Dates(self.host.clock, self.host.told_time),
+            self._dates,
             app=secrets.get(APP_TOKEN),
             base=self.settings.api_base,
         )

@@ -23,6 +23,7 @@ from goodbot.api.events import (
     Receipt,
     Reply,
 )
+from goodbot.base.clock import Clock
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
 from goodbot.daemon.app import App
 from goodbot.testing.clock import VirtualClock
@@ -298,6 +299,47 @@ async def test_after_an_invalid_session_what_was_missed_is_read_again(tmp_path: 
         assert opinion(events) == 1.0
         kinds = [event.kind for event in found if isinstance(event, RatingEvent)]
         assert sorted(kinds) == [RatingKind.RATE, RatingKind.RETRACT]
+
+
+class _Set:
+    """Discord's time, but for what our clock shows."""
+
+    def __init__(self, clock: Clock, ahead: float) -> None:
+        self._clock, self.ahead = clock, ahead
+
+    def now(self) -> float:
+        return self._clock.now() + self.ahead
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+
+
+@pytest.mark.parametrize(("ahead", "later"), [(3600.0, 3600.0), (0.0, 300.0), (3600.0, 0.0)])
+async def test_b1_what_was_missed_is_read_again_though_our_clock_is_ahead(
+    tmp_path: Path, ahead: float, later: float
+) -> None:
+    """From the beginning on, or somebody sets it while we are connected."""
+    async with on_virtual_time() as peer:
+        discord, clock = peer.discord, _Set(peer.discord.clock, ahead)
+        peer.host = host = RecordingHost(SPEC, state_dir=tmp_path, environ=ENVIRON, clock=clock)
+        async with connected(peer, host) as connector:
+            answer = await sent(connector, peer)
+            await peer.say("before")
+            await host.received(MessageEvent)
+            clock.ahead = later
+            await peer.react(answer, new="👍")
+            await host.received(RatingEvent)
+            for session in discord.sessions.all:
+                discord.sessions.forget(session)
+            await peer.say("nobody was told this")
+            await discord.gateway.invalidate()
+            await settled(peer, lambda: discord.gateway.connections.count("identify") == 2)
+            said = await host.received(MessageEvent, 2)
+            assert said[-1].text == "nobody was told this"
+        await host.close()
 
 
 async def test_a_place_that_is_gone_hides_none_of_the_others(tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.host import RecordingHost
+from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.slack import SPEC, catchup, transport
 from goodbot_connectors.slack.api import Api
 from goodbot_connectors.slack.catchup import CatchUp
@@ -48,14 +50,14 @@ async def host(tmp_path: Path) -> AsyncIterator[RecordingHost]:
     assert host.failures == []
 
 
-def catch_up(host: RecordingHost, told: list[str]) -> CatchUp:
+def catch_up(host: RecordingHost, told: list[str], dates: Dates | None = None) -> CatchUp:
     threads = Threads()
     threads.note("C1", "1.0", "1.1", answer=True)
 
     async def submit(body: Any) -> None:
         told.append(body["event"]["ts"])
 
-    return CatchUp(host, threads, submit)
+    return CatchUp(host, threads, submit, (dates or Dates(host.clock)).now)
 
 
 async def test_it_reads_from_before_a_silent_network_was_noticed(host: RecordingHost) -> None:
@@ -66,6 +68,56 @@ async def test_it_reads_from_before_a_silent_network_was_noticed(host: Recording
     reading.begin(cast("Api", pages))
     await until(lambda: len(pages.asked) == 2)
     assert all(since <= now - transport.SILENT - 10 for _, since in pages.asked)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "jump"), [(0.0, 0.0), (600.0, 0.0), (-600.0, 0.0), (3600.0, -3600.0), (0.0, 3600.0)]
+)
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_an_outage_is_measured_by_slacks_clock_whatever_ours_shows(
+    host: RecordingHost, ahead: float, jump: float, restarted: bool
+) -> None:
+    """Ours is ahead or behind, and is set during the outage."""
+    clock = cast("VirtualClock", host.clock)
+    slacks, dates = clock.now(), Dates(clock)
+    clock.jump(ahead)
+    dates.take(formatdate(slacks, usegmt=True))
+    reading, pages = catch_up(host, [], dates), Pages()
+    await reading.alive()
+    clock.jump(jump)
+    clock.advance(300)
+    if restarted:
+        dates = Dates(clock)
+        reading = catch_up(host, [], dates)
+        await reading.load()
+    dates.take(formatdate(slacks + 300, usegmt=True))
+    reading.begin(cast("Api", pages))
+    await until(lambda: len(pages.asked) == 2)
+    assert {since for _, since in pages.asked} == {slacks - transport.SILENT - 15}
+
+
+async def test_when_we_were_connected_is_kept_though_our_clock_was_set_back(host: RecordingHost) -> None:
+    clock = cast("VirtualClock", host.clock)
+    dates, began = Dates(clock), clock.now()
+    dates.take(formatdate(began, usegmt=True))
+    reading = catch_up(host, [], dates)
+    await reading.alive()
+    clock.jump(-3600)
+    clock.advance(600)
+    await reading.alive()
+    assert await host.get(catchup.KEY) == f"{began + 600:.0f}"
+
+
+async def test_a_moment_that_slack_has_not_reached_yet_says_nothing_of_the_outage(
+    host: RecordingHost,
+) -> None:
+    """An older goodbot took it from our clock."""
+    await host.set(catchup.KEY, f"{host.clock.now() + 3600:.0f}")
+    reading, pages = catch_up(host, []), Pages()
+    await reading.load()
+    reading.begin(cast("Api", pages))
+    await until(lambda: len(pages.asked) == 2)
+    assert {since for _, since in pages.asked} == {host.clock.now() - 900}
 
 
 async def test_it_reads_page_after_page_in_the_order_of_time(host: RecordingHost) -> None:

@@ -369,6 +369,26 @@ async def test_a_network_dead_for_ten_minutes_loses_nothing(slack: FakeSlack, ap
     assert app.connectors.troubles == {}
 
 
+async def test_b1_a_question_of_an_outage_is_read_though_our_clock_is_ahead(
+    slack: FakeSlack, peer: SlackPeer, tmp_path: Path
+) -> None:
+    host = RecordingHost(SPEC, state_dir=tmp_path, environ=peer.environ, clock=_Ahead())
+    first, second = build(SPEC, host, peer), build(SPEC, host, peer)
+    await first.start()
+    await peer.say("hello")
+    [asked] = await host.received(MessageEvent)
+    await first.send(asked.channel, Reply(text="Hi.", turn="t"))
+    await first.stop()
+    slack.outbox.pace = Pace(ack=0.1, retries=())
+    slack.people.say("ada", "are you there?")
+    await slack.settled()
+    await second.start()
+    [_, missed] = await host.received(MessageEvent, 2)
+    assert missed.text == "are you there?"
+    await second.stop()
+    await host.close()
+
+
 async def test_a_restart_asks_for_reactions_that_were_missed(
     slack: FakeSlack, peer: SlackPeer, host: RecordingHost
 ) -> None:
