@@ -289,6 +289,18 @@ async def test_what_is_done_is_forgotten_in_time_and_not_before(tmp_path: Path) 
         assert await count(bot, "inbox") == 0
 
 
+async def test_a_clock_that_jumps_ahead_deletes_nothing_until_that_has_lasted(tmp_path: Path) -> None:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock) as bot:
+        await bot.say("Hello?")
+        await until_closed(bot)
+        clock.jump(8 * 86400)
+        for passes, kept in ((0, 1), (3590, 1), (20, 0)):
+            clock.advance(passes)
+            await bot.app.maintenance.once()
+            assert await count(bot, "inbox") == kept
+
+
 async def test_encrypted_rooms_are_refused_whole(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answer = await bot.say("Hello?")

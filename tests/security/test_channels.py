@@ -63,6 +63,17 @@ async def test_off_and_on_again_repeats_the_notice_after_a_month_only(tmp_path: 
         assert len(notices(bot)) == 2
 
 
+async def test_a_notice_of_a_time_to_come_is_repeated(tmp_path: Path) -> None:
+    """It was posted before our clock was set back."""
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock) as bot:
+        await bot.command("enable", channel="#room")
+        await bot.command("disable", channel="#room")
+        clock.jump(-400 * DAY)
+        await bot.command("enable", channel="#room")
+        assert len(notices(bot)) == 2
+
+
 async def test_a_notice_that_cannot_be_sent_is_sent_later(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         real = bot.chat.send

@@ -70,6 +70,16 @@ async def test_a_code_works_once(tmp_path: Path) -> None:
         assert (await send(bot, used, "second"))[1].outcome is Outcome.DENIED
 
 
+async def test_a_code_of_a_time_to_come_is_none(tmp_path: Path) -> None:
+    """It was made before our clock was set back, and would hold until then."""
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock) as bot:
+        clock.jump(365 * 86400)
+        right = await code(bot)
+        clock.jump(-365 * 86400)
+        assert (await send(bot, right))[1].outcome is Outcome.DENIED
+
+
 async def test_a_second_code_ends_the_first(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         first, second = await code(bot), await code(bot)

@@ -201,7 +201,7 @@ class Sessions:
                 for old in list(self._order)[:-MOST]:
                     await self._drop(old)
                 await self._store()
-            if self._host.clock.now() - self._swept > _HOUR:
+            if self._host.clock.monotonic() - self._swept > _HOUR:
                 await self._sweep()
         except StoreError as error:
             logger.warning("claude_code: what was asked was not stored: %s", error)
@@ -229,10 +229,13 @@ class Sessions:
         await self._host.set(_key(key), json.dumps(value, separators=(",", ":")))
 
     async def _sweep(self) -> None:
-        """Drop what has become too old in sessions that nobody uses."""
-        self._swept = self._host.clock.now()
-        before = dict(self._order)
-        for key in [key for key, at in before.items() if at < self.oldest]:
+        """Drop what has become too old in sessions that nobody uses.
+
+        What is from a time to come was said before our clock was set back: it is stored as of now.
+        """
+        self._swept = self._host.clock.monotonic()
+        before, now = dict(self._order), self._host.clock.now()
+        for key in [key for key, at in before.items() if not self.oldest <= at <= now]:
             user, _, id_ = key.rpartition(" ")
             session = await self.open(user, id_)
             if session.lock.locked():

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 
 from goodbot.api.connector import ConnectorHost
+from goodbot.base.clock import ago
 
 from goodbot_connectors.codex.session import Session, dump, load
 from goodbot_connectors.kit.fields import as_json
@@ -41,7 +42,7 @@ class Sessions:
     async def put(self, name: str, session: Session) -> None:
         """Keep it; returns after the commit. Raises StoreError, and then it is as it was."""
         now = self._host.clock.now()
-        if name not in self._used or now - self._used[name] > _DAY:
+        if name not in self._used or ago(self._used[name], now) > _DAY:
             await self._drop([(name, now)])
         await self._host.set(_key(name), dump(session))
         self._known[name] = session
@@ -56,11 +57,12 @@ class Sessions:
 
     async def _drop(self, fresh: list[tuple[str, float]]) -> None:
         """Note those that are used now, and forget the oldest and those that are too old."""
-        before = dict(self._used)
+        before, now = dict(self._used), self._host.clock.now()
         for name, at in fresh:
             self._used.pop(name, None)
             self._used[name] = at
-        oldest = self._host.clock.now() - self._days * _DAY
+        self._used = {name: min(at, now) for name, at in self._used.items()}  # it may have been set back
+        oldest = now - self._days * _DAY
         newest = [*self._used][-MOST:]
         gone = [name for name, at in self._used.items() if at < oldest or name not in newest]
         for name in gone:

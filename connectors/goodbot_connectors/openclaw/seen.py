@@ -7,7 +7,7 @@ import contextlib
 import json
 from pathlib import Path
 
-from goodbot.base.clock import Clock
+from goodbot.base.clock import Clock, ago
 
 _FILE = "seen.json"
 _SECONDS = 60.0
@@ -23,8 +23,8 @@ class LastSeen:
     def note(self, *, captured: bool = False) -> None:
         """The plugin has called just now. What cannot be written is not known to `doctor`."""
         now = self._clock.now()
-        old = now - self._loaded >= _SECONDS
-        if captured and now - self._captured >= _SECONDS:
+        old = ago(self._loaded, now) >= _SECONDS
+        if captured and ago(self._captured, now) >= _SECONDS:
             self._captured, old = now, True
         if not old:
             return

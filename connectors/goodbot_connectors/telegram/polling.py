@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 
 from goodbot.api.connector import ConnectorHost
-from goodbot.base.clock import growing
+from goodbot.base.clock import ago, growing
 from goodbot.base.errors import RetriableError, StoreError
 
 from goodbot_connectors.kit.backoff import jittered
@@ -109,5 +109,5 @@ class Polling:
 
     def _from(self) -> int | None:
         """The offset to ask from; None after quiet days."""
-        quiet = self._host.clock.now() - self._last_update > _QUIET
+        quiet = ago(self._last_update, self._host.clock.now()) > _QUIET
         return None if quiet else self._offset

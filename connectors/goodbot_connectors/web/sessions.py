@@ -39,8 +39,11 @@ class BrowserSessions:
     async def load(self) -> None:
         """Read those that were signed in when the last process ended."""
         kept = as_json(json.loads(await self._host.get(_SESSIONS) or "{}"))
+        now = self._host.clock.now()  # one from later was begun before our clock was set back
         self._known = {
-            digest: BrowserSession(user=string(as_json(one), "user"), made=_seconds(as_json(one)["made"]))
+            digest: BrowserSession(
+                user=string(as_json(one), "user"), made=min(_seconds(as_json(one)["made"]), now)
+            )
             for digest, one in kept.items()
         }
 

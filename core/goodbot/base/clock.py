@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from typing import Protocol
 
@@ -35,6 +36,52 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+def ago(at: float, now: float) -> float:
+    """Return the seconds since a stored moment; without end since one that lies ahead.
+
+    There our clock was set back since, and nobody knows how long ago it was.
+    """
+    return now - at if at <= now else math.inf
+
+
+class Reached:
+    """Counts from a stored moment of which it is waited for how long ago it is."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._ahead = (0.0, 0.0)
+
+    def past(self, at: float) -> float:
+        """Return the moment; one that lies ahead counts as when it was first asked for.
+
+        Our clock was set back since: it would be waited for until that has come again.
+        """
+        now = self._clock.now()
+        if at <= now:
+            return at
+        if self._ahead[0] != at:
+            self._ahead = (at, now)
+        return min(self._ahead[1], now)
+
+
+class Steady:
+    """Whether this machine's clock goes on as time does: what it says when it jumps ahead may be wrong."""
+
+    def __init__(self, clock: Clock, lasts: float) -> None:
+        """A jump of more than `lasts` seconds is believed once so many have passed."""
+        self._clock, self._lasts = clock, lasts
+        self._looked = clock.now(), clock.monotonic()
+        self._until = -math.inf
+
+    def look(self) -> bool:
+        """Return whether it may be believed; to be asked again and again."""
+        (wall, before), (now, passed) = self._looked, (self._clock.now(), self._clock.monotonic())
+        if now - wall - (passed - before) > self._lasts:
+            self._until = passed + self._lasts
+        self._looked = now, passed
+        return passed >= self._until
 
 
 def growing(tries: int, *, first: float = 1.0, most: float) -> float:

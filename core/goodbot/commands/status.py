@@ -14,6 +14,7 @@ from goodbot.api.plugins import PluginInfo
 from goodbot.api.sentences import clause, version, words
 from goodbot.api.texts import beside, percent, retold, say
 from goodbot.base.busy import TurnedAway
+from goodbot.base.clock import ago
 from goodbot.commands.base import DETAILS, Call, Result
 from goodbot.commands.compare import later
 from goodbot.commands.services import Services
@@ -143,7 +144,7 @@ def _clock(title: str, ahead: float, language: str) -> str:
 
 def _recent(righted: Righted | None, now: float, language: str) -> str:
     """What was put right within a day, and how long ago; empty: nothing was."""
-    if righted is None or now - righted.at > _NEWS_SECONDS:
+    if righted is None or ago(righted.at, now) > _NEWS_SECONDS:
         return ""
     minutes = (now - righted.at) / 60
     if minutes < 100:

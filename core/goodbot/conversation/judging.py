@@ -19,6 +19,7 @@ from goodbot.api.judge import KEY, Ask, Asks, Judge, Judgement, JudgeSpec, serve
 from goodbot.api.registry import registered
 from goodbot.api.server import BASE, GenerateRequest
 from goodbot.api.turns import Turn
+from goodbot.base.clock import ago
 from goodbot.base.errors import ServerError, boundary
 from goodbot.config import Config
 from goodbot.config.secrets import Secrets, SecretStore
@@ -93,7 +94,7 @@ class Judging:
         turn, found = await self._after(id_)
         if turn is None:
             return
-        over = clock.now() - turn.created_at > 60 * self._config.minutes
+        over = ago(turn.created_at, clock.now()) > 60 * self._config.minutes
         # Who may rate as one of a platform's group is not known until the platform has told.
         if found is None or not p.authorization.may(turn.talker, Grant.RATE):
             if over:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from goodbot.api.events import ChannelRef
 from goodbot.api.server import BASE
-from goodbot.base.clock import Clock
+from goodbot.base.clock import Clock, Reached
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.intervals import difference
 from goodbot.base.suggest import version_name
@@ -88,7 +88,7 @@ class Canary:
         self._store = store
         self._registry = registry
         self._pool = pool
-        self._clock = clock
+        self._clock, self._reached = clock, Reached(clock)
 
     def version_for(self, channel: ChannelRef) -> int | None:
         """The version that answers in this conversation; None: the active one."""
@@ -101,6 +101,7 @@ class Canary:
         trial = await self._store.read(lambda db: canaries.running(db, pool.scope, pool.model))
         if trial is None:
             return None
+        trial = replace(trial, began_at=self._reached.past(trial.began_at))
         found = await self._store.read(
             lambda db: acceptance.by_version(db, pool, since=trial.began_at, limit=1000)
         )

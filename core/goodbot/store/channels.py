@@ -35,7 +35,7 @@ async def enable(db: aiosqlite.Connection, channel: ChannelRef, by: str, now: fl
         "INSERT INTO channels (connector, account, channel, enabled_by, enabled_at)"
         " VALUES (:connector, :account, :channel, :by, :now)"
         " ON CONFLICT DO UPDATE SET off_at = NULL, enabled_by = :by, enabled_at = :now,"
-        " noticed_at = CASE WHEN noticed_at > :stale THEN noticed_at END WHERE off_at IS NOT NULL",
+        " noticed_at = iif(noticed_at BETWEEN :stale AND :now, noticed_at, NULL) WHERE off_at IS NOT NULL",
         {
             "connector": channel.connector,
             "account": channel.account,

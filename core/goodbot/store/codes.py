@@ -10,6 +10,11 @@ import aiosqlite
 
 from goodbot.store.query import fetch, first
 
+_LONGEST = 7200.0
+"""Seconds; none holds for so long: one that would was made before our clock was set back."""
+_HOLDS = f"expires_at > :now AND expires_at <= :now + {_LONGEST}"
+"""SQL: it has not expired."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OneTimeCode:
@@ -36,9 +41,9 @@ async def get(db: aiosqlite.Connection, purpose: str, subject: str, now: float) 
     """The code of a subject that has not expired, locked or not."""
     rows = await fetch(
         db,
-        "SELECT subject, hash, role, expires_at, failures FROM codes"
-        " WHERE (purpose, subject) = (?, ?) AND expires_at > ?",
-        (purpose, subject, now),
+        "SELECT subject, hash, role, expires_at, failures FROM codes"  # noqa: S608
+        f" WHERE (purpose, subject) = (:purpose, :subject) AND {_HOLDS}",
+        {"purpose": purpose, "subject": subject, "now": now},
     )
     row = first(rows)
     return _code(row) if row else None
@@ -48,9 +53,9 @@ async def unexpired(db: aiosqlite.Connection, purpose: str, now: float) -> list[
     """All codes of a purpose that have not expired, locked or not."""
     rows = await fetch(
         db,
-        "SELECT subject, hash, role, expires_at, failures FROM codes"
-        " WHERE purpose = ? AND expires_at > ? ORDER BY subject",
-        (purpose, now),
+        "SELECT subject, hash, role, expires_at, failures FROM codes"  # noqa: S608
+        f" WHERE purpose = :purpose AND {_HOLDS} ORDER BY subject",
+        {"purpose": purpose, "now": now},
     )
     return [_code(row) for row in rows]
 
@@ -83,7 +88,7 @@ async def kill_all_for(db: aiosqlite.Connection, purpose: str) -> None:
 
 async def expire(db: aiosqlite.Connection, now: float) -> None:
     """Drop what has expired."""
-    await db.execute("DELETE FROM codes WHERE expires_at <= ?", (now,))
+    await db.execute(f"DELETE FROM codes WHERE NOT ({_HOLDS})", {"now": now})  # noqa: S608
 
 
 def _code(row: tuple[Any, ...]) -> OneTimeCode:

@@ -289,6 +289,24 @@ async def test_what_was_said_is_dropped_after_its_days(tmp_path: Path) -> None:
         await peer.close()
 
 
+async def test_what_was_said_before_our_clock_was_set_back_is_dropped_after_its_days_too(
+    tmp_path: Path,
+) -> None:
+    clock = VirtualClock()
+    peer = Peer(tmp_path, ClaudeCodeSettings(keep_days=7), clock)
+    await peer.start()
+    try:
+        clock.jump(400 * 86_400)
+        await peer.exchange("Old question.", "Old.", session="old")
+        clock.jump(-400 * 86_400)
+        await peer.restart()
+        clock.advance(8 * 86_400)
+        await peer.exchange("New question.", "New.", session="new")
+        assert "Old question." not in "".join(peer._values.values())
+    finally:
+        await peer.close()
+
+
 async def test_it_says_nothing_of_answers_while_stopping(peer: Peer) -> None:
     prompt_id = await peer.ask("Q")
     await peer.connector.stop()

@@ -18,7 +18,7 @@ from goodbot.testing.clock import VirtualClock
 from goodbot_connectors.kit.bridge import clients
 from goodbot_connectors.kit.settings_file import SettingsFile
 from goodbot_connectors.openclaw.config import OpenClawSettings
-from goodbot_connectors.openclaw.seen import LastSeen
+from goodbot_connectors.openclaw.seen import LastSeen, read
 from goodbot_connectors.openclaw.setup import PLUGIN, OpenClawSetup
 
 THEIRS = '{"gateway": {"mode": "local"},   "channels": {}}'
@@ -220,6 +220,15 @@ async def test_doctor_says_what_is_wrong(openclaw: OpenClaw) -> None:
     assert await states() == ["ok", "ok", "fail", "ok"]
     openclaw.file.write_text(THEIRS)
     assert await states() == ["ok", "fail", "fail", "ok"]
+
+
+def test_when_the_plugin_was_heard_of_is_noted_though_our_clock_was_set_back(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    seen = LastSeen(tmp_path, clock)
+    for _ in range(2):
+        seen.note(captured=True)
+        assert read(tmp_path) == (clock.now(), clock.now())
+        clock.jump(-3600)
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,17 @@ async def test_sessions_end_by_themselves(host: RecordingHost) -> None:
     assert again.user(cookie) == ""
 
 
+async def test_a_session_of_a_time_to_come_ends_after_its_days_too(host: RecordingHost) -> None:
+    clock(host).jump(400 * DAY)
+    cookie = await BrowserSessions(host, 30).begin("ada")
+    clock(host).jump(-400 * DAY)
+    sessions = BrowserSessions(host, 30)
+    await sessions.load()
+    assert sessions.user(cookie) == "ada"
+    clock(host).advance(31 * DAY)
+    assert sessions.user(cookie) == ""
+
+
 async def test_a_browser_that_signs_in_anew_has_one_session(host: RecordingHost) -> None:
     sessions = BrowserSessions(host, 30)
     first = await sessions.begin("ada")

@@ -170,6 +170,15 @@ async def test_a_late_vote_is_none(tmp_path: Path) -> None:
             assert await states(bot) == [("judged", value)]
 
 
+async def test_an_answer_of_a_time_to_come_is_closed(tmp_path: Path) -> None:
+    """It was given before our clock was set back: nothing will come after it any more."""
+    async with judged_bot(tmp_path) as bot:
+        await agent_run(bot)
+        await past(bot, -86400)
+        await look(bot)
+        assert await states(bot) == [("closed", 0)]
+
+
 async def test_the_last_answer_is_closed_by_time(tmp_path: Path) -> None:
     async with judged_bot(tmp_path) as bot:
         await agent_run(bot, FAILED)

@@ -103,6 +103,19 @@ async def test_owners_are_told_after_three_days_and_of_the_end() -> None:
         await until(lambda: host.troubles == {})
 
 
+async def test_three_days_are_three_though_our_clock_was_set_back_since_it_fails() -> None:
+    host = Laid()
+    host.lay("a")
+    async with receiver(got=Got(0, answers=[503] * 9)) as got, running(webhooks(host, crm=got.settings())):
+        await until(lambda: host.clock.slept == [1])
+        host.clock.jump(-365 * DAY)
+        await next_try(host, 1)
+        await until(lambda: host.clock.slept == [2])
+        host.clock.jump(3 * DAY)
+        await next_try(host, 2)
+        await until(lambda: host.troubles)
+
+
 async def test_one_that_fails_keeps_no_other_waiting() -> None:
     host = Laid()
     host.lay("a", "b")

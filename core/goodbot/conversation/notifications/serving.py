@@ -8,6 +8,7 @@ from functools import partial
 
 from goodbot.api.sentences import version
 from goodbot.api.texts import retold, say
+from goodbot.base.clock import ago
 from goodbot.store import adapters
 from goodbot.store.adapters import AdapterRow
 from goodbot.store.canaries import Trial
@@ -33,7 +34,7 @@ def _unserved(row: AdapterRow, active: int, language: str) -> str:
 
 def ended(trial: Trial | None, now: float) -> Iterator[tuple[str, Said]]:
     """`(subject, text)` of a trial that has come to an end in the last day."""
-    if trial is None or trial.ended_at is None or now - trial.ended_at >= _DAY:
+    if trial is None or trial.ended_at is None or ago(trial.ended_at, now) >= _DAY:
         return
     if trial.state in ("passed", "lost"):
         yield f"canary v{trial.version}", partial(_tried, trial)

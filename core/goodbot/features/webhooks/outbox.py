@@ -215,7 +215,7 @@ class Deliveries:
         if not isinstance(error, GoodbotError):
             logger.error("the webhook %s has failed: %s", self._name, why)
         now, state = self._host.clock.now(), self.state
-        state.failing_since, state.error = state.failing_since or now, why
+        state.failing_since, state.error = min(state.failing_since or now, now), why
         if now - state.failing_since >= _TOLD_AFTER:
             self._host.trouble(self._name, f"nothing has been taken for 3 days: {why}")
         await self._save()

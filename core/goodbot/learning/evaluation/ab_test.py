@@ -18,7 +18,7 @@ from goodbot.access.authorization import Authorization
 from goodbot.access.direct_message import Courier
 from goodbot.api.hookspecs import hookimpl
 from goodbot.api.notice import Notice
-from goodbot.base.clock import Clock, woken
+from goodbot.base.clock import Clock, Reached, woken
 from goodbot.base.errors import AdapterError, ServerError, boundary
 from goodbot.learning.adapters.registry import AdapterRegistry, NotServedError
 from goodbot.learning.evaluation import blind
@@ -60,7 +60,7 @@ class AbTest:
         self._courier = courier
         self._preparing = preparing
         self._authorization = authorization
-        self._clock = clock
+        self._clock, self._reached = clock, Reached(clock)
         self._week = Week(store=store, courier=courier, clock=clock, pool=pool, owners=authorization.owners)
         self._wake = asyncio.Event()
         self._looking = asyncio.Lock()
@@ -144,11 +144,12 @@ class AbTest:
 
     def _is_late(self, found: Comparison) -> bool:
         """Whether its day is over: owners had it, or its answers could not be written in one."""
-        now, since = self._clock.now(), found.opened_at
+        now, since = self._clock.now(), self._reached.past(found.opened_at)
         if found.state == "preparing":  # paused, or not running, nobody has tried
             before, since = self._began
             if before != found.id and not (before and found.held):
                 since = now  # else nobody was asked about the one that it has replaced
+            since = min(since, now)
             self._began = (found.id, since)
         return now >= since + _OPEN_SECONDS
 

@@ -13,7 +13,7 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.sentences import Condition, met, waits
-from goodbot.base.clock import woken
+from goodbot.base.clock import ago, woken
 from goodbot.base.errors import UsageError, boundary
 from goodbot.base.suggest import version_name
 from goodbot.config.hours import clock_time
@@ -235,10 +235,10 @@ class Scheduler:
             return None
         if self._config.schedule == "manual":
             return waits("manual")
-        local = datetime.fromtimestamp(self._clock.now())  # noqa: DTZ006  the owner's own clock
+        local = datetime.fromtimestamp(now := self._clock.now())  # noqa: DTZ006  the owner's own clock
         at = datetime.combine(local, clock_time(self._config.schedule))
         last = await self._store.read(lambda db: self._last_runs(db))
-        if local < at or (last and last[0].started_at >= at.timestamp()):
+        if local < at or (last and ago(last[0].started_at, now) <= now - at.timestamp()):
             return waits("schedule", time=self._config.schedule)
         return None
 

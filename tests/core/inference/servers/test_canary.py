@@ -208,6 +208,20 @@ async def test_off_is_off_for_everybody(tmp_path: Path) -> None:
         assert set(by(await ask(bot)).values()) == {"v1", "v2"}
 
 
+async def test_one_that_began_in_a_time_to_come_counts_from_now(tmp_path: Path) -> None:
+    """Our clock was set back since."""
+    async with trying(tmp_path) as bot:
+        await bot.store.write(lambda db: db.execute("UPDATE canaries SET began_at = began_at + 1e9"))
+        standing = await bot.app.canary.standing()
+        assert standing is not None
+        over = bot.app.clock.now() + canary._LONGEST
+        assert (standing.verdict(over - 60), standing.verdict(over + 1)) == ("", "passed")
+        await rate(bot, {"v1": True, "v2": True}, rounds=1)
+        standing = await bot.app.canary.standing()
+        assert standing is not None
+        assert standing.new.rated + standing.old.rated == len(CHATS)
+
+
 async def test_a_rollback_ends_it(tmp_path: Path) -> None:
     async with trying(tmp_path) as bot:
         await bot.rollback("base")

@@ -221,6 +221,20 @@ async def test_after_a_day_without_an_answer_the_gate_alone_decides(tmp_path: Pa
         assert "That question is closed." in await bot.command("compare", "1 a")
 
 
+async def test_a_day_is_one_though_our_clock_was_set_back_since_the_question(tmp_path: Path) -> None:
+    clock = Later()
+    clock.ahead = 366 * DAY
+    async with open_asking(tmp_path, clock=clock) as bot:
+        await trained(bot)
+        await asked(bot)
+        for clock.ahead in (0.0, DAY - 60):
+            await bot.app.ab_test.look()
+            assert await current(bot) is not None
+        clock.ahead = DAY + 1
+        await bot.app.ab_test.look()
+        assert await states(bot) == ["passed"]
+
+
 async def test_three_choices_against_it_count_after_a_day_too(tmp_path: Path) -> None:
     clock = Later()
     async with open_asking(tmp_path, clock=clock) as bot:

@@ -125,6 +125,19 @@ async def test_at_its_time_once_a_day(tmp_path: Path, schedule: str) -> None:
         assert await rest(bot) == 2
 
 
+async def test_a_run_of_a_time_to_come_does_not_hold_up_the_others_until_then(tmp_path: Path) -> None:
+    """It began before our clock was set back."""
+    clock = VirtualClock(at("2099-01-15T04:00"), waits=True)
+    async with open_bot(tmp_path, clock=clock, schedule="03:30") as bot:
+        await bot.rated(8)
+        assert await rest(bot) == 1
+        clock.jump(at("2027-01-15T04:00") - clock.now())
+        await bot.rated(8)
+        assert await rest(bot) == 2
+        await bot.rated(8)
+        assert await rest(bot) == 2, "once a day"
+
+
 async def test_a_run_by_hand_in_the_morning_does_not_cancel_the_one_at_night(tmp_path: Path) -> None:
     clock = VirtualClock(at("2027-01-15T10:00"), waits=True)
     async with open_bot(tmp_path, clock=clock, schedule="23:00") as bot:
