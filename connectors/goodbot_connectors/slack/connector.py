@@ -91,7 +91,7 @@ class SlackConnector(Connector):
             self._intake, self._api = self._new_intake(), api
             app = self._intake.app()
             transport: Transport = (
-                HttpTransport(self.host, self.settings, app)
+                HttpTransport(self.host, self.settings, app, self._dates)
                 if self.settings.mode == "http"
                 else SocketTransport(self.host, api, app, self._alive)
             )

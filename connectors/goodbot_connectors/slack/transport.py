@@ -26,6 +26,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 
+from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.kit.fields import as_json, string
 from goodbot_connectors.kit.listener import Listener
 from goodbot_connectors.slack.api import LOGGER, Api
@@ -170,13 +171,14 @@ class HttpTransport:
     """Requests from Slack, signed, on one path of a port of the loopback interface.
 
     The signature is checked before anything is parsed; bolt's own server does it the other way round,
-    and falls over JSON that is none.
+    and falls over JSON that is none. What Slack signed just now is known by its clock; by ours, too,
+    since after a sleep of this machine Slack has not told its time yet.
     """
 
-    def __init__(self, host: ConnectorHost, settings: SlackSettings, app: AsyncApp) -> None:
+    def __init__(self, host: ConnectorHost, settings: SlackSettings, app: AsyncApp, dates: Dates) -> None:
         self._app = app
-        secret, clock = host.secrets.get(SIGNING_SECRET).reveal(), cast("Any", host.clock)
-        self._verifier = SignatureVerifier(secret, clock)
+        secret, clocks = host.secrets.get(SIGNING_SECRET).reveal(), cast("list[Any]", [dates, host.clock])
+        self._verifiers = [SignatureVerifier(secret, clock) for clock in clocks]
         self._listener = Listener(
             self._handle,
             path=settings.path,
@@ -206,11 +208,9 @@ class HttpTransport:
 
     def _signed(self, raw: bytes, request: web.Request) -> bool:
         try:
-            return self._verifier.is_valid(
-                raw,
-                request.headers.get("X-Slack-Request-Timestamp"),
-                request.headers.get("X-Slack-Signature"),
-            )
+            at = request.headers.get("X-Slack-Request-Timestamp")
+            signature = request.headers.get("X-Slack-Signature")
+            return any(verifier.is_valid(raw, at, signature) for verifier in self._verifiers)
         except (ValueError, TypeError):  # no number, no UTF-8, no ASCII
             return False
 

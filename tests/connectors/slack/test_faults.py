@@ -199,8 +199,11 @@ async def test_undo_takes_back_what_this_person_rated_last(slack: FakeSlack, app
 class _Ahead(SystemClock):
     """Slack's, three minutes ahead of the machine's, as after a laptop's sleep."""
 
+    def __init__(self, seconds: float = 180) -> None:
+        self._seconds = seconds
+
     def now(self) -> float:
-        return super().now() + 180
+        return super().now() + self._seconds
 
 
 @pytest.mark.parametrize("ahead", [True, False])
@@ -477,6 +480,19 @@ async def test_what_slack_did_not_sign_is_refused_whatever_it_is(
     assert len(host.attempts) == taken
     status, _, _ = await slack.requests.post(*kinds["event"])
     assert status == 200
+
+
+@pytest.mark.parametrize("ahead", [600, -600])
+async def test_what_slack_signs_is_taken_though_our_clock_is_another(
+    slack: FakeSlack, peer: SlackPeer, over_http: None, tmp_path: Path, ahead: float
+) -> None:
+    host = RecordingHost(SPEC, state_dir=tmp_path, environ=peer.environ, clock=_Ahead(ahead))
+    connector = build(SPEC, host, peer)
+    await connector.start()
+    slack.people.say("ada", "hello")
+    await host.received(MessageEvent)
+    await connector.stop()
+    await host.close()
 
 
 @pytest.mark.parametrize(
