@@ -6,27 +6,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import AsyncGenerator
+import itertools
+from collections.abc import AsyncGenerator, Coroutine
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from goodbot.api.connector import ReplyStream
-from goodbot.api.events import ChannelKind, MessageRef
+from goodbot.api.events import ChannelKind, MessageRef, Outcome, Reply
 from goodbot.conversation.copies import Copies
 from goodbot.conversation.generate import Generator
 from goodbot.daemon.loopback import Answer, chat
 from goodbot.store import ledger, messages, retries
 
-from tests.core.builders import Bot, check_store, open_bot, rows, until
+from tests.core.builders import Bot, check_store, open_bot, rate, rows, until
 
 
 class KilledError(Exception):
     """The process is dead: nothing reaches the store any more."""
 
 
-async def killed(bot: Bot, text: str, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def killed(
+    bot: Bot, asks: Coroutine[Any, Any, Answer], at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ask, and die where the writer would call its method `at`."""
     reached = asyncio.Event()
 
@@ -36,7 +39,7 @@ async def killed(bot: Bot, text: str, at: str, monkeypatch: pytest.MonkeyPatch) 
 
     with monkeypatch.context() as patch:
         patch.setattr(Generator, at, die)
-        asking = asyncio.create_task(bot.say(text))
+        asking = asyncio.create_task(asks)
         await until(reached.is_set)
         asking.cancel()
 
@@ -63,7 +66,7 @@ async def restarted(
     with contextlib.suppress(KilledError):
         async with open_bot(home) as bot:
             await bot.say("Hello!")
-            await killed(bot, "What is love?", at, monkeypatch)
+            await killed(bot, bot.say("What is love?"), at, monkeypatch)
     async with open_bot(home) as bot:
         await until(lambda: len(bot.replies) == 1)
         [answer] = bot.replies
@@ -165,3 +168,110 @@ async def test_b10_an_answer_that_broke_down_is_rated_by_no_reaction(
         await bot.react(bot.replies[0], "👍")
         assert await rows(bot.store, "SELECT count(*) FROM labels") == [(0,)]
         asking.cancel()
+
+
+@pytest.fixture
+def in_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another answer is in two messages: the one that it takes the place of, and `more-0`, `more-1` …"""
+    whole, numbers = chat._Stream.finish, itertools.count()
+
+    async def finish(stream: Any, reply: Reply) -> tuple[MessageRef, ...]:
+        sent = await whole(stream, reply)
+        if stream._place is None:
+            return sent
+        more = MessageRef(channel=stream._channel, id=f"more-{next(numbers)}")
+        await stream.created(more)
+        return (*sent, more)
+
+    monkeypatch.setattr(chat._Stream, "finish", finish)
+
+
+@pytest.mark.usefixtures("in_two")
+async def test_b10_of_another_answer_too_both_copies_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with contextlib.suppress(KilledError):
+        async with open_bot(tmp_path) as bot:
+            answer = await bot.say("What is love?")
+            await until(lambda: recorded(bot, answer))
+            await killed(bot, bot.chat.again(answer, "long"), "_record", monkeypatch)
+    async with open_bot(tmp_path) as bot:
+        await until(lambda: len(bot.chat.edits) == 1)
+        [new] = bot.chat.edits
+        await until(lambda: recorded(bot, new))
+        place = answer.message.channel
+        [known] = await bot.store.read(lambda db: messages.sent_again(db, place))
+        assert [ref.id for ref in known.messages] == [answer.message.id, "more-1", "more-0"]
+        assert (known.turn, known.question) == (new.turn, answer.message.id)
+        await bot.react(at(new, "more-0"), "👍")
+        assert await labels(bot, new.turn) == {"loopback:owner": 1.0}
+        await check_store(bot.store)
+
+
+@pytest.mark.usefixtures("in_two")
+async def test_b10_what_another_answer_began_with_is_known_as_it_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its second message was there before all of it was written."""
+
+    async def append(stream: Any, _: str) -> None:
+        if stream._place and not stream.messages:
+            await stream.created(MessageRef(channel=stream._channel, id="begun"))
+
+    monkeypatch.setattr(chat._Stream, "append", append)
+    with contextlib.suppress(KilledError):
+        async with open_bot(tmp_path) as bot:
+            answer = await bot.say("What is love?")
+            await until(lambda: recorded(bot, answer))
+            await killed(bot, bot.chat.again(answer, "long"), "send", monkeypatch)
+    async with open_bot(tmp_path) as bot:
+        await until(lambda: len(bot.chat.edits) == 1)
+        [new] = bot.chat.edits
+        await until(lambda: recorded(bot, new))
+        await bot.react(at(new, "begun"), "👍")
+        assert await labels(bot, new.turn) == {"loopback:owner": 1.0}
+
+
+@pytest.mark.usefixtures("in_two")
+async def test_b10_the_first_message_is_rated_as_what_stands_there_though_the_second_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("What is love?")
+        await until(lambda: recorded(bot, answer))
+        real, told = Generator.send, []
+
+        async def send(*args: Any) -> Any:
+            sent = await real(*args)
+            press = rate("press", bot.chat._count + 100, 1.0, message_id=answer.message.id, source="button")
+            told.extend(await bot.chat.host.submit([dataclasses.replace(press, turn=args[-1].turn)]))
+            return sent
+
+        monkeypatch.setattr(Generator, "send", send)
+        new = await bot.chat.again(answer, "long")
+        await until(lambda: recorded(bot, new))
+        assert [(one.outcome, one.turn) for one in told] == [(Outcome.ACCEPTED, new.turn)]
+
+
+async def test_b10_an_answer_that_comes_back_is_known_where_it_stands_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No other answer came, and somebody had deleted the message that was to be changed."""
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("What is love?")
+        await until(lambda: recorded(bot, answer))
+
+        async def broken(*_: Any, **__: Any) -> None:
+            raise LookupError("unexpected")
+
+        async def finish(stream: Any, reply: Reply) -> tuple[MessageRef, ...]:
+            stream._chat._post(stream._channel, reply, stream._reply_to)
+            return (MessageRef(channel=stream._channel, id="anew"),)
+
+        monkeypatch.setattr(Generator, "write", broken)
+        monkeypatch.setattr(chat._Stream, "finish", finish)
+        await bot.chat.again(answer, "long")
+        anew = at(answer, "anew")
+        await until(lambda: recorded(bot, anew))
+        await bot.react(anew, "👍")
+        assert await labels(bot, answer.turn) == {"loopback:owner": 1.0}

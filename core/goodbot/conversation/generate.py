@@ -132,8 +132,9 @@ class Generator:
 
         async def operation(db: aiosqlite.Connection) -> Turn | None:
             stored = await answers.insert(db, asked.event, turn, asked.retry, trainable=trainable)
-            if stored is not None and asked.retry is None:  # a retry's stand for the one before yet
-                await self._requests.decide(db, stored)
+            if stored is not None:
+                if asked.retry is None:  # a retry asks where the one before did
+                    await self._requests.decide(db, stored)
                 await self.attach(db, turn.id, stream.messages)
             return stored
 
@@ -207,14 +208,13 @@ class Generator:
         buttons = await self._requests.buttons(turn, language if private else self._config.language)
         return Reply(text=f"{self._model.label}{text}", turn=turn.id, reply_to=reply_to, buttons=buttons)
 
-    async def deliver(self, event: Event, turn: Turn, stream: ReplyStream, reply_to: str) -> bool:
+    async def deliver(self, event: Event, turn: Turn, stream: ReplyStream, question: str) -> bool:
         """Send, then record which messages carry the turn; a crash in between sends again.
 
-        An answer to a question has each message recorded as soon as it is there, so that both
-        copies are known then. Whether it was sent.
+        `question`: the message that it answers, or takes the place of. Each new message is recorded as
+        soon as it is there, so that both copies are known then. Whether it was sent.
         """
-        if isinstance(event, MessageEvent):
-            stream.keep = functools.partial(self._keep, turn)
+        stream.keep = functools.partial(self.keep, turn)
         sent: tuple[MessageRef, ...] = ()
 
         async def operation(db: aiosqlite.Connection) -> None:
@@ -226,9 +226,12 @@ class Generator:
             await inbox.close(db, event)
 
         try:
-            sent = await self.send(event, stream, await self.reply(turn, stream.language, reply_to))
+            reply_to = question if isinstance(event, MessageEvent) else ""
+            reply = await self.reply(turn, stream.language, reply_to)
+            sent = await self.send(event, stream, question, reply)
             await self._record(operation)
         except Exception:  # what they say from now on is no answer
+            stream.keep = None
             with contextlib.suppress(StoreError):
                 await self._store.write(lambda db: messages.detach(db, turn.id, stream.messages))
             raise
@@ -241,7 +244,7 @@ class Generator:
         with contextlib.suppress(StoreError):
             await self._store.write(lambda db: messages.sending_again(db, turn, question))
 
-    async def _keep(self, turn: Turn, sent: Sequence[MessageRef]) -> None:
+    async def keep(self, turn: Turn, sent: Sequence[MessageRef]) -> None:
         """Record what is sent of an answer so far; a disk that fails must not stop the rest."""
 
         async def operation(db: aiosqlite.Connection) -> None:
@@ -269,24 +272,21 @@ class Generator:
                     raise
             await self._clock.sleep(growing(tries, most=_LONGEST_PAUSE))
 
-    async def send(self, event: Event, stream: ReplyStream, reply: Reply) -> tuple[MessageRef, ...]:
-        """End a stream; nothing when the platform refuses."""
-        try:
-            return await self._finish(stream, reply)
-        except ConnectorError as error:
-            logger.error("an answer could not be sent: %s", error, extra=ids(event))
-            return ()
-
-    async def _finish(self, stream: ReplyStream, reply: Reply) -> tuple[MessageRef, ...]:
+    async def send(
+        self, event: Event, stream: ReplyStream, question: str, reply: Reply
+    ) -> tuple[MessageRef, ...]:
+        """End a stream; nothing when the platform refuses. `question` as in `deliver`, for a new answer."""
         for attempt in range(_SEND_TRIES):
             try:
                 return await stream.finish(reply)
-            except RetriableError as error:
-                if attempt == _SEND_TRIES - 1:
-                    raise
-                await self.sending_again(reply.turn, reply.reply_to)
+            except ConnectorError as error:
+                if not isinstance(error, RetriableError) or attempt == _SEND_TRIES - 1:
+                    logger.error("an answer could not be sent: %s", error, extra=ids(event))
+                    break
+                if question:
+                    await self.sending_again(reply.turn, question)
                 await self._clock.sleep(max(error.retry_after, growing(attempt, most=_LONGEST_PAUSE)))
-        raise AssertionError("unreachable")
+        return ()
 
 
 def _conversation(channel: ChannelRef, talker: UserRef) -> str:

@@ -78,6 +78,7 @@ class Answers:
             return
         async with self._place(earlier.channel):
             await self._told_of(earlier.channel, self._again(event, earlier, late=late))
+        await self._copies.look(earlier.channel)
 
     async def _told_of(self, channel: ChannelRef, work: Awaitable[Reason | None]) -> None:
         """Do it, and tell who watches what came of it, and how long it took."""
@@ -143,13 +144,17 @@ class Answers:
         stream.language = self._config.language if shared else event.user.language
 
         async def back(reason: Reason) -> Reason:
-            await self._generator.send(event, stream, await self._generator.reply(earlier, stream.language))
+            reply = await self._generator.reply(earlier, stream.language)
+            sent = await self._generator.send(event, stream, "", reply)
+            await self._generator.keep(earlier, sent)  # somebody may have deleted those that it stood in
             return await self._decline(event, reason)
 
         async with _unbroken(back):
             if turn is None and late:
                 return await back(because("late"))
-            if turn is None:
+            if turn is not None:
+                await self._generator.sending_again(turn.id, shown[0].id)
+            else:
                 try:
                     asked = await self._asked_again(event, earlier)
                     turn = await self._generator.write(asked, stream)
@@ -161,7 +166,7 @@ class Answers:
                         return await back(gone)
                     await stream.cancel(event.say(gone))
                     return gone
-            sent = await self._generator.deliver(event, turn, stream, "")
+            sent = await self._generator.deliver(event, turn, stream, shown[0].id)
             return None if sent else await self._decline(event, because("unsent"))
 
     async def _noted(self, channel: ChannelRef, talker: UserRef) -> str:

@@ -16,10 +16,12 @@ from goodbot.store.query import fetch, first
 
 COMING = (
     "EXISTS (SELECT 1 FROM messages m JOIN retries r ON r.instead_of = m.turn WHERE r.turn = :turn AND"
-    " (m.connector, m.account, m.channel, m.message) = (:connector, :account, :channel, :message)"
-    "  AND NOT EXISTS (SELECT 1 FROM messages WHERE turn = :turn))"
+    " (m.connector, m.account, m.channel, m.message) = (:connector, :account, :channel, :message))"
 )
-"""Whether `:turn` is being put in the place of what the message carries, and is not recorded there yet."""
+"""Whether `:turn` is being put in the place of what the message carries, and is not recorded there yet.
+
+Other messages of it may be: each new one is recorded as soon as it is there.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -34,9 +34,11 @@ async def connector(host: RecordingHost, peer: SlackPeer) -> AsyncIterator[Any]:
     await connector.stop()
 
 
+@pytest.mark.parametrize("replaces", [False, True], ids=["first", "again"])
 @pytest.mark.parametrize("room", [ChannelKind.PRIVATE, ChannelKind.SHARED])
 @pytest.mark.parametrize("words", [SHORT, long(LIMIT)], ids=["short", "long"])
 async def test_b10_killed_after_any_call_each_copy_with_words_of_the_answer_is_known(
+    replaces: bool,
     room: ChannelKind,
     words: str,
     connector: Any,
@@ -56,4 +58,5 @@ async def test_b10_killed_after_any_call_each_copy_with_words_of_the_answer_is_k
             (one.ts, one.text) for one in workspace.messages.values() if workspace.users[one.user].bot_id
         ],
         monkeypatch=monkeypatch,
+        replaces=replaces,
     )

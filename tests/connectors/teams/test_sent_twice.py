@@ -19,9 +19,11 @@ require("botbuilder.core")
 from goodbot_connectors.teams.wire import Wire  # noqa: E402  needs the SDK
 
 
+@pytest.mark.parametrize("replaces", [False, True], ids=["first", "again"])
 @pytest.mark.parametrize("room", [ChannelKind.PRIVATE, ChannelKind.SHARED])
 @pytest.mark.parametrize("words", [SHORT, long(SPEC.message_limit)], ids=["short", "long"])
 async def test_b10_killed_after_any_call_each_copy_with_words_of_the_answer_is_known(
+    replaces: bool,
     room: ChannelKind,
     words: str,
     connector: Any,
@@ -38,4 +40,5 @@ async def test_b10_killed_after_any_call_each_copy_with_words_of_the_answer_is_k
         calls=(Wire, ("send", "update")),
         sees=lambda: [(one.id, one.text) for one in peer.people["ada"].sees(peer.place(room))],
         monkeypatch=monkeypatch,
+        replaces=replaces,
     )
