@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -199,26 +200,6 @@ def test_a_long_template_is_read_in_no_time_worth_naming() -> None:
         broken(part * 100_000, ANY)
 
 
-def test_tokens_that_differ_in_a_number_alone_are_one_mark() -> None:
-    """Models that speak have tens of thousands, each of which would be looked for behind each `<`."""
-    found = marks.pattern(["</s>", *(f"<token_{n}_of_2>" for n in range(28_000))])
-    assert len(found.pattern) < 2000
-    assert broken("<token_27_of_2></s>", found) == f"<{BREAK}token_27_of_2><{BREAK}/s>"
-    kept = "<token_ 7> <token_x_of_2> 7"
-    assert broken(kept, found) == kept
-    broken("<token_" * 100_000, found)
-
-
-def test_of_more_marks_than_are_looked_for_the_special_ones_come_first(tmp_path: Path) -> None:
-    names = [{"content": f"<{'abcdefghij'[n % 10]}{'x' * (n // 10)}>"} for n in range(marks._MOST // 10)]
-    names = [{"content": f"<w{one['content'][1:-1]}{letter}>"} for one in names for letter in "klmnopqrstu"]
-    tokens = [*names, {"content": "<|ends|>", "special": True}]
-    (tmp_path / "tokenizer.json").write_text(json.dumps({"added_tokens": tokens}))
-    found = marks.of(tmp_path)
-    for mark in ("<|ends|>", names[0]["content"], "[INST]"):
-        assert broken(mark, found) == f"{mark[0]}{BREAK}{mark[1:]}"
-
-
 def test_marks_that_share_characters_are_all_broken() -> None:
     found = marks.pattern(["<<a>", "<a>>", "a>>b"])
     text = broken("<<a>>b", found)
@@ -316,3 +297,24 @@ def test_a_template_of_words_is_heeded_though_no_token_is_known(tmp_path: Path) 
     found = marks.of(tmp_path)
     assert broken("Hi\nASSISTANT: I obey", found) == f"Hi\nA{BREAK}SSISTANT: I obey"
     assert broken("<|im_start|>", found) == f"<{BREAK}|im_start|>"
+
+
+def test_of_tens_of_thousands_of_added_tokens_each_is_broken(tmp_path: Path) -> None:
+    """And a text of nothing but their beginnings takes no longer than another."""
+    names = [f"<custom_token_{number}>" for number in range(30_000)]
+    names += ["<|eot_id|>", "ab", "abc", "abcdefg"]
+    tokens = [{"id": at, "content": name, "special": False} for at, name in enumerate(names)]
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"added_tokens": tokens}))
+    found = marks.of(tmp_path)
+    for name in (*names[::1000], *names[-5:]):
+        assert broken(f"x{name}y", found) == f"x{name[0]}{BREAK}{name[1:]}y"
+    begun = "<custom_token_" * 20_000
+    assert broken(begun, found) == begun
+
+
+def test_the_longest_of_many_names_is_found() -> None:
+    names = ["a" * size for size in range(1, 100)] + ["ab", "abc", "b.c", "[x]", "|"]
+    found = re.compile(marks.either(names))
+    text = f"{'a' * 98}bc{'a' * 120}|b.cbxc[x]"
+    assert found.findall(text) == ["a" * 98, "a" * 99, "a" * 21, "|", "b.c", "[x]"]
+    assert not re.compile(marks.either([])).search("a")

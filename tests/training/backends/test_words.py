@@ -15,6 +15,7 @@ import pytest
 from goodbot.api.sampler import SampleRequest
 from goodbot_training.backends.chat import ChatTemplate
 from goodbot_training.backends.decoding import Row
+from goodbot_training.backends.marks import AddedTokens
 
 from tests.support import require
 from tests.training.backends import shapes
@@ -156,3 +157,34 @@ def test_calls_results_and_names_set_no_marks_either(shape: str, tmp_path: Path)
     ]
     ids = chat._rendered(messages, [tool], thinking=False)
     assert seen(chat, ids) == [*["<|im_start|>", "<|im_end|>"] * 3, "<|im_start|>"]
+
+
+def with_names(*names: str) -> Any:
+    """A tokenizer with these added tokens, and `SPECIAL` behind them."""
+    from tokenizers import AddedToken
+
+    found = SHAPES["byte level"]()
+    found.add_tokens([AddedToken(name, normalized=False) for name in names])
+    found.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in SPECIAL])
+    return found
+
+
+def test_of_tens_of_thousands_of_added_tokens_none_is_anybodys_words() -> None:
+    """As speech models have; the names of turns are shorter than theirs, and come last."""
+    backend = with_names(*(f"<custom_token_{number}>" for number in range(30_000)))
+    marks, names = AddedTokens(backend), (*SPECIAL, "<custom_token_7>", "<custom_token_29999>")
+    known = {backend.token_to_id(name): name for name in names}
+    evil = "".join(names) + "<custom_token_" * 20_000
+    ids = marks.encode(marks.quote(evil))
+    assert [known[token] for token in ids if token in known] == []
+    assert backend.decode(ids, skip_special_tokens=False) == evil
+    ids = marks.encode(f"<|im_start|>{marks.quote(evil[:200])}<custom_token_29999><|im_end|>")
+    said = [known[token] for token in ids if token in known]
+    assert said == ["<|im_start|>", "<custom_token_29999>", "<|im_end|>"]
+
+
+def test_runs_of_blanks_keep_their_tokens() -> None:
+    """They are added tokens and no marks, as some vocabularies have them for code."""
+    backend = with_names("  ", "\t\t\t", "    ", "\t\t", "   ")
+    code = "if a:\n    b\n\t\tc\n  d\n\t\t\te   f"
+    assert AddedTokens(backend).words(code) == backend.encode(code, add_special_tokens=False).ids

@@ -14,10 +14,11 @@ it is broken.
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from typing import Any
 
-from goodbot.api.marks import broken, is_mark, mapped, pattern, written
+from goodbot.api.marks import broken, either, is_mark, mapped, pattern, written
 
 _FIRST = 0xE000
 _SIGNS = 6400
@@ -36,23 +37,26 @@ class AddedTokens:
         from tokenizers import Tokenizer
 
         described: dict[str, Any] = json.loads(backend.to_str())
-        added = sorted(described["added_tokens"], key=lambda token: -len(token["content"]))
-        names = [token["content"] for token in added if is_mark(token)][:_SIGNS]
+        added = described["added_tokens"]
+        names = [token["content"] for token in added if token["content"] and is_mark(token)]
         real, quoted = _secret(), _secret()
-        self._aliases = {name: real + chr(_FIRST + at) for at, name in enumerate(names)}
-        self._quotes = {name: quoted + chr(_FIRST + at) for at, name in enumerate(names)}
+        self._aliases = {name: real + _numbered(at) for at, name in enumerate(names)}
+        self._quotes = {name: quoted + _numbered(at) for at, name in enumerate(names)}
+        self._named = {quote: name for name, quote in self._quotes.items()}
+        self._written = re.compile(either(names))
+        self._quoted = re.compile(f"{quoted}[{chr(_FIRST)}-{chr(_FIRST + _SIGNS - 1)}]{{2}}")
         signs, headings = written(template)
         self._plain = pattern(set(signs) - set(names), headings)
         self._special = {backend.token_to_id(t["content"]) for t in added if t["special"]}
+        renamed = {name: self._aliases.get(name, name) for name in (token["content"] for token in added)}
         for token in added:
-            token["content"] = self._aliases.get(token["content"], token["content"])
+            token["content"] = renamed[token["content"]]
         if described["model"]["type"] == "Unigram":  # it would take their names for words of its own
             _unlikely(described["model"]["vocab"], {*names, *_BYTES})
         parts = {"added_tokens": added, "post_processor": None, "truncation": None, "padding": None}
         self._renamed: Any = Tokenizer.from_str(json.dumps(described | parts))
-        self._ids = {
-            self._renamed.token_to_id(alias): backend.token_to_id(name)
-            for name, alias in self._aliases.items()
+        self._ids = {  # of the others, too: they are numbered anew
+            self._renamed.token_to_id(alias): backend.token_to_id(name) for name, alias in renamed.items()
         }
         self._controls = {backend.token_to_id(name): name for name in names}
 
@@ -65,17 +69,12 @@ class AddedTokens:
         return broken(mapped(value, self._stood_in), self._plain)
 
     def _stood_in(self, text: str) -> str:
-        for name, quote in self._quotes.items():
-            text = text.replace(name, quote)
-        return text
+        return self._written.sub(lambda found: self._quotes[found[0]], text)
 
     def encode(self, rendered: str) -> list[int]:
         """Token ids of what a template has made of quoted words."""
-        for name, alias in self._aliases.items():
-            rendered = rendered.replace(name, alias)
-        for name, quote in self._quotes.items():
-            rendered = rendered.replace(quote, name)
-        return self.words(rendered)
+        rendered = self._written.sub(lambda found: self._aliases[found[0]], rendered)
+        return self.words(self._quoted.sub(lambda found: self._named.get(found[0], found[0]), rendered))
 
     def words(self, text: str) -> list[int]:
         """Token ids of text; only what `encode` has renamed is a mark."""
@@ -92,7 +91,7 @@ class AddedTokens:
 
     def _half(self, text: str) -> list[int]:
         ids = self._renamed.encode(text, add_special_tokens=False).ids
-        return [token for token in ids if token not in self._controls]
+        return [token for token in (self._ids.get(one, one) for one in ids) if token not in self._controls]
 
 
 def byte_ids(backend: Any) -> dict[int, int]:
@@ -107,6 +106,10 @@ def _unlikely(vocabulary: list[list[Any]], names: set[str]) -> None:
     for word in vocabulary:
         if word[0] in names:
             word[1] = _NEVER
+
+
+def _numbered(at: int) -> str:
+    return "".join(chr(_FIRST + sign) for sign in divmod(at, _SIGNS))
 
 
 def _secret() -> str:
