@@ -345,6 +345,11 @@ class Slow:
         self._writing[id_] = version
         threading.Thread(target=self._write, args=(id_, version, text), daemon=True).start()
 
+    def think(self, id_: str, version: int) -> None:
+        """Begin to, and come to no end."""
+        self._writing[id_] = version
+        emit(id=id_, event="thought", text="Hm")
+
     def cancel(self, id_: str) -> None:
         self._writing.pop(id_, None)
 
@@ -411,7 +416,9 @@ def generate(
     asked = [str(one["content"]) for one in request["messages"] if one["role"] == "system"]
     if "in more detail" in "".join(asked) and not modes.get("deaf"):  # it follows notes
         text += " And so on."
-    if modes.get("generate") in ("slow", "held"):
+    if modes.get("generate") == "thinks":
+        slow.think(id_, version)
+    elif modes.get("generate") in ("slow", "held"):
         slow.write(id_, version, text)
     else:
         emit(id=id_, event="text", text=text)

@@ -68,6 +68,20 @@ class Reading(Fake):
         self.done.append(f"keep {adapter} as {version}")
 
 
+class Thinking(Fake):
+    """One that thinks for two steps before it says anything."""
+
+    def step(self) -> list[tuple[Any, Sampled]]:
+        thinks = self.done.count("step") < 2
+        told, self.told = self.told, {key: lambda _: True for key in self.told} if thinks else self.told
+        ended = super().step()
+        self.told = told
+        return ended
+
+    def thoughts(self) -> list[tuple[Any, str]]:
+        return [(key, f"{self.done.count('step')}") for key in self.left if self.done.count("step") < 3]
+
+
 class Told:
     """What is told, and in how many goes."""
 
@@ -79,7 +93,7 @@ class Told:
         if events:
             self.goes.append([*events])
         for event in events:
-            if event["event"] != "text":
+            if event["event"] not in ("text", "thought"):
                 self.answered.release()
 
     offer = emit
@@ -123,6 +137,17 @@ def test_those_who_write_in_one_step_are_told_in_one_go() -> None:
         *([(id_, "text")] for id_ in range(3)),  # a first token at once
         [(0, "text"), (1, "text"), (2, "text"), (0, "done"), (1, "done")],
         [(2, "text"), (2, "done")],
+    ]
+
+
+def test_what_is_thought_is_told_while_it_is() -> None:
+    told = run(Thinking(), generate(4))
+    assert [(event["event"], event["text"]) for event in told.events] == [
+        ("thought", "1"),
+        ("thought", "2"),
+        ("text", "word "),
+        ("text", "word "),
+        ("done", ""),
     ]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import goodbot_training
 import pytest
 from goodbot.api.sampler import SampleRequest
+from goodbot.base.thoughts import tidy
 
 from tests.support import require
 
@@ -96,6 +97,23 @@ def test_a_thought_is_neither_shown_nor_among_the_answers_tokens(
     assert loaded.text(said.response[:-1]).strip() == "Green."
     assert said.prompt + said.response == answer.prompt + answer.tokens
     assert answer.finish == "stop"
+
+
+@pytest.mark.parametrize("case", WRITTEN)
+def test_a_thought_is_told_while_it_lasts(tmp_path: Path, case: str) -> None:
+    template, special, written = WRITTEN[case]
+    loaded = chat(tmp_path / "m", template, special)
+    ids = loaded._tokenizer.encode(written, add_special_tokens=False)
+    request = SampleRequest(messages=ASKED, max_tokens=len(ids) + 1, seed=1)
+    pieces: list[str] = []
+    row = Row(loaded.prompt(ASKED), request, loaded, 4096, lambda piece: not pieces.append(piece))
+    told: list[str] = []
+    for token in [*ids, loaded.end]:
+        row.add(token, -0.5, loaded.stops)
+        told.append(row.thought())
+        assert not (told[-1] and "".join(pieces)), "nothing is thought behind the answer's beginning"
+    assert len([one for one in told if one]) > 2, "piece by piece"
+    assert tidy("".join(told)) == row.result().thought == "Hm, a color."
 
 
 @pytest.mark.parametrize("streams", [True, False])

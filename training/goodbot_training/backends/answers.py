@@ -99,6 +99,11 @@ class ContinuousBatch(ABC, Generic[Kept]):
         """End an answer at the next step, as far as it has come. An unknown one is ignored."""
         self._unwanted.add(key)
 
+    def thoughts(self) -> list[tuple[Hashable, str]]:
+        """What those that have not begun to answer have thought since this was asked last."""
+        told = [(answer.key, answer.row.thought()) for answer in self._written()]
+        return [(key, text) for key, text in told if text]
+
     def writes(self, version: int | None = None) -> bool:
         """Whether an answer by this version, or by any, is under way or not yet given back."""
         return any(version in (None, answer.version) for answer in self._under_way())

@@ -219,6 +219,10 @@ class Row:
         if self._on_text is not None and not self._on_text(self._piece()):
             self.finish = self.finish or "cancelled"
 
+    def thought(self) -> str:
+        """What it has thought since this was asked last."""
+        return self._leading.told()
+
     def result(self) -> Sampled:
         """The whole answer, as far as it came."""
         if self._on_text is None:

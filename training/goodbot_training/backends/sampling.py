@@ -146,6 +146,10 @@ class ModelSampler:
         """Write on all answers; see `Sampler.step`."""
         return self._batching.step()
 
+    def thoughts(self) -> list[tuple[Hashable, str]]:
+        """What those think that have not begun to answer."""
+        return self._batching.thoughts()
+
     def cancel(self, key: Hashable) -> None:
         """End an answer at the next step."""
         self._batching.cancel(key)

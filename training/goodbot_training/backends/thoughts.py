@@ -73,6 +73,7 @@ class Leading:
         self._ending = Ending()
         self._plain = plain
         self._all = ""
+        self._untold = ""
         self.over = False
         """The answer has begun, or nothing will come."""
         self.tokens = 0
@@ -83,6 +84,11 @@ class Leading:
         """What was thought."""
         return tidy(self._splitter.thought)
 
+    def told(self) -> str:
+        """What was thought since this was asked last; nothing once the answer has begun."""
+        new, self._untold = self._untold, ""
+        return "" if self.over else new
+
     def feed(self, piece: str, tokens: Sequence[int], words: int, finish: str) -> str:
         """More text, and all tokens, the first `words` of which are no end; what the answer begins with,
         once it has begun."""
@@ -91,6 +97,7 @@ class Leading:
         if finish:
             pieces += self._splitter.end(cut=finish == "length")
         elif not self._splitter.answering:
+            self._untold += "".join(one.text for one in pieces if isinstance(one, Thought))
             return ""
         self.over = True
         self._ending = Ending(self._splitter.wrapper)

@@ -22,7 +22,7 @@ from goodbot.base.errors import AdapterError, GoodbotError
 
 from goodbot_training.job.types import PROTOCOL, as_mapping, data_error, parse_filters, parse_messages
 from goodbot_training.process import autopsy
-from goodbot_training.process.serving_parts import Out, ReadsAhead, done, failure
+from goodbot_training.process.serving_parts import Out, ReadsAhead, ThinksAloud, done, failure
 
 Describe = Callable[[BaseException], tuple[str, str]]
 """An error → its kind and one sentence."""
@@ -97,6 +97,9 @@ class Serving:
     def _step(self) -> None:
         for identity, end in self._sampler.step():
             self._tell(identity, end)
+        if isinstance(self._sampler, ThinksAloud):
+            for identity, text in self._sampler.thoughts():
+                self._told.append({"id": identity, "event": "thought", "text": text})
         self._say()
 
     def _say(self) -> None:

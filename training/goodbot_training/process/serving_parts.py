@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -31,6 +32,15 @@ class ReadsAhead(Protocol):
 
     def keep_adapter(self, version: int, adapter: object) -> None:
         """Both are `load_adapter`."""
+        ...
+
+
+@runtime_checkable
+class ThinksAloud(Protocol):
+    """A sampler that tells what its model thinks while it does."""
+
+    def thoughts(self) -> Sequence[tuple[Hashable, str]]:
+        """By the keys of answers that have not begun, what was thought since this was asked last."""
         ...
 
 

@@ -35,6 +35,8 @@ _SILENT_SECONDS = 300.0
 prompt on a slow machine is silent."""
 _LAST_LINES = 200
 """Of its stderr."""
+_PIECES = ("text", "thought")
+"""Events behind which more of an answer comes."""
 Answer = dict[str, Any]
 
 
@@ -148,7 +150,7 @@ class SamplerProcess:
             nonlocal last
             while True:
                 answer = await queue.get()  # it comes, or the child has ended, or is ended by `_look`
-                last = answer["event"] != "text"
+                last = answer["event"] not in _PIECES
                 _raise_if_error(answer)
                 yield answer
 
@@ -213,7 +215,7 @@ class SamplerProcess:
                 self._heard = asyncio.get_running_loop().time()
                 _tell(answer)
                 id_ = str(answer.get("id"))
-                if answer["event"] != "text":
+                if answer["event"] not in _PIECES:
                     self._open.discard(id_)
                 if (queue := self._answers.get(id_)) is not None:
                     queue.put_nowait(answer)

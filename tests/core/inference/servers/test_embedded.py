@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import signal
@@ -14,6 +15,7 @@ import pytest
 from goodbot.api.server import Generated, GenerateRequest
 from goodbot.base import spawn
 from goodbot.base.errors import AdapterError, ServerError
+from goodbot.base.thoughts import Thought
 from goodbot.inference.servers import embedded, sampler_process
 from goodbot.inference.servers.embedded import EmbeddedServer
 
@@ -74,6 +76,25 @@ async def test_a_hanging_sampler_is_ended_and_comes_back(server: EmbeddedServer)
     assert not server.healthy()
     await server.start()
     assert await ask(server, "Hello?") == "v0 says: Hello?"
+
+
+async def test_one_that_hangs_amid_a_thought_is_ended(server: EmbeddedServer, fake: Fake) -> None:
+    fake.set(generate="thinks")
+    async with asyncio.timeout(patience(30)):
+        with pytest.raises(ServerError, match="was ended"):
+            await ask(server, "Hello?")
+
+
+async def test_who_leaves_amid_a_thought_has_it_ended(
+    server: EmbeddedServer, fake: Fake, tmp_path: Path
+) -> None:
+    await server.load(1, adapter(tmp_path / "1"))
+    fake.set(generate="thinks")
+    asked = [{"role": "user", "content": "Hello?"}]
+    request = GenerateRequest(messages=asked, max_tokens=8, temperature=1.0, seed=0, version=1)
+    async with contextlib.aclosing(server.generate(request)) as pieces:
+        assert await anext(pieces) == Thought("Hm")
+    await server.unload(1)  # which waits for what is being written
 
 
 async def test_everybody_who_waits_is_told(server: EmbeddedServer) -> None:
