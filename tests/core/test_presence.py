@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.api.events import Outcome
+from goodbot.api.completions import CompletionRequest
+from goodbot.api.events import ChannelKind, ChannelRef, Outcome, UserRef
 from goodbot.base.errors import ServerError
 from goodbot.cli.service.supervision import Supervision
 from goodbot.config import HttpConfig
@@ -78,6 +79,27 @@ async def test_b7_a_question_that_ends_the_model_each_time_is_given_up(tmp_path:
         assert bot.app.registry.lives == before + 2
         bot.fake.set(generate="ok")
         assert (await bot.say("And now?")).text == "v0 says: And now?"
+
+
+async def test_b7_a_program_that_has_seen_nothing_waits_as_a_person_does(tmp_path: Path) -> None:
+    asked = CompletionRequest(
+        messages=[{"role": "user", "content": "Hello?"}],
+        user=UserRef(connector="loopback", account="loopback", id="owner"),
+        channel=ChannelRef(connector="loopback", account="loopback", id="x", kind=ChannelKind.PRIVATE),
+    )
+    async with open_bot(tmp_path) as bot:
+        model, before = bot.chat.host.model, bot.app.registry.lives
+
+        async def whole() -> Any:
+            return [piece async for piece in model.answer(asked)][-1]
+
+        dies(bot)
+        assert (await model.until_answered(whole)).text == "v0 says: Hello?"
+        assert bot.app.registry.lives == before + 1
+        bot.fake.set(generate="die")
+        with pytest.raises(ServerError):
+            await model.until_answered(whole)
+        assert bot.app.registry.lives == before + 3, "it is given up after three"
 
 
 async def test_b7_a_model_that_ends_at_the_swap_costs_no_training(tmp_path: Path) -> None:

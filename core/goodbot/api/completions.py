@@ -10,10 +10,10 @@ on it; while a training has the model's memory, questions wait.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from goodbot.api.events import ChannelRef, Message, UserRef
 from goodbot.api.marks import ANY, Pattern
@@ -25,6 +25,7 @@ from goodbot.config.secrets import Secret
 if TYPE_CHECKING:
     from goodbot.api.manners import Manners
 
+_T = TypeVar("_T")
 ALIAS = "goodbot"
 """What the model is called by those who want whatever is live; `goodbot-v7` is one version of it."""
 TOOLS = "tools"
@@ -112,6 +113,13 @@ class OwnModel(ABC):
 
         Raises ServerError, and UsageError for what is too long for the model.
         """
+
+    async def until_answered(self, ask: Callable[[], Awaitable[_T]]) -> _T:
+        """What `ask` returns, which reads an answer; it is called again where the model ended under it.
+
+        So only for as long as nobody has seen a part of that. Raises what it raises.
+        """
+        return await ask()
 
     @abstractmethod
     def far_side(self, question: CompletionRequest) -> AbstractAsyncContextManager[FarSide | None]:

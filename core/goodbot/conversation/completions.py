@@ -9,6 +9,7 @@ import json
 import math
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from typing import TypeVar
 
 from goodbot.api.completions import CompletionRequest, FarSide, OwnModel
 from goodbot.api.events import ChannelRef, UserRef
@@ -20,6 +21,8 @@ from goodbot.conversation.presence import Presence
 from goodbot.inference.prompts import Room
 from goodbot.learning.core import Core
 from goodbot.learning.training.settings import shape
+
+_T = TypeVar("_T")
 
 
 class ServedModel(OwnModel):
@@ -69,25 +72,24 @@ class ServedModel(OwnModel):
     async def answer(self, question: CompletionRequest) -> AsyncGenerator[Piece, None]:
         request = self._request(question)
         await self._present()
-        begun, life = False, self._presence.life
+        begun = False
         try:
             async with contextlib.aclosing(self._server.generate(request)) as pieces:
                 async for piece in pieces:
                     begun = True
                     yield piece
             return
-        except (AdapterError, ServerError) as error:
-            if begun:
+        except (AdapterError, ServerError):
+            if begun or question.version is not None or request.version is None:
                 raise
-            again = isinstance(error, ServerError) and not error.refused
-            again = again and await self._presence.returned(life)
-            if not again and (question.version is not None or request.version is None):
-                raise
-        # the version that is tried does not answer: the active one does, as in a chat; or the model had ended
+        # the version that is tried does not answer: the active one does, as in a chat
         active = self._request(question, tried=False)
         async with contextlib.aclosing(self._server.generate(active)) as pieces:
             async for piece in pieces:
                 yield piece
+
+    async def until_answered(self, ask: Callable[[], Awaitable[_T]]) -> _T:
+        return await self._presence.asked(ask)
 
     @contextlib.asynccontextmanager
     async def far_side(self, question: CompletionRequest) -> AsyncGenerator[FarSide | None]:

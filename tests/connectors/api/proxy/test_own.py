@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from goodbot.api.completions import CompletionRequest
+from goodbot.api.server import Generated
 from goodbot.base.errors import ServerError, UsageError
 from goodbot.base.sampling import Filters
 from goodbot_connectors.api.proxy.own.calls import CallReader
@@ -231,6 +235,43 @@ async def test_errors_of_the_model(tmp_path: Path) -> None:
         status, answer, _ = await ask(ground, CHAT, requests.CHAT)
         assert (status, "may not talk" in answer["error"]["message"]) == (403, True)
         assert ground.host.attempts == []
+
+
+class Dying(Scripted):
+    """Its model ends after a first piece, twice, and comes back."""
+
+    lives = 3
+
+    async def answer(self, question: CompletionRequest) -> AsyncGenerator[str | Generated, None]:
+        async for piece in super().answer(question):
+            yield piece
+            if self.lives > 1:
+                self.lives -= 1
+                raise ServerError("the model ended")
+
+    async def until_answered(self, ask: Any) -> Any:
+        for _ in range(2):
+            with contextlib.suppress(ServerError):
+                return await ask()
+        return await ask()
+
+
+async def test_who_gets_an_answer_whole_gets_it_though_the_model_ended_under_it(tmp_path: Path) -> None:
+    async with proxied(tmp_path, model=Dying()) as ground:
+        status, answer, _ = await ask(ground, CHAT, requests.CHAT)
+        assert status == 200
+        assert answer["choices"][0]["message"]["content"] == "Good dogs bark ☂."
+        [kept] = await ground.captured()
+        assert kept.response == "Good dogs bark ☂."
+
+
+async def test_who_has_seen_a_piece_is_told_that_the_model_ended(tmp_path: Path) -> None:
+    async with proxied(tmp_path, model=Dying()) as ground, aiohttp.ClientSession() as session:
+        body = {**requests.CHAT, "stream": True}
+        async with session.post(ground.url + CHAT, json=body, headers=ground.bearer) as response:
+            text = await response.text()
+        assert text.count("Good") == 1
+        assert "model ended" in text
 
 
 @pytest.mark.parametrize("path", requests.BODIES)

@@ -58,11 +58,7 @@ class Recorded(Server):
 class Present:
     """A model that is there, or authorization that lets everybody talk."""
 
-    life = 1
-
     async def present(self) -> None: ...
-    async def returned(self, life: int) -> bool:
-        return False
 
     def may_talk(self, *_: object, **__: object) -> bool:
         return True

@@ -49,7 +49,26 @@ async def check(model: OwnModel, asked: ChatRequest, body: Json) -> None:
 
 
 async def answer(model: OwnModel, question: CompletionRequest, asked: ChatRequest) -> AsyncGenerator[Delta]:
-    """Pieces of an answer as they come, then its end."""
+    """Pieces of an answer as they come, then its end. What a program gets whole comes at its end, and begins
+    anew where the model ended under it."""
+
+    async def begun() -> tuple[AsyncGenerator[Delta], list[Delta]]:
+        deltas, taken = _deltas(model, question, asked), list[Delta]()
+        async for delta in deltas:
+            taken.append(delta)
+            if asked.stream:
+                break
+        return deltas, taken
+
+    deltas, taken = await model.until_answered(begun)
+    async with contextlib.aclosing(deltas):
+        for delta in taken:
+            yield delta
+        async for delta in deltas:
+            yield delta
+
+
+async def _deltas(model: OwnModel, question: CompletionRequest, asked: ChatRequest) -> AsyncGenerator[Delta]:
     reader = CallReader([_name(tool) for tool in asked.tools])
     stops = _Stops(asked.stops)
     one = asked.one_call
