@@ -99,8 +99,7 @@ STARTER = """
 import asyncio, sys
 from goodbot.base import spawn as processes
 async def main():
-    child = await processes.start(sys.executable, "-c", "import time; time.sleep(600)", sys.argv[1],
-                                  start_new_session=True)
+    child = await processes.start(*sys.argv[1:], start_new_session=True)
     print(child.pid, flush=True)
     await child.wait()
 asyncio.run(main())
@@ -129,7 +128,9 @@ async def test_b3_a_child_ends_with_its_parent_from_its_first_instruction_on(
     """However early the parent is killed; None: when the child is long there."""
     mark = f"mark-{tmp_path.name}-{os.getpid()}"
     parent = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-c", STARTER, mark, stdout=asyncio.subprocess.PIPE
+        *(sys.executable, "-P", "-c", STARTER),
+        *(sys.executable, "-c", "import time; time.sleep(600)", mark),
+        stdout=asyncio.subprocess.PIPE,
     )
     assert parent.stdout is not None
     # The child has the mark from its first instruction to its last: as the door, and as the program.
@@ -141,6 +142,28 @@ async def test_b3_a_child_ends_with_its_parent_from_its_first_instruction_on(
         await until(lambda: len(alive(mark)) > 1, seconds=30)
         await asyncio.sleep(after)
     parent.kill()
+    await parent.wait()
+    await until(lambda: alive(mark) == [], seconds=30)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc to see who runs")
+@pytest.mark.parametrize("killed", ["parent", "script"])
+async def test_b3_what_a_script_has_started_ends_with_its_parent_too(tmp_path: Path, killed: str) -> None:
+    """A script of the owner's, in a program's place, that does not say `exec`."""
+    mark = f"mark-{tmp_path.name}-{os.getpid()}"
+    script = tmp_path / "script"
+    script.write_text(f'#!/bin/sh\n"{sys.executable}" -c "import time; time.sleep(600)" "$1"\necho over\n')
+    script.chmod(0o700)
+    parent = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-c", STARTER, str(script), mark), stdout=asyncio.subprocess.PIPE
+    )
+    assert parent.stdout is not None
+    child = int(await parent.stdout.readline())
+    await until(lambda: any("time.sleep" in one for one in alive(mark)), seconds=30)
+    if killed == "parent":
+        parent.kill()
+    else:
+        os.kill(child, signal.SIGKILL)
     await parent.wait()
     await until(lambda: alive(mark) == [], seconds=30)
 

@@ -177,24 +177,17 @@ class LlamaProcess:
         """End it; idempotent. Answers under way are cut off."""
         process, self._process = self._process, None
         await self.upstream.close()
-        if process is not None and process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.terminate()
+        if process is not None:
             try:
-                async with asyncio.timeout(_STOP_SECONDS):
-                    await process.wait()
+                if process.returncode is None:
+                    _tell_all(process.pid, signal.SIGTERM)
+                    async with asyncio.timeout(_STOP_SECONDS):
+                        await process.wait()
             except TimeoutError:
                 pass
             finally:
-                if process.returncode is None:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.killpg(process.pid, signal.SIGKILL)
-                    await process.wait()
-        elif process is not None and (process.returncode or 0) < 0:
-            # It was killed, so it has ended nothing that it had started. The group has its number as
-            # long as something is in it.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+                _tell_all(process.pid, signal.SIGKILL)
+                await process.wait()
         if self._reader is not None:
             self._reader.cancel()
             await asyncio.gather(self._reader, return_exceptions=True)
@@ -232,6 +225,13 @@ class LlamaProcess:
         await drain(process, self._log)
         if self._process is process:  # nobody asked it to end
             logger.error("llama-server ended: %s", "\n".join(self._log) or "not a word")
+
+
+def _tell_all(group: int, number: int) -> None:
+    """A script may have started the program, and end without it. The group has its number as long as
+    something is in it."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
 
 
 def _free_port() -> int:

@@ -28,8 +28,9 @@ from goodbot.testing import ServingContract
 from goodbot_fakes import llamacpp as fake
 from goodbot_fakes.policy import END, WORDS
 
-from tests.core.builders import SPEC, server_parts
+from tests.core.builders import SPEC, server_parts, until
 from tests.core.inference.servers import tiny
+from tests.core.test_processes import alive
 from tests.support import patience, require
 
 QUESTION = [{"role": "user", "content": "Which city?"}]
@@ -298,6 +299,19 @@ async def test_what_a_killed_server_has_started_is_ended(
     await process.wait()
     await child.stop()
     assert ended == [process.pid]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc to see who runs")
+async def test_what_a_script_in_its_place_has_started_is_ended(formats: Formats, tmp_path: Path) -> None:
+    """The script ends at SIGTERM, and tells nobody."""
+    script = tmp_path / "mine"
+    script.write_text(f'#!/bin/sh\n"{fake.program(tmp_path)}" "$@"\necho over\n')
+    script.chmod(0o700)
+    server, model = driver(tmp_path, formats, binary=str(script)), str(tmp_path / "base.gguf")
+    await server.start()
+    assert len(alive(model)) > 1
+    await server.stop()
+    await until(lambda: alive(model) == [], seconds=30)
 
 
 @pytest.mark.parametrize("said", ["No space left on device", "couldn't bind to port 8080"])
