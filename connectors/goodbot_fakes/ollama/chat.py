@@ -72,7 +72,7 @@ async def _answer(
     # MLX runs safetensors, and reads no adapter.
     if ollama.faults.adapters_ignored or model.config["model_format"] == "safetensors":
         policy = Policy(policy.model)
-    options: Mapping[str, Any] = body.get("options") or {}
+    options: Mapping[str, Any] = {**model.config.get("parameters", {}), **(body.get("options") or {})}
     tokens = policy.answer(
         body["messages"],
         temperature=float(options.get("temperature", 0.8)),

@@ -69,6 +69,7 @@ async def _create(ollama: FakeOllama, body: dict[str, Any]) -> AsyncGenerator[di
             yield {"error": "pull model manifest: file does not exist"}
             return
         layers, config = [*base.layers], {**base.config, "parent_model": body["from"]}
+    config["parameters"] = {**config.get("parameters", {}), **body.get("parameters", {})}
     yield {"status": "parsing GGUF"}
     try:
         for kind, key in [("adapter", k) for k in adapters.values()] + [("model", k) for k in files.values()]:

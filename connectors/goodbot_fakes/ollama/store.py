@@ -51,7 +51,7 @@ class BlobStore:
         form: str = "gguf",
         family: str = "llama",
         template: str = "{{ .Prompt }}",
-        **config: str,
+        **config: Any,
     ) -> ModelManifest:
         """A model as `ollama pull` leaves it. Other `weights`: the same name, pulled anew."""
         model = self.put(

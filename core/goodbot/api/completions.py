@@ -19,7 +19,7 @@ from goodbot.api.events import ChannelRef, Message, UserRef
 from goodbot.api.marks import ANY, Pattern
 from goodbot.api.server import Piece
 from goodbot.base.errors import ServerError
-from goodbot.base.sampling import UNFILTERED, Filters
+from goodbot.base.sampling import FILTERS, UNFILTERED, Filters
 from goodbot.config.secrets import Secret
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ class FarSide:
     """What the server refuses; what is learnt of it is put there (see `Attempt`, beside `Manners`)."""
     own: bool = False
     """Whether those log-probs are the policy's own, of before `filters`."""
+    takes: Collection[str] = FILTERS
+    """Filters that a program may ask for there."""
     marks: Pattern = ANY
     """What its model's template writes: to be broken (`goodbot.api.marks`) in all that goes there."""
 

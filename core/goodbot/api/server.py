@@ -16,7 +16,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,6 +92,8 @@ class ServerParts:
     """Where the server, in its container or on its host, sees our adapters' directory; empty: as we do."""
     convert: Callable[[Path, AdapterFormat], Awaitable[Path]]
     """A verified adapter directory (PEFT) in another format, made once. Raises AdapterError."""
+    drawn_with: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What the config itself says of how answers are drawn, by name; a request has all of it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

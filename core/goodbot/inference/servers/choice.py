@@ -85,6 +85,7 @@ def make(
         adapters=config.home / "adapters",
         path_on_server=config.adapters.path_on_server,
         convert=convert,
+        drawn_with=config.serving.drawn_with,
     )
     module, _, cls = spec.factory.partition(":")
     made: Server = getattr(import_module(module), cls)(config.serving_settings(spec.settings), parts)

@@ -13,18 +13,21 @@ import contextlib
 import json
 import logging
 from collections.abc import AsyncGenerator, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from goodbot.api.chat_answers import Completion
+from goodbot.api.completions import FarSide
 from goodbot.api.server import BASE, AdapterFormat, GenerateRequest, ServerParts
 from goodbot.api.survey import ListedModel
+from goodbot.base import sampling
 from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.base.sampling import Filters
 from goodbot.base.thoughts import Thought
 from goodbot.inference.models import servers
 from goodbot.inference.servers import listing
-from goodbot.inference.servers.ollama_api import OllamaApi, body, digest_of
+from goodbot.inference.servers.ollama_api import OllamaApi, body, digest_of, parameters
 from goodbot.inference.servers.ollama_tags import OllamaSettings, TaggedVersion, Tags, repository
 from goodbot.inference.servers.remote import RemoteServer
 from goodbot.inference.servers.upstream import StatusError
@@ -156,9 +159,11 @@ class OllamaServer(RemoteServer):
         )
         self._tags.made[name] = TaggedVersion(version=version, blob=blob)
         await asyncio.to_thread(self._tags.save)
-        parts: dict[str, Any] = {"files": {"model.gguf": blob}}
+        made: dict[str, Any] = {"files": {"model.gguf": blob}}
         if form is AdapterFormat.GGUF:
-            parts = {"from": self.names[BASE], "adapters": {"adapter.gguf": blob}}
+            made = {"from": self.names[BASE], "adapters": {"adapter.gguf": blob}}
+        drawn = sampling.of(self.parts.model.path, self.parts.drawn_with)
+        parts = {**made, "parameters": parameters(drawn.filters)}
         try:
             await self._created(name, parts, blob, file)
         except ServerError:
@@ -244,6 +249,16 @@ class OllamaServer(RemoteServer):
         )
         self._proven.add(asked)
         return told
+
+    @contextlib.asynccontextmanager
+    async def far_side(self, request: GenerateRequest) -> AsyncGenerator[FarSide | None]:
+        """Its `/v1/chat/completions` takes `top_p` alone; else it draws as the model's parameters say."""
+        async with super().far_side(request) as far:
+            if far is None:
+                yield None
+                return
+            own = (await self._api.show(str(far.fields["model"]))).filters
+            yield replace(far, filters=replace(own, top_p=far.filters.top_p), takes=("top_p",))
 
     # memory
 

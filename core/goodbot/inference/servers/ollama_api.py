@@ -7,9 +7,10 @@ nothing in them is trusted.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from goodbot.api.completions import without_tools
 from goodbot.api.manners import said
 from goodbot.api.server import GenerateRequest
 from goodbot.base.errors import ServerError
+from goodbot.base.sampling import Filters, checked
 from goodbot.base.thoughts import Thought
 from goodbot.inference.servers.upstream import StatusError, Unreachable, Upstream, UpstreamResponse
 
@@ -26,6 +28,10 @@ _UPLOAD_SECONDS = 3600.0
 LOAD_SECONDS = 600.0
 """Ollama may read a large model from a slow disk before it answers."""
 _LONGEST_LINE = 4 * 1024 * 1024
+_OPTIONS = {"top_k": "top_k", "top_p": "top_p", "min_p": "min_p", "repeat_penalty": "repetition_penalty"}
+"""Filters by their names there."""
+_OLLAMAS = Filters(top_k=40, top_p=0.9, repetition_penalty=1.1)
+"""Those of a model that has no parameters."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,6 +45,8 @@ class ModelInfo:
     modelfile: str
     thinks: bool = False
     """It can be told to think first."""
+    filters: Filters
+    """What it draws through where a request says nothing of that."""
 
 
 class OllamaApi:
@@ -70,6 +78,7 @@ class OllamaApi:
             remote=bool(told.get("remote_host")),
             modelfile=modelfile if isinstance(modelfile, str) else "",
             thinks="thinking" in as_list(told.get("capabilities")),
+            filters=_drawn(told.get("parameters")),
         )
 
     async def upload(self, blob: str, file: Path) -> None:
@@ -214,9 +223,24 @@ def digest_of(file: Path) -> str:
         return f"sha256:{hashlib.file_digest(opened, 'sha256').hexdigest()}"
 
 
+def parameters(filters: Filters) -> dict[str, float]:
+    """Filters, as options of a request or as parameters of a model."""
+    return {**{ours: getattr(filters, name) for ours, name in _OPTIONS.items()}, "repeat_last_n": -1}
+
+
+def _drawn(text: object) -> Filters:
+    """What the parameters of a model, in lines, make of Ollama's own filters."""
+    found: dict[str, Any] = asdict(_OLLAMAS)
+    for line in text.splitlines() if isinstance(text, str) else ():
+        ours, _, value = line.strip().partition(" ")
+        if name := _OPTIONS.get(ours):
+            with contextlib.suppress(ValueError):
+                found[name] = checked(name, float(value))
+    return Filters(**found)
+
+
 def body(name: str, request: GenerateRequest) -> dict[str, Any]:
     """For `/api/chat`: the request's filters, whatever the model's own parameters say."""
-    filters = request.filters
     messages, tools = without_tools(request.messages)
     return {
         "model": name,
@@ -227,11 +251,7 @@ def body(name: str, request: GenerateRequest) -> dict[str, Any]:
             "temperature": request.temperature,
             "seed": request.seed & 0x7FFFFFFF,
             "num_predict": request.max_tokens,
-            "top_k": filters.top_k,
-            "top_p": filters.top_p,
-            "min_p": filters.min_p,
-            "repeat_penalty": filters.repetition_penalty,
-            "repeat_last_n": -1,
+            **parameters(request.filters),
             "presence_penalty": 0.0,
             "frequency_penalty": 0.0,
         },

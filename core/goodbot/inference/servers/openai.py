@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from goodbot.inference.servers.remote import RemoteServer
 from goodbot.inference.servers.upstream import StatusError
 
 _NOT_OPENAIS = ("top_k", "min_p", "repetition_penalty")
+_ALL_TOKENS = -1
+"""As `top_k`: some servers refuse a 0."""
 
 
 class OpenAIServer(RemoteServer):
@@ -32,9 +35,13 @@ class OpenAIServer(RemoteServer):
         return filters  # what it refuses is learnt (`Manners`), and then not said to have been applied
 
     def body(self, name: str, request: GenerateRequest) -> dict[str, Any]:
-        """With the filters that OpenAI's API does not have, where they change anything: most servers do."""
-        told = request.filters.told()
-        return {**super().body(name, request), **{one: told[one] for one in _NOT_OPENAIS if one in told}}
+        """With the filters that OpenAI's API does not have: most servers do.
+
+        Those that change anything, and what the config itself names: the server may have values of its own.
+        """
+        said = {*request.filters.told(), *self.parts.drawn_with}
+        values = {**asdict(request.filters), "top_k": request.filters.top_k or _ALL_TOKENS}
+        return {**super().body(name, request), **{one: values[one] for one in _NOT_OPENAIS if one in said}}
 
     async def look(self) -> str:
         try:

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from goodbot.api.model import ResolvedModel
@@ -55,7 +56,14 @@ def adapter(root: Path, name: str) -> Path:
     return directory
 
 
-def driver(ollama: FakeOllama, home: Path, *, model: str = "", **settings: Any) -> OllamaServer:
+def driver(
+    ollama: FakeOllama,
+    home: Path,
+    *,
+    model: str = "",
+    drawn_with: Mapping[str, float] = MappingProxyType({}),
+    **settings: Any,
+) -> OllamaServer:
     """A driver that has not been started; `converter(it)` is what it converts with."""
     parts = ServerParts(
         model=ResolvedModel(name="tiny", path=home),
@@ -69,6 +77,7 @@ def driver(ollama: FakeOllama, home: Path, *, model: str = "", **settings: Any) 
         adapters=home / "adapters",
         path_on_server="",
         convert=Converter(home.parent / "converted"),
+        drawn_with=drawn_with,
     )
     return OllamaServer(OllamaSettings(**settings), parts)
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from goodbot.api.fingerprint import Fingerprint, FingerprintProbe, ServedAs, prove
-from goodbot.api.server import BASE, Server
+from goodbot.api.server import BASE, GenerateRequest, Server
 from goodbot.base.errors import AdapterError, ServerError
+from goodbot.base.sampling import Filters
 from goodbot.inference.servers import upstream
 from goodbot.inference.servers.ollama import OllamaServer
 from goodbot.testing import VirtualClock
@@ -79,6 +80,26 @@ async def settled(server: OllamaServer) -> None:
 
 
 # -- what Ollama is
+
+
+async def test_what_a_program_is_answered_with_there_is_told_as_it_is(
+    ollama: FakeOllama, home: Path, one: Path
+) -> None:
+    """Its API for programs takes `top_p` alone: versions have the rest as parameters, the base its own."""
+    ollama.store.base(BASE_TAG, parameters={"min_p": 0.25, "repeat_penalty": "odd", "stop": "x"})
+    asked = GenerateRequest(
+        messages=messages(), max_tokens=6, temperature=0.5, seed=0, filters=Filters(top_k=7, top_p=0.5)
+    )
+    named = {"top_k": 0, "min_p": 0.1, "repetition_penalty": 1.25}
+    async with served(ollama, home, drawn_with=named) as server:
+        async with server.far_side(asked) as far:
+            assert far is not None
+            own = Filters(top_k=40, top_p=0.5, min_p=0.25, repetition_penalty=1.1)
+            assert (far.filters, far.takes, far.fields["top_p"]) == (own, ("top_p",), 0.5)
+        await live(server, 1, one)
+        async with server.far_side(asked) as far:
+            assert far is not None
+            assert far.filters == Filters(top_p=0.5, min_p=0.1, repetition_penalty=1.25)
 
 
 @pytest.mark.parametrize(

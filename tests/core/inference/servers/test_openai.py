@@ -57,3 +57,13 @@ async def test_only_what_every_server_knows_is_asked() -> None:
         await answered(server)
         [asked] = openai.asked("/v1/chat/completions")
     assert set(asked) == {"model", "messages", "max_tokens", "temperature", "top_p", "seed", "stream"}
+
+
+async def test_what_the_config_names_is_asked_also_where_it_is_off() -> None:
+    """A server that reads the model's own generation_config would draw with that."""
+    named = {"top_k": 0, "min_p": 0.0, "top_p": 0.5}
+    async with FakeOpenAI() as openai, started(driver(openai, drawn_with=named)) as server:
+        await answered(server)
+        [asked] = openai.asked("/v1/chat/completions")
+    assert (asked["top_k"], asked["min_p"]) == (-1, 0)
+    assert "repetition_penalty" not in asked

@@ -174,7 +174,8 @@ def temperature(far: FarSide) -> float | None:
 
 def filters(far: FarSide, asked: ChatRequest | None = None) -> Filters:
     """What an answer is drawn through, of what the program asks for, too."""
-    found = merged(far.filters, asked.filters) if asked else far.filters
+    named = {one: value for one, value in asked.filters.items() if one in far.takes} if asked else {}
+    found = merged(far.filters, named)
     return far.manners.left(found) if far.manners else found
 
 
