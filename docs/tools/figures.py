@@ -113,6 +113,17 @@ FLOWS: dict[str, tuple[str, tuple[Step, ...], str]] = {
         ),
         "",
     ),
+    "filters": (
+        "What a filter keeps out of a training",
+        (
+            ("Rated answers", "wait until there are enough."),
+            "each one",
+            ("Filters", "look for words that you have blocked, and for personal data."),
+            "all others",
+            ("A training", "learns from them."),
+        ),
+        "the rest stays stored, is not learnt, and you see why",
+    ),
     "reinforceclaw": (
         "What comes along from ReinforceClaw",
         (

@@ -77,6 +77,7 @@ PARTS = {
     "sampler": "What a backend answers with",
     "objective": "An objective",
     "judge": "A judge",
+    "content_filter": "A filter of what a training takes",
     "export": "A form of exported answers",
     "feature": "What runs beside the bot",
     "report": "A part of a report",

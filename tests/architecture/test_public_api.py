@@ -20,6 +20,7 @@ import pytest
 from goodbot import testing
 from goodbot.api import (
     connector,
+    content_filter,
     events,
     export,
     feature,
@@ -78,6 +79,9 @@ PARTS = (
     report.ReportSection,
     report.ReportPart,
     report.ReportSpec,
+    content_filter.FilterCase,
+    content_filter.ContentFilter,
+    content_filter.ContentFilterSpec,
     judge.Asks,
     judge.JudgeCase,
     judge.Judgement,

@@ -135,7 +135,7 @@ def _keys(of: ast.expr) -> Iterator[str]:
 
 MADE = {"soon": ("soon_auto", "soon_manual", "soon_at", "takes_seconds", "takes_minutes")}
 """Codes that are made of several texts."""
-BY_SQL = {"unused", "from_others", "set_aside", "other_model", "used"}
+BY_SQL = {"unused", "from_others", "set_aside", "filtered", "other_model", "used"}
 """Codes that a query of the store answers with."""
 DERIVED = {"until": {"more"}}
 """Values that are computed of those that are kept."""

@@ -25,8 +25,8 @@ import goodbot_connectors.web
 from goodbot.api.events import Event, OrderKey
 from goodbot.base.clock import SystemClock
 from goodbot.config import HttpConfig
+from goodbot.daemon.connectors import local_owner
 from goodbot.daemon.control import execute
-from goodbot.daemon.wiring import local_owner
 from goodbot.store import ledger, people
 from goodbot_connectors.kit.bridge import clients
 from goodbot_connectors.web import normalize

@@ -28,8 +28,8 @@ from goodbot.config import Config, Grants, ModelConfig, ServingConfig, TrainingC
 from goodbot.config.secrets import Secrets
 from goodbot.daemon import loopback
 from goodbot.daemon.app import App
+from goodbot.daemon.connectors import local_owner
 from goodbot.daemon.loopback import Answer
-from goodbot.daemon.wiring import local_owner
 from goodbot.inference.servers import plugin as own_servers
 from goodbot.learning.idle import Readings
 from goodbot.store import Store, adapters, ledger, runs

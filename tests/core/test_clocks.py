@@ -13,8 +13,8 @@ from goodbot.access import linking
 from goodbot.api.events import MessageRef, OrderKey, RatingEvent, RatingKind
 from goodbot.api.labels import LedgerEvent, fold
 from goodbot.base.clock import SystemClock
+from goodbot.daemon.connectors import local_owner
 from goodbot.daemon.control import execute
-from goodbot.daemon.wiring import local_owner
 from goodbot.store import Store, ledger, messages, people, placing
 from goodbot.store.query import fetch
 from hypothesis import Phase, given, settings

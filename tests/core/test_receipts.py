@@ -115,7 +115,9 @@ def test_every_code_that_is_used_has_words() -> None:
     used: dict[str, set[str | None]] = {
         **{kind.value: set() for kind in RatingKind if kind is not RatingKind.RATE},
         **{f"stands_{side}": set() for side in ("good", "bad", "neither")},
-        **{code: set() for code in ("unused", "from_others", "set_aside", "other_model", "used")},  # by SQL
+        **{
+            code: set() for code in ("unused", "from_others", "set_aside", "filtered", "other_model", "used")
+        },  # by SQL
     }
     for module in modules():
         for name, call in module.calls():

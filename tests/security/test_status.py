@@ -30,7 +30,7 @@ def status(**public: Any) -> Status:
         for one in fields(Status)
         if one.name not in {shown.name for shown in fields(Public)}
     }
-    aside = {"answers": 2, "run": 1, "reason": PRIVATE}
+    aside = {"answers": 2, "run": 1, "kind": "nan", "reason": PRIVATE}
     of_others |= {
         "proof": VersionHealth(version=1, verdict=ServedAs.BASE, why=PRIVATE),
         "tenancy": None,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from goodbot.api.backend import BackendSpec
     from goodbot.api.connector import ConnectorSpec
+    from goodbot.api.content_filter import ContentFilterSpec
     from goodbot.api.events import RatingEvent, Receipt
     from goodbot.api.export import ExportForm
     from goodbot.api.feature import FeatureSpec
@@ -73,6 +74,11 @@ def register_tracker() -> TrackerSpec:  # pyright: ignore[reportReturnType]
 @hookspec
 def register_judge() -> JudgeSpec:  # pyright: ignore[reportReturnType]
     """Offer a judge of what came after answers that nobody rated."""
+
+
+@hookspec
+def register_filter() -> ContentFilterSpec:  # pyright: ignore[reportReturnType]
+    """Offer a filter: it is asked about each answer that a training would take, and may leave it out."""
 
 
 @hookspec

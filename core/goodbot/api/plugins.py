@@ -16,6 +16,7 @@ import pluggy
 from goodbot.api import hookspecs
 from goodbot.api.backend import BackendSpec
 from goodbot.api.connector import API_VERSION, ConnectorSpec
+from goodbot.api.content_filter import ContentFilterSpec
 from goodbot.api.events import RatingEvent, Receipt
 from goodbot.api.export import ExportForm
 from goodbot.api.feature import FeatureSpec
@@ -160,6 +161,10 @@ class PluginHost:
     def judges(self) -> dict[str, JudgeSpec]:
         """Judges of the next state by name."""
         return self._collect("register_judge", JudgeSpec)
+
+    def filters(self) -> Offered[ContentFilterSpec]:
+        """Filters of what a training takes, by name."""
+        return self._collect("register_filter", ContentFilterSpec)
 
     def export_forms(self) -> dict[str, ExportForm]:
         """Forms of exported answers by name."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from goodbot.api.texts import after, joined, percent, retold, say
+from goodbot.api.texts import ENGLISH, after, catalogue, commas, joined, percent, retold, say
 from goodbot.api.texts import ended as stopped
 
 _SAID = ("server", "plugin", "replaces")
@@ -60,6 +60,13 @@ def version(number: int, language: str = "", *, begins: bool = False) -> str:
         `v3`, or `the base model`.
     """
     return f"v{number}" if number else say("base_model_first" if begins else "base_model", language)
+
+
+def findings(found: str, language: str = "") -> str:
+    """What filters find in an answer: our codes in words, a plugin's words as they are."""
+    keys = {one: f"finding_{one}" for one in found.split(", ")}
+    known = catalogue(ENGLISH)
+    return commas(language, *(say(key, language) if key in known else one for one, key in keys.items()))
 
 
 class Reason(NamedTuple):

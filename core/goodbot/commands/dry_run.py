@@ -12,8 +12,9 @@ from goodbot.api.progress import phase
 from goodbot.base.errors import UsageError
 from goodbot.base.suggest import version_name
 from goodbot.commands.base import DETAILS, Call, Result
+from goodbot.commands.state import filtered
 from goodbot.learning.training.memory_sharing import Sharing, told
-from goodbot.store import quarantined
+from goodbot.store.quarantined import FILTER
 
 FLAG = "--dry-run"
 
@@ -25,7 +26,6 @@ async def dry_run(call: Call) -> Result:
         raise UsageError(f"it tells much of others: write `train {FLAG}` to me privately")
     readiness, pressure = await s.scheduler.readiness(), await s.scheduler.pressure()
     standing = await s.scheduler.standing()
-    aside = await s.store.read(lambda db: quarantined.listed(db, s.model.name))
     prospect = await s.trainer.dry_run(busy=s.scheduler.training)
     data: dict[str, Any] = {
         "model": s.model.name,
@@ -34,7 +34,6 @@ async def dry_run(call: Call) -> Result:
         "trains": prospect.train > 0 and prospect.train + prospect.held_out > 1,
         "training": s.scheduler.training,
         "waiting_for_consent": standing.waiting_for_consent,
-        "set_aside": [asdict(one) for one in aside],
         "due": readiness.due,
         "why": readiness.condition.for_owners(),
         "pressure": pressure.for_owners() if pressure else None,
@@ -124,7 +123,10 @@ def _unused(data: Mapping[str, Any]) -> list[str]:
     found.extend(
         f"{one['answers']} set aside by training {one['run']} ({one['reason']}), until `train retry`"
         for one in data["set_aside"]
+        if one["kind"] != FILTER
     )
+    if by_filters := filtered(data["set_aside"]):
+        found.append(by_filters)
     return found
 
 

@@ -156,6 +156,7 @@ def _described(services: Services, *configs: Config) -> Iterator[Described]:
         "connectors": services.plugins.connectors(),
         "features": services.plugins.features(),
         "tracking": services.plugins.trackers(),
+        "filters": services.plugins.filters(),
     }
     for section, specs in plugged.items():
         for name in sorted({name for config in configs for name in getattr(config, section)}):

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from goodbot.api import progress as told
-from goodbot.api.sentences import Condition
+from goodbot.api.sentences import Condition, findings
 from goodbot.api.sentences import version as name_of
-from goodbot.api.texts import explained, retold, say
+from goodbot.api.texts import beside, explained, pauses, retold, say
 from goodbot.inference.servers.health import VersionHealth
 from goodbot.learning.training.memory_sharing import Plan, Sharing
+from goodbot.store.quarantined import FILTER
 
 STOPPED = "stopped"
 """What `server` is while no goodbot runs."""
@@ -187,6 +188,16 @@ class Status(Public):
 
 
 def left_out(found: Sequence[Mapping[str, Any]], language: str = "") -> list[str]:
-    """What trainings have set aside, a line a reason."""
+    """What trainings have set aside, a line a reason, and what filters have."""
     names = ("answers", "run", "reason")
-    return [say("status_left_out", language, **{name: one[name] for name in names}) for one in found]
+    by_runs = [{name: one[name] for name in names} for one in found if one["kind"] != FILTER]
+    lines = [say("status_left_out", language, **one) for one in by_runs]
+    return [*lines, *filter(None, [filtered(found, language)])]
+
+
+def filtered(found: Sequence[Mapping[str, Any]], language: str = "") -> str:
+    """What filters leave out, and why, the most first; empty: nothing."""
+    own = sorted((one for one in found if one["kind"] == FILTER), key=lambda one: -one["answers"])
+    told = [beside(findings(one["reason"], language), str(one["answers"]), language) for one in own]
+    count = sum(one["answers"] for one in own)
+    return say("status_filtered", language, answers=count, found=pauses(language, *told)) if own else ""

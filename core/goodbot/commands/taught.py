@@ -47,7 +47,7 @@ async def taught(services: Services, user: UserRef, turn: str) -> RatedTaught:
             raise UsageError(say("taught_owners", language))
         if not await review_queue.visible(db, viewer, turn):
             return None, [], ""
-        why_not = await rated.why_not(db, services.pool, turn)
+        why_not = await rated.why_not(db, services.pool, turn, language)
         return await turns.get(db, turn), await rated.lessons(db, turn), why_not
 
     answer, lessons, why_not = await services.store.read(operation)
@@ -56,8 +56,7 @@ async def taught(services: Services, user: UserRef, turn: str) -> RatedTaught:
     lines = [line for lesson in lessons for line in _told(lesson, language)]
     newest = next((one for one in lessons if one.trained and one.weight and not one.tainted), None)
     if newest is None:
-        none = retold(why_not, language) or say("taught_nobody", language)
-        return RatedTaught(told="\n".join(lines or [none]))
+        return RatedTaught(told="\n".join(lines or [why_not or say("taught_nobody", language)]))
     changes, note = await _changes(services, answer, newest, language)
     lines += [note] if note else words_told(changes, newest.version, newest.parent, language)
     return RatedTaught(

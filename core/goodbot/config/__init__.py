@@ -74,6 +74,8 @@ class Config:
     """`[tracking.NAME]`: the experiment trackers that are on, each with its own settings."""
     features: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     """`[features.NAME]`: what runs beside the bot, each with its own settings."""
+    filters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """`[filters.NAME]`: what no training may take, each with its own settings."""
     source: str = field(default="", repr=False)
 
     def connector(self, name: str, settings: type[T]) -> tuple[Grants, T]:
@@ -112,7 +114,7 @@ _SECTIONS = {
     "log": LogConfig,
     "plugins": PluginsConfig,
 }
-_NAMED_SECTIONS = ("connectors", "tracking", "features")
+_NAMED_SECTIONS = ("connectors", "tracking", "features", "filters")
 """Sections of sections, one for each plugin that the owner switches on."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 
@@ -21,6 +22,7 @@ from goodbot.base.errors import (
     unexpected,
 )
 from goodbot.base.installed import missing_modules
+from goodbot.base.suggest import TERMINAL
 from goodbot.commands.services import Services
 from goodbot.config import Config, Grants
 from goodbot.config.secrets import SecretStore
@@ -158,3 +160,8 @@ def configured_grants(config: Config, specs: Mapping[str, ConnectorSpec]) -> dic
                 "rater_groups", f"{name} has no groups that could be asked for: name the raters"
             )
     return grants
+
+
+def local_owner() -> Mapping[str, Grants]:
+    """Whoever can open our 0600 socket owns this goodbot: the terminal's user is an owner."""
+    return {TERMINAL: Grants(owners=(str(os.geteuid()),))}

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +21,6 @@ from goodbot.api.plugins import PluginHost
 from goodbot.api.registry import choose_backend, reward_policy
 from goodbot.base import sampling
 from goodbot.base.clock import Clock, SystemClock
-from goodbot.base.suggest import TERMINAL
 from goodbot.commands.confirm import Confirmations
 from goodbot.commands.runner import CommandRunner
 from goodbot.commands.services import Services
@@ -39,7 +37,7 @@ from goodbot.conversation.parts import AnsweringParts
 from goodbot.conversation.presence import Presence
 from goodbot.conversation.ratings import Ratings
 from goodbot.conversation.replies import Answers
-from goodbot.daemon.connectors import ConnectorManager, configured_grants
+from goodbot.daemon.connectors import ConnectorManager, configured_grants, local_owner
 from goodbot.daemon.http.http import Http
 from goodbot.daemon.maintenance import Maintenance
 from goodbot.inference.models import resolve
@@ -57,17 +55,12 @@ from goodbot.learning.idle import Limits, LoadMonitor, Readings
 from goodbot.learning.model_switch import ModelSwitch
 from goodbot.learning.parts import LearningParts
 from goodbot.learning.tracking.observer import Tracking
-from goodbot.learning.training import anchors
+from goodbot.learning.training import anchors, filtering
 from goodbot.learning.training.memory_sharing import MemorySharing
 from goodbot.learning.training.scheduler import Scheduler
 from goodbot.learning.training.settings import shape, training_settings, vocabulary
 from goodbot.learning.training.trainer import Trainer
 from goodbot.store import Store
-
-
-def local_owner() -> Mapping[str, Grants]:
-    """Whoever can open our 0600 socket owns this goodbot: the terminal's user is an owner."""
-    return {TERMINAL: Grants(owners=(str(os.geteuid()),))}
 
 
 def choose(
@@ -85,7 +78,6 @@ def choose(
     values, learning = training_settings(config, backend, plugins.objectives(), model.path)
     settings = dataclasses.asdict(values)
     about = {"model": model.name, "backend": backend.name, **settings}
-    tracking = Tracking(config, plugins.trackers(), about)
     specs = plugins.connectors()
     authorization = Authorization(
         {**configured_grants(config, specs), **(local_owner() if grants is None else grants)},
@@ -101,7 +93,8 @@ def choose(
         backend=backend,
         policy=reward_policy(plugins, config.training.reward, config.where("training")),
         anchors=anchors.load(config),
-        tracking=tracking,
+        tracking=Tracking(config, plugins.trackers(), about),
+        filtering=filtering.Filtering(config, plugins.filters()),
         spec=spec,
         server=serve(config, spec, backend, clock, model),
         model=model,

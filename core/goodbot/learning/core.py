@@ -26,6 +26,7 @@ from goodbot.inference.servers import choice
 from goodbot.learning.adapters.formats import Formats
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.tracking.observer import Tracking
+from goodbot.learning.training.filtering import Filtering
 from goodbot.learning.training.settings import training_settings
 from goodbot.store import Store
 from goodbot.store.training_pool import Pool
@@ -47,6 +48,7 @@ class Chosen:
     policy: RewardPolicy
     anchors: Sequence[Sequence[Message]]
     tracking: Tracking
+    filtering: Filtering
     spec: ServerSpec
     """The kind of `server`."""
     server: Server

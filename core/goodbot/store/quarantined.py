@@ -3,7 +3,7 @@
 
 Single ones whose numbers break a training (`nan`: the child has found them by bisection), and all of a
 run that ran out of memory on them again and again (`oom`). They count again for another base model, and
-when the settings change.
+when the settings change. What filters name (`filter`) is of no run, and is looked at anew for each.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ import aiosqlite
 
 from goodbot.store.query import fetch
 
+FILTER = "filter"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SetAside:
-    """So many answers that a run has set aside for the same reason."""
+    """So many answers that are set aside for the same reason."""
 
     run: int
+    """0: filters have."""
     kind: str
     reason: str
     answers: int
@@ -54,6 +57,23 @@ async def add_all(db: aiosqlite.Connection, run: int, kind: str, reason: str, no
     await add(db, run, kind, {row[0]: reason for row in rows}, now)
 
 
+async def filtered(
+    db: aiosqlite.Connection, model: str, turns: Mapping[str, str], settings: str, now: float
+) -> None:
+    """What filters have named of all that a training would take: turn → why. Of before nothing stays."""
+    await ask_again(db, model)
+    await db.executemany(
+        "INSERT INTO set_aside (turn, model, run, kind, reason, settings, since)"
+        " SELECT id, ?, 0, ?, ?, ?, ? FROM turns WHERE id = ? ON CONFLICT DO NOTHING",
+        [(model, FILTER, reason, settings, now, turn) for turn, reason in turns.items()],
+    )
+
+
+async def ask_again(db: aiosqlite.Connection, model: str) -> None:
+    """Let what filters have named be looked at anew."""
+    await db.execute("DELETE FROM set_aside WHERE model = ? AND kind = ?", (model, FILTER))
+
+
 async def let_go(db: aiosqlite.Connection, run: int) -> None:
     """A run ends: what it went without it has not learnt, and not used up."""
     theirs = "SELECT turn FROM set_aside WHERE run = ? AND kind = 'nan'"
@@ -78,6 +98,12 @@ async def listed(db: aiosqlite.Connection, model: str) -> list[SetAside]:
     return [SetAside(run=r[0], kind=r[1], reason=r[2], answers=r[3]) for r in rows]
 
 
+async def reason(db: aiosqlite.Connection, model: str, turn: str) -> str:
+    """Why an answer is set aside; empty: it is not."""
+    rows = await fetch(db, "SELECT reason FROM set_aside WHERE (turn, model) = (?, ?)", (turn, model))
+    return rows[0][0] if rows else ""
+
+
 async def sent(db: aiosqlite.Connection, model: str, since: float) -> list[AsideCount]:
     """What was set aside one by one since then, by run and sender, the oldest run first."""
     rows = await fetch(
@@ -91,12 +117,18 @@ async def sent(db: aiosqlite.Connection, model: str, since: float) -> list[Aside
 
 
 async def release(db: aiosqlite.Connection, model: str, *, but: str = "") -> int:
-    """Let them train again; returns how many. Those set aside under the settings `but` stay."""
+    """Let them train again; returns how many. Those set aside under the settings `but` stay.
+
+    Without `but`, what filters have named stays: they would name it again.
+    """
     # The run under way goes without them to its end, so it will not have used them up.
     await db.execute(
         "UPDATE turns SET spent = NULL WHERE (id, spent) IN (SELECT turn, run FROM set_aside"
         " WHERE model = ? AND settings <> ? AND kind = 'nan')",
         (model, but),
     )
-    rows = await db.execute("DELETE FROM set_aside WHERE model = ? AND settings <> ?", (model, but))
+    rows = await db.execute(
+        "DELETE FROM set_aside WHERE model = ? AND settings <> ? AND (? <> '' OR kind <> ?)",
+        (model, but, but, FILTER),
+    )
     return rows.rowcount

@@ -15,10 +15,11 @@ import aiosqlite
 
 from goodbot.api.labels import is_stars
 from goodbot.api.rated import RatedAnswer, RatedBy, RatedWords
-from goodbot.api.texts import say
+from goodbot.api.sentences import clause, ended, findings
+from goodbot.api.texts import explained, say
 from goodbot.api.turns import CHOICE
 from goodbot.base.topics import READ
-from goodbot.store import codec, feedback, people, review_queue, rollback_window, selection
+from goodbot.store import codec, feedback, people, quarantined, review_queue, rollback_window, selection
 from goodbot.store import words as words_said
 from goodbot.store.feedback import Remark
 from goodbot.store.prompts import QUESTION
@@ -245,7 +246,11 @@ async def lessons(db: aiosqlite.Connection, turn: str) -> list[TaughtThere]:
     ]
 
 
-async def why_not(db: aiosqlite.Connection, pool: Pool, turn: str) -> str:
+async def why_not(db: aiosqlite.Connection, pool: Pool, turn: str, language: str = "") -> str:
     """A sentence on why no training takes an answer; empty: nothing is against it."""
     rows = await fetch(db, UNUSED, {**pool.values(), "turn": turn})
-    return say(rows[0][0]) if rows and rows[0][0] else ""
+    code = rows[0][0] if rows else ""
+    if code == "filtered":
+        found = findings(await quarantined.reason(db, pool.model, turn), language)
+        return ended(explained(clause(say(code, language)), found, language), language)
+    return say(code, language) if code else ""

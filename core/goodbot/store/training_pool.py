@@ -23,7 +23,8 @@ from goodbot.store.consent import ALL_SHARE, CONSENT, OWNERS, PERSON, SHARING
 from goodbot.store.query import Row, fetch, first, value
 from goodbot.store.teaching import OPINIONS
 
-ASIDE = "EXISTS (SELECT 1 FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model))"
+_ASIDE = "FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model)"
+ASIDE = f"EXISTS (SELECT 1 {_ASIDE})"
 _LABELLED = (
     f"t.scope = :scope AND t.trainable AND t.rated > 0 AND (:others OR t.answered_by = '') AND NOT {ASIDE}"
 )
@@ -42,7 +43,8 @@ _OWED = (
 )
 UNUSED = (
     "SELECT CASE WHEN t.scope <> :scope OR NOT t.trainable THEN 'unused'"  # noqa: S608
-    f" WHEN NOT :others AND t.answered_by <> '' THEN 'from_others' WHEN {ASIDE} THEN 'set_aside'"
+    f" WHEN NOT :others AND t.answered_by <> '' THEN 'from_others' WHEN {ASIDE}"
+    f" THEN (SELECT iif(s.kind = 'filter', 'filtered', 'set_aside') {_ASIDE})"
     f" WHEN t.model <> :model THEN iif({_OWED}, '', 'other_model')"
     " WHEN t.spent IS NOT NULL THEN 'used' ELSE '' END FROM turns t WHERE t.id = :turn"
 )

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
 import aiosqlite
 
@@ -17,9 +17,12 @@ from goodbot.learning.core import Core
 from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import claims, distilling
 from goodbot.learning.training.distilling import NoteLines
-from goodbot.store import judgements, runs, training_pool, words
+from goodbot.learning.training.filtering import Screening
+from goodbot.store import judgements, quarantined, runs, training_pool, words
 from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate, Pool
+
+_T = TypeVar("_T")
 
 
 async def take(
@@ -34,13 +37,15 @@ async def take(
     share: float = 1.0,
     with_words: bool = False,
     judge: JudgeConfig | None = None,
+    screening: Screening | None = None,
 ) -> tuple[int, tuple[RunItem, ...]]:
     """How many rated answers are there, and what of them a run from `parent` claims.
 
     Part of the transaction that opens the run; see `claims.claim`. `replay` takes the answers of
     other base models too. With `of` it takes no others (see `training_pool.candidates`); of all, the `share`
     whose ratings have stood the longest. `with_words`: what raters said beside their ratings is claimed, too.
-    With `judge`, what judges say of answers that nobody rated is claimed beside; it is not counted.
+    With `judge`, what judges say of answers that nobody rated is claimed beside; it is not counted. What
+    `screening` leaves out is neither taken nor counted.
     """
     found = await training_pool.candidates(
         db,
@@ -51,6 +56,9 @@ async def take(
         of=of,
         at_least=config.min_ratings,
     )
+    said = await words.said(db, [candidate.turn.id for candidate in found]) if with_words else {}
+    if screening:
+        found = await screening.passed(db, found, said)
     found = _oldest(found, share)
     unheard = set[str]()
     if config.on_alarm == "leave_out":
@@ -58,7 +66,6 @@ async def take(
         found = without(found, unheard)
     spared = await training_pool.owners(db, pool) if config.outvoted == "leave_out" else None
     past = await training_pool.past_labels(db, pool, claims.MEMORY) if policy.rescale else ()
-    said = await words.said(db, [candidate.turn.id for candidate in found]) if with_words else {}
     items = await asyncio.to_thread(  # thousands of long answers take seconds
         claims.claim,
         found,
@@ -75,8 +82,10 @@ async def take(
     if judge and judge.by:
         unheard |= await asyncio.to_thread(claims.unheard_of, found, policy, spared)
         judged = await judgements.candidates(db, pool, parent=parent, of=of, unheard=unheard)
+        said = await words.corrections(db, [one.turn.id for one in judged]) if with_words else {}
+        if screening:
+            judged = await screening.passed(db, judged, said)
         told = _oldest(judged, share)
-        said = await words.corrections(db, [one.turn.id for one in told]) if with_words else {}
         items += tuple(claims.judged(told, policy, items, weight=judge.weight, share=judge.share, said=said))
     return sum(not candidate.replayed for candidate in found), items
 
@@ -84,6 +93,7 @@ async def take(
 async def claim(
     db: aiosqlite.Connection,
     core: Core,
+    screening: Screening,
     lines: NoteLines | None = None,
     *,
     parent: int,
@@ -96,6 +106,7 @@ async def claim(
     It teaches notes of `lines`. Part of the caller's transaction. Raises TrainingError where there is too
     little.
     """
+    await quarantined.ask_again(db, core.pool.model)
     available, items = await take(
         db,
         core.pool,
@@ -105,14 +116,16 @@ async def claim(
         replay=replay,
         with_words=takes_words(core),
         judge=core.config.judge,
+        screening=screening,
     )
+    but = f"; filters have left {len(screening.left_out)} out" if screening.left_out else ""
     fresh = [item for item in items if not (item.replayed or judgements.is_judged(item.labels))]
     if not any(item.split == "train" for item in fresh):
-        raise TrainingError("there is nothing to train on yet: rate some answers first", kind="data")
+        raise TrainingError(f"there is nothing to train on yet: rate some answers first{but}", kind="data")
     if len(fresh) < at_least:
         raise TrainingError(
             f"{len(fresh)} of {available} rated answers can train, the others are ties: "
-            f"{at_least} are needed",
+            f"{at_least} are needed{but}",
             kind="data",
         )
     run = await runs.start(
@@ -126,6 +139,15 @@ async def claim(
         now=core.clock.now(),
     )
     return run, await with_notes(db, core, lines, run, items)
+
+
+async def screened(core: Core, operation: Callable[[aiosqlite.Connection, Screening], Awaitable[_T]]) -> _T:
+    """Write, and keep what filters have left out meanwhile: also where too little was left."""
+    screening = Screening(core.filtering)
+    try:
+        return await core.store.write(lambda db: operation(db, screening))
+    finally:
+        await screening.keep(core.store, core.pool, settings_of(core), core.clock.now())
 
 
 async def with_notes(
@@ -151,7 +173,8 @@ def takes_words(core: Core) -> bool:
 
 def settings_of(core: Core) -> dict[str, Any]:
     """All that decides what a run on the same answers comes to, as it is stored with it."""
-    return {**core.settings, "reward": core.policy.name, "seed": core.config.serving.seed}
+    own = {**core.settings, "reward": core.policy.name, "seed": core.config.serving.seed}
+    return {**own, "filters": core.filtering.about} if core.filtering else own
 
 
 def _oldest(candidates: Sequence[Candidate], share: float) -> list[Candidate]:

@@ -23,10 +23,11 @@ from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training import batch, distilling
 from goodbot.learning.training.distilling import NoteLines
+from goodbot.learning.training.filtering import Screening
 from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing, Plan
 from goodbot.learning.training.settings import shape
-from goodbot.store import judgements, progress, runs, training_pool
+from goodbot.store import judgements, progress, quarantined, runs, training_pool
 from goodbot.store.progress import Underway
 
 logger = logging.getLogger(__name__)
@@ -49,6 +50,8 @@ class Prospect:
     """Rated answers to which the reward policy gives no reward."""
     replayed: int
     """Of `train`, those that an earlier run has learnt from."""
+    set_aside: Sequence[quarantined.SetAside]
+    """What trainings and filters leave out."""
     off_policy: int
     """Of `train` and `held_out`, those that another model has written."""
     interrupted: str
@@ -79,7 +82,9 @@ async def look(
     """What a run from `parent`, or the one that is `waiting`, would do: it teaches notes of `lines`. `busy`:
     one trains now, and nothing is computed beside it. Raises StoreError, AdapterError."""
     store, pool = core.store, core.pool
-    items, ties = await store.read(lambda db: _items(db, core, lines, waiting, parent))
+    screening = Screening(core.filtering)
+    items, ties = await store.read(lambda db: _items(db, core, lines, waiting, parent, screening))
+    aside = await store.read(lambda db: quarantined.listed(db, pool.model))
     heard = [item for item in items if item.weight]
     others = await store.read(lambda db: training_pool.off_policy(db, pool, [item.turn for item in heard]))
     train = sum(item.split == "train" for item in heard)
@@ -99,6 +104,7 @@ async def look(
         unheard=len(items) - len(heard),
         ties=ties,
         replayed=sum(item.replayed for item in heard),
+        set_aside=screening.listed(aside),
         off_policy=others,
         interrupted=waiting.progress.where if waiting else "",
         **_sizes(shape(core.model.path), int(core.settings.get("rank", 8))),
@@ -109,7 +115,12 @@ async def look(
 
 
 async def _items(
-    db: aiosqlite.Connection, core: Core, lines: NoteLines | None, waiting: Underway | None, parent: int
+    db: aiosqlite.Connection,
+    core: Core,
+    lines: NoteLines | None,
+    waiting: Underway | None,
+    parent: int,
+    screening: Screening,
 ) -> tuple[Sequence[runs.RunItem], int]:
     """What it would learn from, and how many more get no reward."""
     if waiting is not None:
@@ -123,6 +134,7 @@ async def _items(
         replay=False,
         with_words=batch.takes_words(core),
         judge=core.config.judge,
+        screening=screening,
     )
     rated = sum(not (item.replayed or judgements.is_judged(item.labels)) for item in items)
     if lines and batch.takes_notes(core):

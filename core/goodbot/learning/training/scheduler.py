@@ -52,6 +52,7 @@ class Scheduler:
         """`_runner` is whose run is or was the last: this model's, or that of one to switch to."""
         self._objection = choice.objection(core.spec)  # of the config: nothing that is trained could answer
         self._load, self._plugins, self._clock = load, core.plugins, core.clock
+        self._filtering = core.filtering
         self._config, self._pool = core.config.training, core.pool
         self.size = RoundSize.of(core)
         self._retrain = adapters.retrain_switch(core.pool.model)
@@ -189,7 +190,7 @@ class Scheduler:
         if held := held or await (self.pressure() if self.training else self._load.before_run()):
             return replace(held, facts={**held.facts, "available": available})
         available = (await self.standing()).available
-        if objection := self._plugins.veto_training(available):
+        if objection := self._plugins.veto_training(available) or self._filtering.failed:
             return waits("plugin", said=objection, available=available)
         return met("replaces" if retrain else "enough", said=retrain, available=available)
 

@@ -13,6 +13,7 @@ from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training import batch
 from goodbot.learning.training.distilling import NoteLines
+from goodbot.learning.training.filtering import Screening
 from goodbot.store import adapters, distilled, judgements, progress, runs
 from goodbot.store.runs import RunItem
 
@@ -67,6 +68,7 @@ async def start_over(
             share=share,
             with_words=batch.takes_words(core),
             judge=core.config.judge,
+            screening=Screening(core.filtering),
         )
         if not any(_rated(item) for item in left):
             return ()

@@ -27,6 +27,7 @@ from goodbot.learning.core import Core
 from goodbot.learning.training import attempts, batch, dry_run
 from goodbot.learning.training.attempts import Attempts
 from goodbot.learning.training.distilling import NoteLines
+from goodbot.learning.training.filtering import Screening
 from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing
 from goodbot.learning.training.publish import Publisher, RunOutcome
@@ -36,6 +37,9 @@ from goodbot.store import codec, progress, quarantined, runs
 logger = logging.getLogger(__name__)
 
 STOPPED = "training was stopped"
+
+Claimed = tuple[int, tuple[runs.RunItem, ...]]
+"""A run, and what it learns from."""
 
 
 class Trainer:
@@ -170,7 +174,7 @@ class Trainer:
             return None
         return found
 
-    async def _taken_up(self, replay: bool) -> tuple[int, tuple[runs.RunItem, ...]] | None:
+    async def _taken_up(self, replay: bool) -> Claimed | None:
         found = await self.resumable(replay=replay)
         if found is None:
             return None
@@ -193,9 +197,7 @@ class Trainer:
     def _folder(self, run: int) -> Path:
         return self._staging / f"run-{run}"
 
-    async def _claimed(
-        self, parent: int, why: str, at_least: int, replay: bool
-    ) -> tuple[int, tuple[runs.RunItem, ...]]:
+    async def _claimed(self, parent: int, why: str, at_least: int, replay: bool) -> Claimed:
         """`_claim`, which once begun also commits: a run that nobody knows could never be ended."""
         claiming = asyncio.create_task(self._claim(parent, why, at_least, replay), name="claim")
         try:
@@ -206,18 +208,16 @@ class Trainer:
                 await self._finish(self._ended(run))
             raise
 
-    async def _claim(
-        self, parent: int, why: str, at_least: int, replay: bool = False
-    ) -> tuple[int, tuple[runs.RunItem, ...]]:
+    async def _claim(self, parent: int, why: str, at_least: int, replay: bool = False) -> Claimed:
         """Take the ratings and open the run in one transaction."""
 
-        async def operation(db: aiosqlite.Connection) -> tuple[int, tuple[runs.RunItem, ...]]:
+        async def operation(db: aiosqlite.Connection, screening: Screening) -> Claimed:
             if self._unwritten is not None:
                 await self._write(db, verdict=self._unwritten)
-            of = (db, self._core, self._lines)
+            of = (db, self._core, screening, self._lines)
             return await batch.claim(*of, parent=parent, why=why, at_least=at_least, replay=replay)
 
-        claimed = await self._store.write(operation)
+        claimed = await batch.screened(self._core, operation)
         self._unwritten = None
         return claimed
 

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What filters name no training takes: it stays stored, is counted no more, and people see why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot import hookimpl
+from goodbot.api.content_filter import ContentFilter, ContentFilterSpec, FilterCase
+from goodbot.api.rated import RatedWanted
+from goodbot.base.errors import ConfigError, GoodbotError
+from goodbot.daemon.loopback import Answer
+from goodbot.features.filters import plugin as filters
+
+from tests.core.builders import OWNER, Bot, check, open_bot, rows, until
+from tests.core.test_stars import claimed
+
+WORDS: Mapping[str, Any] = {"words": {"block": ["acme", "house of cards"]}}
+BOTH: Mapping[str, Any] = {**WORDS, "personal": {}}
+MAIL = "ada.lovelace" + "@" + "mail.de"
+
+
+def filtered_bot(home: Path, on: Mapping[str, Any] = BOTH, **options: Any) -> Any:
+    extra = (filters, *options.pop("extra", ()))
+    return open_bot(home, extra=extra, sections={"filters": on}, **options)
+
+
+async def rated(bot: Bot, *questions: str) -> list[Answer]:
+    """The answers repeat the question."""
+    made = [await bot.say(question) for question in questions]
+    for number, answer in enumerate(made):
+        await bot.react(answer, "👍" if number % 2 == 0 else "👎")
+    return made
+
+
+async def trained_on(bot: Bot) -> set[str]:
+    return {turn for (turn,) in await rows(bot.store, "SELECT turn FROM run_items")}
+
+
+async def aside(bot: Bot) -> dict[str, str]:
+    return dict(await rows(bot.store, "SELECT turn, reason FROM set_aside"))
+
+
+async def test_without_a_section_nothing_is_left_out(tmp_path: Path) -> None:
+    async with filtered_bot(tmp_path, {}) as bot:
+        await rated(bot, f"Write to {MAIL}", "ACME")
+        await bot.rated(6)
+        assert (await bot.train()).state == "activated"
+        assert len(await trained_on(bot)) == 8
+        assert await aside(bot) == {}
+
+
+async def test_a_training_goes_without_what_filters_name_and_says_so(tmp_path: Path) -> None:
+    async with filtered_bot(tmp_path) as bot:
+        named = await rated(bot, f"Write to {MAIL}", f"Or to {MAIL}", "Who is ACME?", f"{MAIL} of Acme")
+        good = await bot.rated(8)
+        assert (await bot.status())["ratings"] == 12, "filters are asked when a training picks"
+        assert (await bot.train()).state == "activated"
+        assert await trained_on(bot) == {answer.turn for answer in good}
+        found = ("email", "email", "word", "email, word")
+        assert await aside(bot) == {one.turn: of for one, of in zip(named, found, strict=True)}
+        told = "e-mail address (2); e-mail address, blocked word (1); blocked word (1)"
+        assert f"filters leave 4 answers out of training: {told}" in await bot.command("status")
+        assert f"filters leave 4 answers out of training: {told}" in await bot.command("why")
+        assert (await bot.status())["ratings"] == 2 == await claimed(bot), "those that were held out"
+        for answer in named:
+            assert await bot.labels(answer), "the rating stands"
+        await check(bot)
+
+
+async def test_the_page_of_ratings_and_a_new_rating_say_it(tmp_path: Path) -> None:
+    async with filtered_bot(tmp_path) as bot:
+        [named] = await rated(bot, f"Write to {MAIL}")
+        await bot.rated(8)
+        await bot.train()
+        page = await bot.chat.host.rated(OWNER, RatedWanted(text=MAIL))
+        [found] = page.answers
+        assert found.why_not == "A filter keeps this answer out of training: e-mail address."
+        learnt = await bot.chat.host.taught(replace(OWNER, language="de"), named.turn)
+        assert learnt.told == "Ein Filter hält diese Antwort aus dem Training heraus: E-Mail-Adresse."
+        said = await bot.command("bad", named.turn)
+        assert "A filter keeps this answer out of training." in said
+        assert "e-mail" not in said, "others may hear it"
+
+
+async def test_a_dry_run_tells_beforehand_and_changes_nothing(tmp_path: Path) -> None:
+    async with filtered_bot(tmp_path) as bot:
+        await rated(bot, f"Write to {MAIL}")
+        await bot.rated(8)
+        told = await bot.command("train", "--dry-run")
+        assert "filters leave 1 answer out of training: e-mail address (1)" in told
+        assert "learns from 6 ratings" in told
+        assert await aside(bot) == {}
+
+
+async def test_where_too_little_is_left_nothing_trains_and_the_count_is_right(tmp_path: Path) -> None:
+    async with filtered_bot(tmp_path, schedule="auto") as bot:
+        await rated(bot, f"Write to {MAIL}")
+        await bot.rated(6)
+        assert (await bot.status())["ratings"] == 7
+        await bot.rated(1)
+        await until(lambda: aside(bot))
+        assert await rows(bot.store, "SELECT 1 FROM runs") == []
+        assert (await bot.status())["ratings"] == 7, "8 less the one"
+        await bot.rated(1)
+        await until(lambda: trained_on(bot))
+        await bot.settle()
+        assert len(await trained_on(bot)) == 8
+
+
+async def test_all_that_is_named_is_nothing_to_train_on(tmp_path: Path) -> None:
+    async with filtered_bot(tmp_path) as bot:
+        await rated(bot, *(f"{MAIL} {number}" for number in range(8)))
+        with pytest.raises(GoodbotError, match="filters have left 8 out"):
+            await bot.train()
+        assert (await bot.status())["ratings"] == 0
+
+
+async def test_other_settings_let_them_in_and_train_retry_does_not(tmp_path: Path) -> None:
+    async with filtered_bot(tmp_path) as bot:
+        await rated(bot, "Who is ACME?", f"Write to {MAIL}")
+        await bot.rated(8)
+        await bot.train()
+        assert "No answers are left out" in await bot.command("train", "retry")
+        assert len(await aside(bot)) == 2
+    async with filtered_bot(tmp_path) as bot:
+        assert len(await aside(bot)) == 2
+    async with filtered_bot(tmp_path, WORDS) as bot:
+        assert (await bot.status())["ratings"] == 4, "they are looked at anew"
+        await bot.rated(6)
+        await bot.train()
+        assert list((await aside(bot)).values()) == ["word"]
+    async with filtered_bot(tmp_path, {}) as bot:
+        assert await aside(bot) == {}
+
+
+async def test_a_run_that_other_filters_have_let_through_does_not_go_on(tmp_path: Path) -> None:
+    async with filtered_bot(tmp_path, {}) as bot:
+        [named] = await rated(bot, "Who is ACME?")
+        await bot.rated(7)
+        await bot.start_training()
+        await bot.command("pause")
+    async with filtered_bot(tmp_path) as bot:
+        bot.fake.set(train="ok")
+        await bot.command("resume")
+        await bot.rated(1)
+        await bot.train()
+        last = await bot.last_run()
+        found = await rows(bot.store, "SELECT turn FROM run_items WHERE run = ?", (last.id,))
+        assert last.state == "activated"
+        assert named.turn not in {turn for (turn,) in found}
+
+
+async def test_what_raters_wrote_is_looked_at_where_it_would_be_learnt(tmp_path: Path) -> None:
+    for objective, named in (("hybrid", 2), ("tapered", 0)):
+        home = tmp_path / objective
+        async with filtered_bot(home, settings={"objective": objective}) as bot:
+            made = await bot.rated(10)
+            await bot.chat.comment(made[1], f"Ask {MAIL} first")
+            await bot.chat.comment(made[3], "House, of cards!", better=True)
+            await bot.train()
+            assert len(await aside(bot)) == named, objective
+
+
+async def test_a_comment_that_is_taken_back_lets_its_answer_in(tmp_path: Path) -> None:
+    async with filtered_bot(tmp_path, settings={"objective": "hybrid"}) as bot:
+        made = await bot.rated(9)
+        await bot.chat.comment(made[1], f"Ask {MAIL} first")
+        await bot.train()
+        assert set(await aside(bot)) == {made[1].turn}
+        await bot.command("undo", made[1].turn)
+        await bot.react(made[1], "👎")
+        await bot.rated(6)
+        await bot.train()
+        assert await aside(bot) == {}
+        assert made[1].turn in await trained_on(bot)
+
+
+# -- plugins
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShortSettings:
+    """`[filters.short]`."""
+
+    least: int = 3
+
+
+class Short(ContentFilter):
+    """Names what is short; of an answer about breaking it breaks."""
+
+    def reasons(self, case: FilterCase) -> Sequence[str]:
+        if "break" in case.question:
+            raise ValueError("planted")
+        return ["too few characters"] if len(case.question) < self.settings.least else []
+
+
+class ShortPlugin:
+    """Registers it."""
+
+    @hookimpl
+    def register_filter(self) -> ContentFilterSpec:
+        return ContentFilterSpec(name="short", factory=f"{__name__}:Short", settings=ShortSettings)
+
+
+async def test_a_plugin_has_filters_with_settings_of_their_own(tmp_path: Path) -> None:
+    on = {"short": {"least": 5}}
+    async with filtered_bot(tmp_path, on, extra=(ShortPlugin(),)) as bot:
+        await rated(bot, "Hi")
+        await bot.rated(8)
+        await bot.train()
+        assert list((await aside(bot)).values()) == ["too few characters"]
+
+
+async def test_a_filter_that_breaks_lets_nothing_through(tmp_path: Path) -> None:
+    async with filtered_bot(tmp_path, {"short": {}}, extra=(ShortPlugin(),)) as bot:
+        await rated(bot, "Hi")
+        await bot.rated(8)
+        await bot.train()
+        known = await aside(bot)
+        await rated(bot, "break")
+        await bot.rated(8)
+        with pytest.raises(GoodbotError, match="the filter short has failed"):
+            await bot.train()
+        assert len(await rows(bot.store, "SELECT 1 FROM runs")) == 1
+        assert await aside(bot) == known != {}
+
+
+async def test_what_has_failed_is_not_tried_over_and_over_and_status_says_why(tmp_path: Path) -> None:
+    async with filtered_bot(tmp_path, {"short": {}}, extra=(ShortPlugin(),), schedule="auto") as bot:
+
+        async def told() -> bool:
+            return "the filter short has failed" in await bot.command("status")
+
+        await rated(bot, "break")
+        await bot.rated(8)
+        await until(told)
+        assert await rows(bot.store, "SELECT 1 FROM runs") == []
+        assert not (await bot.app.scheduler.readiness()).due
+
+
+@pytest.mark.parametrize(
+    ("on", "said"),
+    [
+        ({"word": {}}, "words"),
+        ({"words": {"blocked": ["a"]}}, "block"),
+        ({"words": {"block": ["?!"]}}, "no word"),
+        ({"personal": {"email": "yes"}}, "email"),
+    ],
+)
+async def test_a_mistake_in_the_config_ends_the_start(
+    tmp_path: Path, on: Mapping[str, Any], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        async with filtered_bot(tmp_path, on):
+            pass
