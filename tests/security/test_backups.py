@@ -433,6 +433,17 @@ async def test_s3_an_address_that_is_taken_back_asks_too(home: Path) -> None:
     assert "api_base is not set any more" in gain.text
 
 
+async def test_s3_a_filter_that_a_backup_lacks_is_told(home: Path) -> None:
+    """Without it personal data is learnt again."""
+    (home / "config.toml").write_text("[connectors.api]\nowners = ['me']\n")
+    await stored(home)
+    path = make(home, home.parent / "b.tar", {}, now=NOW).path
+    with (home / "config.toml").open("a") as file:
+        file.write("[filters.personal]\n")
+    [gain] = (await restored(path, home)).gains
+    assert gain.text == "[filters.personal] is not set any more (now: 'on')"
+
+
 async def test_s3_ones_own_older_backup_revives_nothing_silently(home: Path) -> None:
     (home / "config.toml").write_text("[connectors.api]\nowners = ['me']\nraters = ['ann']\n")
     discord = UserRef(connector="discord", account="a", id="77")

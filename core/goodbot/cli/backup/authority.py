@@ -116,6 +116,7 @@ async def read(home: Path, database: Path | None = None) -> Authority:
             together, sharers = await _stored(database, roles, more)
         except GoodbotError as error:
             notes.append(f"its rights cannot be read: {error}")
+    on = {("filters", name, ""): "on" for name in _tables(table.get("filters"))}  # also one without keys
     return Authority(
         roles=roles,
         more=frozenset(more),
@@ -123,7 +124,7 @@ async def read(home: Path, database: Path | None = None) -> Authority:
         together=together,
         plugins=enabled,
         sections=sections,
-        settings=dict(places.leaves(table)),
+        settings={**dict(places.leaves(table)), **on},
         unread=found is None,
         notes=tuple(notes),
     )

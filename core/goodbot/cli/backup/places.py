@@ -27,8 +27,9 @@ def section(place: Place) -> str:
 
 
 def setting(place: Place) -> str:
-    """A setting with its section, `[http] port`."""
-    return f"{section(place[:-1])} {_written(place[-1])}".strip()
+    """A setting with its section, `[http] port`; a section alone where it has no name."""
+    name = _written(place[-1]) if place[-1] else ""
+    return f"{section(place[:-1])} {name}".strip()
 
 
 def _written(name: str) -> str:
