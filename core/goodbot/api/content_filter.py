@@ -47,7 +47,8 @@ class ContentFilter(ABC):
 
         Each is a few words for owners, like `too short`, and holds nothing of what was found. `email`,
         `phone`, `iban`, `card`, `ip` and `word` are codes: owners read them in their language. Called in a
-        thread. What is raised ends the training: a broken filter lets nothing through.
+        thread, mostly while others may rate. What is raised ends the training: a broken filter lets nothing
+        through.
         """
 
 

@@ -125,9 +125,7 @@ def _unused(data: Mapping[str, Any]) -> list[str]:
         for one in data["set_aside"]
         if one["kind"] != FILTER
     )
-    if by_filters := filtered(data["set_aside"]):
-        found.append(by_filters)
-    return found
+    return [*found, *filtered(data["set_aside"])]
 
 
 def _cost(estimate: Mapping[str, Any]) -> list[str]:

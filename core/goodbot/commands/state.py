@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ from goodbot.store.quarantined import FILTER
 
 STOPPED = "stopped"
 """What `server` is while no goodbot runs."""
+_FOUND = 8
+"""So many of what filters find are named."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +165,7 @@ class Status(Public):
         lines += self._judged(language)
         if too_long := (self.last_run or {"metrics": {}})["metrics"].get("too_long"):
             lines.append(say("status_too_long", language, count=too_long))
-        return [*lines, *left_out(self.set_aside, language)]
+        return [*lines, *left_out(self.set_aside, language), *filtered(self.set_aside, language)]
 
     def _trains(self, language: str, *, details: bool) -> list[str]:
         """How trainings are done, and what came of the last one."""
@@ -188,16 +191,18 @@ class Status(Public):
 
 
 def left_out(found: Sequence[Mapping[str, Any]], language: str = "") -> list[str]:
-    """What trainings have set aside, a line a reason, and what filters have."""
+    """What trainings have set aside, a line a reason."""
     names = ("answers", "run", "reason")
     by_runs = [{name: one[name] for name in names} for one in found if one["kind"] != FILTER]
-    lines = [say("status_left_out", language, **one) for one in by_runs]
-    return [*lines, *filter(None, [filtered(found, language)])]
+    return [say("status_left_out", language, **one) for one in by_runs]
 
 
-def filtered(found: Sequence[Mapping[str, Any]], language: str = "") -> str:
-    """What filters leave out, and why, the most first; empty: nothing."""
-    own = sorted((one for one in found if one["kind"] == FILTER), key=lambda one: -one["answers"])
-    told = [beside(findings(one["reason"], language), str(one["answers"]), language) for one in own]
+def filtered(found: Sequence[Mapping[str, Any]], language: str = "") -> list[str]:
+    """For owners: what filters leave out, and what is in how many, the most first; no line: nothing."""
+    own = [one for one in found if one["kind"] == FILTER]
+    counts = Counter[str]()
+    for one in own:
+        counts.update(dict.fromkeys(one["reason"].split(", "), one["answers"]))
+    told = [beside(findings(code, language), str(n), language) for code, n in counts.most_common(_FOUND)]
     count = sum(one["answers"] for one in own)
-    return say("status_filtered", language, answers=count, found=pauses(language, *told)) if own else ""
+    return [say("status_filtered", language, answers=count, found=pauses(language, *told))] if own else []

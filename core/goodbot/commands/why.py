@@ -18,7 +18,7 @@ from goodbot.api.texts import commas, day, joined, pauses, retold, say
 from goodbot.api.turns import CHOICE
 from goodbot.base.errors import GoodbotError
 from goodbot.commands.base import Call, Result, wrong
-from goodbot.commands.state import left_out
+from goodbot.commands.state import filtered, left_out
 from goodbot.commands.taught import taught
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.trainings import counted, kept
@@ -65,8 +65,8 @@ async def _why(call: Call) -> Result:
     if line[-1].tainted:
         lines.append(say("why_replaced", language, why=retold(line[-1].tainted, language)))
     lines += _facts(own, cause, gate, language)
-    aside = await s.store.read(lambda db: quarantined.listed(db, s.model.name))
-    lines += left_out([asdict(one) for one in aside], language)
+    aside = [asdict(one) for one in await s.store.read(lambda db: quarantined.listed(db, s.model.name))]
+    lines += [*left_out(aside, language), *(filtered(aside, language) if call.confidential else ())]
     if len(line) > 1:
         lines.append(say("why_earlier", language, learnt=counted(earlier, language)))
     changed, pairs = await what_changed(call, line[-1])

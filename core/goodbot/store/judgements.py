@@ -238,7 +238,7 @@ async def candidates(
         f"SELECT t.id, json_object('{RATER}' || j.judge, j.value), 0, 0 FROM judgements j"  # noqa: S608
         f" INDEXED BY judgements_told CROSS JOIN turns t ON t.id = j.turn WHERE {_STANDS} AND {heard}"
         f" AND {_FREE} ORDER BY j.at DESC LIMIT :most",
-        {**pool.values(), "most": _CLAIMED, "unheard": codec.dump_json(sorted(unheard))},
+        {**pool.values(anew=True), "most": _CLAIMED, "unheard": codec.dump_json(sorted(unheard))},
     )
     wanted = [row for row in reversed(rows) if of is None or row[0] in of]
     return await training_pool.build(db, pool, parent, wanted)

@@ -60,18 +60,22 @@ async def add_all(db: aiosqlite.Connection, run: int, kind: str, reason: str, no
 async def filtered(
     db: aiosqlite.Connection, model: str, turns: Mapping[str, str], settings: str, now: float
 ) -> None:
-    """What filters have named of all that a training would take: turn → why. Of before nothing stays."""
-    await ask_again(db, model)
+    """What filters have named of all that a training would take: turn → why. Of before nothing else stays."""
+    rows = await fetch(db, "SELECT turn, reason FROM set_aside WHERE model = ? AND kind = ?", (model, FILTER))
+    known: dict[str, str] = dict(rows)
+    await db.executemany(
+        "DELETE FROM set_aside WHERE (turn, model) = (?, ?)",
+        [(turn, model) for turn, reason in known.items() if turns.get(turn) != reason],
+    )
     await db.executemany(
         "INSERT INTO set_aside (turn, model, run, kind, reason, settings, since)"
         " SELECT id, ?, 0, ?, ?, ?, ? FROM turns WHERE id = ? ON CONFLICT DO NOTHING",
-        [(model, FILTER, reason, settings, now, turn) for turn, reason in turns.items()],
+        [
+            (model, FILTER, reason, settings, now, turn)
+            for turn, reason in turns.items()
+            if known.get(turn) != reason
+        ],
     )
-
-
-async def ask_again(db: aiosqlite.Connection, model: str) -> None:
-    """Let what filters have named be looked at anew."""
-    await db.execute("DELETE FROM set_aside WHERE model = ? AND kind = ?", (model, FILTER))
 
 
 async def let_go(db: aiosqlite.Connection, run: int) -> None:
@@ -88,12 +92,14 @@ async def let_go(db: aiosqlite.Connection, run: int) -> None:
 
 
 async def listed(db: aiosqlite.Connection, model: str) -> list[SetAside]:
-    """What is set aside for a base model, the newest run first."""
+    """What is set aside for a base model, the newest run first; by filters what would train but for them."""
     rows = await fetch(
         db,
-        "SELECT run, kind, reason, count(*) FROM set_aside WHERE model = ?"
+        "SELECT run, kind, reason, count(*) FROM set_aside s WHERE model = ? AND (kind <> ?"
+        " OR EXISTS (SELECT 1 FROM turns t WHERE t.id = s.turn AND t.rated > 0)"
+        " OR EXISTS (SELECT 1 FROM judgements j WHERE j.turn = s.turn AND j.value <> 0))"
         " GROUP BY run, kind, reason ORDER BY run DESC, reason",
-        (model,),
+        (model, FILTER),
     )
     return [SetAside(run=r[0], kind=r[1], reason=r[2], answers=r[3]) for r in rows]
 

@@ -24,7 +24,7 @@ from goodbot.store.query import Row, fetch, first, value
 from goodbot.store.teaching import OPINIONS
 
 _ASIDE = "FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model)"
-ASIDE = f"EXISTS (SELECT 1 {_ASIDE})"
+ASIDE = f"EXISTS (SELECT 1 {_ASIDE} AND (s.kind <> 'filter' OR NOT :anew))"
 _LABELLED = (
     f"t.scope = :scope AND t.trainable AND t.rated > 0 AND (:others OR t.answered_by = '') AND NOT {ASIDE}"
 )
@@ -113,10 +113,11 @@ class Pool:
     others: bool = True
     """Whether answers of other models may be claimed, which other programs have brought in."""
 
-    def values(self) -> dict[str, str | bool]:
-        """The parameters of the queries here."""
+    def values(self, *, anew: bool = False) -> dict[str, str | bool]:
+        """The parameters of the queries here. `anew`: filters are asked again about what they have named."""
         owners = _named(self.owners)
-        return {"scope": self.scope, "model": self.model, "others": self.others, "owners": owners}
+        own = {"scope": self.scope, "model": self.model, "others": self.others}
+        return {**own, "owners": owners, "anew": anew}
 
 
 @functools.cache
@@ -187,11 +188,12 @@ async def candidates(
 
     With `replay` also the answers of other base models that this one has not learnt from; with
     `replay_share` so many that earlier runs have learnt from that they are this part of all. With `of`
-    no others than these turns, of which it says whether earlier runs have learnt from them.
+    no others than these turns, of which it says whether earlier runs have learnt from them. What filters
+    have named is among them.
     """
     others = _FOREIGN if replay else _OWED
     fresh = f"SELECT * FROM ({_WHO} WHERE {_OWN} UNION ALL {_WHO} WHERE {others})"  # noqa: S608
-    found = await _labelled(db, fresh, pool.values())
+    found = await _labelled(db, fresh, pool.values(anew=True))
     repeated: set[str] = set()
     if of is not None:
         found = [row for row in found if row[0] in of]
@@ -200,7 +202,7 @@ async def candidates(
         repeated = set(await _repeated(db, pool, wanted))
     if repeated:
         again = f"{_WHO} WHERE {_TRAINED} AND t.id IN (SELECT value FROM json_each(:turns))"  # noqa: S608
-        values = {**pool.values(), "turns": json.dumps(sorted(repeated))}
+        values = {**pool.values(anew=True), "turns": json.dumps(sorted(repeated))}
         found = sorted(found + await _labelled(db, again, values), key=lambda row: row[2])
     if of is None:
         found = found[: max(at_least, await turns.within(db, [row[0] for row in found], _MOST))]
@@ -268,7 +270,7 @@ async def _repeated(db: aiosqlite.Connection, pool: Pool, wanted: int) -> list[s
         db,
         f"SELECT t.id, (SELECT max(id) FROM runs) FROM turns t WHERE {_TRAINED} AND {CONSENT}"  # noqa: S608
         " ORDER BY t.seq DESC LIMIT :limit",
-        {**pool.values(), "limit": _REPEATABLE},
+        {**pool.values(anew=True), "limit": _REPEATABLE},
     )
     drawn = sorted(rows, key=lambda row: hashlib.sha256(f"{row[1]} {row[0]}".encode()).digest())
     return [row[0] for row in drawn[:wanted]]

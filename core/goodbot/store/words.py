@@ -226,5 +226,12 @@ def heard(said: Sequence[Word], labels: Mapping[str, Opinion], weight: float) ->
     return (*(w for w in kept if w.kind != "better"), *last)
 
 
+def may_be_heard(said: Sequence[Word], labels: Mapping[str, Opinion]) -> list[Word]:
+    """What of it was typed that `heard` may let through, whichever of these labels it is given."""
+    own = [w for w in said if w.rater in labels and w.kind != "chip"]
+    last = {w.rater: w for w in own if w.kind == "better"}
+    return [w for w in own if w.kind != "better" or w is last[w.rater]]
+
+
 def _bad(opinion: Opinion) -> bool:
     return (opinion[0] if isinstance(opinion, list) else opinion) < 0

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from goodbot.features.filters import plugin as filters
 
 from tests.core.builders import OWNER, Bot, check, open_bot, rows, until
 from tests.core.test_stars import claimed
+from tests.support import patience
 
 WORDS: Mapping[str, Any] = {"words": {"block": ["acme", "house of cards"]}}
 BOTH: Mapping[str, Any] = {**WORDS, "personal": {}}
@@ -63,7 +66,7 @@ async def test_a_training_goes_without_what_filters_name_and_says_so(tmp_path: P
         assert await trained_on(bot) == {answer.turn for answer in good}
         found = ("email", "email", "word", "email, word")
         assert await aside(bot) == {one.turn: of for one, of in zip(named, found, strict=True)}
-        told = "e-mail address (2); e-mail address, blocked word (1); blocked word (1)"
+        told = "e-mail address (3); blocked word (2)"
         assert f"filters leave 4 answers out of training: {told}" in await bot.command("status")
         assert f"filters leave 4 answers out of training: {told}" in await bot.command("why")
         assert (await bot.status())["ratings"] == 2 == await claimed(bot), "those that were held out"
@@ -85,6 +88,31 @@ async def test_the_page_of_ratings_and_a_new_rating_say_it(tmp_path: Path) -> No
         said = await bot.command("bad", named.turn)
         assert "A filter keeps this answer out of training." in said
         assert "e-mail" not in said, "others may hear it"
+
+
+async def test_what_was_found_is_told_to_owners_alone(tmp_path: Path) -> None:
+    async with filtered_bot(tmp_path) as bot:
+        await bot.command("enable", channel="#team")
+        await rated(bot, f"Write to {MAIL}")
+        await bot.rated(8)
+        await bot.train()
+        assert "e-mail address (1)" in await bot.command("why")
+        for user, channel in (("rater", ""), ("rater", "#team"), ("owner", "#team")):
+            for command in ("why", "status"):
+                told = await bot.command(command, user=user, channel=channel)
+                assert "v1" in told
+                assert "e-mail" not in told
+
+
+async def test_the_database_keeps_nothing_of_the_list_of_words(tmp_path: Path) -> None:
+    """It may name what nobody shall read, and each answer that is left out has its settings beside it."""
+    async with filtered_bot(tmp_path) as bot:
+        await rated(bot, f"Write to {MAIL}")
+        await bot.rated(8)
+        await bot.train()
+        kept = await rows(bot.store, "SELECT settings FROM runs UNION ALL SELECT settings FROM set_aside")
+        assert len(kept) == 2
+        assert "acme" not in str(kept)
 
 
 async def test_a_dry_run_tells_beforehand_and_changes_nothing(tmp_path: Path) -> None:
@@ -125,7 +153,7 @@ async def test_other_settings_let_them_in_and_train_retry_does_not(tmp_path: Pat
         await rated(bot, "Who is ACME?", f"Write to {MAIL}")
         await bot.rated(8)
         await bot.train()
-        assert "No answers are left out" in await bot.command("train", "retry")
+        assert "No training has left answers out" in await bot.command("train", "retry")
         assert len(await aside(bot)) == 2
     async with filtered_bot(tmp_path) as bot:
         assert len(await aside(bot)) == 2
@@ -180,6 +208,60 @@ async def test_a_comment_that_is_taken_back_lets_its_answer_in(tmp_path: Path) -
         assert made[1].turn in await trained_on(bot)
 
 
+async def test_who_has_not_rated_and_what_came_before_keep_no_answer_out(tmp_path: Path) -> None:
+    """Nothing of it would be learnt: words go with a rating, and of better answers the last counts."""
+    async with filtered_bot(tmp_path, settings={"objective": "hybrid"}) as bot:
+        await bot.command("enable", channel="#team")
+        made = await bot.rated(10, channel="#team")
+        await bot.chat.comment(made[1], f"Ask {MAIL} first", user="rater")
+        await bot.chat.comment(made[3], f"Ask {MAIL}!", better=True)
+        await bot.chat.comment(made[3], "Ask her!", better=True)
+        await bot.chat.comment(made[5], "Ask her!", better=True)
+        await bot.chat.comment(made[5], f"Ask {MAIL}!", better=True)
+        await bot.train()
+        assert set(await aside(bot)) == {made[5].turn}
+
+
+async def test_what_is_not_rated_any_more_is_not_told_as_left_out(tmp_path: Path) -> None:
+    async with filtered_bot(tmp_path) as bot:
+        first, second = await rated(bot, f"Write to {MAIL}", f"Or to {MAIL}")
+        await bot.rated(8)
+        await bot.train()
+        assert "filters leave 2 answers out" in await bot.command("status")
+        await bot.command("undo", first.turn)
+        assert "filters leave 1 answer out" in await bot.command("status")
+        await bot.command("undo", second.turn)
+        assert "filters leave" not in await bot.command("status")
+
+
+async def test_a_dry_run_asks_anew_as_a_training_does(tmp_path: Path) -> None:
+    async with filtered_bot(tmp_path, settings={"objective": "hybrid"}) as bot:
+        made = await bot.rated(9)
+        await bot.chat.comment(made[1], f"Ask {MAIL} first")
+        await bot.train()
+        await bot.command("undo", made[1].turn)
+        await bot.react(made[1], "👎")
+        await rated(bot, "Who is ACME?")
+        told = await bot.command("train", "--dry-run")
+        assert "filters leave 1 answer out of training: blocked word (1)" in told
+
+
+async def test_a_run_that_starts_over_from_the_base_takes_nothing_that_filters_name(tmp_path: Path) -> None:
+    async with filtered_bot(tmp_path) as bot:
+        [named] = await rated(bot, f"Write to {MAIL}")
+        await bot.rated(8)
+        await bot.train()
+        learnt = await bot.trained(1)
+        undone = next(answer for answer in bot.answers if answer.turn in learnt)
+        await bot.rated(8)
+        await bot.start_training()
+        await bot.command("undo", undone.turn)
+        run = await bot.finish_training()
+        assert (run.state, run.parent) == ("activated", 0), run.reason
+        assert named.turn not in await trained_on(bot)
+        await check(bot)
+
+
 # -- plugins
 
 
@@ -228,6 +310,79 @@ async def test_a_filter_that_breaks_lets_nothing_through(tmp_path: Path) -> None
             await bot.train()
         assert len(await rows(bot.store, "SELECT 1 FROM runs")) == 1
         assert await aside(bot) == known != {}
+
+
+class Given(ContentFilter):
+    """Gives what a test wants; while `gone` is not set it waits."""
+
+    gives: Any = ()
+    asked, gone = threading.Event(), threading.Event()
+
+    def reasons(self, case: FilterCase) -> Sequence[str]:
+        self.asked.set()
+        assert self.gone.wait(patience(30))
+        return self.gives
+
+
+class GivenPlugin:
+    """Registers it."""
+
+    @hookimpl
+    def register_filter(self) -> ContentFilterSpec:
+        return ContentFilterSpec(name="given", factory=f"{__name__}:Given", settings=ShortSettings)
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Given]]:
+    """The `Given` of one test."""
+    monkeypatch.setattr(Given, "asked", threading.Event())
+    monkeypatch.setattr(Given, "gone", threading.Event())
+    monkeypatch.setattr(Given, "gives", ())
+    yield Given
+    Given.gone.set()
+
+
+@pytest.mark.parametrize("gives", ["email", None, [5]])
+async def test_a_filter_that_gives_no_list_of_texts_has_failed(
+    tmp_path: Path, given: type[Given], gives: Any
+) -> None:
+    given.gives = gives
+    given.gone.set()
+    async with filtered_bot(tmp_path, {"given": {}}, extra=(GivenPlugin(),)) as bot:
+        await bot.rated(8)
+        with pytest.raises(GoodbotError, match="the filter given has failed"):
+            await bot.train()
+        assert await rows(bot.store, "SELECT 1 FROM runs") == []
+
+
+@pytest.mark.parametrize(
+    ("gives", "kept"), [([""], "given"), (["too\nlong\x1b[2J"], "too long"), (["x" * 1000], "x" * 80)]
+)
+async def test_a_reason_is_one_short_line(
+    tmp_path: Path, given: type[Given], gives: list[str], kept: str
+) -> None:
+    given.gives = gives
+    given.gone.set()
+    async with filtered_bot(tmp_path, {"given": {}}, extra=(GivenPlugin(),)) as bot:
+        await bot.rated(8)
+        with pytest.raises(GoodbotError, match="filters have left 8 out"):
+            await bot.train()
+        assert set((await aside(bot)).values()) == {kept}
+
+
+async def test_while_a_filter_thinks_ratings_are_stored_and_a_training_can_be_stopped(
+    tmp_path: Path, given: type[Given]
+) -> None:
+    async with filtered_bot(tmp_path, {"given": {}}, extra=(GivenPlugin(),)) as bot:
+        made = await bot.rated(8)
+        run = await bot.app.scheduler.start("a test")
+        await asyncio.to_thread(given.asked.wait, patience(10))
+        await asyncio.wait_for(bot.react(made[1], "👍"), patience(10))
+        assert await bot.labels(made[1])
+        await asyncio.wait_for(bot.app.scheduler.stop(), patience(10))
+        assert run.cancelled()
+        given.gone.set()
+        assert (await bot.train()).state == "activated"
 
 
 async def test_what_has_failed_is_not_tried_over_and_over_and_status_says_why(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from goodbot.api.content_filter import FilterCase
-from goodbot.features.filters import addresses, numbers
+from goodbot.features.filters import addresses, numbers, plain
 from goodbot.features.filters.personal import PersonalData
 from goodbot.features.filters.plain import figures, words
 from goodbot.features.filters.plugin import BlockedSettings, PersonalSettings
@@ -39,6 +39,7 @@ FOUND = {
         f"müller{AT}bücher.de",
         "ada＠mail.de",  # as wide letters
         f"(ada{AT}mail.museum).",
+        f"ada{AT}mail.xn--p1ai",
     ),
     "phone": (
         "+49 30 " + "1234567",
@@ -51,11 +52,20 @@ FOUND = {
         "01 23 45 " + "67 89",
         "+٤٩ ٣٠ " + "١٢٣٤٥٦٧",
         "+49\u00a030\u2011123" + "4567",
+        "1-555-123-" + "4567",
+        "(11) 91234-" + "5678",
+        "612 34 " + "56 78",
+        "138 1234 " + "5678",
+        "1381234" + "5678",
+        "06-12 34 " + "56 78",
+        "090-1234-" + "5678",
     ),
     "iban": (GERMAN, GERMAN.replace(" ", ""), GERMAN.lower(), "GB82 WEST 1234 " + "5698 7654 32"),
     "card": (VISA, VISA.replace(" ", ""), VISA.replace(" ", "-"), "3782 822463 " + "10005", f"12 {VISA}"),
     "ip": (
         "93.184." + "216.34",
+        "Adresse:93.184." + "216.34",
+        "IPv6:2a00:1450:4001:" + "81b::200e",
         "93.184." + "216.34:80",
         "2a00:1450:4001:" + "81b::200e",
         "[2a00:1450" + "::1]",
@@ -65,7 +75,7 @@ NOT_FOUND = (
     f"me{AT}example.org and ada{AT}mail.example",
     f"git{AT}github.com:owner/repository.git",
     f"icon{AT}2x.png, package{AT}1.2.3, {AT}app.route, {AT}ada, x{AT}localhost",
-    "2026-11-27 10:30:00 and 01/02/2026 10:30, 27.11.2026",
+    "2026-11-27 10:30:00 and 01/02/2026 10:30, 27.11.2026, 01.02.26 10.30, 01/02/26 - 03/04/26, 10/2025-2026",
     "1 000 000 000 or 0.123456789 or 200 300 4000",
     "ISBN 978-3-16-148410-0 and 0-306-40615-2",
     "550e8400-e29b-41d4-a716-446655440000",
@@ -80,7 +90,14 @@ NOT_FOUND = (
 
 @pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in FOUND.items() for text in texts])
 def test_it_is_found_wherever_it_stands(kind: str, text: str) -> None:
-    for around in (text, f"Look: {text} is it.", f"({text})", f"{text}\n"):
+    for around in (
+        text,
+        f"Look: {text} is it.",
+        f"({text})",
+        f"{text}\n",
+        f"Nr.:{text}",
+        f"これは{text}です",
+    ):
         assert HOLDS[kind](figures(around)), around
 
 
@@ -185,3 +202,12 @@ def test_a_million_characters_do_not_take_long(part: str) -> None:
         for holds in HOLDS.values():
             holds(plain)
         words(text)
+
+
+def test_no_text_makes_it_remember_all_signs_there_are() -> None:
+    rare = "".join(map(chr, range(0x20000, 0x20100)))
+    words(rare)
+    figures(rare)
+    tables = (plain._APART, plain._FIGURES)
+    assert all(code < 0x10000 for table in tables for code in table)
+    assert plain._is_mark.cache_info().maxsize

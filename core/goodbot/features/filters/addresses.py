@@ -7,6 +7,8 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
+from goodbot.features.filters.plain import latin
+
 _NAME, _HOST = 64, 253
 """The most characters of what stands before the @, and after it."""
 _IN_NAME, _IN_HOST = frozenset("._%+-'"), frozenset(".-")
@@ -55,7 +57,8 @@ def _is_email(name: str, host: str) -> bool:
     if not 1 <= len(name) <= _NAME or len(host) > _HOST or name in _NOBODY or name[-1] == ".":
         return False
     *labels, last = host.split(".")
-    if not all(labels) or not labels or len(last) < 2 or not last.isalpha() or last in _FILES:
+    written = last.isalpha() or last.startswith("xn--")
+    if not all(labels) or not labels or len(last) < 2 or not written or last in _FILES:
         return False
     return not f".{host}".endswith(_EXAMPLES)
 
@@ -69,15 +72,16 @@ def _may_be_ips(text: str) -> Iterator[str]:
     """Words of digits, dots and colons, as short as an address is, and with nothing of a word around them."""
     for found in _IN_IP.finditer(text):
         begin, end = found.span()
-        around = text[max(0, begin - 1) : begin] + text[end : end + 1]
-        if end - begin <= _IP and not any(sign.isalnum() or sign == "_" for sign in around):
-            yield found[0]
+        word, before, after = found[0], text[max(0, begin - 1) : begin], text[end : end + 1]
+        if latin(before) or before == "_":  # of `Address:` the last letters are digits of base 16
+            word = word.partition(":")[2]
+        if len(word) <= _IP and not latin(after) and after != "_":
+            yield word.strip(".:")
 
 
 def _is_public(word: str) -> bool:
     if word.count(".") < 3 and word.count(":") < 2:
         return False
-    word = word.rstrip(".:")
     host, _, port = word.partition(":")
     word = host if port.isdecimal() and host.count(".") == 3 else word
     try:

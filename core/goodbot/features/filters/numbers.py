@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+
+from goodbot.features.filters.plain import latin
 
 _DIGITS = re.compile("[0-9]+")
 _BETWEEN = frozenset(" -./()")
@@ -15,6 +17,17 @@ _PHONE = range(9, 16)
 """Digits of a phone number, with those of its country or its zone."""
 _PARTS = 6
 """A number of more groups is a table."""
+_SHAPES = {
+    (3, 3, 4): tuple("23456789"),  # of North America
+    (1, 3, 3, 4): ("1",),
+    (2, 5, 4): tuple("123456789"),  # of Brazil
+    (3, 2, 2, 2): tuple("6789"),  # of Spain
+    (3, 4, 4): tuple(f"1{n}" for n in "3456789"),  # of China
+    (11,): tuple(f"1{n}" for n in "3456789"),
+}
+"""Groups of phone numbers with neither + nor 0 before them, and what they begin with."""
+_PLAIN = ((3, 2, 2, 2), (3, 4, 4), (11,))
+"""Of these, the ones that need no more than spaces: with them, the others may be rows of a table."""
 _CARDS = {
     13: ("4",),
     14: ("30", "36", "38"),
@@ -61,8 +74,7 @@ def iban(text: str) -> bool:
     for digits in _DIGITS.finditer(text):
         at = digits.start() - 2
         size = _IBAN.get(text[at : at + 2].upper(), 0) if at >= 0 else 0
-        alone = at <= 0 or not text[at - 1].isalnum()
-        if size and alone and _is_iban(text[at : at + 2 * size], size):
+        if size and not latin(text[max(0, at - 1) : at]) and _is_iban(text[at : at + 2 * size], size):
             return True
     return False
 
@@ -77,7 +89,7 @@ def _numbers(text: str) -> Iterator[_Number]:
         else:
             if number:
                 yield number
-            number = _Number(lead=text[max(0, begin - 2) : begin], end=end)
+            number = _Number(lead=text[max(0, begin - 3) : begin], end=end)
         number.groups.append(text[begin:end])
         number.end, number.after = end, text[end : end + 1]
     if number:
@@ -88,28 +100,37 @@ def _is_phone(number: _Number) -> bool:
     groups, digits = number.groups, "".join(number.groups[: _PARTS + 1])
     if len(groups) > _PARTS or len(digits) not in _PHONE or not _alone(number):
         return False
-    sizes = [len(group) for group in groups]
+    sizes = tuple(len(group) for group in groups)
     before, plus, after = number.lead.rpartition("+")
-    if plus and after in ("", "(") and not before.isalnum():
+    if plus and after in ("", "(") and not latin(before[-1:]):
         return True
     if digits[0] == "0":
-        return len(groups) > 1 and sizes[0] > 1 and sizes[:3] != [2, 2, 4]  # a date
-    return sizes == [3, 3, 4] and digits[0] > "1" and bool(number.gaps[0].strip())
+        return len(groups) > 1 and sizes[0] > 1 and not _is_date(sizes, number.gaps)
+    signs = sizes in _PLAIN or any(gap.strip() for gap in number.gaps)
+    return signs and digits.startswith(_SHAPES.get(sizes, ()))
+
+
+def _is_date(sizes: tuple[int, ...], gaps: Sequence[str]) -> bool:
+    """As 01.02.2026 10, or 01.02.26 10.30: a phone number has the same between all its groups."""
+    if sizes[:3] == (2, 2, 2):
+        return gaps[0] == gaps[1] != gaps[2] and bool(gaps[0].strip())
+    return sizes[:3] == (2, 2, 4)
 
 
 def _alone(number: _Number) -> bool:
-    """Whether it is no part of a word, a path or a longer number."""
-    before = number.lead[-1:]
-    return not (before.isalnum() or before in ("_", "=", "#", "$", "€", "-", "/", ".", ":") or _wordy(number))
+    """Whether it is no part of a word, a path or a longer number; before it may stand `Tel.:`."""
+    before, named = number.lead[-1:], number.lead.rstrip(".:")[-1:].isalpha()
+    parted = before in ("_", "=", "#", "$", "€", "-", "/") or (before in (".", ":") and not named)
+    return not (latin(before) or parted or _wordy(number))
 
 
 def _wordy(number: _Number) -> bool:
-    return number.after.isalnum() or number.after == "_"
+    return latin(number.after) or number.after == "_"
 
 
 def _cards(number: _Number) -> Iterator[str]:
     """The digits of what has the groups of a card, wherever it stands among others."""
-    if number.lead[-1:].isalnum() or _wordy(number):
+    if latin(number.lead[-1:]) or _wordy(number):
         return
     groups, sizes = number.groups, [len(group) for group in number.groups]
     for at, size in enumerate(sizes):
@@ -136,7 +157,7 @@ def _is_iban(text: str, size: int) -> bool:
         elif sign != " " or len(signs) % 4 or text[at - 1 : at] == " ":
             break
         if len(signs) == size:
-            if text[at + 1 : at + 2].isalnum():
+            if latin(text[at + 1 : at + 2]):
                 return False
             moved = [*signs[4:], *signs[:4]]
             return int("".join(str(int(one, 36)) for one in moved)) % 97 == 1

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import unicodedata
-from functools import cache
+from functools import lru_cache
 
+_REMEMBERED = 0x10000
+"""Signs below it are looked up once: nobody's text makes goodbot remember a million others."""
 _MARKS = 16
 """Marks on one letter; more are no writing, and would take long to be put in order."""
 _NO_SPACES = (
@@ -32,7 +34,8 @@ class _Apart(dict[int, str]):
             told = " "
         else:
             told = f" {sign} " if any(low <= sign <= high for low, high in _NO_SPACES) else sign
-        self[code] = told
+        if code < _REMEMBERED:
+            self[code] = told
         return told
 
 
@@ -45,7 +48,8 @@ class _Figures(dict[int, str]):
         told = {"Nd": "", "Pd": "-", "Zs": " ", "Cf": ""}.get(kind, sign)
         if kind == "Nd":
             told = str(unicodedata.decimal(sign))
-        self[code] = told
+        if code < _REMEMBERED:
+            self[code] = told
         return told
 
 
@@ -62,12 +66,17 @@ def figures(text: str) -> str:
     return _alike(text).translate(_FIGURES)
 
 
+def latin(sign: str) -> bool:
+    """Whether a number or an address next to it is a part of a word: other scripts write both together."""
+    return sign.isascii() and sign.isalnum()
+
+
 def _alike(text: str) -> str:
     """In the form NFKC."""
     return text if text.isascii() else unicodedata.normalize("NFKC", _tamed(text))
 
 
-@cache
+@lru_cache(maxsize=_REMEMBERED)
 def _is_mark(sign: str) -> bool:
     """Whether it belongs to the sign before it, also once it is written out: some are none until then."""
     return unicodedata.combining(unicodedata.normalize("NFKD", sign)[0]) > 0

@@ -18,11 +18,15 @@ from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import claims, distilling
 from goodbot.learning.training.distilling import NoteLines
 from goodbot.learning.training.filtering import Screening
-from goodbot.store import judgements, quarantined, runs, training_pool, words
+from goodbot.store import judgements, runs, training_pool, words
 from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate, Pool
+from goodbot.store.words import Word
 
 _T = TypeVar("_T")
+_Said = Mapping[str, Sequence[Word]]
+"""Answer → what was said of it."""
+_Hear = Callable[[aiosqlite.Connection, Sequence[str]], Awaitable[_Said]]
 
 
 async def take(
@@ -56,9 +60,7 @@ async def take(
         of=of,
         at_least=config.min_ratings,
     )
-    said = await words.said(db, [candidate.turn.id for candidate in found]) if with_words else {}
-    if screening:
-        found = await screening.passed(db, found, said)
+    found, said = await _heard(db, found, screening, words.said if with_words else None)
     found = _oldest(found, share)
     unheard = set[str]()
     if config.on_alarm == "leave_out":
@@ -82,12 +84,38 @@ async def take(
     if judge and judge.by:
         unheard |= await asyncio.to_thread(claims.unheard_of, found, policy, spared)
         judged = await judgements.candidates(db, pool, parent=parent, of=of, unheard=unheard)
-        said = await words.corrections(db, [one.turn.id for one in judged]) if with_words else {}
-        if screening:
-            judged = await screening.passed(db, judged, said)
+        judged, said = await _heard(db, judged, screening, words.corrections if with_words else None)
         told = _oldest(judged, share)
         items += tuple(claims.judged(told, policy, items, weight=judge.weight, share=judge.share, said=said))
     return sum(not candidate.replayed for candidate in found), items
+
+
+async def _heard(
+    db: aiosqlite.Connection, found: list[Candidate], screening: Screening | None, hear: _Hear | None
+) -> tuple[list[Candidate], _Said]:
+    """What filters let through, and what was said of it."""
+    said = await hear(db, [one.turn.id for one in found]) if hear else {}
+    return (await screening.passed(db, found, said) if screening else found), said
+
+
+async def looked_at(core: Core, *, parent: int, replay: bool) -> Screening:
+    """Ask the filters about what a run from `parent` would claim now. Raises TrainingError.
+
+    While it claims, whoever rates waits for it: then none is asked but about what has come since.
+    """
+    screening, pool, heard = Screening(core.filtering), core.pool, takes_words(core)
+
+    async def look(db: aiosqlite.Connection) -> None:
+        share = core.config.training.replay_share
+        found = await training_pool.candidates(db, pool, parent=parent, replay=replay, replay_share=share)
+        await _heard(db, found, screening, words.said if heard else None)
+        if core.config.judge.by:
+            judged = await judgements.candidates(db, pool, parent=parent)
+            await _heard(db, judged, screening, words.corrections if heard else None)
+
+    if core.filtering:
+        await core.store.read(look)
+    return screening
 
 
 async def claim(
@@ -106,7 +134,6 @@ async def claim(
     It teaches notes of `lines`. Part of the caller's transaction. Raises TrainingError where there is too
     little.
     """
-    await quarantined.ask_again(db, core.pool.model)
     available, items = await take(
         db,
         core.pool,
@@ -141,11 +168,12 @@ async def claim(
     return run, await with_notes(db, core, lines, run, items)
 
 
-async def screened(core: Core, operation: Callable[[aiosqlite.Connection, Screening], Awaitable[_T]]) -> _T:
-    """Write, and keep what filters have left out meanwhile: also where too little was left."""
-    screening = Screening(core.filtering)
+async def kept(
+    core: Core, screening: Screening, operation: Callable[[aiosqlite.Connection], Awaitable[_T]]
+) -> _T:
+    """Write what claims answers, and what filters have left out of it: also where too little was left."""
     try:
-        return await core.store.write(lambda db: operation(db, screening))
+        return await core.store.write(operation)
     finally:
         await screening.keep(core.store, core.pool, settings_of(core), core.clock.now())
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ import aiosqlite
 from goodbot.api.content_filter import ContentFilter, ContentFilterSpec, FilterCase
 from goodbot.api.registry import registered
 from goodbot.base.errors import TrainingError, boundary
+from goodbot.base.printing import printable
 from goodbot.config import Config
 from goodbot.config.toml import section
 from goodbot.store import Store, codec, quarantined, words
@@ -23,6 +25,8 @@ from goodbot.store.words import Word
 logger = logging.getLogger(__name__)
 
 _AGAIN = "the log says why, and `train` tries it again"
+_LONGEST = 80
+"""Characters of a reason that are kept."""
 
 
 class Filtering:
@@ -30,8 +34,9 @@ class Filtering:
 
     def __init__(self, config: Config, specs: Mapping[str, ContentFilterSpec]) -> None:
         """Raises ConfigError for an unknown filter, or a setting that it does not take."""
-        self.about = {name: dict(table) for name, table in config.filters.items()}
-        """Their names and settings: other ones leave out something else."""
+        told = repr(sorted((name, sorted(table.items())) for name, table in config.filters.items()))
+        self.about = hashlib.sha256(told.encode()).hexdigest()[:16] if config.filters else ""
+        """Of their names and settings, which may name what nobody shall read: other ones leave out others."""
         self.failed = ""
         """Which one has failed at the last look, as a clause; until the next nothing trains by itself."""
         self._made: dict[str, ContentFilter] = {}
@@ -49,7 +54,7 @@ class Filtering:
         found: dict[str, None] = {}
         for name, one in self._made.items():
             try:
-                found |= dict.fromkeys(one.reasons(case))
+                found |= {_line(reason) or name: None for reason in _listed(one.reasons(case))}
             except Exception as error:  # a plugin's
                 logger.exception("the filter %s", name)
                 self.failed = f"the filter {name} has failed, so nothing is trained; {_AGAIN}"
@@ -57,13 +62,27 @@ class Filtering:
         return ", ".join(found)
 
 
+def _listed(found: Sequence[str]) -> Sequence[str]:
+    """Raises TypeError for one text: it would be read as a list of letters."""
+    if isinstance(found, str):
+        raise TypeError("reasons() has given a text, not a list of texts")
+    return found
+
+
+def _line(reason: str) -> str:
+    return " ".join(printable(reason).split())[:_LONGEST]
+
+
 class Screening:
-    """One look at what a training would take: what of it filters have left out, and why."""
+    """One look at what a training would take: what of it filters leave out, and why."""
 
     def __init__(self, filtering: Filtering) -> None:
-        self._filtering = filtering
         self.left_out: dict[str, str] = {}
         """Answer → what is in it."""
+        self._filtering = filtering
+        self._known: dict[tuple[str, Sequence[str]], str] = {}
+        """What was found, by answer and what was said of it: nothing is asked twice."""
+        self._whole = False
 
     async def passed(
         self, db: aiosqlite.Connection, found: Sequence[Candidate], said: Mapping[str, Sequence[Word]]
@@ -71,41 +90,45 @@ class Screening:
         """What of it may train with what was `said` of it. Raises TrainingError."""
         if not self._filtering:
             return [*found]
-        typed = {turn: [one for one in own if one.kind != "chip"] for turn, own in said.items()}
+        self._whole = False
+        typed = {one.turn.id: words.may_be_heard(said.get(one.turn.id, ()), one.labels) for one in found}
         texts = await words.texts(db, typed)
-        left_out = await asyncio.to_thread(self._look, found, texts)  # thousands of long answers take seconds
-        self.left_out |= left_out
-        return [one for one in found if one.turn.id not in left_out]
+        own = {turn: tuple(text for text, _ in (*one.said, *one.better)) for turn, one in texts.items()}
+        cases = [FilterCase(turn=one.turn, said=own[one.turn.id]) for one in found]
+        reasons = await asyncio.to_thread(self._asked, cases)  # thousands of long answers take seconds
+        self._filtering.failed, self._whole = "", True
+        self.left_out = {turn: why for turn, why in {**self.left_out, **reasons}.items() if why}
+        return [one for one in found if not reasons[one.turn.id]]
 
-    def _look(self, found: Sequence[Candidate], texts: Mapping[str, words.Texts]) -> dict[str, str]:
-        self._filtering.failed = ""
-        left_out: dict[str, str] = {}
-        for one in found:
-            own = texts.get(one.turn.id, words.Texts())
-            said = tuple(text for text, _ in (*own.said, *own.better))
-            if reason := self._filtering.reason(FilterCase(turn=one.turn, said=said)):
-                left_out[one.turn.id] = reason
-        return left_out
+    def _asked(self, cases: Sequence[FilterCase]) -> dict[str, str]:
+        """Answer → what is in it; empty: nothing."""
+        reasons: dict[str, str] = {}
+        for case in cases:
+            key = (case.turn.id, case.said)
+            if key not in self._known:
+                self._known[key] = self._filtering.reason(case)
+            reasons[case.turn.id] = self._known[key]
+        return reasons
 
     async def keep(self, store: Store, pool: Pool, settings: Mapping[str, object], now: float) -> None:
         """Let it be known, and be counted no more until the next look or other `settings`.
 
-        Where a filter has failed, what was known before stays.
+        Where a look has failed, what was known before stays.
         """
-        if not self._filtering or self._filtering.failed:
+        if not self._whole:
             return
         dumped = codec.dump_json(settings)
         with boundary(logger, "what filters have left out was not stored"):
             await store.write(lambda db: quarantined.filtered(db, pool.model, self.left_out, dumped, now))
 
     def listed(self, known: Sequence[quarantined.SetAside]) -> list[quarantined.SetAside]:
-        """What is set aside, with what was left out just now."""
-        counts = Counter(self.left_out.values())
-        counts.update({one.reason: one.answers for one in known if one.kind == quarantined.FILTER})
+        """What is set aside, with what was left out now in place of what was before."""
+        if not self._whole:
+            return [*known]
         return [
             *(one for one in known if one.kind != quarantined.FILTER),
             *(
                 quarantined.SetAside(run=0, kind=quarantined.FILTER, reason=reason, answers=count)
-                for reason, count in sorted(counts.items())
+                for reason, count in sorted(Counter(self.left_out.values()).items())
             ),
         ]

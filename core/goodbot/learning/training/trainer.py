@@ -199,7 +199,8 @@ class Trainer:
 
     async def _claimed(self, parent: int, why: str, at_least: int, replay: bool) -> Claimed:
         """`_claim`, which once begun also commits: a run that nobody knows could never be ended."""
-        claiming = asyncio.create_task(self._claim(parent, why, at_least, replay), name="claim")
+        looked = await batch.looked_at(self._core, parent=parent, replay=replay)
+        claiming = asyncio.create_task(self._claim(parent, why, at_least, replay, looked), name="claim")
         try:
             return await asyncio.shield(claiming)
         except asyncio.CancelledError:
@@ -208,16 +209,16 @@ class Trainer:
                 await self._finish(self._ended(run))
             raise
 
-    async def _claim(self, parent: int, why: str, at_least: int, replay: bool = False) -> Claimed:
+    async def _claim(self, parent: int, why: str, at_least: int, replay: bool, looked: Screening) -> Claimed:
         """Take the ratings and open the run in one transaction."""
 
-        async def operation(db: aiosqlite.Connection, screening: Screening) -> Claimed:
+        async def operation(db: aiosqlite.Connection) -> Claimed:
             if self._unwritten is not None:
                 await self._write(db, verdict=self._unwritten)
-            of = (db, self._core, screening, self._lines)
+            of = (db, self._core, looked, self._lines)
             return await batch.claim(*of, parent=parent, why=why, at_least=at_least, replay=replay)
 
-        claimed = await batch.screened(self._core, operation)
+        claimed = await batch.kept(self._core, looked, operation)
         self._unwritten = None
         return claimed
 

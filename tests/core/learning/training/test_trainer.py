@@ -129,7 +129,7 @@ async def test_only_one_trains(tmp_path: Path) -> None:
         with pytest.raises(UsageError):
             await bot.app.scheduler.start("again")
         with pytest.raises(StoreError, match="UNIQUE"):  # nor through the trainer itself
-            await bot.app.trainer._claim(0, "again", 1)
+            await bot.app.trainer._claimed(0, "again", 1, False)
         await bot.finish_training()
         assert await rows(bot.store, "SELECT count(*) FROM runs") == [(1,)]
 
@@ -253,7 +253,7 @@ async def test_a_verdict_that_could_not_be_stored_does_not_block_the_next_run(
 async def test_a_run_that_a_crash_left_before_its_child_began_goes_on(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
-        await bot.app.trainer._claim(0, "a test", 1)
+        await bot.app.trainer._claimed(0, "a test", 1, False)
         assert (await bot.status())["ratings"] == 2
     async with open_bot(tmp_path) as bot:
         await bot.settle()
