@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import aiosqlite
 
+from goodbot.store import teaching
 from goodbot.store.query import fetch
 
 FILTER = "filter"
@@ -76,6 +77,7 @@ async def filtered(
             if known.get(turn) != reason
         ],
     )
+    await teaching.count(db, *(known.keys() ^ turns.keys()))
 
 
 async def let_go(db: aiosqlite.Connection, run: int) -> None:
@@ -133,8 +135,10 @@ async def release(db: aiosqlite.Connection, model: str, *, but: str = "") -> int
         " WHERE model = ? AND settings <> ? AND kind = 'nan')",
         (model, but),
     )
-    rows = await db.execute(
-        "DELETE FROM set_aside WHERE model = ? AND settings <> ? AND (? <> '' OR kind <> ?)",
+    rows = await fetch(
+        db,
+        "DELETE FROM set_aside WHERE model = ? AND settings <> ? AND (? <> '' OR kind <> ?) RETURNING turn",
         (model, but, but, FILTER),
     )
-    return rows.rowcount
+    await teaching.count(db, *(turn for (turn,) in rows))
+    return len(rows)

@@ -2,8 +2,8 @@
 """Which rated answers teach, as the reward policy in use has it: SQL's `teaches`, and `turns.rated`.
 
 `rated` is 0 for an answer without labels, 1 where its labels teach, 2 where the policy makes no reward
-of them (a tie, say), and where a choice rated them, which teaches and is not counted. So what may be claimed
-is counted without asking the policy again.
+of them (a tie, say), where a choice rated them, which teaches and is not counted, and where a filter keeps
+them out. So what may be claimed is counted without asking the policy again, and nothing else is read.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ OPINION = "json(iif(l.stars IS NULL, l.value, json_array(l.value, l.stars)))"
 """SQL: the `Opinion` that a label `l` holds, as JSON."""
 OPINIONS = f"json_group_object(l.rater, {OPINION})"
 """SQL: the `Opinion` of each rater in a group of `labels` `l`, as a JSON object."""
+_NAMED = "SELECT 1 FROM set_aside s WHERE (s.turn, s.model, s.kind) = (turns.id, turns.model, 'filter')"
 _RATED = (
     "SELECT CASE WHEN count(*) = 0 THEN 0"  # noqa: S608
-    f" WHEN turns.kind <> '{CHOICE}' AND teaches({OPINIONS}) THEN 1 ELSE 2 END"
+    f" WHEN turns.kind <> '{CHOICE}' AND NOT EXISTS ({_NAMED}) AND teaches({OPINIONS}) THEN 1 ELSE 2 END"
     " FROM labels l WHERE l.turn = turns.id"
 )
 _SPENT = (
@@ -66,9 +67,11 @@ def function(policy: RewardPolicy | None) -> Callable[[str], bool]:
 
 
 async def count(db: aiosqlite.Connection, *turns: str) -> None:
-    """The labels of these have changed."""
-    for turn in turns:
-        await db.execute(f"UPDATE turns SET rated = ({_RATED}), spent = {_SPENT} WHERE id = ?", (turn,))  # noqa: S608
+    """The labels of these have changed, or whether a filter keeps them out."""
+    await db.executemany(
+        f"UPDATE turns SET rated = ({_RATED}), spent = {_SPENT} WHERE id = ?",  # noqa: S608
+        [(turn,) for turn in turns],
+    )
 
 
 async def count_all(db: aiosqlite.Connection, policy: str) -> None:

@@ -70,6 +70,8 @@ async def test_a_training_goes_without_what_filters_name_and_says_so(tmp_path: P
         assert f"filters leave 4 answers out of training: {told}" in await bot.command("status")
         assert f"filters leave 4 answers out of training: {told}" in await bot.command("why")
         assert (await bot.status())["ratings"] == 2 == await claimed(bot), "those that were held out"
+        counted = "SELECT count(*) FROM turns WHERE rated = 2 AND id IN (SELECT turn FROM set_aside)"
+        assert await rows(bot.store, counted) == [(4,)], "no rating reads them to count the others"
         for answer in named:
             assert await bot.labels(answer), "the rating stands"
         await check(bot)
