@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,7 @@ from goodbot.store.quarantined import FILTER
 STOPPED = "stopped"
 """What `server` is while no goodbot runs."""
 _FOUND = 8
-"""So many of what filters find are named."""
+"""So many reasons of filters are named."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,11 +197,8 @@ def left_out(found: Sequence[Mapping[str, Any]], language: str = "") -> list[str
 
 
 def filtered(found: Sequence[Mapping[str, Any]], language: str = "") -> list[str]:
-    """For owners: what filters leave out, and what is in how many, the most first; no line: nothing."""
-    own = [one for one in found if one["kind"] == FILTER]
-    counts = Counter[str]()
-    for one in own:
-        counts.update(dict.fromkeys(one["reason"].split(", "), one["answers"]))
-    told = [beside(findings(code, language), str(n), language) for code, n in counts.most_common(_FOUND)]
+    """For owners: what filters leave out, and why, the most first; no line: nothing."""
+    own = sorted((one for one in found if one["kind"] == FILTER), key=lambda one: -one["answers"])
+    told = [beside(findings(one["reason"], language), str(one["answers"]), language) for one in own[:_FOUND]]
     count = sum(one["answers"] for one in own)
     return [say("status_filtered", language, answers=count, found=pauses(language, *told))] if own else []

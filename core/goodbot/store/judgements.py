@@ -227,6 +227,7 @@ async def candidates(
     parent: int,
     of: Mapping[str, bool] | None = None,
     unheard: Collection[str] = (),
+    anew: bool = False,
 ) -> list[Candidate]:
     """The judged answers that a run from `parent` may claim, the newest at last; with `of` no others.
 
@@ -238,7 +239,7 @@ async def candidates(
         f"SELECT t.id, json_object('{RATER}' || j.judge, j.value), 0, 0 FROM judgements j"  # noqa: S608
         f" INDEXED BY judgements_told CROSS JOIN turns t ON t.id = j.turn WHERE {_STANDS} AND {heard}"
         f" AND {_FREE} ORDER BY j.at DESC LIMIT :most",
-        {**pool.values(anew=True), "most": _CLAIMED, "unheard": codec.dump_json(sorted(unheard))},
+        {**pool.values(anew=anew), "most": _CLAIMED, "unheard": codec.dump_json(sorted(unheard))},
     )
     wanted = [row for row in reversed(rows) if of is None or row[0] in of]
     return await training_pool.build(db, pool, parent, wanted)

@@ -182,27 +182,29 @@ async def candidates(
     replay_share: float = 0.0,
     of: Mapping[str, bool] | None = None,
     at_least: int = 1,
+    anew: bool = False,
 ) -> list[Candidate]:
     """What a run from `parent` may claim now, in the order of their rating events: all, but of long ones not
     more than `_MOST`, or `at_least` so many.
 
     With `replay` also the answers of other base models that this one has not learnt from; with
     `replay_share` so many that earlier runs have learnt from that they are this part of all. With `of`
-    no others than these turns, of which it says whether earlier runs have learnt from them. What filters
-    have named is among them.
+    no others than these turns, of which it says whether earlier runs have learnt from them. `anew`: with
+    what filters have named.
     """
     others = _FOREIGN if replay else _OWED
     fresh = f"SELECT * FROM ({_WHO} WHERE {_OWN} UNION ALL {_WHO} WHERE {others})"  # noqa: S608
-    found = await _labelled(db, fresh, pool.values(anew=True))
+    known = pool.values(anew=anew)
+    found = await _labelled(db, fresh, known)
     repeated: set[str] = set()
     if of is not None:
         found = [row for row in found if row[0] in of]
         repeated = {turn for turn, replayed in of.items() if replayed}
     elif wanted := replay_count(len(found), replay_share):
-        repeated = set(await _repeated(db, pool, wanted))
+        repeated = set(await _repeated(db, known, wanted))
     if repeated:
         again = f"{_WHO} WHERE {_TRAINED} AND t.id IN (SELECT value FROM json_each(:turns))"  # noqa: S608
-        values = {**pool.values(anew=True), "turns": json.dumps(sorted(repeated))}
+        values = {**known, "turns": json.dumps(sorted(repeated))}
         found = sorted(found + await _labelled(db, again, values), key=lambda row: row[2])
     if of is None:
         found = found[: max(at_least, await turns.within(db, [row[0] for row in found], _MOST))]
@@ -264,13 +266,13 @@ async def _labelled(db: aiosqlite.Connection, chosen: str, values: Mapping[str, 
     )
 
 
-async def _repeated(db: aiosqlite.Connection, pool: Pool, wanted: int) -> list[str]:
+async def _repeated(db: aiosqlite.Connection, known: Mapping[str, Any], wanted: int) -> list[str]:
     """Turns to repeat: others in every round, by a hash of their ids and of the round before."""
     rows = await fetch(
         db,
         f"SELECT t.id, (SELECT max(id) FROM runs) FROM turns t WHERE {_TRAINED} AND {CONSENT}"  # noqa: S608
         " ORDER BY t.seq DESC LIMIT :limit",
-        {**pool.values(anew=True), "limit": _REPEATABLE},
+        {**known, "limit": _REPEATABLE},
     )
     drawn = sorted(rows, key=lambda row: hashlib.sha256(f"{row[1]} {row[0]}".encode()).digest())
     return [row[0] for row in drawn[:wanted]]

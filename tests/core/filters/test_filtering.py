@@ -66,7 +66,7 @@ async def test_a_training_goes_without_what_filters_name_and_says_so(tmp_path: P
         assert await trained_on(bot) == {answer.turn for answer in good}
         found = ("email", "email", "word", "email, word")
         assert await aside(bot) == {one.turn: of for one, of in zip(named, found, strict=True)}
-        told = "e-mail address (3); blocked word (2)"
+        told = "e-mail address (2); e-mail address, blocked word (1); blocked word (1)"
         assert f"filters leave 4 answers out of training: {told}" in await bot.command("status")
         assert f"filters leave 4 answers out of training: {told}" in await bot.command("why")
         assert (await bot.status())["ratings"] == 2 == await claimed(bot), "those that were held out"

@@ -51,6 +51,7 @@ async def take(
     With `judge`, what judges say of answers that nobody rated is claimed beside; it is not counted. What
     `screening` leaves out is neither taken nor counted.
     """
+    anew = screening is not None
     found = await training_pool.candidates(
         db,
         pool,
@@ -59,6 +60,7 @@ async def take(
         replay_share=config.replay_share,
         of=of,
         at_least=config.min_ratings,
+        anew=anew,
     )
     found, said = await _heard(db, found, screening, words.said if with_words else None)
     found = _oldest(found, share)
@@ -83,7 +85,7 @@ async def take(
     )
     if judge and judge.by:
         unheard |= await asyncio.to_thread(claims.unheard_of, found, policy, spared)
-        judged = await judgements.candidates(db, pool, parent=parent, of=of, unheard=unheard)
+        judged = await judgements.candidates(db, pool, parent=parent, of=of, unheard=unheard, anew=anew)
         judged, said = await _heard(db, judged, screening, words.corrections if with_words else None)
         told = _oldest(judged, share)
         items += tuple(claims.judged(told, policy, items, weight=judge.weight, share=judge.share, said=said))
@@ -107,10 +109,12 @@ async def looked_at(core: Core, *, parent: int, replay: bool) -> Screening:
 
     async def look(db: aiosqlite.Connection) -> None:
         share = core.config.training.replay_share
-        found = await training_pool.candidates(db, pool, parent=parent, replay=replay, replay_share=share)
+        found = await training_pool.candidates(
+            db, pool, parent=parent, replay=replay, replay_share=share, anew=True
+        )
         await _heard(db, found, screening, words.said if heard else None)
         if core.config.judge.by:
-            judged = await judgements.candidates(db, pool, parent=parent)
+            judged = await judgements.candidates(db, pool, parent=parent, anew=True)
             await _heard(db, judged, screening, words.corrections if heard else None)
 
     if core.filtering:
