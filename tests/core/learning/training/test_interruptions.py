@@ -101,7 +101,7 @@ async def test_memory_that_never_suffices_sets_the_answers_aside(tmp_path: Path)
 
         await until(all_of_them)
         assert len(await bot.trained(2)) > 12
-        assert "No answers" in await bot.command("release")
+        assert "No training has left answers out" in await bot.command("release")
         await check(bot)
 
 
