@@ -54,8 +54,6 @@ _TRAINED = (
     f"{_LABELLED} AND t.model = :model"  # noqa: S608
     " AND t.spent IN (SELECT id FROM runs WHERE state = 'activated')"
 )
-_MOST = 32 * 2**20
-"""Characters that a run takes at once: more fills the memory. What is left waits for the next."""
 _REPEATABLE = 5000
 """Of the answers that a run may repeat, so many of the newest."""
 _WHO = "SELECT t.id, t.connector, t.talker, t.channel_kind FROM turns t"
@@ -184,13 +182,11 @@ async def candidates(
     at_least: int = 1,
     anew: bool = False,
 ) -> list[Candidate]:
-    """What a run from `parent` may claim now, in the order of their rating events: all, but of long ones not
-    more than `_MOST`, or `at_least` so many.
+    """What a run from `parent` may claim now, by their rating events: `turns.MOST`, or `at_least`.
 
-    With `replay` also the answers of other base models that this one has not learnt from; with
-    `replay_share` so many that earlier runs have learnt from that they are this part of all. With `of`
-    no others than these turns, of which it says whether earlier runs have learnt from them. `anew`: with
-    what filters have named.
+    With `replay` also the answers of other base models that this one has not learnt from; with `replay_share`
+    so many that earlier runs have learnt from that they are this part of all. With `of` no others than these
+    turns, of which it says whether earlier runs have learnt from them. `anew`: with what filters have named.
     """
     others = _FOREIGN if replay else _OWED
     fresh = f"SELECT * FROM ({_WHO} WHERE {_OWN} UNION ALL {_WHO} WHERE {others})"  # noqa: S608
@@ -206,8 +202,7 @@ async def candidates(
         again = f"{_WHO} WHERE {_TRAINED} AND t.id IN (SELECT value FROM json_each(:turns))"  # noqa: S608
         values = {**known, "turns": json.dumps(sorted(repeated))}
         found = sorted(found + await _labelled(db, again, values), key=lambda row: row[2])
-    if of is None:
-        found = found[: max(at_least, await turns.within(db, [row[0] for row in found], _MOST))]
+    found = found if of else found[: max(at_least, await turns.within(db, [row[0] for row in found]))]
     return await build(db, pool, parent, found, repeated)
 
 

@@ -17,6 +17,8 @@ from goodbot.store import codec, placing, rollback_window
 from goodbot.store.prompts import QUESTION, STANDING
 from goodbot.store.query import Row, fetch, first, records, value
 
+MOST = 32 * 2**20
+"""Characters that a run takes at once: more fills the memory. What is left waits for the next."""
 _PROMPT = ("messages", "context", "prompt_tokens", "tokens", "logprobs", "thought", "thought_tokens", "lifts")
 """The columns of a prompt, and of what depends on it."""
 _COLUMNS = (
@@ -122,14 +124,14 @@ async def some(db: aiosqlite.Connection, ids: Sequence[str]) -> dict[str, Turn]:
     return {row[0]: _turn(row) for row in rows}
 
 
-async def within(db: aiosqlite.Connection, ids: Sequence[str], most: int) -> int:
-    """How many of these turns, in this order, hold so many characters and bytes of ids at most."""
+async def within(db: aiosqlite.Connection, ids: Sequence[str]) -> int:
+    """How many of these turns, in this order, a run takes at once."""
     found = await value(
         db,
         "SELECT count(*) FROM (SELECT sum(length(t.messages) + length(t.response) + length(t.prompt_tokens)"
         " + length(t.tokens)) OVER (ORDER BY j.key) upto FROM json_each(?) j CROSS JOIN turns t"
         " ON t.id = j.value) WHERE upto <= ?",
-        (codec.dump_json(ids), most),
+        (codec.dump_json(ids), MOST),
     )
     return int(found or 0)
 

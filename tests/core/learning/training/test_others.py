@@ -13,7 +13,7 @@ import pytest
 from goodbot.api.events import CaptureEvent, OrderKey, UserRef
 from goodbot.learning.training import batch
 from goodbot.learning.training.job_spec import make_job
-from goodbot.store import acceptance, runs, training_pool
+from goodbot.store import acceptance, runs, training_pool, turns
 from goodbot.store.query import fetch
 from goodbot_training.job.types import Job
 from goodbot_training.round.rollouts import _known
@@ -241,7 +241,7 @@ async def test_s5_long_answers_fill_no_trainings_memory(
 
         everything = [f"question {number}" for number in range(6)]
         assert await taken() == everything
-        monkeypatch.setattr(training_pool, "_MOST", 13_000)
+        monkeypatch.setattr(turns, "MOST", 13_000)
         assert await taken() == everything[:2]
         assert await taken(at_least=4) == everything[:4]
         found = await bot.store.read(lambda db: training_pool.candidates(db, pool))
