@@ -22,7 +22,7 @@ from goodbot.api.events import (
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError, StoreError
 
 from goodbot_connectors.kit.dates import Dates
-from goodbot_connectors.kit.fields import items, string, strings, sub
+from goodbot_connectors.kit.fields import Json, items, string, strings, sub
 from goodbot_connectors.kit.lru import Recent
 from goodbot_connectors.slack import SPEC, emoji, forms, home, render
 from goodbot_connectors.slack.api import Api, RefusedError
@@ -57,7 +57,7 @@ class SlackConnector(Connector):
         self._members = Members(host.clock, self._connected, lambda: self._me)
         self._intake = self._new_intake()
         self._dates = Dates(host.clock, host.told_time)
-        self._catch_up = CatchUp(host, self._threads, lambda body: self._intake.submit(body), self._dates.now)
+        self._catch_up = CatchUp(host, self._threads, self._read_again, self._dates.now)
         self._transport: Transport | None = None
         self._chats: Recent[str, ChannelRef] = Recent()
         self._statuses: Recent[str, str] = Recent()
@@ -66,6 +66,9 @@ class SlackConnector(Connector):
     @property
     def account(self) -> str:
         return self._me.account if self._me.user else ""
+
+    async def _read_again(self, body: Json) -> None:
+        await self._intake.submit(body)
 
     async def start(self) -> None:
         if self._transport is not None:

@@ -17,7 +17,7 @@ _PHONE = range(9, 16)
 """Digits of a phone number, with those of its country or its zone."""
 _PARTS = 6
 """A number of more groups is a table."""
-_SHAPES = {
+_SHAPES: dict[tuple[int, ...], tuple[str, ...]] = {
     (3, 3, 4): tuple("23456789"),  # of North America
     (1, 3, 3, 4): ("1",),
     (2, 5, 4): tuple("123456789"),  # of Brazil

@@ -51,16 +51,9 @@ async def take(
     With `judge`, what judges say of answers that nobody rated is claimed beside; it is not counted. What
     `screening` leaves out is neither taken nor counted.
     """
-    anew = screening is not None
+    anew, n = screening is not None, config.min_ratings
     found = await training_pool.candidates(
-        db,
-        pool,
-        parent=parent,
-        replay=replay,
-        replay_share=config.replay_share,
-        of=of,
-        at_least=config.min_ratings,
-        anew=anew,
+        db, pool, parent=parent, replay=replay, replay_share=config.replay_share, of=of, anew=anew, at_least=n
     )
     found, said = await _heard(db, found, screening, words.said if with_words else None)
     found = _oldest(found, share)
@@ -74,11 +67,11 @@ async def take(
         claims.claim,
         found,
         policy,
-        held_out_share=config.held_out / config.min_ratings,
+        held_out_share=config.held_out / n,
         rater_share=config.rater_share,
         duplicate_limit=config.duplicate_limit,
         age_half_life=config.age_half_life,
-        round_size=config.min_ratings - config.held_out,
+        round_size=n - config.held_out,
         past=[labels for labels in past if not judgements.is_judged(labels)],
         spared=spared,
         said=said,
@@ -96,7 +89,7 @@ async def _heard(
     db: aiosqlite.Connection, found: list[Candidate], screening: Screening | None, hear: _Hear | None
 ) -> tuple[list[Candidate], _Said]:
     """What filters let through, and what was said of it."""
-    said = await hear(db, [one.turn.id for one in found]) if hear else {}
+    said: _Said = await hear(db, [one.turn.id for one in found]) if hear else {}
     return (await screening.passed(db, found, said) if screening else found), said
 
 
