@@ -60,7 +60,7 @@ async def killed(home: Path, fake: FakeTelegram, ada: Person, monkeypatch: pytes
 
     with contextlib.suppress(KilledError), monkeypatch.context() as patch:
         async with beside(home, fake, ada) as bot:
-            patch.setattr(Generator, "_keep", die)
+            patch.setattr(Generator, "keep", die)
             question = ada.says("What is love?")
             await until(reached.is_set)
             bot.store._writer.write = lost  # type: ignore[method-assign]
