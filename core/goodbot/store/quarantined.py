@@ -8,7 +8,7 @@ when the settings change. What filters name (`filter`) is of no run, and is look
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import aiosqlite
@@ -59,11 +59,16 @@ async def add_all(db: aiosqlite.Connection, run: int, kind: str, reason: str, no
 
 
 async def filtered(
-    db: aiosqlite.Connection, model: str, turns: Mapping[str, str], settings: str, now: float
+    db: aiosqlite.Connection,
+    model: str,
+    looked: Collection[str],
+    turns: Mapping[str, str],
+    settings: str,
+    now: float,
 ) -> None:
-    """What filters have named of all that a training would take: turn → why. Of before nothing else stays."""
+    """What filters have named of those that they have looked at: turn → why. Of the others all stays."""
     rows = await fetch(db, "SELECT turn, reason FROM set_aside WHERE model = ? AND kind = ?", (model, FILTER))
-    known: dict[str, str] = dict(rows)
+    known: dict[str, str] = {turn: why for turn, why in rows if turn in looked}
     await db.executemany(
         "DELETE FROM set_aside WHERE (turn, model) = (?, ?)",
         [(turn, model) for turn, reason in known.items() if turns.get(turn) != reason],

@@ -54,6 +54,7 @@ _TRAINED = (
     f"{_LABELLED} AND t.model = :model"  # noqa: S608
     " AND t.spent IN (SELECT id FROM runs WHERE state = 'activated')"
 )
+_NAMED = "SELECT turn FROM set_aside WHERE (model, kind) = (:model, 'filter')"
 _REPEATABLE = 5000
 """Of the answers that a run may repeat, so many of the newest."""
 _WHO = "SELECT t.id, t.connector, t.talker, t.channel_kind FROM turns t"
@@ -202,7 +203,11 @@ async def candidates(
         again = f"{_WHO} WHERE {_TRAINED} AND t.id IN (SELECT value FROM json_each(:turns))"  # noqa: S608
         values = {**known, "turns": json.dumps(sorted(repeated))}
         found = sorted(found + await _labelled(db, again, values), key=lambda row: row[2])
-    found = found if of else found[: max(at_least, await turns.within(db, [row[0] for row in found]))]
+    if of is None:
+        named = {row[0] for row in await fetch(db, _NAMED, known)} if anew else ()
+        found.sort(key=lambda row: row[0] in named)  # last: they take no room of what may train
+        found = found[: max(at_least, await turns.within(db, [row[0] for row in found]))]
+        found.sort(key=lambda row: row[2])
     return await build(db, pool, parent, found, repeated)
 
 
@@ -289,13 +294,3 @@ async def replayable(db: aiosqlite.Connection, pool: Pool) -> int:
     """How many rated answers of other base models could be replayed on this one."""
     query = f"SELECT count(*) FROM turns t WHERE {_FOREIGN}{_COUNTED} AND {CONSENT}"  # noqa: S608
     return await value(db, query, pool.values())
-
-
-async def off_policy(db: aiosqlite.Connection, pool: Pool, ids: Sequence[str]) -> int:
-    """How many of these turns another model than this base or an adapter of it has written."""
-    return await value(
-        db,
-        "SELECT count(*) FROM turns WHERE id IN (SELECT value FROM json_each(:turns))"
-        " AND (answered_by <> '' OR model <> :model)",
-        {**pool.values(), "turns": json.dumps(list(ids))},
-    )

@@ -136,6 +136,16 @@ async def within(db: aiosqlite.Connection, ids: Sequence[str]) -> int:
     return int(found or 0)
 
 
+async def off_policy(db: aiosqlite.Connection, model: str, ids: Sequence[str]) -> int:
+    """How many of these turns another model than this base or an adapter of it has written."""
+    return await value(
+        db,
+        "SELECT count(*) FROM turns WHERE id IN (SELECT value FROM json_each(:turns))"
+        " AND (answered_by <> '' OR model <> :model)",
+        {"model": model, "turns": codec.dump_json(ids)},
+    )
+
+
 async def missing(db: aiosqlite.Connection, ids: Sequence[str]) -> set[str]:
     """Those of these turns that are not stored any more."""
     rows = await fetch(

@@ -17,6 +17,7 @@ from goodbot.api.rated import RatedWanted
 from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.daemon.loopback import Answer
 from goodbot.features.filters import plugin as filters
+from goodbot.store import turns
 
 from tests.core.builders import OWNER, Bot, check, open_bot, rows, until
 from tests.core.test_stars import claimed
@@ -262,6 +263,21 @@ async def test_a_run_that_starts_over_from_the_base_takes_nothing_that_filters_n
         assert (run.state, run.parent) == ("activated", 0), run.reason
         assert named.turn not in await trained_on(bot)
         await check(bot)
+
+
+async def test_what_filters_name_takes_no_room_of_what_may_train(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run takes so much text at once; what waits behind it is looked at the next time."""
+    monkeypatch.setattr(turns, "MOST", 1)  # so that it takes eight answers
+    async with filtered_bot(tmp_path) as bot:
+        await rated(bot, *(f"{MAIL} {number}" for number in range(10)))
+        await bot.rated(8)
+        with pytest.raises(GoodbotError, match="filters have left 8 out"):
+            await bot.train()
+        assert (await bot.train()).state == "activated"
+        assert len(await trained_on(bot)) == 6
+        assert len(await aside(bot)) == 10
 
 
 # -- plugins

@@ -101,9 +101,9 @@ async def looked_at(core: Core, *, parent: int, replay: bool) -> Screening:
     screening, pool, heard = Screening(core.filtering), core.pool, takes_words(core)
 
     async def look(db: aiosqlite.Connection) -> None:
-        share = core.config.training.replay_share
+        share, n = core.config.training.replay_share, core.config.training.min_ratings
         found = await training_pool.candidates(
-            db, pool, parent=parent, replay=replay, replay_share=share, anew=True
+            db, pool, parent=parent, replay=replay, replay_share=share, anew=True, at_least=n
         )
         await _heard(db, found, screening, words.said if heard else None)
         if core.config.judge.by:

@@ -27,7 +27,7 @@ from goodbot.learning.training.filtering import Screening
 from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing, Plan
 from goodbot.learning.training.settings import shape
-from goodbot.store import judgements, progress, quarantined, runs, training_pool
+from goodbot.store import judgements, progress, quarantined, runs, turns
 from goodbot.store.progress import Underway
 
 logger = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ async def look(
     items, ties = await store.read(lambda db: _items(db, core, lines, waiting, parent, screening))
     aside = await store.read(lambda db: quarantined.listed(db, pool.model))
     heard = [item for item in items if item.weight]
-    others = await store.read(lambda db: training_pool.off_policy(db, pool, [item.turn for item in heard]))
+    others = await store.read(lambda db: turns.off_policy(db, pool.model, [item.turn for item in heard]))
     train = sum(item.split == "train" for item in heard)
     estimate, unknown = None, ""
     if busy:

@@ -117,9 +117,11 @@ class Screening:
         """
         if not self._whole:
             return
-        dumped = codec.dump_json(settings)
+        dumped, looked = codec.dump_json(settings), {turn for turn, _ in self._known}
         with boundary(logger, "what filters have left out was not stored"):
-            await store.write(lambda db: quarantined.filtered(db, pool.model, self.left_out, dumped, now))
+            await store.write(
+                lambda db: quarantined.filtered(db, pool.model, looked, self.left_out, dumped, now)
+            )
 
     def listed(self, known: Sequence[quarantined.SetAside]) -> list[quarantined.SetAside]:
         """What is set aside, with what was left out now in place of what was before."""
