@@ -250,15 +250,10 @@ class OllamaServer(RemoteServer):
         self._proven.add(asked)
         return told
 
-    @contextlib.asynccontextmanager
-    async def far_side(self, request: GenerateRequest) -> AsyncGenerator[FarSide | None]:
+    async def drawn(self, far: FarSide) -> FarSide:
         """Its `/v1/chat/completions` takes `top_p` alone; else it draws as the model's parameters say."""
-        async with super().far_side(request) as far:
-            if far is None:
-                yield None
-                return
-            own = (await self._api.show(str(far.fields["model"]))).filters
-            yield replace(far, filters=replace(own, top_p=far.filters.top_p), takes=("top_p",))
+        own = (await self._api.show(str(far.fields["model"]))).filters
+        return replace(far, filters=replace(own, top_p=far.filters.top_p), takes=("top_p",))
 
     # memory
 

@@ -137,7 +137,7 @@ class RemoteServer(ServerDriver):
         with self._in_flight.on(name := self.name_of(version)):
             filters = self.takes(request.filters, far=True)
             request = dataclasses.replace(request, filters=filters)
-            yield chat.far_side(
+            far = chat.far_side(
                 self.upstream,
                 version,
                 self.body(name, request),
@@ -145,6 +145,11 @@ class RemoteServer(ServerDriver):
                 own=self.tells_own(request),
                 marks=await self.marks(),
             )
+            yield await self.drawn(far)
+
+    async def drawn(self, far: FarSide) -> FarSide:
+        """The same with what the server draws by there, where that is not what it was asked for."""
+        return far
 
     async def first_tokens(
         self, messages: Sequence[Message], *, version: int, top: int
