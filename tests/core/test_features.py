@@ -152,4 +152,4 @@ async def test_without_its_secret_it_does_not_start(tmp_path: Path, monkeypatch:
 def test_a_restore_asks_before_its_secret_goes_elsewhere() -> None:
     host = PluginHost()
     host.register(LampPlugin(), "lamp")
-    assert tokens(host)["features.lamp"] == ("LAMP_KEY",)
+    assert tokens(host)["features", "lamp"] == ("LAMP_KEY",)
