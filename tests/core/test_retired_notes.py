@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from goodbot.daemon.loopback import Answer
 from goodbot.learning.training import dry_run
+from goodbot.learning.training.filtering import Screening
 from goodbot.learning.training.job_spec import make_job
 from goodbot.store import progress, runs
 from goodbot_training.job.types import Job
@@ -204,7 +205,8 @@ async def test_a_plan_and_why_know_of_it(tmp_path: Path) -> None:
     async with taught(tmp_path, retire=False) as bot:
         await course(bot)
         core = bot.app
-        items, _ = await bot.store.read(lambda db: dry_run._items(db, core, core.notes, None, 0))
+        screening = Screening(core.filtering)
+        items, _ = await bot.store.read(lambda db: dry_run._items(db, core, core.notes, None, 0, screening))
         await bot.train()
         claimed = await bot.store.read(lambda db: progress.items(db, 1))
         assert [(one.turn, one.notes, one.note_weight) for one in items] == [
