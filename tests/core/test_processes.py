@@ -168,6 +168,17 @@ async def test_b3_what_a_script_has_started_ends_with_its_parent_too(tmp_path: P
     await until(lambda: alive(mark) == [], seconds=30)
 
 
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="this Python has none itself")
+def test_b3_a_python_that_cannot_watch_a_group_starts_children_all_the_same() -> None:
+    """Some builds lack `os.pidfd_open`, on kernels that have it."""
+    code = (
+        "import os; os.setsid(); del os.pidfd_open; from goodbot.base.cage.tie import tie;"
+        " tie(os.getppid()); print('there')"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("there\n", 0), done.stderr
+
+
 # -- with nothing of ours
 
 TELLS = (

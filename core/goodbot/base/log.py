@@ -7,6 +7,7 @@ ids it is about with `extra={"run": 3}`; the names are in `IDS`, and nothing els
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import math
@@ -131,7 +132,8 @@ class _Printed(logging.Handler):
     """Says a record's message on stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        say(self.format(record), file=sys.stderr)
+        with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
+            say(self.format(record), file=sys.stderr)
 
 
 def print_unheard() -> None:

@@ -58,7 +58,8 @@ def tell_logs() -> None:
     if "logging" in sys.modules:
         from goodbot.base import log
 
-        log.print_unheard()
+        if hasattr(log, "print_unheard"):  # it is being imported just now, and will be asked again
+            log.print_unheard()
     elif not any(isinstance(one, _Logging) for one in sys.meta_path):
         sys.meta_path.insert(0, _Logging())
 

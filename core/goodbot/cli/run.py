@@ -28,6 +28,7 @@ from goodbot.cli.service.supervision import Supervision
 from goodbot.config.file import ConfigFile
 from goodbot.config.lock import CONTROL_SOCKET, HomeLock, prepare_home, socket_path
 from goodbot.config.secrets import SecretStore
+from goodbot.conversation.connectors import CONNECTING
 from goodbot.conversation.notifications import progress
 from goodbot.daemon.app import App, open_plugins
 from goodbot.daemon.control import ControlSocket
@@ -250,7 +251,10 @@ async def _greet(app: App) -> str:
         f"{words(progress(standing.available, await app.scheduler.needed()))}"
     )
     lines = [f"{greeting} Ctrl-C stops."]
-    lines += [f"{name} is not running: {error}" for name, error in app.connectors.problems.items()]
+    lines += [
+        f"{name}: {error}" if error == CONNECTING or "." in name else f"{name} is not running: {error}"
+        for name, error in app.connectors.problems.items()
+    ]
     lines += [trouble] if (trouble := app.server.trouble()) else []
     for line in lines:
         if app.config.log.format == "json":

@@ -18,8 +18,8 @@ from goodbot.base.thoughts import split
 
 LONGEST = 8 * 1024 * 1024
 """Characters of a prompt and its answer together: more than any model reads."""
-TRAINS = 512 * 1024
-"""Characters of an answer with its prompt that may train: about the longest context that models have."""
+TRAINS = 256 * 1024
+"""Characters of an answer with its prompt that may train: about 64,000 tokens."""
 _MESSAGES = 20_000
 _DEEPEST = 160
 _KINDS = ("main", "side")

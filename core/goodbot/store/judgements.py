@@ -14,7 +14,7 @@ import aiosqlite
 
 from goodbot.api.judge import JUDGE
 from goodbot.api.labels import Opinion
-from goodbot.store import codec, rollback_window, training_pool
+from goodbot.store import codec, rollback_window, training_pool, turns
 from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch, records
 from goodbot.store.training_pool import Candidate, Pool
@@ -241,6 +241,7 @@ async def candidates(
         f" AND {_FREE} ORDER BY j.at DESC LIMIT :most",
         {**pool.values(anew=anew), "most": _CLAIMED, "unheard": codec.dump_json(sorted(unheard))},
     )
+    rows = rows if of else await turns.within(db, rows)
     wanted = [row for row in reversed(rows) if of is None or row[0] in of]
     return await training_pool.build(db, pool, parent, wanted)
 

@@ -54,7 +54,6 @@ _TRAINED = (
     f"{_LABELLED} AND t.model = :model"  # noqa: S608
     " AND t.spent IN (SELECT id FROM runs WHERE state = 'activated')"
 )
-_NAMED = "SELECT turn FROM set_aside WHERE (model, kind) = (:model, 'filter')"
 _REPEATABLE = 5000
 """Of the answers that a run may repeat, so many of the newest."""
 _WHO = "SELECT t.id, t.connector, t.talker, t.channel_kind FROM turns t"
@@ -203,11 +202,8 @@ async def candidates(
         again = f"{_WHO} WHERE {_TRAINED} AND t.id IN (SELECT value FROM json_each(:turns))"  # noqa: S608
         values = {**known, "turns": json.dumps(sorted(repeated))}
         found = sorted(found + await _labelled(db, again, values), key=lambda row: row[2])
-    if of is None:
-        named = {row[0] for row in await fetch(db, _NAMED, known)} if anew else ()
-        found.sort(key=lambda row: row[0] in named)  # last: they take no room of what may train
-        found = found[: max(at_least, await turns.within(db, [row[0] for row in found]))]
-        found.sort(key=lambda row: row[2])
+    if of is None and not replay:  # a switch to another model takes all, once
+        found = await turns.within(db, found, at_least, last=repeated)
     return await build(db, pool, parent, found, repeated)
 
 

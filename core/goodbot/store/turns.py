@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from goodbot.store import codec, placing, rollback_window
 from goodbot.store.prompts import QUESTION, STANDING
 from goodbot.store.query import Row, fetch, first, records, value
 
-MOST = 32 * 2**20
+MOST = 128 * 2**20
 """Characters that a run takes at once: more fills the memory. What is left waits for the next."""
 _PROMPT = ("messages", "context", "prompt_tokens", "tokens", "logprobs", "thought", "thought_tokens", "lifts")
 """The columns of a prompt, and of what depends on it."""
@@ -124,16 +124,24 @@ async def some(db: aiosqlite.Connection, ids: Sequence[str]) -> dict[str, Turn]:
     return {row[0]: _turn(row) for row in rows}
 
 
-async def within(db: aiosqlite.Connection, ids: Sequence[str]) -> int:
-    """How many of these turns, in this order, a run takes at once."""
-    found = await value(
+async def within(
+    db: aiosqlite.Connection, rows: Sequence[Row], at_least: int = 1, last: Collection[str] = ()
+) -> list[Row]:
+    """Those of these rows, which begin with turns' ids, that a run takes at once: `at_least` so many.
+
+    What no run would claim, as ties, takes room last, and the turns of `last` before it.
+    """
+    ids = [row[0] for row in sorted(rows, key=lambda row: row[0] in last)]
+    size = "length(t.messages) + length(t.response) + length(t.prompt_tokens) + length(t.tokens)"
+    found = await fetch(
         db,
-        "SELECT count(*) FROM (SELECT sum(length(t.messages) + length(t.response) + length(t.prompt_tokens)"
-        " + length(t.tokens)) OVER (ORDER BY j.key) upto FROM json_each(?) j CROSS JOIN turns t"
-        " ON t.id = j.value) WHERE upto <= ?",
-        (codec.dump_json(ids), MOST),
+        f"SELECT id FROM (SELECT t.id, sum({size}) OVER w upto, row_number() OVER w n FROM json_each(?) j"  # noqa: S608
+        " CROSS JOIN turns t ON t.id = j.value WINDOW w AS (ORDER BY t.rated = 2, j.key))"
+        " WHERE upto <= ? OR n <= ?",
+        (codec.dump_json(ids), MOST, at_least),
     )
-    return int(found or 0)
+    kept = {row[0] for row in found}
+    return [row for row in rows if row[0] in kept]
 
 
 async def off_policy(db: aiosqlite.Connection, model: str, ids: Sequence[str]) -> int:

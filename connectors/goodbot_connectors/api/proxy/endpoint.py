@@ -118,18 +118,20 @@ class Proxy:
     # what is done
 
     async def _posted(self, request: web.Request, client: ApiClient, api: ApiDialect) -> web.StreamResponse:
-        with self._waiters.place(request, client.name, LARGEST):
-            return await self._passed_on(request, client, api)
+        with self._waiters.place(request, client.name, LARGEST) as came:
+            return await self._passed_on(request, client, api, came)
 
     async def _passed_on(
-        self, request: web.Request, client: ApiClient, api: ApiDialect
+        self, request: web.Request, client: ApiClient, api: ApiDialect, came: Callable[[int], None]
     ) -> web.StreamResponse:
         upstream, key = self._upstream(api.dialect)
         if upstream == OWN:
             body = await read(request, READ, came=LARGEST, thinned=Pictures())
+            came(len(body))
             asked = await asyncio.to_thread(parsed, body)  # a large one takes longer than others wait
             return await self._own.answer(request, self._call(request, client, api), asked)
         body = b"".join([piece async for piece in pieces(request, LARGEST)])
+        came(len(body))
         connector = self._connector  # whose rights were taken away does not spend the owner's key
         user, channel = connector.user(client.name), connector.channel(client.name)
         if not connector.host.model.admit(user, channel):

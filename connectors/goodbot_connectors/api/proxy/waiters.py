@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 from aiohttp import web
 from goodbot.base.answers import takes_its_time
@@ -17,7 +17,7 @@ MOST = 64
 EACH = 32
 """Those of one client."""
 BYTES = 256 << 20
-"""Of all their bodies: they lie in memory until the answer has begun."""
+"""Of all their bodies, which lie in memory; half of it for one client."""
 _SECONDS = 5.0
 """Until the next attempt."""
 
@@ -26,25 +26,37 @@ class Waiters:
     """Counts them. Others on the port, who rate or look, wait for none of these."""
 
     def __init__(self) -> None:
-        self._of = Counter[str]()
-        self._bytes = 0
+        self._of, self._bytes = Counter[str](), Counter[str]()
 
     @contextlib.contextmanager
-    def place(self, request: web.Request, client: str, largest: int) -> Generator[None]:
-        """A place for one request; who does not say how long it is may send `largest`. Raises HttpError."""
+    def place(self, request: web.Request, client: str, largest: int) -> Generator[Callable[[int], None]]:
+        """A place for one request; it yields what is told how long its body was in the end.
+
+        Who does not say it before may send `largest`. Raises HttpError.
+        """
         size = request.content_length
-        size = largest if size is None else size
-        if self._of[client] >= EACH:
+        sizes = [largest if size is None else size]
+        if self._of[client] >= EACH or self._is_full(self._bytes[client], sizes[0], BYTES // 2):
             raise HttpError(
-                429, f"{EACH} requests of {client} wait for the model already.", retry_after=_SECONDS
+                429, f"Too many requests of {client} wait for the model already.", retry_after=_SECONDS
             )
-        if self._of.total() >= MOST or (self._bytes and self._bytes + size > BYTES):
+        if self._of.total() >= MOST or self._is_full(self._bytes.total(), sizes[0], BYTES):
             raise HttpError(503, "Too many wait for the model: ask again in a moment.", retry_after=_SECONDS)
+
+        def came(size: int) -> None:
+            self._bytes[client] += size - sizes[0]
+            sizes[0] = size
+
         self._of[client] += 1
-        self._bytes += size
+        self._bytes[client] += sizes[0]
         takes_its_time(request)
         try:
-            yield
+            yield came
         finally:
+            came(0)
             self._of[client] -= 1
-            self._bytes -= size
+
+    @staticmethod
+    def _is_full(there: int, more: int, most: int) -> bool:
+        """Whether so much more is too much; one alone is taken."""
+        return there > 0 and there + more > most

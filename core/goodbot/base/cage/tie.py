@@ -60,7 +60,7 @@ if sys.platform == "linux":
         try:
             watched = [os.pidfd_open(one) for one in (parent, ours)]
             child = os.fork()
-        except OSError:  # a kernel before 5.3, or a container that forbids it
+        except (AttributeError, OSError):  # a Python built without it; a kernel or container that has none
             return
         if not child:
             poll = select.poll()

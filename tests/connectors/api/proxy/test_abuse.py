@@ -96,7 +96,7 @@ async def test_b6_who_waits_for_the_model_shuts_nobody_else_out(
             for _ in range(EACH)
         ]
         await until(lambda: model.waiting == 2 * EACH)
-        assert await asked(ground.token, json=requests.CHAT) == (429, "5")
+        assert await asked(ground.token, json=requests.CHAT) == (429, "5"), "32 of hers wait"
         assert await asked(others[1], json=requests.CHAT) == (503, "5")
         async with web.get(f"{ground.url}/v1/models", headers=ground.bearer) as response:
             assert response.status == 200
@@ -112,18 +112,20 @@ async def test_b6_bodies_that_wait_have_a_limit_together(monkeypatch: pytest.Mon
     def sized(size: int | None) -> Any:
         return SimpleNamespace(content_length=size, protocol=None)
 
-    def is_full() -> bool:
+    def status(client: str, size: int = 1) -> int:
         try:
-            with counted.place(sized(1), "eve", 64):
-                return False
+            with counted.place(sized(size), client, 64):
+                return 200
         except HttpError as error:
-            return error.status == 503
+            return error.status
 
     with counted.place(sized(200), "ada", 64):  # one alone is taken whatever it has
-        assert is_full()
-    with counted.place(sized(None), "ada", 64), counted.place(sized(36), "bob", 64):
-        assert is_full()
-    assert not is_full()
+        assert (status("ada"), status("eve")) == (429, 503)
+    with counted.place(sized(None), "ada", 50) as came, counted.place(sized(50), "bob", 64):
+        assert (status("ada"), status("eve")) == (429, 503)
+        came(10)  # it had said nothing, and was shorter
+        assert (status("ada", 40), status("ada", 41), status("eve", 40)) == (200, 429, 200)
+    assert status("eve") == 200
 
 
 async def test_a_models_name_stays_one_segment(

@@ -247,3 +247,7 @@ async def test_s5_long_answers_fill_no_trainings_memory(
         found = await bot.store.read(lambda db: training_pool.candidates(db, pool))
         of = {one.turn.id: False for one in found}
         assert await taken(of=of) == everything[:2]
+        tie = "UPDATE turns SET rated = 2 WHERE id = ?"  # no run takes it, so others have its room
+        await bot.store.write(lambda db: db.execute(tie, (found[0].turn.id,)))
+        assert await taken() == everything[1:3]
+        assert await taken(replay=True) == everything, "what another model has not learnt is taken at once"
