@@ -16,7 +16,7 @@ from typing import Any
 from goodbot.api.connector import ConnectorHost
 
 from goodbot_connectors.kit.fields import as_json, items, string, strings
-from goodbot_connectors.web.entries import WRITING, PageConversation
+from goodbot_connectors.web.entries import PageConversation
 
 _PEOPLE = "people"
 _MOST_OPEN = 500
@@ -101,7 +101,7 @@ class Shelf:
         if len(self._open) <= _MOST_OPEN and size <= _MOST_BYTES:
             return
         for key in sorted([*self._open][:-1], key=lambda one: one[0] != user):
-            if not any(entry.state == WRITING for entry in self._open[key].entries):
+            if not self._open[key].pending:
                 size -= self._open.pop(key).size
                 if len(self._open) <= _MOST_OPEN and size <= _MOST_BYTES:
                     return
@@ -121,7 +121,9 @@ class Shelf:
     async def save(self, user: str, conversation: PageConversation) -> bool:
         """Store a conversation and its place in the list; whether the list has changed."""
         alias = await self.alias(user)
+        changes = conversation.changes  # it may change again before these are stored
         await self._host.set(_page(alias, conversation.id), conversation.dump())
+        conversation.stored = max(conversation.stored, changes)
         self._make_room(user)
         last = max((entry.at for entry in conversation.entries), default=0)
         line = Listed(id=conversation.id, title=conversation.title, at=last)
@@ -141,7 +143,7 @@ class Shelf:
         """Call a conversation something else; by its first question again where the title is empty."""
         conversation = await self.open(user, id_)
         if conversation.entries:
-            conversation.name = title
+            conversation.rename(title)
             await self.save(user, conversation)
 
     async def delete(self, user: str, id_: str, *, comes_back: bool = False) -> None:

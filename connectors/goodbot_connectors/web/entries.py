@@ -86,9 +86,24 @@ class PageConversation:
     """What its person calls it."""
     size: int = field(default=0, init=False, compare=False)
     """The most bytes that all of it takes."""
+    changes: int = field(default=0, init=False, compare=False)
+    """How often it has changed since it was read …"""
+    stored: int = field(default=0, init=False, compare=False)
+    """… and how many of these changes the store has."""
 
     def __post_init__(self) -> None:
         self._grow(sum(entry.size for entry in self.entries) + sum(map(_words, self.said.values())))
+        self.changes = 0
+
+    @property
+    def pending(self) -> bool:
+        """Whether the store lacks something of it."""
+        return self.stored < self.changes or any(entry.state == WRITING for entry in self.entries)
+
+    def rename(self, name: str) -> None:
+        """Call it something else."""
+        self.name = name
+        self.changes += 1
 
     def get(self, id_: str) -> PageEntry | None:
         """The entry of this id."""
@@ -122,10 +137,11 @@ class PageConversation:
         """Take an entry away."""
         if (there := self.get(id_)) is not None:
             self.entries.remove(there)
-            self.size -= there.size
+            self._grow(-there.size)
 
     def _grow(self, by: int) -> None:
         """It takes so many bytes more: what is said of answers that are gone goes, then the oldest do."""
+        self.changes += 1
         self.size += by
         while len(self.entries) > _MOST or self.size > _MOST_BYTES:
             if lost := self.said.keys() - {entry.turn for entry in self.entries}:

@@ -6,9 +6,10 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from goodbot.api.events import MessageEvent, Outcome, Receipt, Reply
@@ -122,6 +123,75 @@ async def test_messages_do_not_fill_the_memory(host: RecordingHost, monkeypatch:
         assert sum(one.size for one in kept._open.values()) <= 400_000
     assert ("bob", "bob's") in kept._open, "who fills it makes room with their own first"
     assert (await kept.open("eve", "talk-0")).entries[0].text == "🙂" * 32_000
+
+
+async def _at_once(connector: WebConnector, change: Coroutine[Any, Any, object]) -> None:
+    """Something changes while its person opens another conversation, and there is room for one only."""
+
+    async def elsewhere() -> None:
+        for _ in range(8):
+            await connector._shelf.open("ada", "other")
+
+    async with asyncio.TaskGroup() as both, connector._shelf._lock:  # so that both wait, and take turns
+        both.create_task(change)
+        both.create_task(elsewhere())
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("change", ["question", "answer", "failure", "news"])
+async def test_what_is_not_stored_yet_outlives_another_conversation_that_is_opened(
+    host: RecordingHost, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    monkeypatch.setattr("goodbot_connectors.web.cache._MOST_OPEN", 1)
+    connector = WebConnector(host, WebSettings())
+    await connector.start()
+    place = channel_ref("ada", "main")
+    await connector._take("ada", {"id": "q1", "in": "main", "say": "first"})
+    stream = connector.stream(place, "q1")
+    await stream.append("can")
+    changes: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
+        "question": lambda: connector._take("ada", {"id": "q2", "in": "main", "say": "canary"}),
+        "answer": lambda: stream.finish(Reply(text="canary", turn="t")),
+        "failure": lambda: stream.cancel("canary"),
+        "news": lambda: connector.send(place, Reply(text="canary")),
+    }
+    if change not in ("answer", "failure"):
+        await stream.finish(Reply(text="4.", turn="t"))
+    await _at_once(connector, changes[change]())
+    again = WebConnector(host, WebSettings())
+    await again.start()
+    for kept in (connector, again):
+        assert "canary" in (await kept.conversation(place)).dump()
+    assert len(connector._shelf._open) == 1, "what is stored makes room"
+
+
+async def test_what_changes_while_it_is_stored_is_not_stored_yet(
+    host: RecordingHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("goodbot_connectors.web.cache._MOST_OPEN", 1)
+    kept, slow, real = await shelf(host), asyncio.Event(), host.set
+
+    async def set_(key: str, value: str) -> None:
+        await slow.wait()
+        await real(key, value)
+
+    await keep(host, kept, "ada", "main", "first")
+    monkeypatch.setattr(host, "set", set_)
+    talk = await kept.open("ada", "main")
+    talk.put(PageEntry(id="q2", by=YOU, text="second", at=0))
+    saving = asyncio.create_task(kept.save("ada", talk))
+    await asyncio.sleep(0)
+    await kept.open("ada", "other")
+    assert await kept.open("ada", "main") is talk, "it is being stored"
+    talk.put(PageEntry(id="q3", by=YOU, text="third", at=0))
+    slow.set()
+    await saving
+    await kept.open("ada", "other")
+    assert await kept.open("ada", "main") is talk, "its third is not stored"
+    await kept.save("ada", talk)
+    await kept.open("ada", "other")
+    assert [*kept._open] == [("ada", "other")]
+    assert [one.text for one in (await kept.open("ada", "main")).entries] == ["first", "second", "third"]
 
 
 async def test_forgetting_leaves_no_word_and_no_name(host: RecordingHost) -> None:
