@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from goodbot.cli import main
 from goodbot.cli.backup.authority import WORDS
 from goodbot.config.lock import HomeLock
+from goodbot.store import workshop
 
 from tests.cli.program import Bot, need_backend
 from tests.cli.terminal import Person
@@ -195,6 +198,55 @@ def test_a_disk_that_is_too_small_is_said_and_left_clean(
     assert main(["backup", str(small_disk / "b.tar")]) == 1
     assert capsys.readouterr().err.count("\n") == 1
     assert [entry.name for entry in small_disk.iterdir()] == ["fill"]
+
+
+@pytest.mark.parametrize("made", ["mkdir", "mkdtemp", "symlink"])
+def test_a_full_state_directory_is_backed_up_to_another_disk(
+    home: Path, monkeypatch: pytest.MonkeyPatch, made: str
+) -> None:
+    (disk := home.parent / "disk").mkdir()
+    if made == "mkdtemp":  # a killed one has left the directory for it
+        (home / "backups").mkdir()
+    name = "symlink" if made == "symlink" else "mkdir"
+    real: Callable[..., None] = getattr(os, name)
+
+    def full(*args: Any, **options: Any) -> None:
+        if any(home in Path(path).parents for path in args[:2] if isinstance(path, str | Path)):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(args[0]))
+        real(*args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, name, full)
+        assert main(["backup", str(disk / "b.tar")]) == 0
+    assert [one.name for one in disk.iterdir()] == ["b.tar"]
+    assert not (home / "backups").exists()
+
+
+def test_what_a_failing_disk_keeps_is_deleted_later(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (disk := home.parent / "disk").mkdir()
+    real = shutil.rmtree
+
+    def fails(path: Path, ignore_errors: bool = False) -> None:
+        if disk not in path.parents:
+            real(path, ignore_errors)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", fails)
+        assert main(["backup", str(disk / "b.tar")]) == 0
+    [left] = workshop.left(home)
+    assert (left / "goodbot.db").is_file()
+
+    def unread(path: Path) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", fails)
+        patch.setattr(Path, "lstat", unread)
+        workshop.sweep(home)
+    assert workshop.left(home) == [left], "nobody knows what such a disk holds"
+    workshop.sweep(home)
+    assert [one.name for one in disk.iterdir()] == ["b.tar"]
+    assert [*(home / "backups").iterdir()] == []
 
 
 def test_an_upgrade_on_a_full_disk_changes_nothing(

@@ -28,6 +28,10 @@ class Scratch:
     def remove(self) -> None:
         """Delete it with all that is in it."""
         shutil.rmtree(self.path, ignore_errors=True)
+        self.release()
+
+    def release(self) -> None:
+        """Leave it, as if this process had ended."""
         os.close(self._handle)
 
 

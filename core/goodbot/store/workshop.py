@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -23,32 +24,63 @@ _PLACE = "place"
 
 @contextlib.contextmanager
 def made(home: Path, beside: Path) -> Generator[Path]:
-    """One in the directory `beside`, gone at the end; what killed ones have left goes now. Raises OSError."""
+    """One in the directory `beside`, gone at the end; what killed ones have left goes now. Raises OSError.
+
+    Without a note where none can be made: who backs up to another disk may do so since this one is full.
+    """
     sweep(home)
-    (home / FOLDER).mkdir(mode=0o700, exist_ok=True)
-    note = Scratch(home / FOLDER)
-    work = beside / f"{_PREFIX}{note.path.name}"
+    note = _noted(home, beside)
+    work = _work(beside, note.path.name if note else secrets.token_hex(8))
     try:
-        (note.path / _PLACE).symlink_to(work)
         work.mkdir(mode=0o700)
         yield work
     finally:
-        shutil.rmtree(work, ignore_errors=True)
-        note.remove()
+        gone = _deleted(work)
+        if note is not None:
+            (note.remove if gone else note.release)()
         with contextlib.suppress(OSError):  # another one is under way
             (home / FOLDER).rmdir()
 
 
+def _noted(home: Path, beside: Path) -> Scratch | None:
+    """A note of one; None on a full disk, or where there are no symbolic links."""
+    note: Scratch | None = None
+    try:
+        (home / FOLDER).mkdir(mode=0o700, exist_ok=True)
+        note = Scratch(home / FOLDER)
+        (note.path / _PLACE).symlink_to(_work(beside, note.path.name))
+    except OSError:
+        if note is not None:
+            note.remove()
+        return None
+    return note
+
+
+def _work(beside: Path, name: str) -> Path:
+    return beside / f"{_PREFIX}{name}"
+
+
+def _deleted(work: Path) -> bool:
+    """Delete it; False if it is there still, or may be: on a disk that fails or is not there now."""
+    shutil.rmtree(work, ignore_errors=True)
+    try:
+        work.lstat()
+    except FileNotFoundError:
+        return work.parent.is_dir()
+    except OSError:
+        pass
+    return False
+
+
 def left(home: Path) -> list[Path]:
     """What killed ones have left; changes nothing."""
-    return [work for _, work in _notes(home) if work.is_dir() and not work.is_symlink()]
+    return [work for _, work in _notes(home) if os.path.isdir(work) and not os.path.islink(work)]
 
 
 def sweep(home: Path) -> None:
     """Delete that; what is on a disk that is not there now, or cannot be deleted, is tried again."""
     for note, work in _notes(home):
-        shutil.rmtree(work, ignore_errors=True)
-        if work.parent.is_dir() and not os.path.lexists(work):
+        if _deleted(work):
             shutil.rmtree(note, ignore_errors=True)
 
 
@@ -57,5 +89,5 @@ def _notes(home: Path) -> Iterator[tuple[Path, Path]]:
     for note in scratch.abandoned(home / FOLDER):
         with contextlib.suppress(OSError):
             work = (note / _PLACE).readlink()
-            if work.name == f"{_PREFIX}{note.name}":
+            if work == _work(work.parent, note.name):
                 yield note, work
