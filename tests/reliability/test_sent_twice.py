@@ -186,26 +186,35 @@ def in_two(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat._Stream, "finish", finish)
 
 
+@contextlib.asynccontextmanager
+async def another(
+    home: Path, at: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncGenerator[tuple[Bot, Answer, Answer]]:
+    """As `restarted`, with an answer and the one that has taken its place since."""
+    with contextlib.suppress(KilledError):
+        async with open_bot(home) as bot:
+            answer = await bot.say("What is love?")
+            await until(lambda: recorded(bot, answer))
+            await killed(bot, bot.chat.again(answer, "long"), at, monkeypatch)
+    async with open_bot(home) as bot:
+        await until(lambda: len(bot.chat.edits) == 1)
+        [new] = bot.chat.edits
+        await until(lambda: recorded(bot, new))
+        yield bot, answer, new
+        await check_store(bot.store)
+
+
 @pytest.mark.usefixtures("in_two")
 async def test_b10_of_another_answer_too_both_copies_are_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with contextlib.suppress(KilledError):
-        async with open_bot(tmp_path) as bot:
-            answer = await bot.say("What is love?")
-            await until(lambda: recorded(bot, answer))
-            await killed(bot, bot.chat.again(answer, "long"), "_record", monkeypatch)
-    async with open_bot(tmp_path) as bot:
-        await until(lambda: len(bot.chat.edits) == 1)
-        [new] = bot.chat.edits
-        await until(lambda: recorded(bot, new))
+    async with another(tmp_path, "_record", monkeypatch) as (bot, answer, new):
         place = answer.message.channel
         [known] = await bot.store.read(lambda db: messages.sent_again(db, place))
         assert [ref.id for ref in known.messages] == [answer.message.id, "more-1", "more-0"]
         assert (known.turn, known.question) == (new.turn, answer.message.id)
         await bot.react(at(new, "more-0"), "👍")
         assert await labels(bot, new.turn) == {"loopback:owner": 1.0}
-        await check_store(bot.store)
 
 
 @pytest.mark.usefixtures("in_two")
@@ -219,15 +228,7 @@ async def test_b10_what_another_answer_began_with_is_known_as_it_is_stored(
             await stream.created(MessageRef(channel=stream._channel, id="begun"))
 
     monkeypatch.setattr(chat._Stream, "append", append)
-    with contextlib.suppress(KilledError):
-        async with open_bot(tmp_path) as bot:
-            answer = await bot.say("What is love?")
-            await until(lambda: recorded(bot, answer))
-            await killed(bot, bot.chat.again(answer, "long"), "send", monkeypatch)
-    async with open_bot(tmp_path) as bot:
-        await until(lambda: len(bot.chat.edits) == 1)
-        [new] = bot.chat.edits
-        await until(lambda: recorded(bot, new))
+    async with another(tmp_path, "send", monkeypatch) as (bot, _, new):
         await bot.react(at(new, "begun"), "👍")
         assert await labels(bot, new.turn) == {"loopback:owner": 1.0}
 

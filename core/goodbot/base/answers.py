@@ -36,8 +36,8 @@ def with_short_heads(answer: Answers) -> Answers:
 
 
 def takes_its_time(request: web.BaseRequest) -> None:
-    """This one waits for a model, say, and whoever answers it counts those who do: it no more takes a place
-    among the many whose answer comes at once (`Crowd.waiting`)."""
+    """This one waits for a model, say, and whoever answers it counts those who do: so its place among the
+    many whose answer comes at once (`Crowd.waiting`) is free for another."""
     if isinstance(request.protocol, Handler):
         connection = request.protocol.connection
         connection.crowd.waiting.discard(connection)

@@ -178,7 +178,7 @@ class ControlSocket:
 
 def _doing(app: App | None) -> str:
     """What a goodbot that starts is at."""
-    return "opening the data" if app is None else "beginning to listen"
+    return "opening the data" if app is None else "getting ready"
 
 
 def _failed(error: GoodbotError) -> dict[str, Any]:

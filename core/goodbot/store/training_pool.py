@@ -182,7 +182,7 @@ async def candidates(
     at_least: int = 1,
     anew: bool = False,
 ) -> list[Candidate]:
-    """What a run from `parent` may claim now, by their rating events: `turns.MOST`, or `at_least`.
+    """What a run from `parent` may claim now, the oldest rating first; of more than `turns.MOST` not all.
 
     With `replay` also the answers of other base models that this one has not learnt from; with `replay_share`
     so many that earlier runs have learnt from that they are this part of all. With `of` no others than these

@@ -38,7 +38,7 @@ class Waiters:
         sizes = [largest if size is None else size]
         if self._of[client] >= EACH or self._is_full(self._bytes[client], sizes[0], BYTES // 2):
             raise HttpError(
-                429, f"Too many requests of {client} wait for the model already.", retry_after=_SECONDS
+                429, f"Too many requests of {client} wait: ask again in a moment.", retry_after=_SECONDS
             )
         if self._of.total() >= MOST or self._is_full(self._bytes.total(), sizes[0], BYTES):
             raise HttpError(503, "Too many wait for the model: ask again in a moment.", retry_after=_SECONDS)

@@ -41,15 +41,17 @@ _DOUBT_SECONDS = 10.0
 _HOST = "127.0.0.1"
 _CONTEXT = 8192
 """Tokens of a conversation, if the model can and nothing else is said."""
+_PORTS = 3
+"""Tries."""
+_TAKEN = ("couldn't bind", "already in use")
 _MACHINE = (
+    *_TAKEN,
     "no space left",
     "cannot allocate",
     "failed to allocate",
     "unable to allocate",
     "out of memory",
     "bad_alloc",
-    "couldn't bind",
-    "already in use",
     "too many open files",
     "permission denied",
     "cannot be started",
@@ -121,6 +123,15 @@ class LlamaProcess:
 
         Raises ServerError; AdapterError where it comes up with the adapter not as it should.
         """
+        for left in reversed(range(_PORTS)):
+            self._log.clear()
+            try:
+                return await self._come_up()
+            except ServerError:  # somebody else may take a free port before it does
+                if not (left and any(words in "\n".join(self._log).lower() for words in _TAKEN)):
+                    raise
+
+    async def _come_up(self) -> None:
         port, key = _free_port(), secrets.token_urlsafe(24)
         adapter = ("--lora", str(self.adapter)) if self.adapter else ()
         try:
@@ -133,8 +144,6 @@ class LlamaProcess:
                 "--alias",
                 self.name,
                 *adapter,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
                 environ={**self._environ, "LLAMA_API_KEY": key},
                 start_new_session=True,

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import signal
+import socket
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from goodbot.api.server import BASE, AdapterFormat, Generated, GenerateRequest, 
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.sampling import Filters
 from goodbot.base.spawn import child_environment
-from goodbot.inference.servers import llamacpp
+from goodbot.inference.servers import llama_process, llamacpp
 from goodbot.inference.servers.llamacpp import LlamaCppServer
 from goodbot.inference.servers.plugin import LlamaCppSettings
 from goodbot.learning.adapters.formats import Formats
@@ -349,6 +350,21 @@ async def test_a_version_is_converted_for_it(server: LlamaCppServer, two: tuple[
     assert adapter == await server._parts.convert(two[0], AdapterFormat.GGUF)
     assert adapter is not None
     assert adapter.read_bytes()[:4] == b"GGUF"
+
+
+async def test_another_port_is_taken_where_somebody_has_the_first_one_meanwhile(
+    formats: Formats, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as theirs:
+        first, free = [theirs.getsockname()[1]], llama_process._free_port
+        monkeypatch.setattr(llama_process, "_free_port", lambda: first.pop() if first else free())
+        server = driver(tmp_path / "home", formats)
+        await server.start()
+        try:
+            assert (await ask(server)).text
+            assert first == []
+        finally:
+            await server.stop()
 
 
 async def test_what_the_template_refuses_is_known_to_each_process_to_programs_and_to_training(
