@@ -80,8 +80,8 @@ def test_a_few_answers_of_odd_temperatures_rule_no_round() -> None:
     weights = [one.weight for one in rollouts]
     assert weights[:9] == [1.0] * 9
     assert weights[9:] == pytest.approx([0.05, 1.0])
-    assert Job.parse(raw_job(items=[*usual, *odd])).temperature == 0.8
-    assert Job.parse(raw_job(items=[*usual, raw_item(8, temperature=100.0)])).temperature == 0.8
+    assert Job.parse(raw_job(items=[*usual, *odd])).usual == 0.8
+    assert Job.parse(raw_job(items=[*usual, raw_item(8, temperature=100.0)])).usual == 0.8
 
 
 def test_a_greedy_answer_is_scored_at_temperature_one() -> None:

@@ -163,3 +163,20 @@ def test_what_was_written_in_an_answers_place_is_no_rated_answer() -> None:
     [request] = make_requests(job, backend, 1.0, 1)
     assert request.filters.told() == filters
     assert contested.unheard(job) == 0
+
+
+def test_it_is_tried_as_the_bot_answers_whoever_elses_answers_were_rated() -> None:
+    others = [raw_item(n, temperature=1.0) for n in range(21)]
+    ours = [raw_item(n, temperature=0.7, filters={"top_p": 0.9}) for n in range(21, 40)]
+    job = Job.parse(raw_job(items=[*others, *ours], sampling={"temperature": 0.7, "top_p": 0.9}))
+    assert (job.temperature, job.filters.told(), job.usual) == (0.7, {"top_p": 0.9}, 1.0)
+    whole = Job.parse(raw_job(items=ours, sampling={"temperature": 1.0}))
+    assert (whole.temperature, whole.filters.told()) == (1.0, {}), "the whole distribution is told, too"
+    untold = Job.parse(raw_job(items=[*others, *ours]))
+    assert (untold.temperature, untold.filters.told()) == (1.0, {})
+
+
+@pytest.mark.parametrize("told", [{"temperature": 0}, {"top_p": "all"}, {"min_p": float("nan")}, []])
+def test_a_sampling_that_is_none_is_refused(told: object) -> None:
+    with pytest.raises(TrainingError, match="sampling"):
+        Job.parse(raw_job(sampling=told or [1]))

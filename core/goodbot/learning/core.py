@@ -17,6 +17,7 @@ from goodbot.api.model import ResolvedModel
 from goodbot.api.plugins import PluginHost
 from goodbot.api.rewards import RewardPolicy
 from goodbot.api.server import Server, ServerSpec
+from goodbot.base import sampling
 from goodbot.base.clock import Clock
 from goodbot.base.sampling import Sampling
 from goodbot.base.spawn import child_environment
@@ -84,6 +85,7 @@ class Core(Chosen):
             self,
             model=model,
             settings={**dataclasses.asdict(settings), **limits},
+            sampling=sampling.of(model.path, self.config.serving.drawn_with),
             server=serve(self.config, self.spec, self.backend, self.clock, model),
             pool=pool(self.config, self.authorization, model),
         )

@@ -100,7 +100,7 @@ def make_requests(job: Job, backend: TrainingBackend, temperature: float, count:
 
     To the job's anchors, or to its items' conversations where none of them is short enough, or to
     neutral ones: what is too long to train on is too long to ask, and what the template refuses cannot
-    be asked. They are filtered as most of the round's own answers were.
+    be asked. They are drawn as the bot's answers are.
     """
 
     def short(anchors: Iterable[Sequence[Message]]) -> list[Sequence[Message]]:

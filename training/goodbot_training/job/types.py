@@ -13,11 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median_low
+from typing import Any
 
 from goodbot.api.events import Message
 from goodbot.api.sentences import clause
 from goodbot.base.errors import TrainingError
-from goodbot.base.sampling import Filters
+from goodbot.base.sampling import FILTERS, Filters, checked
 
 from goodbot_training.job.rated import (
     COLDEST,
@@ -106,6 +107,8 @@ class Job:
     """Of earlier rounds on this base, passed or not: the gate's claims rest on all of them."""
     trials: tuple[NoteTrial, ...] = ()
     """The notes that the candidate is tried without."""
+    sampling: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What the bot's answers are drawn with: `temperature` and filters, checked. Empty: not told."""
     checkpoints: Path | None = None
     """A directory to go on from, and to write into; None: nothing is kept."""
     attempt: int = 0
@@ -120,13 +123,20 @@ class Job:
         return tuple(item for item in self.items if not item.demonstration)
 
     @property
-    def temperature(self) -> float:
-        """That of most answers, whatever a few others say of theirs; 0: the likeliest tokens were drawn."""
+    def usual(self) -> float:
+        """The temperature of most answers, whatever a few others say of theirs; 0: the likeliest tokens."""
         return median_low(item.temperature for item in self.rated or self.items)
 
     @property
+    def temperature(self) -> float:
+        """At which it is tried: as the bot answers, whoever else's answers were rated."""
+        return float(self.sampling.get("temperature") or self.usual or 1.0)
+
+    @property
     def filters(self) -> Filters:
-        """Those of most answers."""
+        """With which it is tried: the bot's own, or those of most answers."""
+        if self.sampling:
+            return Filters.parse(self.sampling)
         return Counter(item.filters for item in self.rated or self.items).most_common(1)[0][0]
 
     @classmethod
@@ -168,6 +178,7 @@ class Job:
             unrated=tuple(_conversations(job.get("unrated"), "unrated")),
             judged=tuple(HeldOutSums.parse(entry) for entry in as_list(job.get("judged"), "judged")),
             trials=tuple(NoteTrial.parse(entry) for entry in as_list(job.get("notes"), "notes")),
+            sampling=_sampling(job.get("sampling") or {}),
             checkpoints=None if checkpoints is None else _path(checkpoints, "checkpoints"),
             attempt=as_whole(job.get("attempt", 0), "attempt"),
         )
@@ -193,6 +204,14 @@ def _conversations(raw: object, what: str) -> Iterator[tuple[Message, ...]]:
     for conversation in as_list(raw, what):
         with suppress(TrainingError):
             yield parse_messages(conversation, f"One of {what}")
+
+
+def _sampling(raw: object) -> Mapping[str, Any]:
+    told = as_mapping(raw, "sampling")
+    try:
+        return {name: checked(name, told[name]) for name in ("temperature", *FILTERS) if name in told}
+    except ValueError as error:
+        raise data_error(f"sampling: {error}.") from error
 
 
 def _path(value: object, what: str) -> Path:

@@ -57,7 +57,7 @@ def sample_some(job: Job, backend: TrainingBackend, watch: Stopwatch) -> Samplin
     """Sample a part of the first portion from the base."""
     from goodbot_training.backends.generating import together
 
-    temperature = job.temperature or 1.0
+    temperature = job.temperature
     count = min(PORTION, job.settings.gate_anchors)
     requests = make_requests(job, backend, temperature, count)
     lengths = [len(backend.tokenize(request.messages, "").prompt) for request in requests]

@@ -153,7 +153,7 @@ def _ratios(
 ) -> list[float]:
     """LR of each answer, in nats."""
     read: list[list[float]] = []
-    heat = [job.temperature or 1.0] * len(answers)
+    heat = [job.temperature] * len(answers)
     for noted in (True, False):
         turns = [
             TokenizedTurn(

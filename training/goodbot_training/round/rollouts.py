@@ -114,7 +114,7 @@ def build_rollouts(
     items = [item for item, _ in kept]
     sequences = [turn for _, turn in kept]
     temperatures = [item.temperature or 1.0 for item in items]
-    typical = job.temperature or 1.0
+    typical = job.usual or 1.0
     budget = job.settings.tokens_per_forward
     if known is not None:
         reference = [np.asarray(known.reference[item.id], np.float32) for item in items]

@@ -125,7 +125,7 @@ def _published(
         verdict = _examined(job, backend, candidate, judge, share, emit)
         if verdict.passed:
             with suppress(AdapterError, ServerError):  # it is good enough without
-                heat = job.temperature or 1.0
+                heat = job.temperature
                 if found := learnt.measure(job, before, backend, candidate, temperature=heat):
                     emit(found.event())
             retiring.try_without(job, backend, candidate, emit)
@@ -179,7 +179,7 @@ def _judge(
         candidate,
         held_out=material.held_out,
         parent_logprobs=material.parent_logprobs,
-        temperature=job.temperature or 1.0,
+        temperature=job.temperature,
         base_answers=base_answers,
         tell=tell,
     )

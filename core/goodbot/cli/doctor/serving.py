@@ -10,21 +10,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from goodbot.api import address
+from goodbot.api.registry import choose_backend
 from goodbot.api.server import ServerSpec
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.api.survey import MODELS, FoundServer
-from goodbot.base.errors import unexpected
+from goodbot.base.errors import GoodbotError, unexpected
 from goodbot.cli.doctor import model_server
-from goodbot.inference.models import servers
+from goodbot.inference.models import resolve, servers
 from goodbot.inference.models import serving as settings
+from goodbot.learning.training.settings import training_settings
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
 _SECONDS = 5.0
+_USUAL_RANK = 8
 
 
 async def serving(examined: Examined, urls: Sequence[str] = ()) -> Sequence[Check]:
@@ -63,14 +66,26 @@ async def _look(
     http: ClientSession, found: FoundServer, examined: Examined, specs: Sequence[ServerSpec]
 ) -> Check:
     """What its own kind says of it, with the settings to answer through it."""
-    rank = examined.config.training.settings.get("rank", 8)
     several = "NAME" if len(found.models) > 1 else ""
     line = settings.written(settings.settings(found.kind, found.url, several, specs))
     ask = servers.asking(http, found.url)
     try:
-        return await found.survey.examine(ask, found, line, rank if isinstance(rank, int) else 8)
+        return await found.survey.examine(ask, found, line, await asyncio.to_thread(_rank, examined))
     except Exception as error:  # a plugin's; the other servers' lines are shown all the same
         return fail(found.part, f"{found.title} cannot be looked at: {unexpected(error)}")
+
+
+def _rank(examined: Examined) -> int:
+    """Of the adapters of the configured model: for a mixture of experts twice the usual."""
+    config, plugins = examined.config, examined.plugins
+    try:
+        spec = choose_backend(plugins.backends(), config.training.backend)
+        model = resolve(config.model.path, plugins.models(), demo=examined.demo_model)
+        found: Any = training_settings(config, spec, plugins.objectives(), model.path)[0]
+    except GoodbotError:  # the lines of the model and of the backend say it
+        found = config.training.settings.get("rank")
+    rank = getattr(found, "rank", found)
+    return rank if isinstance(rank, int) else _USUAL_RANK
 
 
 async def _locked(http: ClientSession, url: str, examined: Examined) -> Check | None:

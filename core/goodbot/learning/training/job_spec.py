@@ -67,6 +67,7 @@ async def make_job(
         "checkpoints": str(checkpoints),
         "seed": core.config.serving.seed,
         "settings": dict(core.settings),
+        "sampling": {"temperature": core.sampling.temperature, **core.sampling.filters.told()},
         "baseline": (await registry.row(parent)).baseline if parent != BASE else {"mean": 0.0, "weight": 0.0},
         "behaviour": behaviour,
         "items": rows,

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 from aiohttp import web
 from goodbot.api.setup import CheckState
@@ -16,8 +18,10 @@ from goodbot.inference.models import servers
 from goodbot.inference.servers.plugin import VllmSettings
 from goodbot.inference.servers.vllm import VllmServer
 from goodbot.testing import server_parts
+from safetensors.numpy import save_file
 
 from tests.core.cli.doctor.examining import examined
+from tests.training.test_presets import DENSE, MIXTURE
 
 Answers = Mapping[str, tuple[int, Any]]
 """`METHOD /path` → status and JSON."""
@@ -173,6 +177,20 @@ async def test_each_server(answers: Answers, state: CheckState, text: str, fix: 
     assert check.fix == fix.replace("PORT", str(port))
     changing = [(what, body) for what, body in asked if not what.startswith("GET ")]
     assert changing in ([], [(LOAD, b"{}")]), "nothing that could change the server"
+
+
+@pytest.mark.parametrize(("shape", "rank"), [(DENSE, 8), (MIXTURE, 16)])
+async def test_the_rank_is_that_of_the_models_shape(shape: object, rank: int, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "config.json").write_text(json.dumps(shape))
+    save_file({"embed": numpy.zeros(4, numpy.float32)}, model / "model.safetensors")
+    answers = {**SGLANG, "GET /server_info": (200, {**ON, "max_lora_rank": 8})}
+    seen = examined(tmp_path, f'[model]\npath = "{model}"\n')
+    async with server(answers, []) as port:
+        [check] = await serving.serving(seen, [url(port)])
+    assert check.state is (CheckState.OK if rank == 8 else CheckState.WARN), check
+    assert (f"--max-lora-rank {rank} " in check.fix) == (rank > 8), check
 
 
 async def test_only_a_vllm_gets_the_empty_request(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from goodbot.base.errors import ConfigError
 from goodbot.config import Config, ServingConfig, TrainingConfig
+from goodbot.config.sections import SamplingConfig, ServingConfig
 from goodbot.learning import worker_process
 from goodbot.learning.training import anchors
 
@@ -56,11 +57,15 @@ async def test_a_job_carries_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     train = worker_process.train
 
     def looked_at(backend: Any, job: Any, *rest: Any, **more: Any) -> Any:
-        seen.append(job["anchors"])
+        seen.append((job["anchors"], job["sampling"]))
         return train(backend, job, *rest, **more)
 
     monkeypatch.setattr(worker_process, "train", looked_at)
-    async with open_bot(tmp_path, anchors=("Hello", "Bye")) as bot:
+    drawn = ServingConfig(
+        history=0, ask="never", sampling=SamplingConfig(temperature=0.6, top_k=5, top_p=1.0)
+    )
+    async with open_bot(tmp_path, sections={"serving": drawn}, anchors=("Hello", "Bye")) as bot:
         await bot.rated(8)
         await bot.train()
-    assert seen == [[[{"role": "user", "content": text}] for text in ("Hello", "Bye")]]
+    asked = [[{"role": "user", "content": text}] for text in ("Hello", "Bye")]
+    assert seen == [(asked, {"temperature": 0.6, "top_k": 5})]
