@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from goodbot.base.errors import ConfigError
-from goodbot.config import Config, ServingConfig, TrainingConfig
-from goodbot.config.sections import SamplingConfig, ServingConfig
+from goodbot.config import Config, SamplingConfig, ServingConfig, TrainingConfig
 from goodbot.learning import worker_process
 from goodbot.learning.training import anchors
 
@@ -64,7 +63,9 @@ async def test_a_job_carries_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     drawn = ServingConfig(
         history=0, ask="never", sampling=SamplingConfig(temperature=0.6, top_k=5, top_p=1.0)
     )
-    async with open_bot(tmp_path, sections={"serving": drawn}, anchors=("Hello", "Bye")) as bot:
+    async with open_bot(
+        tmp_path, sections={"serving": ServingConfig(sampling=drawn)}, anchors=("Hello", "Bye")
+    ) as bot:
         await bot.rated(8)
         await bot.train()
     asked = [[{"role": "user", "content": text}] for text in ("Hello", "Bye")]
