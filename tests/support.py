@@ -6,7 +6,9 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import itertools
 import os
+import random
 import shutil
 import socket
 import time
@@ -45,11 +47,21 @@ def require(module: str) -> Any:
         missing(f"{module} is not installed ({error})")
 
 
+_EACH = 1000
+_FIRST = 20_000 + _EACH * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 12)
+_PORTS = itertools.cycle(random.sample(range(_FIRST, _FIRST + _EACH), _EACH))
+
+
 def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    """A port that nobody listens on now, and that nobody gets until it is listened on.
+
+    It lies below those that a system hands out by itself, and each worker of pytest has its own.
+    """
+    for _ in range(_EACH):
+        with socket.socket() as found, contextlib.suppress(OSError):
+            found.bind(("127.0.0.1", port := next(_PORTS)))
+            return port
+    pytest.fail("no port is free")
 
 
 def require_program(name: str) -> str:

@@ -35,7 +35,7 @@ class SamplingConfig:
     """`[serving.sampling]`: what answers are drawn with; None: as the model's makers say."""
 
     temperature: _Drawn = None
-    """How much answers vary; 0: always the likeliest word."""
+    """How much answers vary; above 0, for a bot that always says the same cannot learn."""
     top_k: Annotated[int | None, sampling.checked] = None
     """Of the likeliest words so many can be chosen."""
     top_p: _Drawn = None

@@ -11,6 +11,7 @@ import pytest
 from goodbot.base import spawn
 from goodbot.base.errors import ServerError
 from goodbot.inference.servers.sampler_process import SamplerProcess
+from goodbot.testing.patience import patience
 
 from tests.core.builders import SPEC, until
 
@@ -68,6 +69,6 @@ async def test_it_is_never_held_up_by_what_it_says(tmp_path: Path) -> None:
     much = "sys.stderr.write('x' * (9 << 20))"
     one = sampler(tmp_path, f"{_READY}; sys.stdin.readline(); {much}; {_OK}")
     await one.start()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(patience(60)):
         assert (await one.call("served"))["event"] == "ok"
     await one.stop()
