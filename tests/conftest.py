@@ -13,6 +13,8 @@ import pytest
 from goodbot.base import priority
 from hypothesis import HealthCheck, settings
 
+from tests.support import free_port
+
 pytest_plugins = ("tests.children", "tests.network", "tests.surroundings", "tests.passed", "tests.busy")
 
 # What tests expect are the numbers of fp32 on a processor; on a GPU torch computes in bf16.
@@ -59,6 +61,12 @@ def loopback_only() -> Iterator[None]:
 
         patch.setattr(socket, "getaddrinfo", getaddrinfo)
         yield
+
+
+@pytest.fixture
+def unused_tcp_port() -> int:
+    """In place of pytest-asyncio's, whose port the next who asks the system for one may get."""
+    return free_port()
 
 
 @pytest.fixture(autouse=True)

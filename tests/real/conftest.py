@@ -122,7 +122,7 @@ def pupil(talker: Talker) -> Pupil:
     """Rated as somebody rates who likes short answers, and trained."""
     bot, size = talker.bot, talker.bot.size
     if size.backend == "mlx" and sys.platform == "linux" and not openblas():
-        pytest.skip("without OpenBLAS a round on MLX takes half an hour: apt-get install libopenblas0")
+        missing("without OpenBLAS a round on MLX takes half an hour: apt-get install libopenblas0")
     before = bot.asked(QUESTIONS[: size.ratings])
     longest = sorted(len(turn.response) for turn in before)[size.ratings // 2]
     bot.rate({turn.id: 1.0 if len(turn.response) < longest else -1.0 for turn in before})

@@ -121,7 +121,7 @@ def test_socket_mode_opens_nothing_and_http_mode_names_one_address() -> None:
 
 @pytest.mark.parametrize("mode", ["socket", "http"])
 def test_the_yaml_says_the_same(mode: str) -> None:
-    yaml: Any = pytest.importorskip("yaml")
+    yaml: Any = require("yaml")
     made = manifest.manifest(SlackSettings(mode=mode), name='a "good": bot #1')
     text = manifest.to_yaml(made)
     assert yaml.safe_load(text) == made

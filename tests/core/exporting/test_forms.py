@@ -14,6 +14,7 @@ from goodbot_training import tiny
 
 from tests.core.exporting.made import export, opened, rated
 from tests.core.learning.evaluation.asking import asked, open_asking, prefer
+from tests.support import require
 
 TEXT = {"type": "string"}
 TEXTS = {"type": "array", "items": TEXT}
@@ -164,9 +165,9 @@ async def test_an_empty_export_is_an_empty_list(tmp_path: Path) -> None:
 
 
 async def test_trl_takes_what_is_made_for_it(tmp_path: Path) -> None:
-    datasets = pytest.importorskip("datasets")
-    data_utils = pytest.importorskip("trl.data_utils")
-    transformers = pytest.importorskip("transformers")
+    datasets = require("datasets")
+    data_utils = require("trl.data_utils")
+    transformers = require("transformers")
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny.__path__[0] + "/model")
     async with opened(tmp_path) as bot:
         await rated(bot)

@@ -22,6 +22,7 @@ from goodbot.store import acceptance
 from tests.architecture.source import ROOT
 from tests.core.builders import Bot, open_bot, until
 from tests.core.daemon.http.asking import raw
+from tests.support import require
 
 SECRET = "0123456789abcdef0123456789abcdef"
 WORDS = "my daughter's name is Wilhelmina"
@@ -190,7 +191,7 @@ async def test_each_line_is_one_of_the_format_and_each_figure_begins_once(
 
 
 async def test_prometheus_reads_it(tmp_path: Path, unused_tcp_port: int) -> None:
-    parser = pytest.importorskip("prometheus_client.parser", reason="prometheus-client is not installed")
+    parser = require("prometheus_client.parser")
     async with measured(tmp_path, unused_tcp_port) as bot:
         await bot.say("Hello?")
         await counted(unused_tcp_port, "sent", 1)
