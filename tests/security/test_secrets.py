@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from goodbot.api.events import CaptureEvent, OrderKey, RatingEvent, RatingKind
 from goodbot.base.errors import GoodbotError
-from goodbot.base.redact import redact
+from goodbot.base.redact import _PREFIXED, _SHAPES, redact
 from goodbot.cli.backup.make import make
 from goodbot.config.secrets import SecretStore
 from goodbot.daemon import control
@@ -20,12 +21,15 @@ from goodbot_connectors.claude_code.sessions import Session as ClaudeSession
 from goodbot_connectors.claude_code.sessions import SessionAnswer
 from goodbot_connectors.codex.session import Session as CodexSession
 
+from tests.architecture.source import ROOT
 from tests.core.builders import CHANNEL, OWNER, Bot, open_bot
 from tests.support import within
 
 _WORD = "C4naryPq7" * 12
 _HEX = "c4a7e" * 16
 _BIG = "C4NARY" * 12
+_SMALL = "c4nary" * 12
+_UUID = "c4a7e123-c4a7-4e12-83c4-a7e123c4a7e1"
 SECRETS = {
     "OpenAI": f"sk-{_WORD[:48]}",
     "OpenAI, a project's": f"sk-proj-{_WORD[:70]}-x_{_WORD[:70]}",
@@ -86,7 +90,7 @@ SECRETS = {
     "Stripe": f"sk_live_{_WORD[:24]}",
     "Stripe, a test's": f"sk_test_{_WORD[:24]}",
     "Stripe, restricted": f"rk_live_{_WORD[:24]}",
-    "a webhook's": f"whsec_{_WORD[:32]}",
+    "Standard Webhooks": f"whsec_{_WORD[:32]}",
     "Square": f"sq0atp-{_WORD[:22]}",
     "Shopify": f"shpat_{_HEX[:32]}",
     "SendGrid": f"SG.{_WORD[:22]}.{_WORD[:43]}",
@@ -94,9 +98,132 @@ SECRETS = {
     "Linear": f"lin_api_{_WORD[:40]}",
     "Notion": f"ntn_{_WORD[:46]}",
     "Notion, older": f"secret_{_WORD[:43]}",
+    "OpenAI, an admin's": f"sk-admin-{_WORD[:70]}",
+    "OpenAI, a user's": f"sk-None-{_WORD[:48]}",
+    "Langfuse": f"sk-lf-{_UUID}",
+    "Hugging Face, an organization's": f"api_org_{_WORD[:34]}",
+    "Vercel": f"vck_{_WORD[:56]}",
+    "RunPod": f"rpa_{_WORD[:46]}",
+    "LangSmith, a service's": f"lsv2_sk_{_HEX[:32]}_{_HEX[:10]}",
+    "Jina": f"jina_{_HEX[:32]}{_WORD[:28]}",
+    "Weights & Biases": f"wandb_v1_{_WORD[:27]}_{_WORD[:50]}",
+    "Fireworks": f"fw_{_WORD[:22]}",
+    "Cursor": f"key_{_HEX[:64]}",
+    "Firecrawl": f"fc-{_HEX[:32]}",
+    "Voyage": f"pa-{_WORD[:30]}_{_WORD[:12]}",
+    "PostHog": f"phx_{_WORD[:43]}",
+    "PostHog, a project's": f"phc_{_WORD[:43]}",
+    "Bitbucket, a repository's": f"ATCTT3{_WORD}=",
+    "Figma, OAuth": f"figo_{_WORD[:43]}",
+    "Figma, a user's": f"figu_{_WORD[:43]}",
+    "Docker, an organization's": f"dckr_oat_{_WORD[:32]}_{_WORD[:10]}",
+    "PlanetScale": f"pscale_tkn_{_WORD[:43]}",
+    "PlanetScale, a password": f"pscale_pw_{_WORD[:43]}",
+    "PlanetScale, OAuth": f"pscale_oauth_{_WORD[:43]}",
+    "CircleCI": f"CCIPAT_{_WORD[:22]}_{_HEX[:40]}",
+    "CircleCI, a project's": f"CCIPRJ_{_WORD[:22]}_{_HEX[:40]}",
+    "Netlify": f"nfp_{_WORD[:36]}",
+    "1Password": f"ops_eyJ{_WORD}",
+    "GitLab, with a sum": f"glpat-{_WORD[:30]}.01.{_SMALL[:7]}",
+    "GitLab, to deploy": f"gldt-{_WORD[:20]}",
+    "GitLab, a trigger's": f"glptt-{_HEX[:40]}",
+    "GitLab, a job's": f"glcbt-64_{_WORD[:20]}",
+    "GitLab, a feed's": f"glft-{_WORD[:20]}",
+    "GitLab, for mail": f"glimt-{_WORD[:25]}",
+    "GitLab, an agent's": f"glagent-{_WORD[:50]}",
+    "GitLab, SCIM": f"glsoat-{_WORD[:20]}",
+    "GitLab, an application's": f"gloas-{_HEX[:64]}",
+    "GitLab, a client's": f"glffct-{_WORD[:20]}",
+    "SonarQube": f"sqp_{_HEX[:40]}",
+    "SonarQube, a user's": f"squ_{_HEX[:40]}",
+    "SonarQube, for analyses": f"sqa_{_HEX[:40]}",
+    "Buildkite": f"bkua_{_HEX[:40]}",
+    "Shippo": f"shippo_live_{_HEX[:40]}",
+    "Clojars": f"CLOJARS_{_HEX[:60]}",
+    "crates.io": f"cio{_WORD[:32]}",
+    "JFrog": f"AKCp{_WORD[:69]}",
+    "NuGet": f"oy2{_SMALL[:43]}",
+    "Slack, a workspace's": f"xoxa-2-123456789012-{_WORD[:24]}",
+    "Slack, a client's": f"xoxc-123456789012-{_WORD[:24]}",
+    "Slack, renewed": f"xoxr-123456789012-{_WORD[:24]}",
+    "Slack, of old": f"xoxs-123456789012-{_WORD[:24]}",
+    "Linear, OAuth": f"lin_oauth_{_HEX[:64]}",
+    "Apify": f"apify_api_{_WORD[:36]}",
+    "ReadMe": f"rdme_{_SMALL[:70]}",
+    "Prefect": f"pnu_{_WORD[:36]}",
+    "Contentful": f"CFPAT-{_WORD[:43]}",
+    "Airtable": f"pat{_WORD[:14]}.{_HEX[:64]}",
+    "HubSpot": f"pat-na1-{_UUID}",
+    "HubSpot, a second place": f"pat-na2-{_UUID}",
+    "HubSpot, in Europe": f"pat-eu1-{_UUID}",
+    "HubSpot, in Asia": f"pat-ap1-{_UUID}",
+    "LaunchDarkly": f"sdk-{_UUID}",
+    "Brevo": f"xkeysib-{_HEX[:64]}-{_WORD[:16]}",
+    "Resend": f"re_{_WORD[:8]}_{_WORD[:24]}",
+    "Twilio": f"SK{_HEX[:32]}",
+    "Mailgun, newer": f"{_HEX[:32]}-{_HEX[:8]}-{_HEX[:8]}",
+    "Mailchimp": f"{_HEX[:32]}-us21",
+    "AWS, of old": f"ABIA{_BIG[:16]}",
+    "AWS, by its context": f"ACCA{_BIG[:16]}",
+    "AWS, Bedrock": f"ABSK{_WORD}{_WORD[:20]}=",
+    "AWS, Bedrock for a while": f"bedrock-api-key-{_WORD}{_WORD[:20]}=",
+    "AWS, a session's": f"IQoJb3JpZ2lu{_WORD}+/{_WORD}==",
+    "AWS, an older session's": f"FwoGZXIvYXdz{_WORD}+/{_WORD}==",
+    "Google, to renew": f"1//0{_WORD[:60]}-{_WORD[:30]}",
+    "Cloudflare": f"cfut_{_WORD[:40]}{_HEX[:8]}",
+    "Cloudflare, the global one": f"cfk_{_WORD[:40]}{_HEX[:8]}",
+    "Cloudflare, an account's": f"cfat_{_WORD[:40]}{_HEX[:8]}",
+    "Cloudflare, for certificates": f"v1.0-{_HEX[:24]}-{(_HEX * 2)[:146]}",
+    "MongoDB": f"mdb_sa_sk_{_WORD[:40]}",
+    "Fly.io": f"fo1_{_WORD[:43]}",
+    "Fly.io, newer": f"fm2_{_WORD}+/{_WORD}=",
+    "Fly.io, with limits": f"fm1r_{_WORD}+/{_WORD}=",
+    "Fly.io, for one machine": f"fm1a_{_WORD}+/{_WORD}=",
+    "Heroku": f"HRKU-AA{_WORD[:58]}",
+    "Render": f"rnd_{_WORD[:28]}",
+    "Doppler, a service's": f"dp.st.dev_main.{_WORD[:43]}",
+    "Doppler, for people": f"dp.scim.{_WORD[:43]}",
+    "Doppler, the command line's": f"dp.ct.{_WORD[:43]}",
+    "Doppler, a service account's": f"dp.sa.{_WORD[:43]}",
+    "Doppler, for audits": f"dp.audit.{_WORD[:43]}",
+    "Supabase, a project's": f"sb_secret_{_WORD[:22]}_{_WORD[:8]}",
+    "DigitalOcean, OAuth": f"doo_v1_{_HEX[:64]}",
+    "DigitalOcean, to renew": f"dor_v1_{_HEX[:64]}",
+    "Azure, a bus's": f"SharedAccessKey={_WORD[:43]}=",
+    "Azure, an application's": f"{_WORD[:3]}8Q~{_WORD[:20]}~{_WORD[:13]}",
+    "Azure, a service's": f"{_WORD[:52]}JQQJ99{_WORD[:26]}",
+    "Azure, its storage": f"{_WORD[:76]}+ASt{_WORD[:6]}==",
+    "Pulumi": f"pul-{_HEX[:40]}",
+    "Terraform": f"{_WORD[:14]}.atlasv1.{_WORD[:67]}",
+    "Vault, a batch's": f"hvb.{_WORD[:90]}",
+    "Vault, to recover": f"hvr.{_WORD[:90]}",
+    "Mapbox": f"sk.eyJ{_WORD[:60]}.{_WORD[:22]}",
+    "Grafana, of old": f"eyJrIjoi{_WORD[:80]}=",
+    "Grafana, the cloud's": f"glc_{_WORD[:80]}",
+    "Sentry, an organization's": f"sntrys_eyJpYXQiOjE3{_WORD[:60]}==_{_WORD[:43]}",
+    "Sentry, a user's": f"sntryu_{_HEX[:64]}",
+    "Sentry, an app's": f"sntrya_{_HEX[:64]}",
+    "Sentry, an integration's": f"sntryi_{_HEX[:64]}",
+    "New Relic": f"NRAK-{_BIG[:27]}{_WORD[:4]}",
+    "New Relic, a license": f"{_HEX[:36]}NRAL",
+    "New Relic, a browser's": f"NRJS-{_HEX[:19]}",
+    "New Relic, to insert": f"NRII-{_WORD[:32]}",
+    "New Relic, to query": f"NRIQ-{_WORD[:32]}",
+    "Dynatrace": f"dt0c01.{_BIG[:24]}.{_BIG[:64]}",
+    "Dynatrace, the platform's": f"dt0s16.{_BIG[:24]}.{_BIG[:64]}",
+    "Dynatrace, OAuth": f"dt0s01.{_BIG[:24]}.{_BIG[:64]}",
+    "Dynatrace, a client's": f"dt0s08.{_BIG[:24]}.{_BIG[:64]}",
+    "Stripe, a restricted test's": f"rk_test_{_WORD[:24]}",
+    "Square, a secret": f"sq0csp-{_WORD[:43]}",
+    "Square, newer": f"EAAA{_WORD[:60]}",
+    "Meta": f"EAA{_WORD}{_WORD}",
+    "EasyPost": f"EZAK{_WORD[:54]}",
+    "Shopify, shared": f"shpss_{_HEX[:32]}",
+    "Shopify, a custom app's": f"shpca_{_HEX[:32]}",
+    "Shopify, a private app's": f"shppa_{_HEX[:32]}",
     "age": f"AGE-SECRET-KEY-1{_BIG[:58]}",
     "a JSON web token": f"eyJ{_WORD[:20]}.eyJ{_WORD[:40]}.{_WORD[:43]}",
-    "one that is encrypted": f"eyJ{_WORD[:20]}..{_WORD[:16]}.{_WORD[:30]}.{_WORD[:22]}",
+    "a JSON web token, encrypted": f"eyJ{_WORD[:20]}..{_WORD[:16]}.{_WORD[:30]}.{_WORD[:22]}",
     "a key file": f"-----BEGIN RSA PRIVATE KEY-----\n{_WORD}\n{_WORD}\n-----END RSA PRIVATE KEY-----",
 }
 WITHIN = {
@@ -110,6 +237,18 @@ WITHIN = {
     f"https://discord.com/api/webhooks/{'12' * 9}/{_WORD[:68]}": "https://discord.com/api/webhooks/***",
     f"AWS_SECRET_ACCESS_KEY={_WORD[:40]}": "AWS_SECRET_ACCESS_KEY=***",
     f'"secretAccessKey": "{_WORD[:40]}"': '"secretAccessKey": "***"',
+    f"DD_API_KEY={_HEX[:32]}": "DD_API_KEY=***",
+    f"DD-APPLICATION-KEY: {_HEX[:40]}": "DD-APPLICATION-KEY: ***",
+    f"TWILIO_AUTH_TOKEN = '{_HEX[:32]}'": "TWILIO_AUTH_TOKEN = '***'",
+    f"HEROKU_API_KEY={_UUID}": "HEROKU_API_KEY=***",
+    f"export CLOUDFLARE_API_TOKEN={_WORD[:40]}\n": "export CLOUDFLARE_API_TOKEN=***\n",
+    f'{{"client_secret": "{_WORD[:40]}", "a": 1}}': '{"client_secret": "***", "a": 1}',
+    f"MISTRAL_API_KEY={_WORD[:32]}. It is mine.": "MISTRAL_API_KEY=***. It is mine.",
+    f"?sv=2022&sig={_WORD[:43]}%3D&se=2026": "?sv=2022&sig=***&se=2026",
+    f"https://x.webhook.office.com/webhookb2/1@2/IncomingWebhook/{_HEX[:32]}/{_UUID}": (
+        "https://x.webhook.office.com/webhookb2/1@2/IncomingWebhook/***"
+    ),
+    f"Private-Lines: 1\n{_WORD[:64]}\nPrivate-MAC: 0": "Private-Lines: 1***-MAC: 0",
 }
 HARMLESS = (
     "The key-value store holds task-force data; sk-learn is a library.",
@@ -130,6 +269,20 @@ HARMLESS = (
     "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----",
     "Bearer token_authentication/authorization; Basic authenticationRequired",
     "MODULE.SECRET.CONSTANT = secret_handshake_of_the_masons; Bearer of good tidings",
+    "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 is no key",
+    "commit 3b18e512dba79e4c8300dd08aeb37f8e728b8dad, tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    "etag-d41d8cd98f00b204e9800998ecf8427e-gzip and 550e8400-e29b-41d4-a716-446655440000-2",
+    "primary_key: 550e8400-e29b-41d4-a716-446655440000; cache_key=d41d8cd98f00b204e9800998ecf8427e",
+    "sdk-reference-for-beginners-2026, pat-on-the-back-2026-edition-with-pictures, pa-system-in-hall-2b",
+    'integrity="sha512-9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a089f86d081=="',
+    "api_key = load_the_api_key_of_service_number_1_or_2_from_disk(environment)",
+    "client_secret = settings.the_client_secret_of_the_first_of_2_or_3_tenants.value",
+    "access_token: AccessTokenOfTheCurrentUserOrNone; secret_key: the_one_that_you_find_in_the_drawer",
+    "config=the_configuration_of_the_second_machine; design=AStrangeWordWithManyLettersInItAndMoreOfThem",
+    "01ARZ3NDEKTSV4RRFFQ69G5FAV 01ARZ3NDEKTSV4RRFFQ69G5FAW, 2026-11-28T01:33:01.512Z, 00:1B:44:11:3A:B7",
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6",
+    "fw_version_of_the_second_board_2026 and re_sampled_audio_of_the_first_recording_2026",
+    "/usr/lib/python3.11/site-packages/goodbot_connectors/telegram/normalize.py:120 in key_of_the_chat",
     "Wörter, die länger als zwanzig Zeichen sind: Donaudampfschifffahrtsgesellschaft",
 )
 
@@ -141,6 +294,19 @@ def test_it_is_masked_and_the_words_around_it_stay(secret: str) -> None:
     assert redact(f"{secret}\n{secret}") == "***\n***"
     assert redact(f"A=1\\n{secret}\\n") == "A=1\\n***\\n", "as a tool call has it, in JSON"
     assert redact(f"\x1b[32m{secret}\x1b[0m") == "\x1b[32m***\x1b[0m"
+
+
+def test_every_form_has_an_example() -> None:
+    """One that nobody has tried may be wrong."""
+    examples = [*SECRETS.values(), *WITHIN]
+    assert [start for start in _PREFIXED if not any(one.startswith(start) for one in examples)] == []
+    silent = [p for _, p in _SHAPES if not any(re.search(p, one) for one in examples)]
+    assert silent == []
+
+
+def test_the_docs_name_whose_are_masked() -> None:
+    text = (ROOT / "docs/data.md").read_text()
+    assert sorted(name for name in SECRETS if name.partition(",")[0] not in text) == []
 
 
 @pytest.mark.parametrize("text", WITHIN)
@@ -185,6 +351,22 @@ def test_what_is_no_secret_stays(text: str) -> None:
         "secretaccesskey=",
         "SECRET_ACCESS_KEY  ",
         "eyJaaaaaaaaaaa..",
+        "api_key=",
+        "secretkey_token:",
+        "sig=",
+        "/IncomingWebhook/",
+        "Private-Lines: 1 ",
+        "EAAA",
+        "/ABSK",
+        "sk.eyJaaaaaaaaaaaaaaaaaaaa.",
+        "c4a7ec4a7ec4a7ec4a7ec4a7ec4a7ec4-",
+        "aaaaaaaaaaaaaa.atlasv1.",
+        "NRAL",
+        "aaa8Q~",
+        "JQQJ99",
+        "aaaa+ASt",
+        "glpat-aaaaaaaaaaaaaaaaaaa1.ab.",
+        "dp.st.a.",
     ],
 )
 def test_no_text_takes_long(part: str) -> None:
