@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from goodbot import RewardPolicy, hookimpl
 from goodbot.api.rewards import TurnRating
-from goodbot.learning.training.batch import take
+from goodbot.learning.training.batch import take, usual
+from goodbot.learning.training.filtering import Screening
 
 from tests.core.builders import Bot, check, open_bot, rows
 
@@ -124,9 +125,7 @@ class Agreeing:
 async def claimed(bot: Bot) -> int:
     """How many answers a training would claim now, as it is."""
     core = bot.app
-    _, items = await bot.store.read(
-        lambda db: take(db, core.pool, core.policy, core.config.training, parent=0, replay=False)
-    )
+    _, items = await bot.store.read(lambda db: take(db, usual(core, Screening(core.filtering), parent=0)))
     return len(items)
 
 

@@ -228,6 +228,7 @@ async def candidates(
     of: Mapping[str, bool] | None = None,
     unheard: Collection[str] = (),
     anew: bool = False,
+    sizes: dict[str, int] | None = None,
 ) -> list[Candidate]:
     """The judged answers that a run from `parent` may claim, the newest at last; with `of` no others.
 
@@ -241,7 +242,7 @@ async def candidates(
         f" AND {_FREE} ORDER BY j.at DESC LIMIT :most",
         {**pool.values(anew=anew), "most": _CLAIMED, "unheard": codec.dump_json(sorted(unheard))},
     )
-    rows = rows if of else await turns.within(db, rows)
+    rows = rows if of else await turns.within(db, rows, sizes=sizes)
     wanted = [row for row in reversed(rows) if of is None or row[0] in of]
     return await training_pool.build(db, pool, parent, wanted)
 

@@ -181,12 +181,14 @@ async def candidates(
     of: Mapping[str, bool] | None = None,
     at_least: int = 1,
     anew: bool = False,
+    sizes: dict[str, int] | None = None,
 ) -> list[Candidate]:
     """What a run from `parent` may claim now, the oldest rating first; of more than `turns.MOST` not all.
 
     With `replay` also the answers of other base models that this one has not learnt from; with `replay_share`
     so many that earlier runs have learnt from that they are this part of all. With `of` no others than these
     turns, of which it says whether earlier runs have learnt from them. `anew`: with what filters have named.
+    `sizes`: see `turns.within`.
     """
     others = _FOREIGN if replay else _OWED
     fresh = f"SELECT * FROM ({_WHO} WHERE {_OWN} UNION ALL {_WHO} WHERE {others})"  # noqa: S608
@@ -203,7 +205,7 @@ async def candidates(
         values = {**known, "turns": json.dumps(sorted(repeated))}
         found = sorted(found + await _labelled(db, again, values), key=lambda row: row[2])
     if of is None and not replay:  # a switch to another model takes all, once
-        found = await turns.within(db, found, at_least, last=repeated)
+        found = await turns.within(db, found, at_least, last=repeated, sizes=sizes)
     return await build(db, pool, parent, found, repeated)
 
 

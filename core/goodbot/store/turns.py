@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -125,22 +126,29 @@ async def some(db: aiosqlite.Connection, ids: Sequence[str]) -> dict[str, Turn]:
 
 
 async def within(
-    db: aiosqlite.Connection, rows: Sequence[Row], at_least: int = 1, last: Collection[str] = ()
+    db: aiosqlite.Connection,
+    rows: Sequence[Row],
+    at_least: int = 1,
+    last: Collection[str] = (),
+    sizes: dict[str, int] | None = None,
 ) -> list[Row]:
     """Those of these rows, which begin with turns' ids, that a run takes at once: `at_least` so many.
 
-    What no run would claim, as ties, takes room last, and the turns of `last` before it.
+    What no run would claim, as ties, takes room last, and the turns of `last` before it. `sizes`: characters
+    of turns, as far as they are known; what is counted here is put there.
     """
+    known = {} if sizes is None else sizes
     ids = [row[0] for row in sorted(rows, key=lambda row: row[0] in last)]
     size = "length(t.messages) + length(t.response) + length(t.prompt_tokens) + length(t.tokens)"
     found = await fetch(
         db,
-        f"SELECT id FROM (SELECT t.id, sum({size}) OVER w upto, row_number() OVER w n FROM json_each(?) j"  # noqa: S608
-        " CROSS JOIN turns t ON t.id = j.value WINDOW w AS (ORDER BY t.rated = 2, j.key))"
-        " WHERE upto <= ? OR n <= ?",
-        (codec.dump_json(ids), MOST, at_least),
+        f"SELECT t.id, coalesce(json_extract(j.value, '$[1]'), {size}) FROM json_each(?) j CROSS JOIN turns t"  # noqa: S608
+        " ON t.id = json_extract(j.value, '$[0]') ORDER BY t.rated = 2, j.key",
+        (codec.dump_json([(one, known.get(one)) for one in ids]),),
     )
-    kept = {row[0] for row in found}
+    known.update(found)
+    upto = [*itertools.accumulate(count for _, count in found)]
+    kept = {row[0] for n, row in enumerate(found) if upto[n] <= MOST or n < at_least}
     return [row for row in rows if row[0] in kept]
 
 
@@ -203,9 +211,7 @@ async def conversation(db: aiosqlite.Connection, channel: ChannelRef, limit: int
         " (SELECT sum(length(CAST(json_extract(value, '$.content') AS BLOB))) FROM json_each(t.messages)),"
         " json_array_length(t.messages) FROM turns t LEFT JOIN retries r ON r.turn = t.id"
         " WHERE (t.connector, t.account, t.channel, t.thread) = (?, ?, ?, ?) AND t.response <> ''"
-        " AND t.kind = 'main'"
-        f" AND {STANDING}"
-        " ORDER BY t.seq DESC LIMIT ?",
+        f" AND t.kind = 'main' AND {STANDING} ORDER BY t.seq DESC LIMIT ?",
         (channel.connector, channel.account, channel.id, channel.thread, limit),
     )
     return records(PastExchange, rows)[::-1]
@@ -218,8 +224,7 @@ async def history(db: aiosqlite.Connection, limit: int, connector: str = "") -> 
         f"SELECT t.id, {QUESTION}, t.response, t.version,"  # noqa: S608
         " (SELECT avg(value) FROM labels WHERE turn = t.id), t.created_at, coalesce(r.instead_of, '')"
         " FROM turns t LEFT JOIN retries r ON r.turn = t.id WHERE ? IN ('', t.connector)"
-        f" AND t.kind <> '{CHOICE}'"
-        " ORDER BY t.seq DESC LIMIT ?",
+        f" AND t.kind <> '{CHOICE}' ORDER BY t.seq DESC LIMIT ?",
         (connector, limit),
     )
     return records(RatedTurn, rows)

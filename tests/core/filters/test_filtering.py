@@ -17,6 +17,7 @@ from goodbot.api.rated import RatedWanted
 from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.daemon.loopback import Answer
 from goodbot.features.filters import plugin as filters
+from goodbot.learning.training import batch
 from goodbot.store import turns
 
 from tests.core.builders import OWNER, Bot, check, open_bot, rows, until
@@ -278,6 +279,19 @@ async def test_what_filters_name_takes_no_room_of_what_may_train(
         assert (await bot.train()).state == "activated"
         assert len(await trained_on(bot)) == 6
         assert len(await aside(bot)) == 10
+
+
+async def test_no_answers_length_is_counted_twice(tmp_path: Path) -> None:
+    """Whoever rates waits for the claim, and what waits for it may be long."""
+    async with filtered_bot(tmp_path) as bot:
+        await bot.rated(8)
+        looked = await batch.looked_at(bot.app, parent=0, replay=False)
+        assert set(looked.sizes) == {answer.turn for answer in bot.answers}
+        looked.sizes.update(dict.fromkeys(looked.sizes, turns.MOST))  # what it believes it does not read
+        taking = batch.usual(bot.app, looked, parent=0)
+        few = replace(taking, config=replace(taking.config, min_ratings=5))
+        counted, _ = await bot.store.read(lambda db: batch.take(db, few))
+        assert counted == 5, "as many as it must"
 
 
 # -- plugins

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import batch, claims
+from goodbot.learning.training.filtering import Screening
 from goodbot.learning.training.job_spec import make_job
 from goodbot.store import judgements, runs
 from goodbot.store.runs import RunItem
@@ -237,16 +238,7 @@ async def hints(bot: Bot, folder: Path, turn: str) -> list[dict[str, Any]]:
     """What a training of what can be taken now reads with an answer."""
     p = bot.app
     _, found = await bot.store.read(
-        lambda db: batch.take(
-            db,
-            p.pool,
-            p.policy,
-            p.config.training,
-            parent=0,
-            replay=False,
-            with_words=batch.takes_words(p),
-            judge=p.config.judge,
-        )
+        lambda db: batch.take(db, batch.usual(p, Screening(p.filtering), parent=0))
     )
     job = await make_job(p, p.registry, run=1, parent=0, items=found, folder=folder)
     [item] = [item for item in job["items"] if item["id"] == turn]
@@ -343,9 +335,7 @@ async def claimed(bot: Bot) -> set[str]:
     """What a run would take now, with a weight."""
     p = bot.app
     _, found = await bot.store.read(
-        lambda db: batch.take(
-            db, p.pool, p.policy, p.config.training, parent=0, replay=False, judge=p.config.judge
-        )
+        lambda db: batch.take(db, batch.usual(p, Screening(p.filtering), parent=0))
     )
     return {item.turn for item in found if item.weight}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import aiosqlite
@@ -29,34 +30,62 @@ _Said = Mapping[str, Sequence[Word]]
 _Hear = Callable[[aiosqlite.Connection, Sequence[str]], Awaitable[_Said]]
 
 
-async def take(
-    db: aiosqlite.Connection,
-    pool: Pool,
-    policy: RewardPolicy,
-    config: TrainingConfig,
-    *,
-    parent: int,
-    replay: bool,
-    of: Mapping[str, bool] | None = None,
-    share: float = 1.0,
-    with_words: bool = False,
-    judge: JudgeConfig | None = None,
-    screening: Screening | None = None,
-) -> tuple[int, tuple[RunItem, ...]]:
-    """How many rated answers are there, and what of them a run from `parent` claims.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Taking:
+    """Where a run takes ratings from, and by which rules."""
 
-    Part of the transaction that opens the run; see `claims.claim`. `replay` takes the answers of
-    other base models too. With `of` it takes no others (see `training_pool.candidates`); of all, the `share`
-    whose ratings have stood the longest. `with_words`: what raters said beside their ratings is claimed, too.
-    With `judge`, what judges say of answers that nobody rated is claimed beside; it is not counted. What
-    `screening` leaves out is neither taken nor counted.
-    """
-    anew, n = screening is not None, config.min_ratings
-    found = await training_pool.candidates(
-        db, pool, parent=parent, replay=replay, replay_share=config.replay_share, of=of, anew=anew, at_least=n
+    pool: Pool
+    policy: RewardPolicy
+    config: TrainingConfig
+    parent: int
+    """The version that it continues."""
+    replay: bool = False
+    """It takes the answers of other base models, too."""
+    of: Mapping[str, bool] | None = None
+    """It takes no others; see `training_pool.candidates`."""
+    share: float = 1.0
+    """Of all, the part whose ratings have stood the longest."""
+    with_words: bool = False
+    """What raters said beside their ratings is claimed, too."""
+    judge: JudgeConfig | None = None
+    """Whose judgements of answers that nobody rated are claimed beside; those are not counted."""
+    screening: Screening | None = None
+    """What it leaves out is neither taken nor counted."""
+
+
+def usual(core: Core, screening: Screening, *, parent: int) -> Taking:
+    """All that can be taken, by the config and the objective in use."""
+    return Taking(
+        pool=core.pool,
+        policy=core.policy,
+        config=core.config.training,
+        parent=parent,
+        with_words=takes_words(core),
+        judge=core.config.judge,
+        screening=screening,
     )
-    found, said = await _heard(db, found, screening, words.said if with_words else None)
-    found = _oldest(found, share)
+
+
+async def take(db: aiosqlite.Connection, taking: Taking) -> tuple[int, tuple[RunItem, ...]]:
+    """How many rated answers are there, and what of them a run claims.
+
+    Part of the transaction that opens the run; see `claims.claim`.
+    """
+    pool, policy, config, screening = taking.pool, taking.policy, taking.config, taking.screening
+    hear = taking.with_words
+    known: dict[str, Any] = {"anew": True, "sizes": screening.sizes} if screening else {}
+    found = await training_pool.candidates(
+        db,
+        pool,
+        parent=taking.parent,
+        replay=taking.replay,
+        replay_share=config.replay_share,
+        of=taking.of,
+        at_least=config.min_ratings,
+        **known,
+    )
+    found, said = await _heard(db, found, screening, words.said if hear else None)
+    found = _oldest(found, taking.share)
     unheard = set[str]()
     if config.on_alarm == "leave_out":
         unheard = {alarm.rater for alarm in await contradictions.alarmed(db, pool.scope)}
@@ -67,20 +96,23 @@ async def take(
         claims.claim,
         found,
         policy,
-        held_out_share=config.held_out / n,
+        held_out_share=config.held_out / config.min_ratings,
         rater_share=config.rater_share,
         duplicate_limit=config.duplicate_limit,
         age_half_life=config.age_half_life,
-        round_size=n - config.held_out,
+        round_size=config.min_ratings - config.held_out,
         past=[labels for labels in past if not judgements.is_judged(labels)],
         spared=spared,
         said=said,
     )
+    judge = taking.judge
     if judge and judge.by:
         unheard |= await asyncio.to_thread(claims.unheard_of, found, policy, spared)
-        judged = await judgements.candidates(db, pool, parent=parent, of=of, unheard=unheard, anew=anew)
-        judged, said = await _heard(db, judged, screening, words.corrections if with_words else None)
-        told = _oldest(judged, share)
+        judged = await judgements.candidates(
+            db, pool, parent=taking.parent, of=taking.of, unheard=unheard, **known
+        )
+        judged, said = await _heard(db, judged, screening, words.corrections if hear else None)
+        told = _oldest(judged, taking.share)
         items += tuple(claims.judged(told, policy, items, weight=judge.weight, share=judge.share, said=said))
     return sum(not candidate.replayed for candidate in found), items
 
@@ -96,18 +128,20 @@ async def _heard(
 async def looked_at(core: Core, *, parent: int, replay: bool) -> Screening:
     """Ask the filters about what a run from `parent` would claim now. Raises TrainingError.
 
-    While it claims, whoever rates waits for it: then none is asked but about what has come since.
+    While it claims, whoever rates waits for it: then none is asked but about what has come since, and no
+    answer's length is read again.
     """
     screening, pool, heard = Screening(core.filtering), core.pool, takes_words(core)
+    known: dict[str, Any] = {"anew": True, "sizes": screening.sizes}
 
     async def look(db: aiosqlite.Connection) -> None:
         share, n = core.config.training.replay_share, core.config.training.min_ratings
         found = await training_pool.candidates(
-            db, pool, parent=parent, replay=replay, replay_share=share, anew=True, at_least=n
+            db, pool, parent=parent, replay=replay, replay_share=share, at_least=n, **known
         )
         await _heard(db, found, screening, words.said if heard else None)
         if core.config.judge.by:
-            judged = await judgements.candidates(db, pool, parent=parent, anew=True)
+            judged = await judgements.candidates(db, pool, parent=parent, **known)
             await _heard(db, judged, screening, words.corrections if heard else None)
 
     if core.filtering:
@@ -131,17 +165,7 @@ async def claim(
     It teaches notes of `lines`. Part of the caller's transaction. Raises TrainingError where there is too
     little.
     """
-    available, items = await take(
-        db,
-        core.pool,
-        core.policy,
-        core.config.training,
-        parent=parent,
-        replay=replay,
-        with_words=takes_words(core),
-        judge=core.config.judge,
-        screening=screening,
-    )
+    available, items = await take(db, replace(usual(core, screening, parent=parent), replay=replay))
     but = f"; filters have left {len(screening.left_out)} out" if screening.left_out else ""
     fresh = [item for item in items if not (item.replayed or judgements.is_judged(item.labels))]
     if not any(item.split == "train" for item in fresh):

@@ -125,17 +125,7 @@ async def _items(
     """What it would learn from, and how many more get no reward."""
     if waiting is not None:
         return await progress.items(db, waiting.run), 0
-    available, items = await batch.take(
-        db,
-        core.pool,
-        core.policy,
-        core.config.training,
-        parent=parent,
-        replay=False,
-        with_words=batch.takes_words(core),
-        judge=core.config.judge,
-        screening=screening,
-    )
+    available, items = await batch.take(db, batch.usual(core, screening, parent=parent))
     rated = sum(not (item.replayed or judgements.is_judged(item.labels)) for item in items)
     if lines and batch.takes_notes(core):
         items = await distilling.expected(db, core, lines, items)

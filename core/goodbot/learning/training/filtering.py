@@ -79,6 +79,8 @@ class Screening:
     def __init__(self, filtering: Filtering) -> None:
         self.left_out: dict[str, str] = {}
         """Answer → what is in it."""
+        self.sizes: dict[str, int] = {}
+        """Answer → its characters, as far as they have been counted: no answer's are counted twice."""
         self._filtering = filtering
         self._known: dict[tuple[str, Sequence[str]], str] = {}
         """What was found, by answer and what was said of it: nothing is asked twice."""

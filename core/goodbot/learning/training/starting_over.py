@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 import aiosqlite
 
@@ -57,19 +58,9 @@ async def start_over(
             return ()
         stand = {item.turn: item.replayed for item in items if item.turn not in changed}
         await runs.claim_again(db, run, clean, ())
-        _, left = await batch.take(
-            db,
-            core.pool,
-            core.policy,
-            core.config.training,
-            parent=clean,
-            replay=replay,
-            of=stand if clean == parent else None,
-            share=share,
-            with_words=batch.takes_words(core),
-            judge=core.config.judge,
-            screening=Screening(core.filtering),
-        )
+        taking = batch.usual(core, Screening(core.filtering), parent=clean)
+        of = stand if clean == parent else None
+        _, left = await batch.take(db, replace(taking, replay=replay, of=of, share=share))
         if not any(_rated(item) for item in left):
             return ()
         await runs.claim_again(db, run, clean, left)

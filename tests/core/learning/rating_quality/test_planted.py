@@ -53,7 +53,8 @@ async def claimed(bot: Bot, **settings: object) -> tuple[RunItem, ...]:
     given = {"min_ratings": 60, "held_out": 1, **settings}
     config = TrainingConfig(**given)  # type: ignore[arg-type]
     pool = bot.app.trainer._pool
-    _, items = await bot.store.read(lambda db: batch.take(db, pool, POLICY, config, parent=0, replay=False))
+    taking = batch.Taking(pool=pool, policy=POLICY, config=config, parent=0)
+    _, items = await bot.store.read(lambda db: batch.take(db, taking))
     return tuple(item for item in items if item.split == "train")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from goodbot.api.events import CaptureEvent, OrderKey, UserRef
 from goodbot.learning.training import batch
+from goodbot.learning.training.filtering import Screening
 from goodbot.learning.training.job_spec import make_job
 from goodbot.store import acceptance, runs, training_pool, turns
 from goodbot.store.query import fetch
@@ -49,7 +50,7 @@ async def job_of(bot: Bot, home: Path) -> dict[str, Any]:
     """What the child of a training that begins now would get."""
     core = replace(bot.app, settings={})
     _, items = await bot.store.read(
-        lambda db: batch.take(db, core.pool, core.policy, core.config.training, parent=0, replay=False)
+        lambda db: batch.take(db, batch.usual(core, Screening(core.filtering), parent=0))
     )
     return await make_job(core, core.registry, run=1, parent=0, items=items, folder=home / "job")
 

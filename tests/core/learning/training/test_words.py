@@ -18,6 +18,7 @@ from goodbot.daemon.loopback import Answer
 from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import batch
 from goodbot.learning.training.claims import claim
+from goodbot.learning.training.filtering import Screening
 from goodbot.learning.training.job_spec import make_job
 from goodbot.store import Store, news, progress, runs, words
 from goodbot.store.training_pool import Candidate
@@ -37,15 +38,7 @@ async def items_of(bot: Bot, home: Path) -> list[RatedSample]:
     """What the child of a training that begins now would get."""
     core = bot.app
     _, items = await bot.store.read(
-        lambda db: batch.take(
-            db,
-            core.pool,
-            core.policy,
-            core.config.training,
-            parent=0,
-            replay=False,
-            with_words=batch.takes_words(core),
-        )
+        lambda db: batch.take(db, batch.usual(core, Screening(core.filtering), parent=0))
     )
     job = await make_job(core, core.registry, run=1, parent=0, items=items, folder=home / "job")
     parsed = Job.parse({**json.loads(json.dumps(job)), "settings": {}})
