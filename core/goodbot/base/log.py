@@ -7,19 +7,17 @@ ids it is about with `extra={"run": 3}`; the names are in `IDS`, and nothing els
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import math
 import re
-import sys
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from goodbot.base.printing import printable, say
+from goodbot.base.printing import printable
 
 IDS = ("run", "version", "turn", "event_id", "connector", "plugin")
 """What a record may carry beside its message. Never add one that can hold what a person wrote."""
@@ -126,21 +124,6 @@ class OnceAMinute(logging.Filter):
         if kept_back:
             record.msg, record.args = f"{text} (and {kept_back} times before)", ()
         return True
-
-
-class _Printed(logging.Handler):
-    """Says a record's message on stderr."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
-            say(self.format(record), file=sys.stderr)
-
-
-def print_unheard() -> None:
-    """As `to_stderr`, for a program whose log nobody reads: warnings alone, and where it has no handler."""
-    printed = _Printed(logging.WARNING)
-    printed.setFormatter(MaskingFormatter(format="%(message)s"))
-    logging.lastResort = printed
 
 
 _FORMATTERS = {"text": MaskingFormatter, "json": JsonFormatter}
