@@ -147,7 +147,7 @@ class App(wiring.OperatingParts):
         """Do what was left undone at a place, once it has been connected to or cannot be for now."""
         await self.manager.tried([place])
         self.dispatcher.resume(left)
-        self.news.look_soon()
+        self.news.soon.set()
         await self.groups.loop(place)
 
     async def _at_start(self) -> None:

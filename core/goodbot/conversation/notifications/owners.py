@@ -66,30 +66,24 @@ class OwnerNews:
         self._pool = pool
         self._all_know = False
         """Nobody is left who is to hear that their private chats teach."""
-        self._wake = asyncio.Event()
+        self.soon = asyncio.Event()
+        """Set where there may be news, or where somebody may be reached who could not be before."""
         self._looked_at: tuple[int, int] | None = None
 
     @hookimpl
     def on_training_finished(self) -> None:
         """Look soon."""
-        self._wake.set()
+        self.soon.set()
 
-    @hookimpl
-    def on_adapter_activated(self) -> None:
-        """Look soon."""
-        self._wake.set()
-
-    def look_soon(self) -> None:
-        """Somebody may be reached now who could not be before."""
-        self._wake.set()
+    on_adapter_activated = on_training_finished
 
     async def loop(self) -> None:
         """Until cancelled."""
         while True:
-            self._wake.clear()
+            self.soon.clear()
             with boundary(logger, "telling the owners"):
                 await self.look()
-            await woken(self._wake, self._clock, _LOOK_SECONDS)
+            await woken(self.soon, self._clock, _LOOK_SECONDS)
 
     async def look(self) -> None:
         """Tell every owner what they have not heard yet, the oldest first."""
