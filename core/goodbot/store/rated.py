@@ -7,8 +7,9 @@ ratings and words alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import aiosqlite
@@ -155,43 +156,71 @@ async def _keys(
 async def _drawn(
     db: aiosqlite.Connection, viewer: Viewer, pool: Pool, found: Sequence[Row], me: str
 ) -> list[RatedAnswer]:
-    ids = codec.dump_json([row[0] for row in found])
-    said = [(*row[:6], True) for row in await fetch(db, _LABELS, (ids,))]
-    taught: list[Row] = []
-    if viewer.owner:
-        said += [(*row[:6], False) for row in await fetch(db, _GONE, (ids,))]
-        taught = await fetch(db, _TAUGHT, (ids,))
-    remarks = await feedback.remarks(db, [row[0] for row in found], left_out=viewer.owner)
-    who = {one.rater: await people.identity(db, one.rater) for one in remarks}
+    ids = [row[0] for row in found]
+    ratings, words = await _ratings(db, viewer, ids, me), await _words(db, viewer, ids, me)
+    taught = await _versions(db, ids) if viewer.owner else {}
     made: list[RatedAnswer] = []
     for turn, connector, place, kind, asked_by, question, answer, at, version, other, _ in found:
-        mine = [row for row in said if row[0] == turn and (viewer.owner or row[1] == me)]
-        wrote = [one for one in remarks if one.turn == turn and (viewer.owner or who[one.rater] == me)]
-        versions = [row[1] for row in taught if row[0] == turn]
-        made.append(
-            RatedAnswer(
-                turn=turn,
-                connector=connector,
-                place=place if viewer.owner else "",
-                kind=kind,
-                asked_by=asked_by if viewer.owner else "",
-                question=question,
-                answer=answer,
-                at=at,
-                version=version,
-                answered_by=other,
-                ratings=[_by(row, me) for row in mine],
-                words=[_wrote(one, "" if who[one.rater] == me else one.rater) for one in wrote],
-                left_out=not all([*(row[6] for row in mine), *(one.counts for one in wrote)]),
-                taught=versions,
-                why_not=await why_not(db, pool, turn) if viewer.owner and not versions else "",
-            )
+        one = RatedAnswer(
+            turn=turn,
+            connector=connector,
+            place="",
+            kind=kind,
+            asked_by="",
+            question=question,
+            answer=answer,
+            at=at,
+            version=version,
+            answered_by=other,
+            ratings=ratings[turn],
+            words=words[turn],
+            left_out=not all(said.counts for said in (*ratings[turn], *words[turn])),
         )
+        if viewer.owner:
+            why = "" if turn in taught else await why_not(db, pool, turn)
+            versions = taught.get(turn, ())
+            one = replace(one, place=place, asked_by=asked_by, taught=versions, why_not=why)
+        made.append(one)
     return made
 
 
-def _by(row: Row, me: str) -> RatedBy:
-    _, rater, value, stars, source, at, counts = row
+async def _ratings(
+    db: aiosqlite.Connection, viewer: Viewer, ids: Sequence[str], me: str
+) -> Mapping[str, list[RatedBy]]:
+    """Of answers what stands, and for an owner what is left out of it; for others their own alone."""
+    turns = (codec.dump_json(ids),)
+    said = [(row, True) for row in await fetch(db, _LABELS, turns)]
+    if viewer.owner:
+        said += [(row, False) for row in await fetch(db, _GONE, turns)]
+    found: defaultdict[str, list[RatedBy]] = defaultdict(list)
+    for row, counts in said:
+        if viewer.owner or row[1] == me:
+            found[row[0]].append(_by(row, counts, me))
+    return found
+
+
+async def _words(
+    db: aiosqlite.Connection, viewer: Viewer, ids: Sequence[str], me: str
+) -> Mapping[str, list[RatedWords]]:
+    """What was written of answers, as `_ratings`."""
+    found: defaultdict[str, list[RatedWords]] = defaultdict(list)
+    for one in await feedback.remarks(db, ids, left_out=viewer.owner):
+        mine = await people.identity(db, one.rater) == me
+        if viewer.owner or mine:
+            found[one.turn].append(_wrote(one, "" if mine else one.rater))
+    return found
+
+
+async def _versions(db: aiosqlite.Connection, ids: Sequence[str]) -> Mapping[str, Sequence[int]]:
+    """The versions that learnt from answers; those that taught none are missing."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for turn, version in await fetch(db, _TAUGHT, (codec.dump_json(ids),)):
+        found[turn].append(version)
+    return found
+
+
+def _by(row: Row, counts: bool, me: str) -> RatedBy:
+    _, rater, value, stars, source, at, *_ = row
     thumb = value
     if stars is None and is_stars(source):
         thumb, stars = None, value  # the stars are the label where there is no thumb
