@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -43,24 +43,6 @@ from tests.support import patience, require
 SHARED = ChannelKind.SHARED
 TURN = "5f1e0c7a9b3d2468"
 SEND = "POST /channels/{channel_id}/messages"
-
-
-@pytest.fixture
-def peer(discord: FakeDiscord) -> DiscordPeer:
-    return DiscordPeer(discord)
-
-
-@pytest.fixture
-async def host(peer: DiscordPeer, tmp_path: Path) -> AsyncIterator[RecordingHost]:
-    peer.host = host = RecordingHost(SPEC, state_dir=tmp_path, environ=peer.environ)
-    yield host
-    await host.close()
-
-
-@pytest.fixture
-async def connector(peer: DiscordPeer, host: RecordingHost) -> AsyncIterator[Any]:
-    async with connected(peer, host) as connector:
-        yield connector
 
 
 @contextlib.asynccontextmanager

@@ -3,40 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from goodbot.api.events import ChannelKind
-from goodbot.testing.connector_base import build
 from goodbot.testing.host import RecordingHost
-from goodbot_connectors.discord import SPEC
 from goodbot_connectors.discord.stream import MESSAGE
-from goodbot_fakes.discord import FakeDiscord
 
 from tests.connectors.copies import knows_a_first_copy
 from tests.connectors.discord.peer import DiscordPeer
-
-
-@pytest.fixture
-def peer(discord: FakeDiscord) -> DiscordPeer:
-    return DiscordPeer(discord)
-
-
-@pytest.fixture
-async def host(peer: DiscordPeer, tmp_path: Path) -> AsyncIterator[RecordingHost]:
-    peer.host = host = RecordingHost(SPEC, state_dir=tmp_path, environ=peer.environ)
-    yield host
-    await host.close()
-
-
-@pytest.fixture
-async def connector(host: RecordingHost, peer: DiscordPeer) -> AsyncIterator[Any]:
-    connector = build(SPEC, host, peer)
-    await connector.start()
-    yield connector
-    await connector.stop()
 
 
 @pytest.mark.parametrize("room", [ChannelKind.PRIVATE, ChannelKind.SHARED])

@@ -5,10 +5,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.connector import Connector
 from goodbot.testing.clock import VirtualClock
+from goodbot.testing.connector_base import build
+from goodbot.testing.host import RecordingHost
+from goodbot_connectors.slack import SPEC
 from goodbot_fakes.slack import FakeSlack, Pace
 
 from tests.connectors.slack import schema
@@ -48,3 +53,18 @@ async def slack(request: pytest.FixtureRequest) -> AsyncIterator[FakeSlack]:
 @pytest.fixture
 async def peer(slack: FakeSlack) -> SlackPeer:
     return SlackPeer(slack)
+
+
+@pytest.fixture
+async def host(peer: SlackPeer, slack: FakeSlack, tmp_path: Path) -> AsyncIterator[RecordingHost]:
+    host = RecordingHost(SPEC, state_dir=tmp_path, environ=peer.environ, clock=slack.clock)
+    yield host
+    await host.close()
+
+
+@pytest.fixture
+async def connector(host: RecordingHost, peer: SlackPeer) -> AsyncIterator[Connector]:
+    connector = build(SPEC, host, peer)
+    await connector.start()
+    yield connector
+    await connector.stop()

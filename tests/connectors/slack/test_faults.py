@@ -51,21 +51,6 @@ async def app(peer: SlackPeer, slack: FakeSlack, tmp_path: Path) -> AsyncIterato
         yield app
 
 
-@pytest.fixture
-async def host(peer: SlackPeer, slack: FakeSlack, tmp_path: Path) -> AsyncIterator[RecordingHost]:
-    host = RecordingHost(SPEC, state_dir=tmp_path, environ=peer.environ, clock=slack.clock)
-    yield host
-    await host.close()
-
-
-@pytest.fixture
-async def connector(host: RecordingHost, peer: SlackPeer) -> AsyncIterator[Any]:
-    connector = build(SPEC, host, peer)
-    await connector.start()
-    yield connector
-    await connector.stop()
-
-
 async def answered(slack: FakeSlack, app: App, text: str = "hello") -> Message:
     """Ada asks in private; the whole answer, which its turn knows."""
     question = slack.people.say("ada", text)

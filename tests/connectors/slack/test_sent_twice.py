@@ -3,35 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from goodbot.api.events import ChannelKind, MessageEvent
-from goodbot.testing.connector_base import build
 from goodbot.testing.host import RecordingHost
-from goodbot_connectors.slack import SPEC
 from goodbot_connectors.slack.api import Api
 from goodbot_connectors.slack.render import LIMIT
 
 from tests.connectors.copies import SHORT, leaves_no_unknown_words, long
 from tests.connectors.slack.peer import SlackPeer
-
-
-@pytest.fixture
-async def host(peer: SlackPeer, tmp_path: Path) -> AsyncIterator[RecordingHost]:
-    host = RecordingHost(SPEC, state_dir=tmp_path, environ=peer.environ)
-    yield host
-    await host.close()
-
-
-@pytest.fixture
-async def connector(host: RecordingHost, peer: SlackPeer) -> AsyncIterator[Any]:
-    connector = build(SPEC, host, peer)
-    await connector.start()
-    yield connector
-    await connector.stop()
 
 
 @pytest.mark.parametrize("replaces", [False, True], ids=["first", "again"])

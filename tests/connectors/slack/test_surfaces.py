@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -61,19 +61,10 @@ def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def host(peer: SlackPeer, tmp_path: Path) -> Any:
-    host = RecordingHost(SPEC, state_dir=tmp_path, environ=peer.environ)
+async def host(host: RecordingHost) -> AsyncIterator[RecordingHost]:
+    """Nothing fails there."""
     yield host
-    await host.close()
     assert host.failures == []
-
-
-@pytest.fixture
-async def connector(host: RecordingHost, peer: SlackPeer) -> Any:
-    connector = build(SPEC, host, peer)
-    await connector.start()
-    yield connector
-    await connector.stop()
 
 
 async def answered(connector: Any, host: RecordingHost, peer: SlackPeer, **said: Any) -> Any:
