@@ -28,7 +28,7 @@ FRAMEWORKS = {
 }
 CHAT = {"discord", "slack_bolt", "slack_sdk", "telegram", "botbuilder", "nio"}
 TRACKERS = {"tensorboard", "wandb", "trackio"}
-HEAVY = {*FRAMEWORKS, *CHAT, *TRACKERS, "aiohttp", "httpx", "numpy", "pytest"}
+HEAVY = {*FRAMEWORKS, *CHAT, *TRACKERS, "aiohttp", "httpx", "numpy", "opentelemetry", "pytest"}
 CORE_MAY = {"aiohttp", "aiosqlite", "pluggy", "shtab", "tomlkit"}
 
 
@@ -70,8 +70,11 @@ def test_the_core_needs_only_what_it_declares() -> None:
         names = {name.partition(".")[0] for name, _ in module.imports()}
         return names - sys.stdlib_module_names - {"goodbot"}
 
-    # The type of an array is named for type checkers only.
-    allowed = {"goodbot.api.step": {"numpy"}}
+    # The type of an array is named for type checkers only; a feature's library comes with its extra.
+    allowed = {
+        "goodbot.api.step": {"numpy"},
+        **{f"goodbot.features.otel.{name}": {"opentelemetry"} for name in ("sending", "spans")},
+    }
     extra = {
         module.name: names
         for module in modules()
@@ -87,6 +90,7 @@ def test_each_framework_has_one_home() -> None:
         "torch": ("goodbot_training.backends.torch", "goodbot_training.tiny"),
         "mlx": ("goodbot_training.backends.mlx",),
         "mlx_lm": ("goodbot_training.backends.mlx",),
+        "opentelemetry": ("goodbot.features.otel",),
         **{name: (f"goodbot_training.tracking.{name}",) for name in TRACKERS},
     }
     found = [

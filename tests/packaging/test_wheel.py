@@ -35,6 +35,7 @@ EXTRAS = {
     "tensorboard",
     "wandb",
     "trackio",
+    "otel",
     "bench",
     "dev",
     "docs",

@@ -112,7 +112,7 @@ def on_turn(turn: Turn) -> Awaitable[None] | None:
 
 
 @hookspec
-def on_answer(connector: str, outcome: str, seconds: float) -> Awaitable[None] | None:
+def on_answer(connector: str, outcome: str, seconds: float, turn: str) -> Awaitable[None] | None:
     """Hear what came of a message, or of a press for another answer.
 
     Args:
@@ -120,6 +120,7 @@ def on_answer(connector: str, outcome: str, seconds: float) -> Awaitable[None] |
         outcome: `sent`, `unsent` (the platform did not take it), `refused` (by the model server),
             `no_model`, `no_room`, `no_room_again`, `forgotten`, `late`, `replaced`, or `broken`.
         seconds: How long it took, from when it was the message's turn to when the answer was stored as sent.
+        turn: The answer's id, as `on_turn` has it; where there is none, the one that it would have had.
     """
 
 

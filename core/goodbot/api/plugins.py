@@ -209,9 +209,10 @@ class PluginHost:
         """See `hookspecs.on_rating`."""
         await self._observe("on_rating", event=event, receipt=receipt)
 
-    async def on_answer(self, connector: str, outcome: str, seconds: float) -> None:
+    async def on_answer(self, connector: str, outcome: str, seconds: float, turn: str) -> None:
         """Tell plugins what came of a message: see `hookspecs.on_answer`."""
-        await self._observe("on_answer", connector=connector, outcome=outcome, seconds=seconds)
+        told: dict[str, object] = {"connector": connector, "outcome": outcome, "seconds": seconds}
+        await self._observe("on_answer", **told, turn=turn)
 
     async def on_training_started(self, run: int, items: int) -> None:
         """See `hookspecs.on_training_started`."""

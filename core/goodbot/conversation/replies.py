@@ -56,7 +56,7 @@ class Answers:
         """Do what one event of the inbox asks for, and close it; of a rating, find what it speaks of."""
         if isinstance(event, MessageEvent):
             async with self._place(event.channel):
-                await self._told_of(event.channel, self._message(event))
+                await self._told_of(event, event.channel, self._message(event))
             await self._copies.look(event.channel)
         elif isinstance(event, RatingEvent):
             await self._copies.look(event.channel)
@@ -77,10 +77,10 @@ class Answers:
             await self._decline(event, because("replaced"))
             return
         async with self._place(earlier.channel):
-            await self._told_of(earlier.channel, self._again(event, earlier, late=late))
+            await self._told_of(event, earlier.channel, self._again(event, earlier, late=late))
         await self._copies.look(earlier.channel)
 
-    async def _told_of(self, channel: ChannelRef, work: Awaitable[Reason | None]) -> None:
+    async def _told_of(self, event: Event, channel: ChannelRef, work: Awaitable[Reason | None]) -> None:
         """Do it, and tell who watches what came of it, and how long it took."""
         began, code = self._clock.monotonic(), "broken"
         try:
@@ -91,7 +91,8 @@ class Answers:
             raise
         finally:
             if code:
-                await self._plugins.on_answer(channel.connector, code, self._clock.monotonic() - began)
+                took = self._clock.monotonic() - began
+                await self._plugins.on_answer(channel.connector, code, took, turn_id(event))
 
     def _place(self, channel: ChannelRef) -> asyncio.Lock:
         place = (channel.connector, channel.account, channel.id, channel.thread)
