@@ -21,7 +21,7 @@ from goodbot.config import parse
 from tests.cli.program import Bot, need_backend
 from tests.core.cli.service.manager import FakeManager
 from tests.examples.support import ROOT
-from tests.support import require_program
+from tests.support import require, require_program
 
 PAGE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 COMMANDS = [
@@ -85,6 +85,7 @@ def test_every_goodbot_command_of_the_page_does_what_it_says(machine: FakeManage
 
 def test_a_daemon_with_the_pages_settings_answers_the_pages_addresses(bot: Bot, unused_tcp_port: int) -> None:
     need_backend()
+    require("opentelemetry.exporter.otlp.proto.http")
     settings = "".join(re.findall(r"```toml\n(.*?)```", PAGE, flags=re.S))
     assert parse(settings, home=bot.home).http.port == 8321
     bot.home.mkdir(mode=0o700)

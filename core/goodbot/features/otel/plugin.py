@@ -20,6 +20,7 @@ class OtelSettings:
     endpoint: str = "http://127.0.0.1:4318"
     """Where the collector takes OTLP over HTTP, without `/v1/traces`."""
     local: bool = False
+    """It is in the own network, and may be reached without encryption."""
     content: bool = False
     """With what was asked and answered in shared channels; never with that of private chats."""
 
