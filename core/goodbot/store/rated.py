@@ -158,7 +158,7 @@ async def _drawn(
 ) -> list[RatedAnswer]:
     ids = [row[0] for row in found]
     ratings, words = await _ratings(db, viewer, ids, me), await _words(db, viewer, ids, me)
-    taught = await _versions(db, ids) if viewer.owner else {}
+    taught: Mapping[str, Sequence[int]] = await _versions(db, ids) if viewer.owner else {}
     made: list[RatedAnswer] = []
     for turn, connector, place, kind, asked_by, question, answer, at, version, other, _ in found:
         one = RatedAnswer(

@@ -137,7 +137,7 @@ async def within(
     What no run would claim, as ties, takes room last, and the turns of `last` before it. `sizes`: characters
     of turns, as far as they are known; what is counted here is put there.
     """
-    known = {} if sizes is None else sizes
+    known: dict[str, int] = {} if sizes is None else sizes
     ids = [row[0] for row in sorted(rows, key=lambda row: row[0] in last)]
     size = "length(t.messages) + length(t.response) + length(t.prompt_tokens) + length(t.tokens)"
     found = await fetch(
