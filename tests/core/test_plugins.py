@@ -294,7 +294,7 @@ class TestBackends:
 OBSERVATIONS: Sequence[tuple[str, Mapping[str, Any]]] = (
     ("on_turn", {"turn": TURN}),
     ("on_rating", {"event": RATING, "receipt": RECEIPT}),
-    ("on_training_started", {"run": 1, "items": 40}),
+    ("on_training_started", {"run": 1, "items": 40, "rewards": [0.5]}),
     ("on_training_progress", {"run": 1, "progress": {"step": 3}}),
     ("on_training_interrupted", {"run": 1}),
     ("on_training_finished", {"run": 1, "state": "activated", "reason": "It is better."}),
@@ -317,8 +317,8 @@ class Observer:
         self.seen.append(("on_rating", {"event": event, "receipt": receipt}))
 
     @hookimpl
-    def on_training_started(self, run: int, items: int) -> None:
-        self.seen.append(("on_training_started", {"run": run, "items": items}))
+    def on_training_started(self, run: int, items: int, rewards: Sequence[float]) -> None:
+        self.seen.append(("on_training_started", {"run": run, "items": items, "rewards": rewards}))
 
     @hookimpl
     async def on_training_progress(self, run: int, progress: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ None has no opinion; a plugin can never grant what the core denies.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -130,8 +130,14 @@ def on_rating(event: RatingEvent, receipt: Receipt) -> Awaitable[None] | None:
 
 
 @hookspec
-def on_training_started(run: int, items: int) -> Awaitable[None] | None:
-    """Hear that a training run has claimed its ratings; its child process starts next."""
+def on_training_started(run: int, items: int, rewards: Sequence[float]) -> Awaitable[None] | None:
+    """Hear that a training run has claimed its ratings; its child process starts next.
+
+    Args:
+        run: The run's number.
+        items: How many answers it learns from, or keeps aside for the checks.
+        rewards: The reward of each.
+    """
 
 
 @hookspec

@@ -7,7 +7,7 @@ import argparse
 import importlib.metadata
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -214,9 +214,9 @@ class PluginHost:
         told: dict[str, object] = {"connector": connector, "outcome": outcome, "seconds": seconds}
         await self._observe("on_answer", **told, turn=turn)
 
-    async def on_training_started(self, run: int, items: int) -> None:
-        """See `hookspecs.on_training_started`."""
-        await self._observe("on_training_started", run=run, items=items)
+    async def on_training_started(self, run: int, items: int, rewards: Sequence[float]) -> None:
+        """Tell plugins of a run that begins: see `hookspecs.on_training_started`."""
+        await self._observe("on_training_started", run=run, items=items, rewards=rewards)
 
     async def on_training_progress(self, run: int, progress: Mapping[str, Any]) -> None:
         """See `hookspecs.on_training_progress`."""

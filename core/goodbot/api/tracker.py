@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,12 @@ class Tracker(ABC):
     @abstractmethod
     def log(self, step: int, numbers: Mapping[str, float]) -> None:
         """Record numbers of one optimizer step: `train/loss`, `train/kl`, …"""
+
+    def spread(self, name: str, values: Sequence[float]) -> None:  # noqa: B027  few have a place for it
+        """Record how numbers are spread, before the first step: `rewards`, `answer_seconds`.
+
+        A tracker that has no place for that records nothing.
+        """
 
     @abstractmethod
     def finish(self, state: str) -> None:

@@ -43,7 +43,9 @@ async def a_run(home: Path, section: str, number: int = 7, state: str = "activat
     host = specs()
     tracking = Tracking(parse(section, home=home), host.trackers(), ABOUT)
     host.attach(tracking)
-    await host.on_training_started(number, 40)
+    for seconds, outcome in ((1.5, "sent"), (2.5, "sent"), (60.0, "no_model")):
+        await host.on_answer("slack", outcome, seconds, "a turn")
+    await host.on_training_started(number, 40, [0.5] * 30 + [-0.5] * 10)
     await host.on_training_progress(number, {"event": "progress", "phase": "load", "step": 0})
     for step, loss in enumerate(LOSSES, start=1):
         await host.on_training_progress(
@@ -73,10 +75,22 @@ found = EventAccumulator(sys.argv[1]); found.Reload()
 scalars, texts = found.Tags()["scalars"], found.Tags()["tensors"]
 print(json.dumps({
     "scalars": {tag: [[e.step, e.value] for e in found.Scalars(tag)] for tag in scalars},
-    "texts": {tag: found.Tensors(tag)[0].tensor_proto.string_val[0].decode() for tag in texts},
+    "texts": {
+        tag: found.Tensors(tag)[0].tensor_proto.string_val[0].decode()
+        for tag in texts if found.Tensors(tag)[0].tensor_proto.string_val
+    },
+    "spreads": {
+        tag: make_ndarray(found.Tensors(tag)[0].tensor_proto).tolist()
+        for tag in texts if not found.Tensors(tag)[0].tensor_proto.string_val
+    },
 }))
 """
+    code = f"from tensorboard.util.tensor_util import make_ndarray{code}"
     found = read_back(code, str(tmp_path / "tracking/tensorboard/run-7"))
+    rewards, seconds = found["spreads"]["rewards"], found["spreads"]["answer_seconds"]
+    assert (rewards[0][0], rewards[0][2], rewards[-1][1], rewards[-1][2]) == (-0.5, 10, 0.5, 30)
+    assert (seconds[0][0], seconds[-1][1]) == (1.5, 2.5)
+    assert sum(count for *_, count in seconds) == 2, "of what was sent"
     assert found["scalars"]["train/loss"] == [[1, 0.5], [2, 0.25], [3, 0.125]]
     assert set(found["scalars"]) == {"train/loss", "train/kl", "train/eta"}
     assert found["texts"]["state"] == "activated"

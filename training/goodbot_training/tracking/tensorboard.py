@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -57,6 +57,10 @@ class TensorBoard(Tracker):
         summary: Any = import_module(f"{_PROTO}.summary_pb2").Summary
         values = [summary.Value(tag=name, simple_value=n) for name, n in numbers.items()]
         self._write(summary(value=values), step)
+
+    def spread(self, name: str, values: Sequence[float]) -> None:
+        page: Any = import_module("tensorboard.plugins.histogram.summary_v2")
+        self._write(page.histogram_pb(name, values), 0)
 
     def finish(self, state: str) -> None:
         self._text("state", state)

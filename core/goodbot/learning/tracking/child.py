@@ -2,8 +2,8 @@
 """A tracker's process: `python -m goodbot.learning.tracking.child package.module:Class`.
 
 JSON lines on stdin: `{"run", "directory", "about", "schema", "settings"}` first (`schema` names the
-class of the settings), then `{"step", "numbers"}` for each step, then `{"state"}`. It exits with 0,
-or with 1 and the reason as the last line on stderr.
+class of the settings), then `{"spread", "values"}` for what has a distribution, `{"step", "numbers"}` for
+each step, then `{"state"}`. It exits with 0, or with 1 and the reason as the last line on stderr.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ def feed(factory: str, messages: Iterator[dict[str, Any]]) -> None:
     for message in messages:
         if "state" in message:
             state = message["state"]
+        elif "spread" in message:
+            tracker.spread(message["spread"], message["values"])
         else:
             tracker.log(message["step"], message["numbers"])
     tracker.finish(state)

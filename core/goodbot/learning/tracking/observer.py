@@ -11,6 +11,7 @@ import logging
 import math
 import os
 import signal
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ _COUNTED = {"rollouts", "gate"}
 """Phases whose steps are answers, not optimizer steps."""
 _WAITING = 10_000
 """Lines that may wait for a tracker; more are dropped."""
+_ANSWERS = 10_000
+"""Of so many of the last answers it is told how long they took."""
 _LAST_WORDS = 4096
 """Bytes of its stderr that are kept, for the reason of a failure."""
 _ABOUT_STEPS = {"step", "steps", "run"}
@@ -57,13 +60,26 @@ class Tracking:
         self._trackers = _configured(config, specs)
         self._about = {n: v for n, v in about.items() if isinstance(v, Setting)}
         self._feeds: dict[int, list[_Feed]] = {}
+        self._seconds: deque[float] = deque(maxlen=_ANSWERS)
+        """How long the answers took that came since the last training."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     @hookimpl
-    def on_training_started(self, run: int, items: int) -> None:
+    def on_answer(self, outcome: str, seconds: float) -> None:
+        """Keep how long an answer took that was sent."""
+        if outcome == "sent":
+            self._seconds.append(seconds)
+
+    @hookimpl
+    def on_training_started(self, run: int, items: int, rewards: Sequence[float]) -> None:
         """Start a process for each tracker."""
+        spreads = {"rewards": [*rewards], "answer_seconds": [*self._seconds]}
+        self._seconds.clear()
         for tracker in self._trackers:
             feed = _Feed(tracker, run, {**self._about, "ratings": items})
+            for name, values in spreads.items():
+                if values:
+                    feed.put({"spread": name, "values": values})
             self._feeds.setdefault(run, []).append(feed)
             task = asyncio.create_task(feed.work(), name=f"tracking with {tracker.spec.name}")
             self._tasks.add(task)

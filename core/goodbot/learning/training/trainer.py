@@ -88,7 +88,7 @@ class Trainer:
         self._left = 0
         self._begins()
         try:
-            await self._plugins.on_training_started(run, len(items))
+            await self._plugins.on_training_started(run, len(items), [one.reward for one in items])
             verdict = await self._train(run, active, parent, items, background)
             for share in SHARES:
                 if verdict.state != "superseded":

@@ -90,7 +90,7 @@ async def test_one_that_hangs_holds_up_neither_the_run_nor_the_end(
 
 async def test_a_run_that_is_stopped_is_closed_as_interrupted(tmp_path: Path) -> None:
     tracking = configured(tmp_path)
-    tracking.on_training_started(1, 8)
+    tracking.on_training_started(1, 8, [0.5, -0.5])
     tracking.on_training_progress(1, {"phase": "rollouts", "step": 8, "steps": 8, "eta": 0.0})
     tracking.on_training_progress(1, {"phase": "train", "step": 1, "loss": 0.5})
     tracking.on_training_progress(1, {"phase": "gate", "step": 64, "steps": 512, "eta": 8.0})
@@ -155,7 +155,7 @@ async def test_one_that_is_not_installed_is_left_out_and_says_how_to_get_it(
 ) -> None:
     tracking = configured(tmp_path, requires=("goodbot_no_such_module",), extra="diary")
     assert "not installed: the page of its plugin says how" in caplog.text
-    tracking.on_training_started(1, 8)
+    tracking.on_training_started(1, 8, [0.5, -0.5])
     await tracking.stop()
     assert not (tmp_path / "tracking").exists()
 
