@@ -234,9 +234,9 @@ class Collector:
 
 
 @contextlib.asynccontextmanager
-async def leaving(host: Laid, to: Collector) -> AsyncGenerator[sending.Departures]:
+async def leaving(host: Laid, to: Collector) -> AsyncGenerator[sending.SendQueue]:
     lent: Any = host
-    made = sending.Departures("spans", lent, OtelSettings())
+    made = sending.SendQueue("spans", lent, OtelSettings())
     task = asyncio.create_task(made.run(to))
     try:
         yield made

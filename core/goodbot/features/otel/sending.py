@@ -58,7 +58,7 @@ def exporters(settings: OtelSettings) -> tuple[Exporter, Exporter]:
     )
 
 
-class Departures:
+class SendQueue:
     """What waits of one kind."""
 
     def __init__(self, kind: str, host: FeatureHost, settings: OtelSettings) -> None:

@@ -32,7 +32,7 @@ from goodbot.api.hookspecs import hookimpl
 from goodbot.api.turns import Turn
 from goodbot.base.redact import redact
 from goodbot.features.otel import sending
-from goodbot.features.otel.sending import Departures
+from goodbot.features.otel.sending import SendQueue
 
 _KNOWN = 200
 """So many answers at most wait for the word of what came of them."""
@@ -69,7 +69,7 @@ class _Ids(IdGenerator):
 class _Ended(SpanProcessor):
     """Hands on what has ended."""
 
-    def __init__(self, to: Departures) -> None:
+    def __init__(self, to: SendQueue) -> None:
         self._to = to
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
@@ -84,8 +84,8 @@ class Spans(Feature):
 
     def __init__(self, host: FeatureHost, settings: Any) -> None:
         super().__init__(host, settings)
-        self._spans = Departures("spans", host, settings)
-        self._events = Departures("events", host, settings)
+        self._spans = SendQueue("spans", host, settings)
+        self._events = SendQueue("events", host, settings)
         self._resource = Resource({"service.name": _SCOPE, "service.version": __version__})
         self._ids = _Ids()
         provider = TracerProvider(
