@@ -10,6 +10,8 @@
 | `GET /api/people` | for owners: who asks to talk, and everybody else (`known`): `text`, `role`, `after` |
 | `GET /api/activity` | what was done, for owners (`trail`): `since`, `person`, `action`, …, `before` |
 | `GET /api/activity/checked` | whether all of that is as it was written |
+| `GET /api/report` | the report that was made last, for owners (`reported`), and how far the next one is |
+| `POST /api/report` | begins another one: `{"do": "make"}` |
 | `GET /api/settings` | all settings, for owners (`settings`) |
 | `POST /api/settings` | changes one: `{"do": "set" or "default", "key", "value", "before"}` |
 """
@@ -27,7 +29,7 @@ from goodbot.base.errors import UsageError
 
 from goodbot_connectors.kit.bridge.refused import HttpError
 from goodbot_connectors.kit.fields import Json
-from goodbot_connectors.web import guard, known, rated, settings, trail
+from goodbot_connectors.web import guard, known, rated, reported, settings, trail
 from goodbot_connectors.web.guard import Handler
 from goodbot_connectors.web.normalize import user_ref
 
@@ -41,9 +43,14 @@ _LOOKS: Mapping[str, Look] = {
     "/api/people": known.page,
     "/api/activity": trail.page,
     "/api/activity/checked": trail.check,
+    "/api/report": reported.page,
     "/api/settings": settings.page,
 }
-_CHANGES: Mapping[str, Change] = {"/api/ratings": rated.leave_out, "/api/settings": settings.change}
+_CHANGES: Mapping[str, Change] = {
+    "/api/ratings": rated.leave_out,
+    "/api/report": reported.make,
+    "/api/settings": settings.change,
+}
 
 
 async def _told(answer: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:

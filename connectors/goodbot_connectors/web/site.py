@@ -17,6 +17,7 @@ _PAGES = {
     "/versions": "versions.html",
     "/ratings": "ratings.html",
     "/activity": "activity.html",
+    "/report": "report.html",
     "/people": "people.html",
     "/settings": "settings.html",
     "/notes": "notes.html",

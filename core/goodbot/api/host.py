@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from goodbot.api.overview import Overview
     from goodbot.api.people import PeoplePage, PeopleWanted
     from goodbot.api.rated import RatedPage, RatedTaught, RatedTopic, RatedWanted
+    from goodbot.api.report import ReportSeen
     from goodbot.api.settings_page import SettingsSeen, SettingWanted
     from goodbot.api.turns import OwnNote, OwnTurn
     from goodbot.api.versions import Versions
@@ -205,6 +206,14 @@ class ConnectorHost(Protocol):
 
     async def taught(self, user: UserRef, turn: str) -> RatedTaught:
         """Say to an owner what one answer has taught; it may take a minute. Raises UsageError."""
+        ...
+
+    async def report(self, user: UserRef, *, anew: bool = False) -> ReportSeen:
+        """Return the report that was made last, for an owner of ours; `anew` begins another one.
+
+        It is made in the background; ask again to see how far it is. Raises UsageError with a sentence
+        for them.
+        """
         ...
 
     async def settings(self, user: UserRef) -> SettingsSeen:

@@ -42,6 +42,9 @@ class ReportedAnswer:
     taught: Mapping[str, float] | None = None
     """By rater, what their rating weighed in what the live version has learnt; None: it taught nothing."""
 
+    readable: bool = False
+    """Whoever asks for the report may read it elsewhere: of others no word may be told."""
+
     @property
     def thumbs(self) -> dict[str, float]:
         """By rater, their thumb, or their stars where they gave no thumb: from -1 to 1."""
@@ -80,6 +83,33 @@ class ReportSection:
     """For people, under the part's title."""
     data: Mapping[str, Any]
     """The same for programs, as JSON takes it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReportTold:
+    """What a part has said, under its name and title."""
+
+    name: str
+    title: str
+    lines: Sequence[str]
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReportSeen:
+    """The report of a page: the one that was made last, and how far the next one is."""
+
+    at: float | None = None
+    """When it was made, seconds since the epoch; None: there is none."""
+    parts: Sequence[ReportTold] = ()
+    making: bool = False
+    """Another one is being made now."""
+    done: int = 0
+    """Answers that this one has looked at,"""
+    of: int = 0
+    """of so many at most."""
+    trouble: str = ""
+    """Why the last one that was asked for could not be made, as a sentence."""
 
 
 class ReportPart(ABC):

@@ -8,15 +8,20 @@ import importlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection, ReportSpec
+from goodbot.access.inbox import viewer_of
+from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection, ReportSpec, ReportTold
+from goodbot.api.texts import say
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.suggest import instead
 from goodbot.commands.base import Call, Result
 from goodbot.commands.overview import rated
 from goodbot.learning.adapters import lineage
 from goodbot.store import exporting, news, reporting
+
+if TYPE_CHECKING:
+    from goodbot.commands.services import Services
 
 logger = logging.getLogger(__name__)
 
@@ -27,14 +32,27 @@ _T = TypeVar("_T")
 
 async def report(call: Call) -> Result:
     """All parts, or one. What came while it was made is not in it."""
-    specs = _wanted(call)
-    parts = {name: _tried(name, partial(_made, spec)) for name, spec in specs.items()}
-    told = await asyncio.to_thread(_told, parts, await _shown(call, parts))
-    lines = [line for name, section in told.items() for line in ("", specs[name].title, *section.lines)]
+    told = await made(call, _wanted(call), lambda _: None)
+    lines = [line for one in told for line in ("", one.title, *one.lines)]
     return Result(
         text="\n".join(lines[1:]) or "No plugin offers a part of a report.",
-        data={name: dict(section.data) for name, section in told.items()},
+        data={one.name: dict(one.data) for one in told},
     )
+
+
+async def made(call: Call, specs: Mapping[str, ReportSpec], count: Callable[[int], None]) -> list[ReportTold]:
+    """What these parts say; `count` is told how many answers they have been shown."""
+    parts = {name: _tried(name, partial(_made, spec)) for name, spec in specs.items()}
+    told = await asyncio.to_thread(_told, parts, await _shown(call, parts, count))
+    return [
+        ReportTold(name=name, title=specs[name].title, lines=section.lines, data=section.data)
+        for name, section in told.items()
+    ]
+
+
+async def most(services: Services) -> int:
+    """How many answers a report would look at, at most."""
+    return min(MOST, await services.store.read(reporting.newest))
 
 
 def _wanted(call: Call) -> dict[str, ReportSpec]:
@@ -52,7 +70,7 @@ def _made(spec: ReportSpec) -> ReportPart:
     return getattr(importlib.import_module(module), cls)()
 
 
-async def _shown(call: Call, parts: Mapping[str, ReportPart]) -> ReportedBot:
+async def _shown(call: Call, parts: Mapping[str, ReportPart], count: Callable[[int], None]) -> ReportedBot:
     """Show them the answers, and return what else they may know."""
     s = call.services
     live, rows = await s.registry.active(), await s.registry.rows()
@@ -60,15 +78,19 @@ async def _shown(call: Call, parts: Mapping[str, ReportPart]) -> ReportedBot:
     learnt: dict[int, int] = {}
     seen = 0
     async with exporting.moment(s.store.path) as db:
+        viewer = await viewer_of(db, s.authorization, call.user)
+        if viewer is None:
+            raise UsageError(say("see_report", call.user.language))
         for row in rows:
             runs = [one.run for one in lineage.ancestors(rows, row.version) if one.run]
             learnt[row.version] = (await news.material(db, runs)).trained
         runs = [row.run for row in line if row.run]
         before: int | None = 1 << 62
         while before is not None and seen < MOST:
-            answers, before = await reporting.page(db, s.pool, runs, before)
+            answers, before = await reporting.page(db, s.pool, viewer, runs, before)
             seen += len(answers)
             await asyncio.to_thread(_add, parts, answers)
+            count(seen)
     return ReportedBot(
         live=live,
         line=[row.version for row in reversed(line)],

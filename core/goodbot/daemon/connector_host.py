@@ -18,6 +18,7 @@ from goodbot.api.events import Event, Receipt, UserRef, Waiting
 from goodbot.api.overview import Overview
 from goodbot.api.people import PeoplePage, PeopleWanted
 from goodbot.api.rated import RatedPage, RatedTaught, RatedTopic, RatedWanted
+from goodbot.api.report import ReportSeen
 from goodbot.api.settings_page import SettingsSeen, SettingWanted
 from goodbot.api.turns import OwnNote, OwnTurn
 from goodbot.api.versions import Versions
@@ -27,6 +28,7 @@ from goodbot.commands.notes import own_notes
 from goodbot.commands.overview import overview
 from goodbot.commands.people_page import people_page
 from goodbot.commands.rated import leave_out_here, rated_page, rated_topics
+from goodbot.commands.report_page import ReportDesk
 from goodbot.commands.services import Services
 from goodbot.commands.settings_page import change_setting, settings_seen
 from goodbot.commands.taught import taught
@@ -54,6 +56,7 @@ class Host:
         self._inbox = Inbox(services.store, services.authorization)
         self._shows_inbox = Capability.INBOX in spec.capabilities
         self._tasks: set[asyncio.Task[None]] = set()
+        self._reports = ReportDesk(services, self.spawn)
         self.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @property
@@ -191,6 +194,11 @@ class Host:
         if user.connector != self._name:
             raise ValueError(f"{self._name} asks for somebody else's")
         return await taught(self._services, user, turn)
+
+    async def report(self, user: UserRef, *, anew: bool = False) -> ReportSeen:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await self._reports.seen(user, anew=anew)
 
     async def settings(self, user: UserRef) -> SettingsSeen:
         if user.connector != self._name:

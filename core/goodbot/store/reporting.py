@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.report import ReportedAnswer
-from goodbot.store import codec
+from goodbot.store import codec, review_queue
 from goodbot.store.prompts import QUESTION
 from goodbot.store.query import Row, fetch
+from goodbot.store.review_queue import Viewer
 from goodbot.store.teaching import OPINIONS
 from goodbot.store.training_pool import Pool
 
@@ -30,7 +32,8 @@ _ANSWERS = (
     f"SELECT t.seq, t.id, t.created_at, t.connector, t.channel, t.channel_kind,"  # noqa: S608
     f" iif({_OURS}, t.version, NULL), substr(coalesce({QUESTION}, ''), 1, {_SHOWN}),"
     f" substr(t.response, 1, {_SHOWN}), length(t.response),"
-    f" (SELECT {OPINIONS} FROM labels l WHERE l.turn = t.id), {_STARS}, k.labels, k.weight"
+    f" (SELECT {OPINIONS} FROM labels l WHERE l.turn = t.id), {_STARS}, k.labels, k.weight,"
+    f" {review_queue.SEEN}"
     " FROM turns t LEFT JOIN retries r ON r.turn = t.id LEFT JOIN run_items k ON k.turn = t.id"
     f" AND k.run = (SELECT max(i.run) FROM run_items i WHERE i.turn = t.id AND {_TAUGHT})"
     f" WHERE t.seq < :before AND t.scope = :scope AND t.response <> '' AND (({_OURS}) OR k.turn IS NOT NULL)"
@@ -38,20 +41,33 @@ _ANSWERS = (
 )
 
 
+async def newest(db: aiosqlite.Connection) -> int:
+    """The place of the newest answer: there are at most so many."""
+    return (await fetch(db, "SELECT coalesce(max(seq), 0) FROM turns"))[0][0]
+
+
 async def page(
-    db: aiosqlite.Connection, pool: Pool, runs: Sequence[int], before: int = 1 << 62
+    db: aiosqlite.Connection, pool: Pool, viewer: Viewer, runs: Sequence[int], before: int = 1 << 62
 ) -> tuple[list[ReportedAnswer], int | None]:
     """The newest before a place, and the place where to go on; None: that is all.
 
     Of our own model all, of others what one of these runs has learnt from.
     """
-    values = {**pool.values(), "runs": codec.dump_json(list(runs)), "before": before, "page": PAGE}
+    values = {
+        **pool.values(),
+        **viewer.values(),
+        "runs": codec.dump_json(list(runs)),
+        "before": before,
+        "page": PAGE,
+    }
     rows = await fetch(db, _ANSWERS, values)
-    return [_answer(row) for row in rows], rows[-1][0] if len(rows) == PAGE else None
+    answers = await asyncio.to_thread(lambda: [_answer(row) for row in rows])
+    return answers, rows[-1][0] if len(rows) == PAGE else None
 
 
 def _answer(row: Row) -> ReportedAnswer:
-    _, id_, at, connector, place, kind, version, question, answer, length, said, stars, labels, weight = row
+    _, id_, at, connector, place, kind, version, question, answer, length, *more = row
+    said, stars, labels, weight, seen = more
     return ReportedAnswer(
         id=id_,
         at=at,
@@ -65,6 +81,7 @@ def _answer(row: Row) -> ReportedAnswer:
         ratings=json.loads(said),
         stars=None if stars is None else 3 + 2 * stars,
         taught=_parts(json.loads(labels), weight) if labels else None,
+        readable=bool(seen),
     )
 
 

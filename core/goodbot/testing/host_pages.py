@@ -10,6 +10,7 @@ from goodbot.api.events import UserRef
 from goodbot.api.overview import Overview
 from goodbot.api.people import PeoplePage, PeopleWanted
 from goodbot.api.rated import RatedPage, RatedTaught, RatedTopic, RatedWanted
+from goodbot.api.report import ReportSeen
 from goodbot.api.settings_page import SettingsSeen, SettingWanted
 from goodbot.api.turns import OwnNote
 from goodbot.api.versions import Versions
@@ -36,6 +37,10 @@ class HostPages:
         """What `topics` answers."""
         self.lesson = RatedTaught(told="")
         """What `taught` answers."""
+        self.reported = ReportSeen()
+        """What `report` answers; that `user` may see it is the test's affair."""
+        self.reports_begun = 0
+        """How often `report` was to begin another one."""
         self.set_up = SettingsSeen(settings=(), file="config.toml")
         """What `settings` answers; that `user` may see it is the test's affair."""
         self.wanted: list[SettingWanted] = []
@@ -85,6 +90,11 @@ class HostPages:
     async def check_activity(self, user: UserRef) -> TrailChecked:
         """All that `trail` has is as it was written."""
         return TrailChecked(entries=len(self.trail.acts))
+
+    async def report(self, user: UserRef, *, anew: bool = False) -> ReportSeen:
+        """What `reported` says; another one is counted."""
+        self.reports_begun += anew
+        return self.reported
 
     async def settings(self, user: UserRef) -> SettingsSeen:
         """What `set_up` says."""

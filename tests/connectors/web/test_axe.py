@@ -12,6 +12,7 @@ from goodbot.api.learnt import AnsweredTwice
 from goodbot.api.overview import LearntCard, TrainingNow, VersionRatings
 from goodbot.api.people import AccountSeen, PeoplePage, PersonAsking, PersonSeen, RaterAgreement
 from goodbot.api.rated import RatedAnswer, RatedBy, RatedPage, RatedTaught, RatedWords
+from goodbot.api.report import ReportSeen, ReportTold
 from goodbot.api.settings_page import Setting, SettingsSeen
 from goodbot.api.versions import BlindPlace, Versions, VersionsCompared, VersionSeen
 
@@ -166,6 +167,95 @@ SET = SettingsSeen(
     file="config.toml",
     trouble="stars must be true or false.",
 )
+REPORT = ReportSeen(
+    at=1.8e9,
+    parts=[
+        ReportTold(name=name, title=title, lines=["A line."], data=data)
+        for name, title, data in (
+            (
+                "teachers",
+                "Who taught what",
+                {
+                    "version": 3,
+                    "answers": 40,
+                    "people": [{"person": "slack:U1", "share": 0.9, "answers": 36, "good": 20, "rated": 30}],
+                    "most": {"person": "slack:U1", "share": 0.9, "low": 0.7, "high": 0.97},
+                },
+            ),
+            (
+                "groups",
+                "How groups of answers were rated",
+                {
+                    "groups": {
+                        "language": [
+                            {
+                                "group": f"{number} English",
+                                "good": 30,
+                                "rated": 60,
+                                "low": 0.4,
+                                "high": 0.6,
+                                "taught": {"slack:U1": 0.9},
+                            }
+                            for number in range(12)
+                        ]
+                    },
+                    "compared": 12,
+                    "apart": [
+                        {
+                            "by": "language",
+                            "group": "German",
+                            "good": 30,
+                            "rated": 60,
+                            "others_good": 90,
+                            "others_rated": 100,
+                            "difference": -0.4,
+                            "low": -0.5,
+                            "high": -0.2,
+                            "within_people": True,
+                        }
+                    ],
+                },
+            ),
+            (
+                "versions",
+                "What changed over versions",
+                {
+                    "versions": [
+                        {
+                            "version": number,
+                            "live": number == 1,
+                            "learnt_from": 32 * number,
+                            "good": 20,
+                            "rated": 30,
+                            "low": 0.5,
+                            "high": 0.8,
+                            "stars": 4.2,
+                            "starred": 5,
+                            "answers": 80,
+                            "median_length": 120.0,
+                            "languages": {"English": 1.0},
+                        }
+                        for number in range(2)
+                    ],
+                    "apart": [
+                        {"version": 1, "before": 0, "share": 0.8, "before_share": 0.4, "chance": 0.001}
+                    ],
+                    "peak": {"version": 1, "answers": 32, "share": 0.8},
+                },
+            ),
+            (
+                "flags",
+                "What looks wrong",
+                {
+                    "rated": 60,
+                    "rules": {"repeats": {"count": 2, "answers": ["t1", "t2"]}},
+                    "people": [{"person": "slack:U2", "against": 20, "shared": 30, "answers": ["t1"]}],
+                },
+            ),
+            ("own", "A part of a plugin", {}),
+        )
+    ],
+)
 FOUND = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations.map(
   (one) => [one.id, one.impact, one.nodes.map((node) => node.target.join(" "))])"""
 """Rule, how bad, and which elements."""
@@ -227,7 +317,7 @@ async def test_nothing_stands_in_anybody_s_way(
         await ada.page.get_by_role("dialog").wait_for()
         assert await violations(ada, axe) == [], "the keys"
         bot.made, bot.shown, bot.trail, bot.known, bot.set_up = MADE, LIKED, DONE, KNOWN, SET
-        bot.lesson = TAUGHT
+        bot.lesson, bot.reported = TAUGHT, REPORT
         pages = {
             "/rate": ".card",
             "/progress": ".chart",
@@ -235,6 +325,7 @@ async def test_nothing_stands_in_anybody_s_way(
             "/ratings": ".opened",
             "/activity": ".act dl",
             "/people": ".account",
+            "/report": ".flag .told .chip",
             "/settings": ".setting form",
             "/notes": "main",
         }
@@ -251,6 +342,10 @@ async def test_nothing_stands_in_anybody_s_way(
                 await ada.page.locator(shown).first.wait_for(state="attached")
                 for line in await ada.page.locator("summary").all():
                     await line.click()
+            if path == "/report":
+                for line in await ada.page.locator("summary").all():
+                    await line.click()
+                await ada.page.get_by_role("button", name="Leave all 2 out").click()
             if path == "/settings":
                 await ada.page.get_by_role("button", name="Change language").click()
             if path == "/people":

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 NARROW = {"width": 390, "height": 844}
 FIRST = ["Chat", "To rate", "Progress", "Versions"]
-MORE = ["Rated answers", "People", "Notes", "Activity", "Settings"]
+MORE = ["Rated answers", "People", "Notes", "Report", "Activity", "Settings"]
 
 
 def nav(somebody: Person) -> Any:

@@ -37,6 +37,7 @@ READ = (
     *("/api/me", "/api/inbox", "/api/conversation?id=main", "/api/conversations?text=a"),
     *("/api/notes", "/api/progress", "/api/versions", "/api/ratings", "/api/people", "/api/live"),
     *("/api/activity", "/api/activity/checked", "/api/taught", "/api/topics", "/api/settings"),
+    "/api/report",
 )
 SAY = {"id": "a1", "at": 1, "in": "main", "say": "hello"}
 
@@ -124,6 +125,7 @@ async def test_a_stranger_sees_the_pages_and_nothing_else(
         "/api/people",
         "/api/taught",
         "/api/topics",
+        "/api/report",
         "/api/settings",
         "/api/live",
     ):
@@ -133,10 +135,11 @@ async def test_a_stranger_sees_the_pages_and_nothing_else(
     assert await status(stranger, "POST", "/api/ratings", json={"do": "out", "turns": ["t1"]}) == 401
     said = {"do": "set", "key": "serving.stars", "value": True, "before": False}
     assert await status(stranger, "POST", "/api/settings", json=said) == 401
-    assert (bot.left_out, bot.wanted) == ([], [])
+    assert await status(stranger, "POST", "/api/report", json={"do": "make"}) == 401
+    assert (bot.left_out, bot.wanted, bot.reports_begun) == ([], [], 0)
     assert (bot.events, bot.told_notes) == ([], [])
     pages = ("/progress", "/versions", "/ratings", "/people", "/activity", "/settings", "/notes", "/login")
-    for path in ("/", "/rate", *pages):
+    for path in ("/", "/rate", "/report", *pages):
         async with stranger.get(path) as response:
             assert response.status == 200
             assert "secret" not in await response.text()
@@ -234,13 +237,14 @@ async def test_everybody_is_signed_out_at_once(bot: Scripted, ada: Browser) -> N
             "/versions",
             "/ratings",
             "/activity",
+            "/report",
             "/people",
             "/notes",
             "/login",
             "/files/chat.js",
         ),
         *("/api/me", "/api/inbox", "/api/notes", "/api/progress", "/api/versions", "/api/ratings"),
-        *("/api/activity", "/api/people", "/api/settings"),
+        *("/api/activity", "/api/people", "/api/report", "/api/settings"),
     ],
 )
 async def test_every_answer_is_held_to_our_own_files(ada: Browser, path: str) -> None:

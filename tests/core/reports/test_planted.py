@@ -68,6 +68,27 @@ def test_a_difference_between_people_is_told_as_one() -> None:
     assert "It may be who rated, not the answers" in text
 
 
+def about_code(answer: ReportedAnswer, random_: random.Random) -> ReportedAnswer:
+    """Every fourth question is about code, and nobody likes what is said of it."""
+    if random_.random() < 0.75:
+        words = random_.choice(("the sea and ships", "my garden", "a good dinner"))
+        return replace(answer, question=f"Tell of {words}", readable=True)
+    said = {"question": "Explain this code", "answer": "This code adds two numbers.", "readable": True}
+    return replace(answer, **said, ratings=dict.fromkeys(answer.ratings, -1.0))
+
+
+def test_a_topic_that_nobody_likes_is_named_and_no_word_of_what_may_not_be_read() -> None:
+    text, data = told(Groups(), answers(2, change=about_code))
+    topics = {row["group"]: row for row in data["groups"]["topic"]}
+    assert set(topics) == {"code", "none of these"}
+    assert (topics["code"]["good"], topics["code"]["taught"].keys() <= {*PEOPLE}) == (0, True)
+    assert sum(row["rated"] for row in topics.values()) == 1000, "each answer is of one"
+    assert "Topic of the question, code: liked less than others, by more than chance: 0%" in text
+    private = [replace(one, readable=False) for one in answers(2, change=about_code)]
+    text, data = told(Groups(), private)
+    assert (data["groups"]["topic"], "code" in text) == ([], False)
+
+
 def test_who_has_taught_most_of_it_is_named() -> None:
     for seed in range(5):
         text, data = told(Teachers(), answers(seed, change=mostly_one))

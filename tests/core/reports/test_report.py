@@ -84,6 +84,7 @@ async def test_a_part_is_shown_every_answer_once_the_newest_first(
         assert [one.id for one in SEEN] == [both.turn, *(one.turn for one in reversed(made))]
         newest, first = SEEN[0], SEEN[-1]
         assert (newest.shared, newest.place, newest.good, newest.version) == (True, "#team", None, 1)
+        assert (newest.readable, first.readable) == (True, True)
         assert newest.thumbs == {"loopback:owner": 1.0, "loopback:rater": -1.0}
         assert (first.question, first.good, first.stars) == ("question 0", True, 4.0)
         taught = await bot.trained(1)
@@ -92,6 +93,14 @@ async def test_a_part_is_shown_every_answer_once_the_newest_first(
         [told] = BOTS
         assert (told.live, told.line, told.learnt, told.more) == (1, [1], {1: len(taught)}, False)
         assert [(one.version, one.rated) for one in told.versions] == [(0, 8)]
+
+
+async def test_a_private_chat_that_is_not_shared_is_only_its_own_persons_to_read(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, extra=(Offers("Seen"),)) as bot:
+        await bot.say("mine")
+        await bot.say("theirs", user="rater")
+        await asked(bot)
+        assert {one.question: one.readable for one in SEEN} == {"mine": True, "theirs": False}
 
 
 async def test_a_report_of_many_looks_at_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

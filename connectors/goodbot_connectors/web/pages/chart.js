@@ -63,6 +63,15 @@ export function shares(versions, width) {
     "aria-label": `Liked share of the rated answers: ${told}` }, ...lines, ...band, ...marks);
 }
 
+// One share and where the true one lies; the figures stand beside it.
+export function reach({ low, share, high }) {
+  const x = (part) => 6 + 108 * part;
+  return shape("svg", { class: "chart reach", viewBox: "0 0 120 16", width: 120, height: 16, "aria-hidden": "true" },
+    shape("line", { class: "chart-grid", x1: x(0), x2: x(1), y1: 8, y2: 8 }),
+    shape("line", { class: "chart-reach", x1: x(low), x2: x(high), y1: 8, y2: 8 }),
+    shape("circle", { class: "chart-point", cx: x(share), cy: 8, r: 4.5 }));
+}
+
 export const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
 
 // The same in words and figures.

@@ -30,7 +30,7 @@ export function showUser(me) {
 // Path, name, and who sees it. The first few stand in the header, the others in the menu “More”.
 const PAGES = [["/", "Chat", "talks"], ["/rate", "To rate", "rates"], ["/progress", "Progress", "talks"], ["/versions", "Versions", "owns"]];
 const MORE = [["/ratings", "Rated answers", "rates"], ["/people", "People", "owns"], ["/notes", "Notes", "rates"],
-  ["/activity", "Activity", "owns"], ["/settings", "Settings", "owns"]];
+  ["/report", "Report", "owns"], ["/activity", "Activity", "owns"], ["/settings", "Settings", "owns"]];
 
 function showPages(may) {
   const links = (pages) => pages.filter(([, , who]) => may[who]).map(([path, name]) => (

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection
 from goodbot.base.intervals import difference, wilson
+from goodbot.base.topics import READ
 from goodbot.features.reports import chance
-from goodbot.features.reports.kinds import DIMENSIONS, groups
+from goodbot.features.reports.kinds import DIMENSIONS, TOPIC, by_topic, groups
 from goodbot.features.reports.telling import ENOUGH, SHOWN, counted, liked, short
 
+RECENT = 5000
+"""Answers whose topics are looked for: the newest that may be read, since a topic is a word of theirs."""
 _NAMED = 3
 """Differences that are told to people."""
 _CLEAR = 0.05
@@ -61,14 +64,19 @@ class Groups(ReportPart):
 
     def __init__(self) -> None:
         self._of: defaultdict[_Key, _Tally] = defaultdict(_Tally)
+        self._recent: list[ReportedAnswer] = []
 
     def add(self, answers: Sequence[ReportedAnswer]) -> None:
         for answer in answers:
             if answer.ratings or answer.taught:
                 for key in groups(answer):
                     self._of[key].count(answer)
+                if answer.readable and len(self._recent) < RECENT:
+                    begin = {"question": answer.question[:READ], "answer": answer.answer[:READ]}
+                    self._recent.append(replace(answer, **begin))
 
     def told(self, bot: ReportedBot) -> ReportSection:
+        self._count_topics()
         tested, found = self._apart()
         lines: list[str] = []
         for dimension, title in DIMENSIONS.items():
@@ -98,6 +106,12 @@ class Groups(ReportPart):
             "apart": found,
         }
         return ReportSection(lines=lines, data=data)
+
+    def _count_topics(self) -> None:
+        recent, self._recent = self._recent, []
+        names = by_topic([one.question for one in recent], [one.answer for one in recent])
+        for answer, name in zip(recent, names, strict=False):
+            self._of[TOPIC, name].count(answer)
 
     def _rows(self, dimension: str) -> list[tuple[str, _Tally]]:
         rows = [(name, tally) for (of, name), tally in self._of.items() if of == dimension]

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of answers that need no model to tell: by language, length, hour and place."""
+"""Groups of answers that need no model to tell: by language, length, hour and place, and by topic."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 
 from goodbot.api.report import ReportedAnswer
+from goodbot.base import topics
 
 _READ = 400
 """Characters of a text that its language is told from."""
@@ -92,8 +94,11 @@ def _place(answer: ReportedAnswer) -> str:
     return f"{answer.connector}:{answer.place}" if answer.shared else f"{answer.connector}, in private"
 
 
+TOPIC = "topic"
+NO_TOPIC = "none of these"
 DIMENSIONS = {
     "language": "Language of the question",
+    TOPIC: "Topic of the question",
     "length": "Length of the answer",
     "hour": "Time of the day",
     "place": "Place",
@@ -101,10 +106,20 @@ DIMENSIONS = {
 
 
 def groups(answer: ReportedAnswer) -> tuple[tuple[str, str], ...]:
-    """Of each of `DIMENSIONS` the group that an answer belongs to."""
+    """Of each of `DIMENSIONS` but the topic, which one answer does not tell, the group that it belongs to."""
     return (
         ("language", language(answer.question)),
         ("length", _length(answer.length)),
         ("hour", _hour(answer.at)),
         ("place", _place(answer)),
     )
+
+
+def by_topic(questions: Sequence[str], answers: Sequence[str]) -> list[str]:
+    """Of each question the most frequent of its topics; empty where the questions have none."""
+    found = topics.topics(questions, answers)
+    of = [NO_TOPIC] * len(questions)
+    for word, asked in reversed(found.items()):
+        for number in asked:
+            of[number] = word
+    return of if found else []

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report for a page, for owners alone: made in the background, one at a time, kept for a while."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
+
+from goodbot.access.authorization import person
+from goodbot.api.commands import Grant
+from goodbot.api.events import UserRef
+from goodbot.api.report import ReportSeen, ReportTold
+from goodbot.api.sentences import sentence
+from goodbot.api.texts import say
+from goodbot.base.errors import GoodbotError, UsageError
+from goodbot.commands.overview import in_private
+from goodbot.commands.report import made, most
+
+if TYPE_CHECKING:
+    from goodbot.commands.services import Services
+
+logger = logging.getLogger(__name__)
+
+KEPT_SECONDS = 15 * 60
+"""A report names people, and some of them may be forgotten meanwhile: it does not stay in the memory."""
+
+
+class ReportDesk:
+    """Makes one at a time, and shows it to whoever asked: what one owner may read is not another's."""
+
+    def __init__(
+        self, services: Services, spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]]
+    ) -> None:
+        """`spawn` runs it, and ends it with the connector."""
+        self._services = services
+        self._spawn = spawn
+        self._of_whom = ""
+        self._at: float | None = None
+        self._parts: Sequence[ReportTold] = ()
+        self._task: asyncio.Task[None] | None = None
+        self._done = self._of = 0
+        self._trouble = ""
+
+    async def seen(self, user: UserRef, *, anew: bool) -> ReportSeen:
+        """What there is; with `anew`, another one is begun. Raises UsageError."""
+        services = self._services
+        if not services.authorization.may(user, Grant.ADMINISTER):
+            language = user.language or services.courier.readers.language(person(user))
+            raise UsageError(say("see_report", language))
+        if self._at is not None and services.clock.now() - self._at > KEPT_SECONDS:
+            self._at, self._parts = None, ()
+        mine = self._of_whom == person(user)
+        of = await most(services) if anew else 0
+        making = self._task is not None and not self._task.done()
+        if anew and not making:
+            self._done, self._of, self._trouble = 0, of, ""
+            self._task = self._spawn(self._make(user), "a report")
+            making = True
+        return ReportSeen(
+            at=self._at if mine else None,
+            parts=self._parts if mine else (),
+            making=making,
+            done=self._done,
+            of=self._of,
+            trouble=self._trouble,
+        )
+
+    async def _make(self, user: UserRef) -> None:
+        services = self._services
+        try:
+            parts = await made(in_private(services, user, "report"), services.plugins.reports(), self._count)
+        except GoodbotError as error:
+            self._trouble = sentence(str(error))
+        except Exception:
+            logger.exception("a report has failed")
+            self._trouble = sentence("there is no report; the log says more")
+        else:
+            self._at, self._parts, self._of_whom = services.clock.now(), parts, person(user)
+
+    def _count(self, answers: int) -> None:
+        self._done = answers
