@@ -75,6 +75,7 @@ PARTS = (
     export.ExportedAnswer,
     export.ExportForm,
     report.ReportedAnswer,
+    report.FixedQuestion,
     report.ReportedBot,
     report.ReportSection,
     report.ReportPart,

@@ -11,7 +11,7 @@
 | `GET /api/activity` | what was done, for owners (`trail`): `since`, `person`, `action`, …, `before` |
 | `GET /api/activity/checked` | whether all of that is as it was written |
 | `GET /api/report` | the report that was made last, for owners (`reported`), and how far the next one is |
-| `POST /api/report` | begins another one: `{"do": "make"}` |
+| `POST /api/report` | begins another one: `{"do": "make"}`, or `"ask"`: fixed questions first |
 | `GET /api/settings` | all settings, for owners (`settings`) |
 | `POST /api/settings` | changes one: `{"do": "set" or "default", "key", "value", "before"}` |
 """

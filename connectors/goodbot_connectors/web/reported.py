@@ -22,7 +22,7 @@ async def page(host: ConnectorHost, user: UserRef, query: Mapping[str, str]) -> 
 
 
 async def make(host: ConnectorHost, user: UserRef, body: Json) -> Mapping[str, Any]:
-    """`{"do": "make"}`: another one is begun. Raises HttpError and UsageError."""
-    if body.get("do") != "make":
+    """`{"do": "make"}` begins another one, `"ask"` asks first. Raises HttpError and UsageError."""
+    if body.get("do") not in ("make", "ask"):
         raise HttpError(400, MALFORMED)
-    return asdict(await host.report(user, anew=True))
+    return asdict(await host.report(user, anew=True, ask=body["do"] == "ask"))

@@ -208,11 +208,19 @@ class ConnectorHost(Protocol):
         """Say to an owner what one answer has taught; it may take a minute. Raises UsageError."""
         ...
 
-    async def report(self, user: UserRef, *, anew: bool = False) -> ReportSeen:
-        """Return the report that was made last, for an owner of ours; `anew` begins another one.
+    async def report(self, user: UserRef, *, anew: bool = False, ask: bool = False) -> ReportSeen:
+        """Return the report that was made last, for an owner of ours.
 
-        It is made in the background; ask again to see how far it is. Raises UsageError with a sentence
-        for them.
+        Args:
+            user: The owner.
+            anew: Begin another one, in the background; ask again to see how far it is.
+            ask: For that one ask the version that answers fixed questions first, which takes minutes.
+
+        Returns:
+            What there is.
+
+        Raises:
+            UsageError: With a sentence for them.
         """
         ...
 

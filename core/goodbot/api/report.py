@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from goodbot.api.labels import Opinion
@@ -45,6 +45,9 @@ class ReportedAnswer:
     readable: bool = False
     """Whoever asks for the report may read it elsewhere: of others no word may be told."""
 
+    seconds: float | None = None
+    """How long somebody waited for all of it; None: not known."""
+
     @property
     def thumbs(self) -> dict[str, float]:
         """By rater, their thumb, or their stars where they gave no thumb: from -1 to 1."""
@@ -55,6 +58,21 @@ class ReportedAnswer:
         """Whether more of its raters say so than say the opposite; None: it is a tie, or nobody has."""
         sign = sum((one > 0) - (one < 0) for one in self.thumbs.values())
         return sign > 0 if sign else None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FixedQuestion:
+    """One question that is asked of each version: an owner's own, or one of two that differ in one thing."""
+
+    text: str
+    right: Sequence[str] = ()
+    """A right answer holds one of these; empty: nobody says what is right."""
+    about: str = ""
+    """What the two differ in; empty: it is no half of a pair."""
+    value: str = ""
+    """What it says of that."""
+    pair: int = 0
+    """Which two belong together."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +91,12 @@ class ReportedBot:
     """So many were shown."""
     more: bool
     """There are older ones, which were not."""
+    memory: Mapping[int, int] = field(default_factory=dict[int, int])
+    """By version, the bytes that its training held at most, as far as known."""
+    questions: Sequence[FixedQuestion] = ()
+    """What versions are asked in the same words each time."""
+    said: Mapping[int, Mapping[str, str]] = field(default_factory=dict[int, Mapping[str, str]])
+    """By version, what it said to them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,8 +128,10 @@ class ReportSeen:
     parts: Sequence[ReportTold] = ()
     making: bool = False
     """Another one is being made now."""
+    asking: bool = False
+    """It asks the version that answers fixed questions first."""
     done: int = 0
-    """Answers that this one has looked at,"""
+    """Answers that it has looked at, or questions that it has asked,"""
     of: int = 0
     """of so many at most."""
     trouble: str = ""

@@ -15,16 +15,18 @@ from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSe
 from goodbot.api.texts import say
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.suggest import instead
+from goodbot.commands import fixed_questions
 from goodbot.commands.base import Call, Result
 from goodbot.commands.overview import rated
 from goodbot.learning.adapters import lineage
-from goodbot.store import exporting, news, reporting
+from goodbot.store import exporting, fixed, news, reporting
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
 
 logger = logging.getLogger(__name__)
 
+PAIRS = "--pairs"
 MOST = 100_000
 """Answers that a report looks at, the newest."""
 _T = TypeVar("_T")
@@ -32,7 +34,19 @@ _T = TypeVar("_T")
 
 async def report(call: Call) -> Result:
     """All parts, or one. What came while it was made is not in it."""
-    told = await made(call, _wanted(call), lambda _: None)
+    specs = _wanted(call)
+    if PAIRS in call.args:  # it takes minutes: other commands do not wait for it
+        return Result(text="", later=partial(_asked, call, specs))
+    return await _reported(call, specs)
+
+
+async def _asked(call: Call, specs: Mapping[str, ReportSpec]) -> Result:
+    await fixed_questions.ask(call.services, lambda *_: None)
+    return await _reported(call, specs)
+
+
+async def _reported(call: Call, specs: Mapping[str, ReportSpec]) -> Result:
+    told = await made(call, specs, lambda _: None)
     lines = [line for one in told for line in ("", one.title, *one.lines)]
     return Result(
         text="\n".join(lines[1:]) or "No plugin offers a part of a report.",
@@ -57,11 +71,12 @@ async def most(services: Services) -> int:
 
 def _wanted(call: Call) -> dict[str, ReportSpec]:
     specs = call.services.plugins.reports()
-    if not call.args:
+    words = [word for word in call.args if word != PAIRS]
+    if not words:
         return specs
-    [name, *more] = call.args
+    [name, *more] = words
     if name not in specs or more:
-        raise UsageError(f"a report has no part {' '.join(call.args)[:40]!r}; {instead(name, specs)}")
+        raise UsageError(f"a report has no part {' '.join(words)[:40]!r}; {instead(name, specs)}")
     return {name: specs[name]}
 
 
@@ -96,6 +111,9 @@ async def _shown(call: Call, parts: Mapping[str, ReportPart], count: Callable[[i
         line=[row.version for row in reversed(line)],
         versions=await rated(call, live),
         learnt=learnt,
+        memory={row.version: held for row in rows if isinstance(held := row.metrics.get("peak_memory"), int)},
+        questions=await asyncio.to_thread(fixed_questions.load, s.config.home),
+        said=await s.store.read(lambda db: fixed.of(db, s.model.name)),
         answers=seen,
         more=before is not None,
     )

@@ -15,6 +15,7 @@ from goodbot.api.report import ReportSeen, ReportTold
 from goodbot.api.sentences import sentence
 from goodbot.api.texts import say
 from goodbot.base.errors import GoodbotError, UsageError
+from goodbot.commands import fixed_questions
 from goodbot.commands.overview import in_private
 from goodbot.commands.report import made, most
 
@@ -41,10 +42,13 @@ class ReportDesk:
         self._parts: Sequence[ReportTold] = ()
         self._task: asyncio.Task[None] | None = None
         self._done = self._of = 0
-        self._trouble = ""
+        self._asking, self._trouble = False, ""
 
-    async def seen(self, user: UserRef, *, anew: bool) -> ReportSeen:
-        """What there is; with `anew`, another one is begun. Raises UsageError."""
+    async def seen(self, user: UserRef, *, anew: bool, ask: bool) -> ReportSeen:
+        """What there is; with `anew`, another one is begun, and with `ask` the version asked first.
+
+        Raises UsageError.
+        """
         services = self._services
         if not services.authorization.may(user, Grant.ADMINISTER):
             language = user.language or services.courier.readers.language(person(user))
@@ -55,22 +59,28 @@ class ReportDesk:
         of = await most(services) if anew else 0
         making = self._task is not None and not self._task.done()
         if anew and not making:
-            self._done, self._of, self._trouble = 0, of, ""
-            self._task = self._spawn(self._make(user), "a report")
+            self._asking, self._trouble = ask, ""
+            self._count(0, 0 if ask else of)
+            self._task = self._spawn(self._make(user, of), "a report")
             making = True
         return ReportSeen(
             at=self._at if mine else None,
             parts=self._parts if mine else (),
             making=making,
+            asking=making and self._asking,
             done=self._done,
             of=self._of,
             trouble=self._trouble,
         )
 
-    async def _make(self, user: UserRef) -> None:
+    async def _make(self, user: UserRef, of: int) -> None:
         services = self._services
         try:
-            parts = await made(in_private(services, user, "report"), services.plugins.reports(), self._count)
+            if self._asking:
+                await fixed_questions.ask(services, self._count)
+                self._asking = False
+            call, specs = in_private(services, user, "report"), services.plugins.reports()
+            parts = await made(call, specs, lambda done: self._count(done, of))
         except GoodbotError as error:
             self._trouble = sentence(str(error))
         except Exception:
@@ -79,5 +89,5 @@ class ReportDesk:
         else:
             self._at, self._parts, self._of_whom = services.clock.now(), parts, person(user)
 
-    def _count(self, answers: int) -> None:
-        self._done = answers
+    def _count(self, done: int, of: int) -> None:
+        self._done, self._of = done, of

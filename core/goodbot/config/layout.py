@@ -41,8 +41,8 @@ ENTRIES = {
 }
 """Everything that goodbot puts there; copies made before an upgrade are `goodbot.db.schema-N.bak`."""
 
-GIVEN = {"models"}
-"""What a person may have put there: model directories."""
+GIVEN = {"models", "questions.toml"}
+"""What a person may have put there: model directories, and questions that versions are to be asked."""
 
 _HEADER = 72
 _PARTIAL = (".new", ".partial", ".lock")

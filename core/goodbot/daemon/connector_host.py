@@ -195,10 +195,10 @@ class Host:
             raise ValueError(f"{self._name} asks for somebody else's")
         return await taught(self._services, user, turn)
 
-    async def report(self, user: UserRef, *, anew: bool = False) -> ReportSeen:
+    async def report(self, user: UserRef, *, anew: bool = False, ask: bool = False) -> ReportSeen:
         if user.connector != self._name:
             raise ValueError(f"{self._name} asks for somebody else's")
-        return await self._reports.seen(user, anew=anew)
+        return await self._reports.seen(user, anew=anew, ask=ask)
 
     async def settings(self, user: UserRef) -> SettingsSeen:
         if user.connector != self._name:

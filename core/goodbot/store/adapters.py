@@ -10,7 +10,7 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.store import codec, distilled, runs, settings, shifts
+from goodbot.store import codec, distilled, fixed, runs, settings, shifts
 from goodbot.store.query import fetch, first, value
 
 FORGOTTEN = "somebody whose words or ratings it learnt from is forgotten"
@@ -234,6 +234,7 @@ async def mark(
                 (adapter.run,),
             )
             await shifts.drop(db, adapter.run)
+            await fixed.drop(db, adapter.version)
     rows = await fetch(db, "SELECT model, version FROM pointers WHERE scope = ?", (scope,))
     for model, version in rows:
         if version in fresh:

@@ -29,6 +29,7 @@ async def insert(
         return None
     turn = turn.without(lambda id_, _: id_ in gone)
     await turns.insert(db, turn, trainable=trainable and not gone)
+    await inbox.waited(db, event, turn.id, turn.created_at)
     if retry is not None:
         await retries.insert(db, retry)
     return turn

@@ -68,6 +68,15 @@ async def is_open(db: aiosqlite.Connection, event: Event) -> bool:
     return first(rows) is not None
 
 
+async def waited(db: aiosqlite.Connection, event: Event, turn: str, now: float) -> None:
+    """Remember how long an open event has waited for its answer; our clock may have been set meanwhile."""
+    await db.execute(
+        "INSERT INTO waits SELECT ?, max(0.0, ? - received_at) FROM inbox"
+        " WHERE (connector, account, event_id) = (?, ?, ?)",
+        (turn, now, *_key(event)),
+    )
+
+
 async def unfinished(db: aiosqlite.Connection) -> list[tuple[Event, float]]:
     """`(event, received at)` of all that was accepted but not done when the process ended."""
     rows = await fetch(

@@ -33,7 +33,7 @@ _ANSWERS = (
     f" iif({_OURS}, t.version, NULL), substr(coalesce({QUESTION}, ''), 1, {_SHOWN}),"
     f" substr(t.response, 1, {_SHOWN}), length(t.response),"
     f" (SELECT {OPINIONS} FROM labels l WHERE l.turn = t.id), {_STARS}, k.labels, k.weight,"
-    f" {review_queue.SEEN}"
+    f" {review_queue.SEEN}, (SELECT seconds FROM waits w WHERE w.turn = t.id)"
     " FROM turns t LEFT JOIN retries r ON r.turn = t.id LEFT JOIN run_items k ON k.turn = t.id"
     f" AND k.run = (SELECT max(i.run) FROM run_items i WHERE i.turn = t.id AND {_TAUGHT})"
     f" WHERE t.seq < :before AND t.scope = :scope AND t.response <> '' AND (({_OURS}) OR k.turn IS NOT NULL)"
@@ -67,7 +67,7 @@ async def page(
 
 def _answer(row: Row) -> ReportedAnswer:
     _, id_, at, connector, place, kind, version, question, answer, length, *more = row
-    said, stars, labels, weight, seen = more
+    said, stars, labels, weight, seen, seconds = more
     return ReportedAnswer(
         id=id_,
         at=at,
@@ -82,6 +82,7 @@ def _answer(row: Row) -> ReportedAnswer:
         stars=None if stars is None else 3 + 2 * stars,
         taught=_parts(json.loads(labels), weight) if labels else None,
         readable=bool(seen),
+        seconds=seconds,
     )
 
 

@@ -14,7 +14,7 @@ import aiosqlite
 
 from goodbot.api.events import ChannelRef
 from goodbot.api.learnt import AnsweredTwice, Learnt, Shift, opener
-from goodbot.store import codec
+from goodbot.store import codec, fixed
 from goodbot.store.prompts import QUESTION
 from goodbot.store.query import fetch, records
 
@@ -123,3 +123,4 @@ async def forget(db: aiosqlite.Connection) -> None:
     """Part of forgetting a person: no answer stays, and no word of one."""
     await db.execute("DELETE FROM shift_examples")
     await db.execute("DELETE FROM shifts WHERE word <> ''")
+    await fixed.forget(db)

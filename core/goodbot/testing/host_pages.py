@@ -91,7 +91,7 @@ class HostPages:
         """All that `trail` has is as it was written."""
         return TrailChecked(entries=len(self.trail.acts))
 
-    async def report(self, user: UserRef, *, anew: bool = False) -> ReportSeen:
+    async def report(self, user: UserRef, *, anew: bool = False, ask: bool = False) -> ReportSeen:
         """What `reported` says; another one is counted."""
         self.reports_begun += anew
         return self.reported

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import resource
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from goodbot.api.backend import TrainingBackend, TrainingBatch
 
 from goodbot_training.job.types import HELD_OUT, Job, RatedSample, data_error
-from goodbot_training.memory.fit import Memory
+from goodbot_training.memory.fit import Memory, peak_memory
 from goodbot_training.objectives import make_objective
 from goodbot_training.planning.cost import Cost, RoundEstimate, Stopwatch, total
 from goodbot_training.planning.gate import portions, sample_some
@@ -174,8 +172,3 @@ def _scored(job: Job, material: Dataset) -> int:
         * (len(row.turn.prompt) + len(row.turn.response))
         for row in (*material.train, *material.held_out)
     )
-
-
-def peak_memory() -> int:
-    """Bytes that this process has held at most."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -25,7 +25,7 @@ from goodbot_training.backends import fingerprint
 from goodbot_training.backends.scoring import Tell
 from goodbot_training.gate import Verdict, decide, measure
 from goodbot_training.job.types import Job
-from goodbot_training.memory.fit import Memory
+from goodbot_training.memory.fit import Memory, peak_memory
 from goodbot_training.objectives import make_objective
 from goodbot_training.round import attempts, contested, notes, retiring, telling
 from goodbot_training.round.checkpoints import Checkpoints, RoundState
@@ -92,6 +92,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict
             "event": "done",
             "baseline": asdict(lesson.baseline),
             "metrics": telling.rounded(_metrics(job, lesson, progress, material)),
+            "peak_memory": peak_memory(),
             "seconds": round(time.monotonic() - started, 3),
         }
     )

@@ -114,7 +114,12 @@ LEARNING: tuple[Command, ...] = (
         "report",
         "who taught what, which answers are liked less, what looks wrong",
         "report:report",
-        (Arg("part", "only this part: teachers, groups, versions or flags", "PART", required=False),),
+        (
+            Arg("part", "only this part: teachers, groups, versions, pairs or flags", "PART", required=False),
+            Arg(
+                "--pairs", "first ask the version that answers fixed questions; takes minutes", required=False
+            ),
+        ),
         group="watch",
         personal=True,
     ),

@@ -14,6 +14,7 @@ SPECS = tuple(
         ("teachers", "Who taught what", "Teachers"),
         ("groups", "How groups of answers were rated", "Groups"),
         ("versions", "What changed over versions", "VersionTable"),
+        ("pairs", "What versions say to fixed questions", "Pairs"),
         ("flags", "What looks wrong in rated answers", "Flags"),
     )
 )

@@ -15,15 +15,15 @@ from goodbot.api.overview import VersionRatings
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection
 from goodbot.features.reports import chance
 from goodbot.features.reports.kinds import NO_LETTERS, language
+from goodbot.features.reports.pairs import right
 from goodbot.features.reports.telling import ENOUGH, counted, liked, version
 
 _PEAK = 0.95
 _LANGUAGES = 3
 _SHOWN = 20
 """Versions in the table for people: the newest."""
-_MISSING = (
-    "Not in it, since goodbot keeps none of them: how long answers took, the memory that a training needed, "
-    "and right answers to a list of questions of your own."
+_NO_QUESTIONS = (
+    "For right answers, too: put questions of your own into questions.toml, then `goodbot report --pairs`."
 )
 
 
@@ -33,6 +33,7 @@ class _Version:
     stars: float = 0.0
     starred: int = 0
     languages: Counter[str] = field(default_factory=Counter[str])
+    seconds: array[float] = field(default_factory=lambda: array("d"))
 
 
 class VersionTable(ReportPart):
@@ -48,13 +49,15 @@ class VersionTable(ReportPart):
             mine = self._of[answer.version]
             mine.lengths.append(answer.length)
             mine.languages[language(answer.answer)] += 1
+            if answer.seconds is not None:
+                mine.seconds.append(answer.seconds)
             if answer.stars is not None:
                 mine.stars += answer.stars
                 mine.starred += 1
 
     def told(self, bot: ReportedBot) -> ReportSection:
         rated = {one.version: one for one in bot.versions}
-        rows = [self._row(one, rated.get(one), bot) for one in sorted({*self._of, *rated})]
+        rows = [self._row(one, rated.get(one), bot) for one in sorted({*self._of, *rated, *bot.said})]
         peak = _peak(bot)
         apart = _apart([rated[one] for one in (0, *bot.line) if one in rated])
         lines = [_told(row) for row in rows[-_SHOWN:]] or ["There is no answer yet."]
@@ -74,7 +77,9 @@ class VersionTable(ReportPart):
         if bot.more:
             lines.append(f"This is of the newest {bot.answers:,} answers.")
         data = {"versions": rows, "apart": apart, "peak": peak}
-        return ReportSection(lines=[*lines, _MISSING], data=data)
+        if not any(one.right for one in bot.questions):
+            lines.append(_NO_QUESTIONS)
+        return ReportSection(lines=lines, data=data)
 
     def _row(self, number: int, rated: VersionRatings | None, bot: ReportedBot) -> dict[str, Any]:
         mine = self._of.get(number, _Version())
@@ -91,6 +96,9 @@ class VersionTable(ReportPart):
             "starred": mine.starred,
             "answers": len(mine.lengths),
             "median_length": statistics.median(mine.lengths) if mine.lengths else None,
+            "seconds": _percentiles(mine.seconds),
+            "memory": bot.memory.get(number),
+            "right": _right(bot, number),
             "languages": {name: count / spoken.total() for name, count in spoken.most_common(_LANGUAGES)},
         }
 
@@ -105,9 +113,31 @@ def _told(row: dict[str, Any]) -> str:
         )
     if row["languages"]:
         parts.append(", ".join(f"{name} {share:.0%}" for name, share in row["languages"].items()))
+    if row["right"]:
+        parts.append(f"{row['right'][0]} of {row['right'][1]} of your own questions right")
+    if row["seconds"]:
+        parts.append(
+            f"half of the waits up to {row['seconds'][0]:.1f} s, 95% up to {row['seconds'][1]:.1f} s"
+        )
     if row["learnt_from"]:
-        parts.append(f"learnt from {row['learnt_from']:,}")
+        memory = f", in {row['memory'] / 1e9:.1f} GB of memory at most" if row["memory"] else ""
+        parts.append(f"learnt from {row['learnt_from']:,}{memory}")
     return f"{version(row['version'])}{' (answers now)' if row['live'] else ''}  {'; '.join(parts)}"
+
+
+def _percentiles(seconds: Sequence[float]) -> tuple[float, float] | None:
+    """So long half of them take at most, and so long 95 of 100."""
+    if len(seconds) < 2:
+        return (seconds[0], seconds[0]) if seconds else None
+    parts = statistics.quantiles(seconds, n=20, method="inclusive")
+    return parts[9], parts[18]
+
+
+def _right(bot: ReportedBot, number: int) -> tuple[int, int] | None:
+    """So many of an owner's own questions a version has answered right, of how many; None: of none."""
+    said = bot.said.get(number, {})
+    asked = [one for one in bot.questions if one.right and one.text in said]
+    return (sum(right(one, said[one.text]) for one in asked), len(asked)) if asked else None
 
 
 def _peak(bot: ReportedBot) -> dict[str, Any] | None:

@@ -249,7 +249,8 @@ class Trainer:
             if not gate.get("passed"):
                 return RunOutcome(run=run, state="refused", reason=str(gate["reason"]))
             await come_back()
-            metrics = {**done.get("metrics", {}), "gate": gate.get("metrics", {})}
+            held = {name: done[name] for name in ("peak_memory",) if name in done}
+            metrics = {**done.get("metrics", {}), **held, "gate": gate.get("metrics", {})}
             return await self._going_live.go(
                 run,
                 active=active,
