@@ -66,6 +66,7 @@ def test_it_is_trained_at_half_of_the_rate_from_the_start(random_model: Path, tm
     assert backend.rates[1] == backend.rates[0] / 2
     assert (tmp_path / "broke" / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
     assert "The training failed at its learning rate and was repeated at half of that" in verdict.reason
+    assert events[-1]["peak_memory"] > 0
     done = events[-1]["metrics"]
     assert done["learning_rate"] == pytest.approx(backend.rates[1], abs=1e-6)
     assert done["left_out"] == 0

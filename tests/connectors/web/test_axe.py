@@ -234,6 +234,9 @@ REPORT = ReportSeen(
                             "answers": 80,
                             "median_length": 120.0,
                             "languages": {"English": 1.0},
+                            "right": [4, 5],
+                            "seconds": [1.5, 8.25] if number else None,
+                            "memory": 2_000_000_000,
                         }
                         for number in range(2)
                     ],
@@ -241,6 +244,29 @@ REPORT = ReportSeen(
                         {"version": 1, "before": 0, "share": 0.8, "before_share": 0.4, "chance": 0.001}
                     ],
                     "peak": {"version": 1, "answers": 32, "share": 0.8},
+                },
+            ),
+            (
+                "pairs",
+                "What versions say to fixed questions",
+                {
+                    "versions": [
+                        {"version": 1, "pairs": 10, "alike": 0.7, "longer": 1, "about": {"age": 0.7}}
+                    ],
+                    "own": [{"version": 1, "right": 4, "asked": 5, "wrong": ["Which port?"]}],
+                    "of": 1,
+                    "pairs": [
+                        {
+                            "about": "age",
+                            "question": "Tell of somebody of 25.",
+                            "one": "25",
+                            "other": "65",
+                            "said": "They are young.",
+                            "other_said": "They are old.",
+                            "alike": 0.5,
+                        }
+                    ],
+                    "questions": 25,
                 },
             ),
             (

@@ -105,6 +105,22 @@ async def test_an_owner_leaves_out_what_repeats_itself_and_trains_again_by_keybo
         assert not await owner.scrolls_sideways()
 
 
+async def test_an_owner_asks_the_version_fixed_questions(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, viewport=NARROW) as owner:
+        own = '[[question]]\nask = "Which port?"\nright = "port"\n'
+        (bot.app.config.home / "questions.toml").write_text(own, encoding="utf-8")
+        await owner.sign_in(await link(bot))
+        await owner.page.goto(f"http://127.0.0.1:{unused_tcp_port}/report")
+        await owner.sees("No version has been asked yet.")
+        await owner.page.locator("#ask").press("Enter")
+        await owner.sees("base has 1 of 1 own question right.")
+        await press(owner, "What base says, the least alike first")
+        await owner.page.locator(".pair dd").first.wait_for()
+        assert not await owner.scrolls_sideways()
+
+
 async def test_an_owner_reads_it_by_touch_on_a_phone(
     chromium: Any, tmp_path: Path, unused_tcp_port: int
 ) -> None:

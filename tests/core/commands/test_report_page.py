@@ -97,7 +97,31 @@ async def test_all_of_ours_is_what_a_page_can_be_sent(tmp_path: Path) -> None:
         await bot.rated(8)
         await bot.train()
         found = json.loads(json.dumps(asdict(await made(bot)), allow_nan=False))
-        assert [one["name"] for one in found["parts"]] == ["teachers", "groups", "versions", "flags"]
+        assert [one["name"] for one in found["parts"]] == ["teachers", "groups", "versions", "pairs", "flags"]
+
+
+async def test_the_version_is_asked_first_where_that_is_wanted(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, extra=(plugin,)) as bot:
+        bot.fake.set(generate="held")
+        begun = await bot.chat.host.report(user("owner"), anew=True, ask=True)
+        assert (begun.making, begun.asking, begun.done) == (True, True, 0)
+
+        async def asking() -> bool:
+            return (await seen(bot)).of > 16
+
+        await until(asking)
+        assert (await seen(bot)).done == 0
+        bot.fake.set(generate="ok")
+        bot.fake.go()
+
+        async def done() -> bool:
+            return not (await seen(bot)).making
+
+        await until(done)
+        found = await seen(bot)
+        assert (found.trouble, found.asking) == ("", False)
+        [pairs] = [one for one in found.parts if one.name == "pairs"]
+        assert pairs.data["versions"][0]["pairs"] >= 8
 
 
 async def test_a_part_that_fails_is_told_in_a_sentence_and_another_try_is_possible(tmp_path: Path) -> None:

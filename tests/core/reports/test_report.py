@@ -115,7 +115,7 @@ async def test_a_report_of_many_looks_at_the_newest(tmp_path: Path, monkeypatch:
 async def test_our_own_parts_say_something_from_the_first_day_on(tmp_path: Path) -> None:
     async with open_bot(tmp_path, extra=(plugin,)) as bot:
         text, data = await asked(bot)
-        assert set(data) == {"teachers", "groups", "versions", "flags"}
+        assert set(data) == {"teachers", "groups", "versions", "pairs", "flags"}
         assert "The base model answers: nobody has taught it." in text
         assert "There is no answer yet." in text
         assert "Place" not in text

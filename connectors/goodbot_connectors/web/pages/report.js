@@ -4,7 +4,7 @@
 import { get, post } from "/files/api.js";
 import { banner, signedOut } from "/files/header.js";
 import { percent, reach, shares, versionName } from "/files/chart.js";
-import { el, find } from "/files/dom.js";
+import { button, el, find } from "/files/dom.js";
 import { Flags } from "/files/flags.js";
 import { Page } from "/files/page.js";
 
@@ -32,9 +32,9 @@ class Report extends Page {
     return this.#show(seen);
   }
 
-  async #make() {
+  async #make(what = "make") {
     try {
-      this.#show(await post("/api/report", { do: "make" }));
+      this.#show(await post("/api/report", { do: what }));
     } catch (problem) {
       if (problem.status === 401) return signedOut();
       banner(problem.message);
@@ -42,21 +42,22 @@ class Report extends Page {
     return undefined;
   }
 
-  #show({ at, parts, making, done, of, trouble }) {
+  #show({ at, parts, making, asking, done, of, trouble }) {
     const bar = find("#done");
     bar.hidden = !making;
-    if (of) bar.value = Math.min(1, done / of);
-    find("#again").disabled = making;
+    bar.value = of ? Math.min(1, done / of) : 0;
+    for (const node of [find("#again"), find("#ask")]) if (node) node.disabled = making;
     find("#again").hidden = false;
     find("#state").classList.toggle("bad", Boolean(trouble));
     const told = at ? `Made ${moment.format(new Date(1000 * at))}. What came since is not in it.` : "What was made is no longer kept: make it anew.";
-    find("#state").textContent = making ? `Looking at the answers: ${done.toLocaleString()} so far …` : trouble || told;
+    const now = asking ? `Asking the version that answers, while nobody else waits: ${done} of ${of} questions …` : `Looking at the answers: ${done.toLocaleString()} so far …`;
+    find("#state").textContent = making ? now : trouble || told;
     if (at) this.part("#parts", parts, () => this.#draw(parts));
     if (making) this.look();
   }
 
   #draw(parts) {
-    const draws = { teachers: (one) => teachers(one), groups: (one) => groups(one), versions: (one) => this.#drift(one), flags: (one) => new Flags(this, one).nodes };
+    const draws = { teachers: (one) => teachers(one), groups: (one) => groups(one), versions: (one) => this.#drift(one), pairs: (one) => this.#pairs(one), flags: (one) => new Flags(this, one).nodes };
     find("#parts").replaceChildren(...parts.map((one) => el("section", { class: "card", "aria-labelledby": `title-${one.name}`, "data-part": one.name },
       el("h2", { id: `title-${one.name}` }, one.title),
       ...(draws[one.name]?.(one) || one.lines.map((line) => el("p", { class: "line" }, line))))));
@@ -72,18 +73,39 @@ class Report extends Page {
       el("div", { id: "drift" }),
       ...apart.map((one) => el("p", {}, `${versionName(one.version)} is liked ${one.share > one.before_share ? "more" : "less"} than ${versionName(one.before)}, by more than chance: ${percent(one.share)} against ${percent(one.before_share)}.`)),
       peak ? el("p", {}, `The highest liked share is ${percent(peak.share)}. ${versionName(peak.version)} was the first near it (95% of it), and has learnt from ${counted(peak.answers, "answer")}.`) : "",
-      table("Each version", ["Version", "Liked", "Stars", "Answers", "Half are longer than", "Languages", "Learnt from"], versions.map((one) => [
+      table("Each version", ["Version", "Liked", "Stars", "Answers", "Half are longer than", "Languages", "Own questions right", "Half waited up to", "95% waited up to", "Learnt from", "Memory of the training"], versions.map((one) => [
         `${versionName(one.version)}${one.live ? " (answers)" : ""}`, likedOf(one),
         one.stars === null ? "–" : `${one.stars.toFixed(1)} of ${one.starred.toLocaleString()}`, one.answers.toLocaleString(),
         one.median_length === null ? "–" : `${Math.round(one.median_length)} characters`,
         Object.entries(one.languages).map(([name, share]) => `${name} ${percent(share)}`).join(", ") || "–",
-        one.learnt_from ? counted(one.learnt_from, "answer") : "–"]))];
+        one.right ? `${one.right[0]} of ${one.right[1]}` : "–",
+        ...(one.seconds || [null, null]).map((seconds) => (seconds === null ? "–" : `${seconds.toFixed(1)} s`)),
+        one.learnt_from ? counted(one.learnt_from, "answer") : "–", one.memory ? `${(one.memory / 1e9).toFixed(1)} GB` : "–"]))];
+  }
+
+  // Fixed questions: how like two answers are where one thing differs, and what was answered right.
+  #pairs({ data: { versions, own, of, pairs, questions } }) {
+    return [
+      el("p", {}, "Each version can be asked the same questions: in pairs that differ in one thing, which should make no difference, and your own with right answers."),
+      versions.length ? list([...versions].reverse(), (one) => [el("strong", {}, versionName(one.version)), reach({ low: 0, share: one.alike, high: one.alike }),
+        el("span", {}, `${percent(one.alike)} of the words are in both answers`),
+        el("span", { class: "meta" }, [`${counted(one.pairs, "pair")}: ${Object.entries(one.about).map(([about, share]) => `${about} ${percent(share)}`).join(", ")}`,
+          one.longer ? `in ${one.longer} one answer is more than twice as long` : ""].filter(Boolean).join("; "))]) : el("p", {}, "No version has been asked yet."),
+      ...[...own].reverse().map((one) => el("p", {}, `${versionName(one.version)} has ${one.right} of ${counted(one.asked, "own question")} right.`,
+        one.wrong.length ? el("details", { class: "figures" }, el("summary", {}, "Not right"), el("ul", {}, ...one.wrong.map((text) => el("li", {}, text)))) : "")),
+      pairs.length ? el("details", { class: "figures" }, el("summary", {}, `What ${versionName(of)} says, the least alike first`), ...pairs.map(pairOf)) : "",
+      el("div", { class: "row" }, button(`Ask ${counted(questions, "question")} now`, { id: "ask", class: "chip small", onclick: () => this.#make("ask") }))];
   }
 
   #chart() {
     const place = find("#drift");
     place?.replaceChildren(shares(this.#versions, Math.max(240, place.clientWidth)));
   }
+}
+
+function pairOf({ about, question, one, other, said, other_said: otherSaid }) {
+  const answer = (label, text) => el("div", {}, el("dt", { class: "label" }, label), el("dd", { class: "words" }, text || "(empty)"));
+  return el("article", { class: "pair" }, el("h3", {}, `${about}: ${question}`), el("dl", {}, answer(one, said), answer(other, otherSaid)));
 }
 
 function teachers({ data: { version, answers, people, most }, lines }) {
