@@ -19,6 +19,8 @@ from goodbot_connectors.web.normalize import MALFORMED
 _TEXTS = ("place", "person", "rating", "version", "topic", "text", "after")
 _TIMES = ("since", "until")
 _LONGEST = 200
+_MOST = 200
+"""Answers that an address names."""
 _LONGEST_ID = 512
 """Of an answer that an import has brought in."""
 
@@ -31,7 +33,8 @@ async def page(host: ConnectorHost, user: UserRef, query: Mapping[str, str]) -> 
             if not (time.isascii() and time.isdecimal() and len(time) < 12):
                 raise HttpError(400, MALFORMED)
             said[name] = float(time)
-    said |= {"words": query.get("words") == "1", "left_out": query.get("left_out") == "1"}
+    turns = [clean(one)[:_LONGEST_ID] for one in query.get("turns", "").split(",", _MOST)[:_MOST] if one]
+    said |= {"turns": turns, "words": query.get("words") == "1", "left_out": query.get("left_out") == "1"}
     return asdict(await host.rated(user, RatedWanted(**said)))
 
 

@@ -27,6 +27,8 @@ class RatedWanted:
     """A word of the question, as `RatedTopic` has it."""
     text: str = ""
     """Words of the question or the answer, whatever their case."""
+    turns: Sequence[str] = ()
+    """One of these answers, where any is named."""
     words: bool = False
     """Somebody said why, or what the answer should have been."""
     left_out: bool = False

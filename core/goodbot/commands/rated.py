@@ -85,6 +85,7 @@ def _selection(wanted: RatedWanted) -> Selection:
         version=version_in(wanted.version) if wanted.version else None,
         topic=wanted.topic or None,
         text=wanted.text or None,
+        turns=tuple(wanted.turns[:MOST]) or None,
     )
 
 

@@ -43,6 +43,7 @@ _TERMS = {
     "rating": _RATING.format(_MEAN),
     "version": f"iif(t.answered_by = '', t.version, {OTHERS}) = :version",
     "topic": f"holds_word({QUESTION}, :topic)",
+    "turns": "t.id IN (SELECT value FROM json_each(:turns))",
     "text": f"instr(folded({QUESTION} || char(10) || t.response), :text)",
 }
 _WITH_LEFT_OUT = {
@@ -71,6 +72,8 @@ class Selection:
     """A word of the question, in small letters."""
     text: str | None = None
     """Words of the question or the answer, in small or capital letters."""
+    turns: tuple[str, ...] | None = None
+    """One of these."""
 
     def told(self) -> dict[str, object]:
         """What it says."""
@@ -89,6 +92,8 @@ async def terms(
     found = [terms_of[name] for name in values]
     if selection.person is not None:
         values["person"] = codec.dump_json(await people.accounts(db, selection.person))
+    if selection.turns is not None:
+        values["turns"] = codec.dump_json(list(selection.turns))
     if selection.text is not None:
         values["text"] = selection.text.casefold()
     if selection.topic is not None:

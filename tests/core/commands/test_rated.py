@@ -160,3 +160,15 @@ async def test_a_rater_gets_their_own_ratings_and_a_talker_nothing(tmp_path: Pat
         with pytest.raises(UsageError):
             await bot.chat.host.leave_out(user("rater"), [found.answers[0].turn])
         assert len(await questions(bot)) == 4
+
+
+async def test_answers_that_are_named_are_found_and_a_rater_gets_none_that_is_not_theirs(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        made = await bot.rated(4)
+        await bot.react(await bot.say("theirs", user="rater"), "👍", user="rater")
+        named = [made[0].turn, made[2].turn, "unknown"]
+        assert await questions(bot, turns=named) == ["question 2", "question 0"]
+        assert await questions(bot, turns=named, rating="bad") == []
+        assert await questions(bot, "rater", turns=named) == []

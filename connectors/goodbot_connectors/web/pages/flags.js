@@ -5,6 +5,7 @@ import { post } from "/files/api.js";
 import { button, el, find, latecomer } from "/files/dom.js";
 import { signedOut } from "/files/header.js";
 
+const LONGEST = 4000;
 const RULES = {
   repeats: "Repeats itself", other_script: "In other letters than its question",
   contact: "With a link, an e-mail address or a phone number that is not in the question", long: "Much longer than the others",
@@ -17,7 +18,7 @@ export class Flags {
     this.#page = page;
     const found = Object.entries(rules).filter(([, { count }]) => count);
     this.nodes = found.length || people.length ? [
-      el("p", { class: "count" }, "Look at them first: a rule may be wrong. An answer in other letters may be the translation that somebody asked for."),
+      el("p", { class: "count" }, "Look at them first: a rule may be wrong. An answer in other letters may be the translation that somebody asked for. You see those that you may read."),
       el("ul", { class: "finds" },
         ...found.map(([name, { count, answers }]) => this.#flag(`${RULES[name] || name}: ${answersOf(count)}.`, answers, count)),
         ...people.map((one) => this.#flag(
@@ -33,7 +34,7 @@ export class Flags {
       class: "chip small", onclick: ({ target }) => this.#page.do({ say: `/rl rollback person ${person}` }, target),
     }) : "";
     return el("li", { class: "flag" }, el("p", {}, told),
-      el("div", { class: "row" }, ask, all, person ? el("a", { class: "chip small as-button", href: `/ratings?${new URLSearchParams({ person })}` }, "Their ratings") : ""),
+      el("div", { class: "row" }, el("a", { class: "chip small as-button", href: `/ratings?${new URLSearchParams({ turns: some(ids) })}` }, "Look at them"), ask, all, person ? el("a", { class: "chip small as-button", href: `/ratings?${new URLSearchParams({ person })}` }, "Their ratings") : ""),
       el("details", { class: "figures" }, el("summary", {}, ids.length === 1 ? "Its id" : "Their ids"), el("p", { class: "ids" }, ...ids.flatMap((id) => [el("code", {}, id), " "]))),
       el("div", { class: "told", role: "status", tabindex: "-1" }));
   }
@@ -63,6 +64,13 @@ export class Flags {
     }
     return undefined;
   }
+}
+
+// As many as an address holds.
+function some(ids) {
+  let named = "";
+  for (const id of ids) if (named.length + id.length < LONGEST) named += named ? `,${id}` : id;
+  return named;
 }
 
 function answersOf(count) {

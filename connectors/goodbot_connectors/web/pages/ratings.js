@@ -22,6 +22,7 @@ class Ratings extends Page {
   #after = "";
   #asked = 0;
   #ticked = new Set();
+  #turns = ""; // a few answers, as another page has named them
 
   ready() {
     this.#fill(new URLSearchParams(location.search));
@@ -35,6 +36,7 @@ class Ratings extends Page {
     this.#form.addEventListener("submit", soon);
     find("#opener").addEventListener("click", ({ target }) => target.setAttribute("aria-expanded", String(target.getAttribute("aria-expanded") !== "true")));
     find("#more").addEventListener("click", () => this.#find(this.#after));
+    find("#all").addEventListener("click", () => { this.#only(""); this.#changed(); find("#list").focus(); });
     find("#keep").addEventListener("click", () => this.#keep());
     find("#bulk").addEventListener("click", ({ target }) => target.dataset.do && this.#with(target.dataset.do));
     this.#views();
@@ -65,7 +67,14 @@ class Ratings extends Page {
   #fill(given) {
     if (given.get("topic")) this.#topic(given.get("topic"));
     for (const name of NAMES) this.#form.elements[name].value = given.get(name) || "";
+    this.#only(given.get("turns") || "");
     this.#counted();
+  }
+
+  #only(turns) {
+    this.#turns = turns;
+    find("#only").hidden = !turns;
+    find("#named").textContent = `Of ${turns.split(",").length} that the report names`;
   }
 
   // On a phone the fields below the first are behind a button.
@@ -77,6 +86,7 @@ class Ratings extends Page {
   #kept() {
     const kept = new URLSearchParams();
     for (const name of NAMES) if (this.#form.elements[name].value) kept.set(name, this.#form.elements[name].value);
+    if (this.#turns) kept.set("turns", this.#turns);
     return kept.toString();
   }
 
@@ -97,6 +107,7 @@ class Ratings extends Page {
     };
     const query = { since: day("from", 0), until: day("to", 1), [value("also") || "words"]: value("also") ? "1" : "" };
     for (const name of ["text", "rating", "place", "person", "version", "topic"]) query[name] = value(name);
+    query.turns = this.#turns;
     return Object.fromEntries(Object.entries(query).filter(([, said]) => said));
   }
 
