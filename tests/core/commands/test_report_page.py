@@ -18,15 +18,17 @@ from goodbot.commands import report_page
 from goodbot.features.reports import plugin
 
 from tests.core.builders import Bot, open_bot, until
+from tests.support import patience
 
-GO_ON = threading.Event()
+BEGUN, GO_ON = threading.Event(), threading.Event()
 
 
 class Slow(ReportPart):
     """Waits to be told to go on."""
 
     def add(self, answers: Sequence[ReportedAnswer]) -> None:
-        assert GO_ON.wait(60)
+        BEGUN.set()
+        assert GO_ON.wait(patience(60))
 
     def told(self, bot: ReportedBot) -> ReportSection:
         return ReportSection(lines=["slow"], data={"answers": bot.answers})
@@ -70,12 +72,14 @@ async def made(bot: Bot, by: str = "owner") -> ReportSeen:
 
 
 async def test_it_is_made_beside_everything_else_and_says_how_far_it_is(tmp_path: Path) -> None:
+    BEGUN.clear()
     GO_ON.clear()
     async with open_bot(tmp_path, extra=(Offers("Slow"),)) as bot:
         await bot.rated(3)
         assert await seen(bot) == ReportSeen(), "nobody has asked for one"
         begun = await seen(bot, anew=True)
         assert (begun.at, begun.making, begun.done, begun.of) == (None, True, 0, 3)
+        await until(BEGUN.is_set)
         await bot.say("and this?")  # meanwhile it answers
         again = await seen(bot, anew=True)
         assert (again.making, again.of) == (True, 3), "one at a time"
@@ -112,7 +116,6 @@ async def test_the_version_is_asked_first_where_that_is_wanted(tmp_path: Path) -
         await until(asking)
         assert (await seen(bot)).done == 0
         bot.fake.set(generate="ok")
-        bot.fake.go()
 
         async def done() -> bool:
             return not (await seen(bot)).making

@@ -91,7 +91,7 @@ class Report extends Page {
         el("span", {}, `${percent(one.alike)} of the words are in both answers`),
         el("span", { class: "meta" }, [`${counted(one.pairs, "pair")}: ${Object.entries(one.about).map(([about, share]) => `${about} ${percent(share)}`).join(", ")}`,
           one.longer ? `in ${one.longer} one answer is more than twice as long` : ""].filter(Boolean).join("; "))]) : el("p", {}, "No version has been asked yet."),
-      ...[...own].reverse().map((one) => el("p", {}, `${versionName(one.version)} has ${one.right} of ${counted(one.asked, "own question")} right.`,
+      ...[...own].reverse().map((one) => el("div", {}, `${versionName(one.version)} has ${one.right} of ${counted(one.asked, "own question")} right.`,
         one.wrong.length ? el("details", { class: "figures" }, el("summary", {}, "Not right"), el("ul", {}, ...one.wrong.map((text) => el("li", {}, text)))) : "")),
       pairs.length ? el("details", { class: "figures" }, el("summary", {}, `What ${versionName(of)} says, the least alike first`), ...pairs.map(pairOf)) : "",
       el("div", { class: "row" }, button(`Ask ${counted(questions, "question")} now`, { id: "ask", class: "chip small", onclick: () => this.#make("ask") }))];
