@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         Permission,
         Probe,
         Question,
+        Sketch,
     )
     from goodbot.api.tracker import TrackedRun, Tracker, TrackerSpec
     from goodbot.api.turns import Turn
@@ -132,6 +133,7 @@ __all__ = [
     "ServerError",
     "ServerParts",
     "ServerSpec",
+    "Sketch",
     "StoreError",
     "TrackedRun",
     "Tracker",
@@ -185,6 +187,7 @@ _HOMES = {
         "Permission",
         "Probe",
         "Question",
+        "Sketch",
     ),
     "api.tracker": ("TrackedRun", "Tracker", "TrackerSpec"),
     "api.turns": ("Turn",),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib.util
 
 import pytest
-from goodbot.cli.setup.ending import qr_lines
+from goodbot.cli.setup.qr import qr_lines, qr_modules
 
 from tests.support import require
 
@@ -22,8 +22,9 @@ def test_the_picture_has_every_module_of_the_code() -> None:
     matrix = [list(row) for row in segno.make(LINK, micro=False).matrix_iter(border=2)]
     assert modules[: len(matrix)] == matrix
     assert max(len(row) for row in drawn) <= 40, "it fits half a screen"
+    assert qr_modules(LINK) == ["".join(str(one) for one in row) for row in matrix], "what the page draws"
 
 
 def test_without_the_library_the_link_stands_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert qr_lines(LINK) == []
+    assert qr_lines(LINK) == qr_modules(LINK) == []

@@ -8,7 +8,8 @@ import binascii
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 
-from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest
+from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Sketch
+from goodbot.api.texts import say
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
 
@@ -26,6 +27,8 @@ _PORTAL = "https://discord.com/developers/applications"
 _INTENT = "discord.com/developers/applications, Bot, Privileged Gateway Intents, Message Content"
 _CONTENT_FLAGS = 1 << 18 | 1 << 19
 """The application's flags for the Message Content intent: granted, or for up to 100 servers."""
+_MENU = ("Applications", "General Information", "Installation", "OAuth2", "Bot")
+"""Entries of its pages: of the portal, and of one application."""
 _LONGEST = 200
 _CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-=")
 _FEW_SESSIONS = 50
@@ -35,12 +38,18 @@ class DiscordSetup(ConnectorSetup):
     """One bot account."""
 
     title = "Discord"
-    guide = (
-        f"1. Open {_PORTAL}, New Application, and give it a name.\n"
-        "2. Bot, Reset Token: copy it. It is a password: whoever has it is your bot.\n"
-        "3. To have it read all words in its threads, switch Message Content Intent on there, and set "
-        "message_content = true; it is not needed where people mention the bot.\n"
-        "4. Add it to your server with the link that is shown next; everybody can write to it directly."
+    guide = say("guide_discord")
+    sketches = (
+        Sketch(line=1, address="discord.com/developers", menu=_MENU[:1], here=_MENU[0], press="New App"),
+        Sketch(
+            line=2,
+            address="discord.com/developers",
+            menu=_MENU[1:],
+            here="Bot",
+            field="Token",
+            value="MTA0…",
+            press="Reset Token",
+        ),
     )
     settings: DiscordSettings
     clock: Clock = SystemClock()

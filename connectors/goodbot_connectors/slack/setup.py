@@ -6,7 +6,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 
-from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Permission
+from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Permission, Sketch
+from goodbot.api.texts import say
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import ConnectorError, RetriableError
 
@@ -24,6 +25,8 @@ _WHERE = {
     APP_TOKEN: "Basic Information, “App-Level Tokens”",
     SIGNING_SECRET: "Basic Information, “Signing Secret”",
 }
+_MENU = ("Basic Information", "Install App", "OAuth & Permissions", "App Manifest")
+"""Entries at the side of an app's pages."""
 _SOCKETS = "wss://wss-primary.slack.com"
 _AGAIN = (
     "put the manifest of `goodbot manifest slack` in at api.slack.com/apps (App Manifest), then "
@@ -35,12 +38,27 @@ class SlackSetup(ConnectorSetup):
     """One app in one workspace."""
 
     title = "Slack"
-    guide = (
-        "1. Open that link, choose your workspace, Next, Create.\n"
-        "2. Install to Workspace, and Allow.\n"
-        f"3. {_WHERE[BOT_TOKEN]}: copy it (xoxb-…).\n"
-        f"4. {_WHERE[APP_TOKEN]}, Generate, with the scope {manifest.APP_SCOPE}: copy it (xapp-…).\n"
-        "Both are passwords. In a channel: /invite @goodbot."
+    guide = say("guide_slack")
+    sketches = (
+        Sketch(line=2, address="api.slack.com/apps", menu=_MENU, here=_MENU[1], press="Install to Workspace"),
+        Sketch(
+            line=3,
+            address="api.slack.com/apps",
+            menu=_MENU,
+            here=_MENU[2],
+            field="Bot User OAuth Token",
+            value="xoxb-…",
+            press="Copy",
+        ),
+        Sketch(
+            line=4,
+            address="api.slack.com/apps",
+            menu=_MENU,
+            here=_MENU[0],
+            field="App-Level Tokens",
+            value="xapp-…",
+            press="Generate Token",
+        ),
     )
     settings: SlackSettings
     clock: Clock = SystemClock()

@@ -9,7 +9,17 @@ import uuid
 from collections.abc import AsyncGenerator, Sequence
 
 import aiohttp
-from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Permission, Question
+from goodbot.api.setup import (
+    Check,
+    CheckState,
+    ConnectorSetup,
+    Identity,
+    Manifest,
+    Permission,
+    Question,
+    Sketch,
+)
+from goodbot.api.texts import say
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import ConnectorError, FatalConnectorError
 
@@ -25,6 +35,8 @@ _LEAST = 16
 """Characters of a client secret; Microsoft's have forty."""
 _ANSWERS = "https://smba.trafficmanager.net"
 _UPLOAD = "https://teams.microsoft.com/l/app-management"
+_MENU = ("Overview", "Configuration", "Channels")
+"""Entries at the side of a bot's pages."""
 _WHERE = "portal.azure.com, your bot, Configuration, “Manage Password”"
 
 
@@ -32,14 +44,20 @@ class TeamsSetup(ConnectorSetup):
     """One app registration with a bot."""
 
     title = "Microsoft Teams"
-    guide = (
-        "1. At https://portal.azure.com create an “Azure Bot” (type: Single Tenant; the free plan F0 "
-        "will do).\n"
-        "2. Its Configuration shows the “Microsoft App ID” and the “App Tenant ID”.\n"
-        "3. There, “Manage Password”, “New client secret”: copy its Value at once; it is a password.\n"
-        "4. Still there: the messaging endpoint is https://YOUR-ADDRESS/api/messages, an address that "
-        "leads to this machine (a proxy with TLS, or a dev tunnel).\n"
-        "5. Under Channels add Microsoft Teams."
+    guide = say("guide_teams")
+    sketches = (
+        Sketch(line=1, address="portal.azure.com", field="Azure Bot", value="goodbot", press="Create"),
+        Sketch(
+            line=2,
+            address="portal.azure.com",
+            menu=_MENU,
+            here=_MENU[1],
+            field="Microsoft App ID",
+            value="6b00d807-60a0-…",
+            press="Manage Password",
+        ),
+        Sketch(line=3, address="portal.azure.com", field="Value", value="Abc8Q~…", press="New client secret"),
+        Sketch(line=5, address="portal.azure.com", menu=_MENU, here=_MENU[2], press="Microsoft Teams"),
     )
     questions = (
         Question(key="app_id", text="Microsoft App ID"),

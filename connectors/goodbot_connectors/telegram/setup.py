@@ -6,7 +6,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 
-from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Sketch
+from goodbot.api.texts import say
 from goodbot.base.clock import Clock, SystemClock
 from telegram import WebhookInfo
 
@@ -30,10 +31,10 @@ class TelegramSetup(ConnectorSetup):
     """One bot account."""
 
     title = "Telegram"
-    guide = (
-        "1. Open https://t.me/BotFather and send /newbot.\n"
-        "2. Choose a name, then a username that ends in `bot`.\n"
-        "3. BotFather answers with a token such as 123456789:AAE… Copy it; it is a password."
+    guide = say("guide_telegram")
+    sketches = (
+        Sketch(line=1, address="t.me/BotFather", field="BotFather", value="/newbot", press="➤"),
+        Sketch(line=3, address="t.me/BotFather", field="Use this token", value="123456789:AAE…"),
     )
     settings: TelegramSettings
     clock: Clock = SystemClock()

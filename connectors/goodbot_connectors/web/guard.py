@@ -7,10 +7,10 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NoReturn, cast
-from urllib.parse import urlsplit
 
 from aiohttp import hdrs, web
 from goodbot.api.texts import language_of
+from goodbot.base import own_page
 from goodbot.base.errors import GoodbotError, RetriableError, StoreError, UsageError
 
 from goodbot_connectors.kit.bridge.refused import HttpError
@@ -20,22 +20,9 @@ logger = logging.getLogger(__name__)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-CONTENT_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
-    " base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-)
-HEADERS = {
-    "Content-Security-Policy": CONTENT_POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-}
+CONTENT_POLICY, HEADERS = own_page.CONTENT_POLICY, own_page.HEADERS
 LARGEST = 256 * 1024
 """Bytes of what a page sends: the longest message, each of its characters escaped."""
-_SITES = ("same-origin", "none")
 
 
 def guarded(handler: Handler) -> Handler:
@@ -43,7 +30,7 @@ def guarded(handler: Handler) -> Handler:
 
     async def wrapped(request: web.Request) -> web.StreamResponse:
         try:
-            if request.headers.get("Sec-Fetch-Site", "none") not in _SITES and is_data(request):
+            if request.headers.get("Sec-Fetch-Site", "none") not in own_page.SITES and is_data(request):
                 refuse_foreign()
             response = await handler(request)
         except HttpError as error:
@@ -79,13 +66,7 @@ def same_origin(request: web.Request, address: str) -> None:
 
     Raises HttpError.
     """
-    origin = request.headers.get(hdrs.ORIGIN, "")
-    try:
-        parts = urlsplit(origin)
-    except ValueError:
-        refuse_foreign()
-    ours = parts.scheme in ("http", "https") and origin == f"{parts.scheme}://{parts.netloc}"
-    if not (ours and (parts.netloc == request.host or origin == address)):
+    if not own_page.is_ours(request.headers.get(hdrs.ORIGIN, ""), request.host, address):
         refuse_foreign()
 
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from goodbot.api.setup import Check, ConnectorSetup, Identity
+from goodbot.api.texts import say
 
 
 class WebSetup(ConnectorSetup):
     """The daemon's own pages."""
 
     title = "The browser"
-    guide = "Start goodbot; `goodbot web` gives you a link that logs you in."
+    guide = say("guide_web")
     pairs = False
 
     async def identify(self) -> Identity:

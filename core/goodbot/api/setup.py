@@ -163,6 +163,29 @@ class Question:
     """Whether it may stay empty."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sketch:
+    """A drawing of where something is on the platform's own page, for whoever sets goodbot up in a browser.
+
+    Its words are the platform's.
+    """
+
+    line: int
+    """Which line of the guide it belongs to, from 1."""
+    address: str
+    """Of the page: `api.slack.com/apps`."""
+    menu: tuple[str, ...] = ()
+    """Entries at the side of the page, from the top."""
+    here: str = ""
+    """The entry of these that is chosen."""
+    field: str = ""
+    """What the thing is called."""
+    value: str = ""
+    """How it begins, or what is typed."""
+    press: str = ""
+    """The button beside it."""
+
+
 class ConnectorSetup(ABC):
     """Setting up one platform. Methods raise `RetriableError` or `FatalConnectorError`."""
 
@@ -170,6 +193,8 @@ class ConnectorSetup(ABC):
     """The platform's name as people write it."""
     guide: ClassVar[str]
     """Where the secrets come from, in a few lines for somebody who has never done it."""
+    sketches: ClassVar[tuple[Sketch, ...]] = ()
+    """Drawings for its lines."""
     questions: ClassVar[tuple[Question, ...]] = ()
     """Settings that are asked for before the secrets."""
     pairs: ClassVar[bool] = True

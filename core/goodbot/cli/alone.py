@@ -18,6 +18,7 @@ _NOTHING = """\
 goodbot is not set up here yet.
 Watch the tiny model learn:  {goodbot} demo
 Set up a bot of your own:    {goodbot} init
+The same in a browser:       {goodbot} --browser
 All commands:                {goodbot} --help"""
 
 
@@ -27,16 +28,26 @@ def main(arguments: argparse.Namespace) -> int:
     if answer is None and not ConfigFile(arguments.home, arguments.config).exists:
         return _begin(arguments)
     goodbot = _program(arguments)
+    if answer is not None and arguments.browser:
+        from goodbot.cli.browser import command
+
+        return command.pages(_globals(arguments))
     if answer is not None:
         lines = _running(answer["data"], goodbot)
     else:
         places = set(config.load(arguments.home, arguments.config).connectors) - {TERMINAL}
         lines = _resting(_at_rest(arguments)["data"], f"{goodbot} {'run' if places else 'chat'}", goodbot)
+    if arguments.browser:
+        lines.append(f"Once it runs, `{goodbot} --browser` opens its pages.")
     say("\n".join(lines))
-    return 0
+    return 2 if arguments.browser else 0
 
 
 def _begin(arguments: argparse.Namespace) -> int:
+    if arguments.browser:
+        from goodbot.cli.browser import command
+
+        return command.main(_globals(arguments))
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         say(_NOTHING.format(goodbot=_program(arguments)))
         return 0

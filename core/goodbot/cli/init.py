@@ -10,8 +10,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from goodbot import config
 from goodbot.api import control
@@ -33,8 +34,6 @@ from goodbot.config.secrets import SecretStore
 _FLAGS = ("platform", "keep_token", "backend", "install", "model", "preset", "schedule", "owner", "start")
 _OF_BOT = ("backend", "model", "preset", "schedule")
 """The flags that say what the bot is, wherever people talk to it."""
-_FIRST = "This sets up a bot of your own that learns from your ratings."
-_AGAIN = "goodbot is set up here; every question shows how it is now."
 _AS_IT_IS = "Nothing would change."
 _KEYS = """\
 Answer with a number or in words; Enter takes what stands in [ ].
@@ -50,16 +49,44 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
     """Ask what `draft` leaves open, write it, start; the exit code."""
     out = sys.stderr if arguments.json else sys.stdout
     asks = not arguments.yes
-    os.umask(0o077)
     colour = asks and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     dialogue = Dialogue(_given(arguments), asks=asks, out=out, colour=colour)
+    settled = settle(dialogue, arguments, draft)
+    if settled is None:
+        return 130
+    if arguments.json:
+        say_json(settled.result)
+    return settled.start(dialogue)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settled:
+    """What was set up, and written."""
+
+    place: StateFound
+    draft: Draft
+    result: dict[str, Any]
+    """For `--json`."""
+
+    def start(self, dialogue: Dialogue) -> int:
+        """Be the bot, if it is to start here and now; the exit code of the program."""
+        from goodbot.cli.setup import ending
+
+        return ending.start(dialogue, self.place, self.draft, self.result)
+
+
+def settle(dialogue: Dialogue, arguments: argparse.Namespace, draft: Draft) -> Settled | None:
+    """Ask by `dialogue` what `draft` leaves open, and write it; None where somebody has left."""
+    os.umask(0o077)
     try:
         place = look(arguments)
         _begin(draft, place, arguments)
-        if asks:
-            _need_terminal("connect" if draft.platform else "init", out)
-            dialogue.say(_about(draft, place))
-            dialogue.say(_KEYS)
+        if dialogue.asks:
+            if dialogue.at_terminal:
+                _need_terminal("connect" if draft.platform else "init", dialogue.out)
+            dialogue.say(_about(dialogue, draft, place))
+            if dialogue.at_terminal:
+                dialogue.say(_KEYS)
         try:
             walk(dialogue, place, draft)
             save(place, draft)
@@ -67,14 +94,11 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
             discard_manifest(draft)
             raise
     except (Left, KeyboardInterrupt):
-        dialogue.say("\nLeft. Nothing was written.")
-        return 130
+        dialogue.say(f"\n{dialogue.phrase('setup_left')}")
+        return None
     from goodbot.cli.setup import ending  # it needs the store, the first question does not
 
-    result = ending.finish(dialogue, place, draft)
-    if arguments.json:
-        say_json(result)
-    return ending.start(dialogue, place, draft, result)
+    return Settled(place=place, draft=draft, result=ending.finish(dialogue, place, draft))
 
 
 def preview(arguments: argparse.Namespace, draft: Draft) -> int:
@@ -125,11 +149,10 @@ def _need_terminal(word: str, out: TextIO) -> None:
         )
 
 
-def _about(draft: Draft, place: StateFound) -> str:
+def _about(dialogue: Dialogue, draft: Draft, place: StateFound) -> str:
     if draft.alone:
-        title = place.connector(draft.platform).title
-        return f"This connects the bot that is set up here to {title}."
-    return _AGAIN if place.file.exists else _FIRST
+        return dialogue.phrase("setup_connects", title=place.connector(draft.platform).title)
+    return dialogue.phrase("setup_again" if place.file.exists else "setup_first")
 
 
 def look(arguments: argparse.Namespace) -> StateFound:

@@ -19,6 +19,8 @@ _MOTTO = "Good bot. Bad bot. It learns."
 _ALONE = "goodbot.cli.alone:main"
 """What is done where no command is named."""
 _GLOBAL_VALUES = ("--home", "--config")
+_BROWSER = "--browser"
+"""The option of `goodbot` without a command."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -89,6 +91,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     arguments, extra = parser.parse_known_args(argv)
     if extra:
         raise UsageError(_too_many(word, extra))
+    if word and arguments.browser:
+        raise UsageError("--browser goes without a command: `goodbot --browser`")
     arguments.home = _home(arguments.home)
     return arguments
 
@@ -168,6 +172,7 @@ def _parser(word: str | None = None) -> tuple[_Parser, Commands[_Parser]]:
     parser = _Program(prog="goodbot", description=_MOTTO, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"goodbot {__version__}")
     _add_globals(parser)
+    parser.add_argument(_BROWSER, action="store_true", help="set goodbot up in a browser, or open its pages")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, title="commands", parser_class=_Parser)
     words.add(commands, word)
     parser.commands = commands

@@ -8,17 +8,17 @@ import shutil
 import sys
 from pathlib import Path
 
+from goodbot.api.backend import BackendSpec
 from goodbot.api.registry import automatic_backend
+from goodbot.api.texts import pauses
 from goodbot.base.installed import missing_modules
 from goodbot.base.packages import install_line
 from goodbot.cli.setup import extras
 from goodbot.cli.setup.dialogue import Choice, Dialogue
 from goodbot.cli.setup.draft import Draft, StateFound
 
-_ABOUT = {
-    "mlx": "for Apple GPUs; on other processors it is slow",
-    "torch": "for NVIDIA GPUs (CUDA), and quick on processors",
-}
+_ABOUT = {"mlx": "setup_about_mlx", "torch": "setup_about_torch"}
+_FOUND = {"Metal": "setup_found_metal", "CUDA": "setup_found_cuda", "CPU": "setup_found_cpu"}
 
 
 def device() -> str:
@@ -33,26 +33,27 @@ def device() -> str:
 def ask_backend(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     """Which backend; its packages are installed if the person agrees."""
     specs = place.plugins.backends()
-    here = device()
-    names = {
-        "Metal": "an Apple GPU (Metal)",
-        "CUDA": "an NVIDIA GPU (CUDA): take torch, which uses it",
-        "CPU": "the CPU alone",
-    }
-    dialogue.hint(f"Found here: {names[here]}.")
+    dialogue.hint(dialogue.phrase(_FOUND[device()]))
     automatic = automatic_backend(specs).name
-    choices = [Choice(value="auto", label=f"Automatic, which is {automatic} now")]
+    choices = [Choice(value="auto", label=dialogue.phrase("setup_automatic", name=automatic))]
     for name, spec in sorted(specs.items()):
-        state = "not installed" if missing_modules(spec.requires) else "installed"
-        if state != "installed" and spec.download:
-            state += f", about {extras.amount(spec.download)}"
-        about = f"; {_ABOUT[name]}" if name in _ABOUT else ""
-        choices.append(Choice(value=name, label=name, note=f"{state}{about}"))
+        about = dialogue.phrase(_ABOUT[name]) if name in _ABOUT else ""
+        choices.append(
+            Choice(value=name, label=name, note=pauses(dialogue.language, _state(dialogue, spec), about))
+        )
     default = place.config.training.backend if place.file.exists else "auto"
     draft.backend = dialogue.choose("--backend", choices, draft.backend or default)
     draft.missing.pop("backend", None)
     spec = specs[automatic if draft.backend == "auto" else draft.backend]
-    if not extras.offer(dialogue, f"The {spec.name} backend", spec.requires, spec.extra, spec.download):
-        draft.missing["backend"] = (
-            f"there is no backend to answer with; install one with {install_line(spec.extra)}"
-        )
+    what = dialogue.phrase("setup_backend", name=spec.name)
+    if not extras.offer(dialogue, what, spec.requires, spec.extra, spec.download):
+        draft.missing["backend"] = dialogue.phrase("setup_no_backend", line=install_line(spec.extra))
+
+
+def _state(dialogue: Dialogue, spec: BackendSpec) -> str:
+    """Whether it is there, or how much it takes."""
+    if not missing_modules(spec.requires):
+        return dialogue.phrase("setup_installed_here")
+    if not spec.download:
+        return dialogue.phrase("setup_not_here")
+    return dialogue.phrase("setup_not_here_size", size=extras.amount(spec.download))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions on plain lines: numbered choices, the default in brackets, `b` back, `q` leave.
+"""Questions as data, and the terminal's way to put them: plain lines, the default in brackets, `b` back.
 
 Every question has the name of a flag. An answer that was given as a flag is taken and not asked
 for; with `--yes` nothing is asked, and the default is taken. So there is one way through the
-steps for people, scripts and screen readers alike.
+steps for people, scripts and screen readers alike. `goodbot.cli.browser` puts the same questions on a page.
 """
 
 from __future__ import annotations
@@ -15,13 +15,20 @@ import sys
 import textwrap
 import unicodedata
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TextIO, TypeVar
+from typing import Any, ClassVar, Literal, TextIO, TypeVar
 
+from goodbot.api import texts
+from goodbot.api.control import Progress
+from goodbot.api.progress import progress_line
 from goodbot.api.sentences import sentence
+from goodbot.api.setup import ConnectorSetup
 from goodbot.base import printing
 from goodbot.base.errors import UsageError
+from goodbot.base.live_line import LiveLine
+from goodbot.cli.setup.qr import qr_lines
 
 T = TypeVar("T")
 _WIDTH = 80
@@ -52,8 +59,23 @@ class Choice:
     """What it means, in one line."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """One question, before anybody has drawn it."""
+
+    text: str
+    kind: Literal["text", "secret", "confirm"] = "text"
+    default: str = ""
+    """What is taken where nothing is typed."""
+
+
 class Dialogue:
     """Asks on a terminal, or answers itself from flags and defaults."""
+
+    language = ""
+    """In which the steps speak; a terminal's commands are in English."""
+    at_terminal: ClassVar[bool] = True
+    """Whether whoever answers types here, and reads about keys."""
 
     def __init__(self, given: Mapping[str, str], *, asks: bool, out: TextIO, colour: bool = False) -> None:
         """`given` maps flags (`--model`) to answers; without `asks` the defaults are taken."""
@@ -88,11 +110,46 @@ class Dialogue:
         if self.asks:
             self.say(text)
 
-    def title(self, text: str) -> None:
-        """The heading of a step."""
-        text = printing.printable(text)
+    def phrase(self, key: str, **values: Any) -> str:
+        """A text of the catalogue, for whoever answers."""
+        return texts.say(key, self.language, **values)
+
+    def step(self, number: int, of: int, title: str) -> None:
+        """Begin a step with its heading."""
+        text = printing.printable(f"Step {number} of {of}: {title}")
         bold = f"\x1b[1m{text}\x1b[0m" if self._colour else text
         printing.draw(f"\n{bold}\n", file=self.out)
+
+    def verbatim(self, text: str) -> None:
+        """What is to be copied: as it is, not wrapped."""
+        printing.say(text, file=self.out)
+
+    def rows(self, rows: Mapping[str, str]) -> None:
+        """Names with what they are, in two columns."""
+        width = max(11, *map(len, rows)) + 1
+        self.say("\n".join(f"  {name:<{width}}{what}" for name, what in rows.items()))
+
+    def link(self, text: str, address: str, *, picture: bool = False) -> None:
+        """An address to open, under what is said of it; with `picture` also for a phone's camera."""
+        self.say(text)
+        self.verbatim("\n".join(["", address, *(qr_lines(address) if picture and self.asks else ())]))
+        self.say()
+
+    def guide(self, setup: type[ConnectorSetup]) -> None:
+        """Where the platform's secrets come from, step by step."""
+        self.hint(f"{setup.guide}\n")
+
+    @contextlib.contextmanager
+    def work(self, text: str) -> Generator[None]:
+        """Something takes its time until the end of the block."""
+        with LiveLine(self.out, text) as line:
+            if not line.live:
+                line.say(f"{text} ...")
+            yield
+
+    def progress(self) -> AbstractContextManager[Progress]:
+        """A function that shows how far something is."""
+        return progress_line(quiet=not self.asks)
 
     def trouble(self, clause: str) -> None:
         """Say what is wrong, so that it can be asked again. Raises UsageError with `--yes`."""
@@ -117,7 +174,7 @@ class Dialogue:
             self.trouble(f"{flag} {answer}: it can be {', '.join(values)}")
         self.show(flag, choices)
         number = str(values.index(default) + 1) if default in values else ""
-        return self.text(flag, "Your choice", check, number)
+        return self.text(flag, self.phrase("setup_choice"), check, number)
 
     def show(self, flag: str, choices: Sequence[Choice]) -> None:
         """The numbered lines, unless the flag answers."""
@@ -130,13 +187,11 @@ class Dialogue:
 
     def text(self, flag: str, question: str, check: Callable[[str], T], default: str = "") -> T:
         """What `check` makes of an answer; it raises `Refused` for one that cannot be."""
-        return self._ask(
-            flag, f"{question} [{default}]: " if default else f"{question}: ", check, default, self._line
-        )
+        return self._ask(flag, Asked(text=question, default=default), check)
 
     def secret(self, flag: str, question: str, check: Callable[[str], T]) -> T:
         """Like `text`, but what is typed is not shown."""
-        return self._ask(flag, f"{question} (not shown while you type): ", check, "", self._hidden)
+        return self._ask(flag, Asked(text=question, kind="secret"), check)
 
     def confirm(self, flag: str, question: str, *, default: bool = True) -> bool:
         """Yes or no; with `--yes` it is yes."""
@@ -148,8 +203,8 @@ class Dialogue:
 
         if not self.asks:
             return True
-        hint = "[Y/n]" if default else "[y/N]"
-        return self._ask(flag, f"{question} {hint}: ", check, "yes" if default else "no", self._line)
+        asked = Asked(text=question, kind="confirm", default="yes" if default else "no")
+        return self._ask(flag, asked, check)
 
     def answer(self, flag: str) -> str:
         """What was given as a flag; empty when it is a question."""
@@ -166,26 +221,37 @@ class Dialogue:
         """The flag's answer was tried and refused: ask for another."""
         self._given.pop(flag, None)
 
-    def _ask(
-        self, flag: str, prompt: str, check: Callable[[str], T], default: str, read: Callable[[str], str]
-    ) -> T:
+    def put(self, asked: Asked) -> str:
+        """Put a question to a person, once; what they answer. Raises Back and Left."""
+        match asked.kind:
+            case "secret":
+                answer = self._hidden(f"{asked.text} (not shown while you type): ")
+            case "confirm":
+                answer = self._line(f"{asked.text} {'[Y/n]' if asked.default == 'yes' else '[y/N]'}: ")
+            case "text":
+                default = f" [{asked.default}]" if asked.default else ""
+                answer = self._line(f"{asked.text}{default}: ")
+        answer = answer or asked.default
+        if answer.casefold() in _BACK:
+            raise Back
+        if answer.casefold() in _LEAVE:
+            raise Left
+        return answer
+
+    def _ask(self, flag: str, asked: Asked, check: Callable[[str], T]) -> T:
         self.asked += self.asks and flag not in self._given
         while True:
             given = self._given.get(flag)
             if given is None and self.asks:
-                answer = read(prompt) or default
-                if answer.casefold() in _BACK:
-                    raise Back
-                if answer.casefold() in _LEAVE:
-                    raise Left
-            elif given is None and not default:
+                answer = self.put(asked)
+            elif given is None and not asked.default:
                 raise UsageError(f"{flag} is needed with --yes")
             else:
-                answer = default if given is None else given
+                answer = asked.default if given is None else given
             try:
                 taken = check(answer)
                 if given is not None and self.asks:
-                    self.say("As given." if read == self._hidden else f"As given: {given}")
+                    self.say("As given." if asked.kind == "secret" else f"As given: {given}")
                 return taken
             except Refused as refused:
                 self.forget(flag)

@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
-import importlib.util
-import io
 import shlex
 from pathlib import Path
 from typing import Any
@@ -14,9 +11,9 @@ from typing import Any
 from goodbot.access.login import OWNER
 from goodbot.access.pairing import open_code
 from goodbot.api import control
+from goodbot.api.texts import say
 from goodbot.base.clock import SystemClock
 from goodbot.base.errors import GoodbotError
-from goodbot.base.printing import say
 from goodbot.base.suggest import TERMINAL
 from goodbot.cli import service
 from goodbot.cli.doctor.checks import short
@@ -29,24 +26,23 @@ from goodbot.config.layout import DATABASE
 from goodbot.config.lock import HomeLock
 from goodbot.store import Store
 
-_BORDER = 2
-"""Modules of light around a QR code: phones read it with fewer than the four that the norm asks for."""
-MATTERS = 'Rate good answers too: a bot that hears only "bad" cannot learn.'
+MATTERS = say("setup_matters")
+"""What every set-up ends with, as a terminal says it."""
 
 
 def finish(dialogue: Dialogue, place: StateFound, draft: Draft) -> dict[str, Any]:
     """Change the program that is to call us, open the pairing code, install the service, and say what
     comes next."""
-    dialogue.say(f"\nWritten to {short(place.file.path)}.")
+    dialogue.say(f"\n{dialogue.phrase('setup_written', file=short(place.file.path))}")
     changed = install(place, draft)
     owner = known_owner(place, draft)
     if changed:
-        dialogue.say("Done there:")
+        dialogue.say(dialogue.phrase("setup_done_there"))
     for line in changed:
         line, _, as_it_is = line.partition("\n")
         dialogue.say(f"  {line}" if line[-1:] in ".!?:" else f"  {line}.")
         if as_it_is:  # a line to copy is not wrapped
-            say(as_it_is, file=dialogue.out)
+            dialogue.verbatim(as_it_is)
     code = _code(place, draft) if draft.pair else ""
     result: dict[str, Any] = {
         "ok": not draft.missing,
@@ -72,13 +68,13 @@ def finish(dialogue: Dialogue, place: StateFound, draft: Draft) -> dict[str, Any
         _say_code(dialogue, place, draft, code)
     if owner == OWNER:
         command = shlex.join(["goodbot", *_globals(place), "web"])
-        dialogue.say(f"\nOnce it runs, `{command}` gives you a link that logs you in.\n")
-    dialogue.say(MATTERS)
-    for sentence in draft.missing.values():
-        dialogue.say(f"Missing: {sentence}.")
+        dialogue.say(f"\n{dialogue.phrase('setup_log_in', command=command)}\n")
+    dialogue.say(dialogue.phrase("setup_matters"))
+    for missing in draft.missing.values():
+        dialogue.say(dialogue.phrase("setup_missing", what=missing))
     result["next"] = _next(place, draft)
     if draft.start != "now":
-        dialogue.say(f"Next: {result['next']}")
+        dialogue.say(dialogue.phrase("setup_next", what=result["next"]))
     return result
 
 
@@ -88,7 +84,7 @@ def start(dialogue: Dialogue, place: StateFound, draft: Draft, result: dict[str,
         return 0 if result["ok"] else 1
     from goodbot.cli import main
 
-    dialogue.say("Starting ...")
+    dialogue.say(dialogue.phrase("setup_starting"))
     return main([*_globals(place), "chat" if draft.platform == TERMINAL else "run"])
 
 
@@ -114,17 +110,14 @@ async def _open(home: Path, connector: str) -> str:
 
 
 def _say_code(dialogue: Dialogue, place: StateFound, draft: Draft, code: str) -> None:
-    bot, link = "your bot", ""
+    bot = dialogue.phrase("setup_your_bot")
     if draft.identity:
-        bot = draft.identity.name
-        link = f" ({draft.identity.link})" if draft.identity.link else ""
-    send = "Restart goodbot, then send" if place.daemon else "Send"
-    dialogue.say(f"\n{send} {code} to {bot}{link}.")
+        bot = draft.identity.name + (f" ({draft.identity.link})" if draft.identity.link else "")
+    send = "setup_send_restart" if place.daemon else "setup_send"
+    dialogue.say(f"\n{dialogue.phrase(send, code=code, bot=bot)}")
     if opens := _pairing_link(place, draft, code):
-        dialogue.say("Or open this, or point a phone's camera at it, and press Start:\n")
-        say("\n".join([opens, *(qr_lines(opens) if dialogue.asks else ())]), file=dialogue.out)
-        dialogue.say()
-    dialogue.say("The code is good for an hour; whoever sends it owns the bot.\n")
+        dialogue.link(dialogue.phrase("setup_open_link"), opens, picture=True)
+    dialogue.say(f"{dialogue.phrase('setup_code_hour')}\n")
 
 
 def _pairing_link(place: StateFound, draft: Draft, code: str) -> str:
@@ -139,7 +132,7 @@ def _install(dialogue: Dialogue, place: StateFound, draft: Draft, result: dict[s
         draft.missing["service"] = f"it does not run in the background: {error}"
         result |= {"ok": False, "missing": list(draft.missing.values())}
         return
-    dialogue.say(f"It runs in the background as {installed.status.name}.")
+    dialogue.say(dialogue.phrase("setup_background", name=installed.status.name))
     for note in installed.notes:
         dialogue.say(note)
 
@@ -163,12 +156,3 @@ def _globals(place: StateFound) -> list[str]:
     words = [] if home == default_home() else ["--home", str(home)]
     other = place.other_config
     return [*words, "--config", str(other)] if other else words
-
-
-def qr_lines(text: str) -> list[str]:
-    """The rows of its QR code in half blocks; none where `segno` is not installed, as without any extra."""
-    if importlib.util.find_spec("segno") is None:
-        return []
-    drawn = io.StringIO()
-    importlib.import_module("segno").make(text, micro=False).terminal(drawn, border=_BORDER, compact=True)
-    return drawn.getvalue().splitlines()

@@ -10,11 +10,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from goodbot.api.texts import joined
 from goodbot.base import spawn
 from goodbot.base.installed import missing_modules
-from goodbot.base.live_line import LiveLine
 from goodbot.base.packages import install_command, install_environment, install_line
-from goodbot.base.printing import say
 from goodbot.cli.setup.dialogue import Dialogue
 
 MOST_UNASKED = 500_000_000
@@ -29,8 +28,8 @@ def offer(
     """Install `extra`, of so many bytes, if the person agrees; whether `requires` can be imported then."""
     if not missing_modules(requires):
         return True
-    about = f" They take about {amount(download)}." if download else ""
-    dialogue.say(f"{what} needs packages that are not installed.{about}")
+    about = dialogue.phrase("setup_packages_size", size=amount(download)) if download else ""
+    dialogue.say(joined(dialogue.language, dialogue.phrase("setup_packages", what=what), about))
     large = (download or 0) > MOST_UNASKED
     said = dialogue.answer("--install")
     if said == "no":
@@ -40,11 +39,11 @@ def offer(
             f"So much is fetched only if you say so: add --install yes. By hand: {install_line(extra)}"
         )
         return False
-    if not dialogue.confirm("--install", "Install them now?"):
+    if not dialogue.confirm("--install", dialogue.phrase("setup_install")):
         return False
-    if _installed(dialogue, extra, requires, f", about {amount(download)}" if download else ""):
+    if _installed(dialogue, extra, requires, amount(download) if download else ""):
         return True
-    dialogue.say(f"Mend what it names and try again, or install by hand: {install_line(extra)}")
+    dialogue.say(dialogue.phrase("setup_by_hand", line=install_line(extra)))
     return False
 
 
@@ -57,14 +56,14 @@ def _installed(dialogue: Dialogue, extra: str, requires: Sequence[str], size: st
     """Install it, with one line for the person; what the installer says is shown where it fails."""
     command = install_command(extra)
     if command is None:
-        dialogue.say("This Python environment has no pip, and there is no uv.")
+        dialogue.say(dialogue.phrase("setup_no_pip"))
         return False
+    key = "setup_installing_size" if size else "setup_installing"
+    doing = dialogue.phrase(key, what=extra, size=size)
     handle, name = tempfile.mkstemp(prefix="goodbot-install-", suffix=".log")
     log, began = Path(name), time.monotonic()
     try:
-        with os.fdopen(handle, "w") as said, LiveLine(dialogue.out, f"Installing {extra}{size}") as line:
-            if not line.live:
-                line.say(f"Installing {extra}{size} ...")
+        with os.fdopen(handle, "w") as said, dialogue.work(doing):
             environ, file = install_environment(), said.fileno()
             done = spawn.run(*command, seconds=None, environ=environ, stdout=file, stderr=file)
     except BaseException:  # Ctrl-C
@@ -73,9 +72,10 @@ def _installed(dialogue: Dialogue, extra: str, requires: Sequence[str], size: st
     importlib.invalidate_caches()
     if done.returncode == 0 and not missing_modules(requires):
         log.unlink()
-        dialogue.say(f"Installed {extra} in {time.monotonic() - began:.0f} s.")
+        took = f"{time.monotonic() - began:.0f}"
+        dialogue.say(dialogue.phrase("setup_installed", what=extra, seconds=took))
         return True
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    say("\n".join(f"  {one}" for one in lines[-_LAST_LINES:]), file=dialogue.out)
-    dialogue.say(f"That did not work. All that the installer said is in {log}")
+    dialogue.verbatim("\n".join(f"  {one}" for one in lines[-_LAST_LINES:]))
+    dialogue.say(dialogue.phrase("setup_install_failed", log=str(log)))
     return False

@@ -24,6 +24,7 @@ class Step:
     """One heading."""
 
     title: str
+    """Its key in the catalogue."""
     ask: Callable[[Dialogue, StateFound, Draft], None]
     matters: Callable[[StateFound, Draft], bool] = lambda place, draft: True
     """Whether there is anything to ask, by the answers so far."""
@@ -32,15 +33,15 @@ class Step:
 
 
 STEPS = (
-    Step(title="Where do people talk to it?", ask=ask_platform),
-    Step(title="The bot's token", ask=ask_token, matters=needs_token),
-    Step(title="The program here", ask=ask_program, matters=needs_program),
-    Step(title="What does the computing?", ask=ask_backend, of_bot=True),
-    Step(title="Which model answers?", ask=ask_model, of_bot=True),
-    Step(title="How boldly does it learn?", ask=ask_preset, of_bot=True),
-    Step(title="When does it learn?", ask=ask_schedule, of_bot=True),
-    Step(title="Who is its owner?", ask=ask_owner, matters=needs_owner),
-    Step(title="Ready", ask=ask_start),
+    Step(title="setup_step_platform", ask=ask_platform),
+    Step(title="setup_step_token", ask=ask_token, matters=needs_token),
+    Step(title="setup_step_program", ask=ask_program, matters=needs_program),
+    Step(title="setup_step_backend", ask=ask_backend, of_bot=True),
+    Step(title="setup_step_model", ask=ask_model, of_bot=True),
+    Step(title="setup_step_preset", ask=ask_preset, of_bot=True),
+    Step(title="setup_step_schedule", ask=ask_schedule, of_bot=True),
+    Step(title="setup_step_owner", ask=ask_owner, matters=needs_owner),
+    Step(title="setup_step_ready", ask=ask_start),
 )
 
 
@@ -66,7 +67,7 @@ def walk(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
             at += 1
             continue
         if dialogue.asks:
-            dialogue.title(f"Step {steps.index(at) + 1} of {len(steps)}: {STEPS[at].title}")
+            dialogue.step(steps.index(at) + 1, len(steps), dialogue.phrase(STEPS[at].title))
         before = dialogue.asked
         try:
             STEPS[at].ask(dialogue, place, draft)
@@ -76,7 +77,7 @@ def walk(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
             if visited:
                 at = visited.pop()
             else:
-                dialogue.say("This is the first question; q leaves.")
+                dialogue.say(dialogue.phrase("setup_first_question"))
             continue
         if dialogue.asked > before:
             visited.append(at)

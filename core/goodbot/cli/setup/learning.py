@@ -13,31 +13,36 @@ from goodbot.cli.setup.presets import PRESETS, preset_of
 def ask_preset(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     """One of the presets, or the values that the config file has."""
     choices = [
-        Choice(value=preset.name, label=preset.name.capitalize(), note=preset.about) for preset in PRESETS
+        Choice(
+            value=name,
+            label=dialogue.phrase(f"setup_preset_{name}"),
+            note=dialogue.phrase(f"setup_preset_{name}_note"),
+        )
+        for name in PRESETS
     ]
     now = preset_of(place.config.training.settings)
-    note = "the values in [training.settings] " + ("that you will write" if now else "stay as they are")
-    choices.append(Choice(value=OWN, label="Your own", note=note))
+    note = dialogue.phrase("setup_own_to_write" if now else "setup_own_stays")
+    choices.append(Choice(value=OWN, label=dialogue.phrase("setup_own"), note=note))
     draft.preset = dialogue.choose("--preset", choices, draft.preset or now or OWN)
 
 
 def ask_schedule(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     """As soon as there are enough ratings, at a time of day, or on command."""
     training = place.config.training
-    ratings = f"{training.min_ratings} new ratings"
-    if training.start_small:
-        ratings += ", the first time fewer"
+    by_itself = "setup_auto_small" if training.start_small else "setup_auto"
     now = draft.schedule or place.config.training.schedule
     daily = now if ":" in now else "HH:MM"
-    if dialogue.asks and not dialogue.has("--schedule"):
-        dialogue.say(f"  1  By itself, as soon as there are {ratings}")
-        dialogue.say(f"  2  Once a day at a time that you name: type it, for example {_like(daily)}")
-        dialogue.say("  3  Only when you type `goodbot train`")
+    choices = [
+        Choice(value="auto", label=dialogue.phrase(by_itself, count=training.min_ratings)),
+        Choice(value="", label=dialogue.phrase("setup_daily", time=_like(daily))),
+        Choice(value="manual", label=dialogue.phrase("setup_manual")),
+    ]
+    dialogue.show("--schedule", choices)
 
     def check(answer: str) -> str:
         schedule = {"1": "auto", "3": "manual"}.get(answer, answer)
         if schedule == "2":
-            raise Refused(f"type the time itself, for example {_like(daily)}")
+            raise Refused(dialogue.phrase("setup_type_time", time=_like(daily)))
         plain = "".join(c for c in schedule if c.isalnum() or c == ":")
         try:
             config.parse(f'[training]\nschedule = "{plain}"\n', home=place.config.home)
@@ -50,7 +55,7 @@ def ask_schedule(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
         return plain
 
     default = {"auto": "1", "manual": "3"}.get(now, now)
-    draft.schedule = dialogue.text("--schedule", "Your choice", check, default)
+    draft.schedule = dialogue.text("--schedule", dialogue.phrase("setup_choice"), check, default)
 
 
 def _like(time: str) -> str:

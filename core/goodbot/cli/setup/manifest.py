@@ -7,7 +7,6 @@ import contextlib
 from pathlib import Path
 
 from goodbot.api.setup import ConnectorSetup, Manifest
-from goodbot.base.printing import say
 from goodbot.cli.doctor.checks import short
 from goodbot.cli.setup.dialogue import Dialogue
 from goodbot.cli.setup.draft import Draft, StateFound
@@ -27,24 +26,21 @@ def show_manifest(
     discard_manifest(draft)  # of an earlier walk through this step
     if manifest.filled:
         file = short(_write(place.config.home, draft, manifest))
-        dialogue.say(f"This link has all that {setup.title} asks for filled in:\n")
-        say(f"{manifest.link}\n", file=dialogue.out)
-        dialogue.say(
-            f"The same is in {file}. `goodbot manifest {draft.platform}` says what each permission is for.\n"
-        )
+        dialogue.link(dialogue.phrase("setup_link_filled", title=setup.title), manifest.link)
+        dialogue.say(f"{dialogue.phrase('setup_same_in', file=file, name=draft.platform)}\n")
         return
     for line in explained(setup, manifest):
         dialogue.say(line)
     if manifest.file:
         file = _write(place.config.home, draft, manifest)
         if manifest.packed:
-            dialogue.say(f"\nAll of that is in {short(file)}.")
+            dialogue.say(f"\n{dialogue.phrase('setup_all_in', file=short(file))}")
         else:
-            dialogue.say(f"\nAll of that is in this manifest ({short(file)}):\n")
-            say(manifest.text, file=dialogue.out)
+            dialogue.say(f"\n{dialogue.phrase('setup_manifest_in', file=short(file))}\n")
+            dialogue.verbatim(manifest.text)
     if of_account and manifest.link:
-        dialogue.say("\nGive it in here:" if manifest.file else "\nOpen this to add it:")
-        say(manifest.link, file=dialogue.out)
+        key = "setup_give_in" if manifest.file else "setup_open_to_add"
+        dialogue.link(f"\n{dialogue.phrase(key)}", manifest.link)
 
 
 def explained(setup: ConnectorSetup, manifest: Manifest) -> list[str]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from goodbot.api.progress import progress_line
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
 from goodbot.base.installed import missing_modules
 from goodbot.cli.setup.dialogue import Choice, Dialogue, Refused
@@ -27,7 +26,7 @@ _LISTED = 3
 def ask_model(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     """Ends with weights that are here, the demo model, or the sentence that says what is missing."""
     kept = draft.model or place.config.model.path
-    choices = _choices(place, kept)
+    choices = _choices(dialogue, place, kept)
     while True:
         draft.missing.pop("model", None)
         draft.chosen, draft.serving = None, {}
@@ -35,7 +34,7 @@ def ask_model(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
         if wanted in (kept, DEMO, LATER):
             draft.model = "" if wanted == LATER else wanted
             if wanted == LATER:
-                draft.missing["model"] = "no model is chosen"
+                draft.missing["model"] = dialogue.phrase("setup_no_model")
             return
         try:
             proposal = _look_up(dialogue, place, draft, wanted)
@@ -56,36 +55,36 @@ def ask_model(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
         dialogue.forget("--model")
 
 
-def _choices(place: StateFound, kept: str) -> list[Choice]:
-    choices = [Choice(value=kept, label=f"As it is: {kept}")] if kept else []
-    note = "looked up now; you see what it costs before anything is downloaded"
-    choices.append(Choice(value=AUTO, label="The best that fits this machine", note=note))
+def _choices(dialogue: Dialogue, place: StateFound, kept: str) -> list[Choice]:
+    choices = [Choice(value=kept, label=dialogue.phrase("setup_as_it_is", what=kept))] if kept else []
+    note = dialogue.phrase("setup_best_note")
+    choices.append(Choice(value=AUTO, label=dialogue.phrase("setup_best"), note=note))
     here = [one for one in disk.weights(place.config.home) if not one.wrong]
     choices += [
-        Choice(value=one.reference, label=one.reference, note="on this disk")
+        Choice(value=one.reference, label=one.reference, note=dialogue.phrase("setup_on_disk"))
         for one in here[:_LISTED]
         if kept not in (one.reference, f"{one.reference}@{one.path.name}")
     ]
     if kept != DEMO:
-        note = "nothing to download; it knows some capitals and sums, enough for a try-out"
-        choices.append(Choice(value=DEMO, label="The tiny demo model", note=note))
-    return [*choices, Choice(value=LATER, label="None yet")]
+        note = dialogue.phrase("setup_demo_note")
+        choices.append(Choice(value=DEMO, label=dialogue.phrase("setup_demo"), note=note))
+    return [*choices, Choice(value=LATER, label=dialogue.phrase("setup_none_yet"))]
 
 
 def _wanted(dialogue: Dialogue, choices: Sequence[Choice]) -> str:
     """A number, or anything that names a model."""
     dialogue.show("--model", choices)
     if not dialogue.has("--model"):
-        dialogue.hint("Or type a name in the hub (owner/name), a directory, or a server's model.")
+        dialogue.hint(dialogue.phrase("setup_model_name"))
 
     def check(answer: str) -> str:
         if answer.isdecimal():
             if not 0 < int(answer) <= len(choices):
-                raise Refused(f"type a number from 1 to {len(choices)}, or the name of a model")
+                raise Refused(dialogue.phrase("setup_number_or_name", most=len(choices)))
             return choices[int(answer) - 1].value
         return answer
 
-    return dialogue.text("--model", "Your choice", check, "1")
+    return dialogue.text("--model", dialogue.phrase("setup_choice"), check, "1")
 
 
 def _look_up(dialogue: Dialogue, place: StateFound, draft: Draft, wanted: str) -> Proposal:
@@ -93,7 +92,7 @@ def _look_up(dialogue: Dialogue, place: StateFound, draft: Draft, wanted: str) -
     from goodbot.cli.model import described, left_behind
     from goodbot.inference.models.choose import choose, propose
 
-    dialogue.hint("Looking it up ...")
+    dialogue.hint(dialogue.phrase("setup_looking"))
     specs = place.plugins.backends().values()
     ready = sorted((s for s in specs if not missing_modules(s.requires)), key=lambda s: -s.priority)
     names = [draft.backend]
@@ -126,11 +125,12 @@ def _get(dialogue: Dialogue, place: StateFound, proposal: Proposal, *, sure: boo
     from goodbot.cli.model import gigabytes
     from goodbot.inference.models.obtain import obtain
 
-    question = f"Download {gigabytes(proposal.download)} now?" if proposal.download else "Take it?"
+    size = gigabytes(proposal.download)
+    question = dialogue.phrase("setup_download" if proposal.download else "setup_take", size=size)
     if (proposal.download or not sure) and not dialogue.confirm("", question):
         return None
     try:
-        with progress_line(quiet=not dialogue.asks) as show:
+        with dialogue.progress() as show:
             return obtain(proposal.source, place.config.home, progress=show)
     except KeyboardInterrupt:
         dialogue.say("\nWhat was downloaded stays; another `goodbot init` goes on from there.")

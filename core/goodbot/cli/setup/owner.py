@@ -24,18 +24,23 @@ def ask_owner(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     spec = place.connector(draft.platform)
     named = place.config.connector(draft.platform, spec.settings)[0].owners
     owners = sorted({*named, *asyncio.run(_paired(place, draft.platform))})
-    note = "you get a code, good for an hour; whoever sends it to the bot owns it"
     choices = [
-        Choice(value="pair", label="Send it a code", note=note),
-        Choice(value="id", label="I know my user id there"),
+        Choice(value="pair", label=dialogue.phrase("setup_pair"), note=dialogue.phrase("setup_pair_note")),
+        Choice(value="id", label=dialogue.phrase("setup_know_id")),
     ]
     if owners:
-        choices.insert(0, Choice(value="keep", label=f"As it is: {', '.join(owners)}"))
+        as_it_is = dialogue.phrase("setup_as_it_is", what=", ".join(owners))
+        choices.insert(0, Choice(value="keep", label=as_it_is))
     how = "id" if dialogue.has("--owner") else dialogue.choose("", choices, choices[0].value)
     draft.pair = how == "pair"
     draft.owners = named
     if how == "id":
-        draft.owners = (dialogue.text("--owner", "Your user id", _user_id(setup_of(place, draft))),)
+        draft.owners = (_asked_id(dialogue, place, draft),)
+
+
+def _asked_id(dialogue: Dialogue, place: StateFound, draft: Draft) -> str:
+    question, check = dialogue.phrase("setup_user_id"), _user_id(setup_of(place, draft))
+    return dialogue.text("--owner", question, check)
 
 
 async def _paired(place: StateFound, platform: str) -> list[str]:

@@ -18,14 +18,14 @@ def ask_platform(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
         Choice(
             value=name,
             label=_sentence(spec.title),
-            note="set up already" if name in place.config.connectors else "",
+            note=dialogue.phrase("setup_already") if name in place.config.connectors else "",
         )
         for name, spec in sorted(specs.items(), key=_effort)
         if name != TERMINAL and spec.setup
     ]
     configured = [choice.value for choice in choices if choice.note]
-    note = "you talk to it with `goodbot chat`, which works beside every platform"
-    choices.append(Choice(value=TERMINAL, label="Only this terminal", note=note))
+    note = dialogue.phrase("setup_terminal_note")
+    choices.append(Choice(value=TERMINAL, label=dialogue.phrase("setup_terminal"), note=note))
     default = draft.platform or (
         configured[0] if configured else TERMINAL if place.file.exists else choices[0].value
     )
@@ -34,7 +34,7 @@ def ask_platform(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     if draft.platform == TERMINAL:
         for name in configured:
             title = _sentence(specs[name].title)
-            dialogue.say(f"{title} stays; `goodbot disconnect {name}` ends that.")
+            dialogue.say(dialogue.phrase("setup_stays", title=title, name=name))
 
 
 def _effort(named: tuple[str, ConnectorSpec]) -> tuple[int, int, str]:
@@ -56,6 +56,5 @@ def take_platform(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
         return
     spec = place.connector(draft.platform)
     if not extras.offer(dialogue, _sentence(spec.title), spec.requires, spec.extra):
-        draft.missing["platform"] = (
-            f"{draft.platform} needs packages; install them with {install_line(spec.extra)}"
-        )
+        line = install_line(spec.extra)
+        draft.missing["platform"] = dialogue.phrase("setup_no_packages", name=draft.platform, line=line)

@@ -6,23 +6,9 @@ shape (`goodbot_training.job.presets`), and values that stand beside it win.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Preset:
-    """One way to learn."""
-
-    name: str
-    about: str
-    """What it means, in one line."""
-
-
-PRESETS = (
-    Preset(name="careful", about="small steps, close to the original; slower to please you"),
-    Preset(name="balanced", about="the defaults; measured on a tiny model"),
-    Preset(name="aggressive", about="big steps; may learn faster, and forgets more on the way"),
-)
+PRESETS = ("careful", "balanced", "aggressive")
+"""What each means is in the catalogue."""
 KEYS = ("learning_rate", "learning_rate_scale", "kl")
 """What presets decide; who chooses another one gives up what stands there."""
 
@@ -32,4 +18,4 @@ def preset_of(settings: Mapping[str, object]) -> str:
     if any(key in settings for key in KEYS):
         return ""
     name = settings.get("preset", "balanced")
-    return str(name) if name in {preset.name for preset in PRESETS} else ""
+    return str(name) if name in PRESETS else ""

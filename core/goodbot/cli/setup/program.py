@@ -31,18 +31,18 @@ def ask_program(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     setup = setup_of(place, draft)
     assert setup is not None  # noqa: S101  the step would not be there
     if not needs_token(place, draft):
-        dialogue.hint(f"{setup.guide}\n")
+        dialogue.guide(setup)
         ask_settings(dialogue, place, draft, setup)
     draft.missing.pop(_TOPIC, None)
     while True:
         try:
             lines = asyncio.run(_look(place, draft, setup))
         except (GoodbotError, TimeoutError) as error:
-            sentence = str(error) or f"{setup.title} does not answer"
+            sentence = str(error) or dialogue.phrase("setup_no_answer", title=setup.title)
             dialogue.trouble(sentence)
             choices = [
-                Choice(value="again", label="Try again"),
-                Choice(value="unchecked", label="Go on; connect it later"),
+                Choice(value="again", label=dialogue.phrase("setup_try_again")),
+                Choice(value="unchecked", label=dialogue.phrase("setup_go_on_connect")),
             ]
             if dialogue.choose("", choices, "again") == "again":
                 continue
@@ -50,13 +50,10 @@ def ask_program(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
             return
         break
     if draft.identity:
-        dialogue.say(f"It is {draft.identity.name}.")
-    dialogue.say("Will be changed, and put back by `goodbot disconnect`:" if lines else _NOTHING)
+        dialogue.say(dialogue.phrase("setup_it_is", name=draft.identity.name))
+    dialogue.say(dialogue.phrase("setup_will_change" if lines else "setup_nothing_changes"))
     for line in lines:
         dialogue.say(line, indent=2)
-
-
-_NOTHING = "Nothing has to be changed there."
 
 
 def preview(dialogue: Dialogue, place: StateFound, draft: Draft) -> Sequence[str]:

@@ -18,22 +18,23 @@ _NEEDED = {"platform", "backend", "model"}
 
 def ask_start(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     """Show what will be written; the answer writes it."""
-    dialogue.say(_summary(place, draft))
-    for sentence in draft.missing.values():
-        dialogue.say(f"Missing: {sentence}.")
+    dialogue.rows(_summary(dialogue, place, draft))
+    for missing in draft.missing.values():
+        dialogue.say(dialogue.phrase("setup_missing", what=missing))
     dialogue.hint("")
     choices: list[Choice] = []
     if place.daemon:
-        choices.append(Choice(value="no", label="Write this", note=_RESTART))
+        note = dialogue.phrase("setup_restart_note")
+        choices.append(Choice(value="no", label=dialogue.phrase("setup_write"), note=note))
     else:
         if not _NEEDED & set(draft.missing):
-            what = "chat with it" if draft.platform == TERMINAL else "run it"
-            choices.append(Choice(value="now", label=f"Write this, and {what} here now"))
+            key = "setup_write_chat" if draft.platform == TERMINAL else "setup_write_run"
+            choices.append(Choice(value="now", label=dialogue.phrase(key)))
             if draft.keep != "environment" and _supervised():
-                note = "it starts again when you log in"
-                label = "Write this, and run it in the background"
+                note = dialogue.phrase("setup_service_note")
+                label = dialogue.phrase("setup_write_service")
                 choices.append(Choice(value="service", label=label, note=note))
-        choices.append(Choice(value="no", label="Write this, and start it later"))
+        choices.append(Choice(value="no", label=dialogue.phrase("setup_write_later")))
     values = [choice.value for choice in choices]
     if dialogue.answer("--start") in {"now", "service"} - set(values):
         dialogue.say(f"It cannot be started with --start {dialogue.answer('--start')} yet.")
@@ -41,26 +42,25 @@ def ask_start(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     draft.start = dialogue.choose("--start", choices, values[0] if dialogue.asks else "no")
 
 
-_RESTART = "the goodbot that runs here now goes on as it is until it is restarted"
-
-
 def _supervised() -> bool:
     return sys.platform == "darwin" or shutil.which("systemctl") is not None
 
 
-def _summary(place: StateFound, draft: Draft) -> str:
+def _summary(dialogue: Dialogue, place: StateFound, draft: Draft) -> dict[str, str]:
     account = f", {draft.identity.name}" if draft.identity else ""
-    kept = {"file": "kept in secrets.env", "environment": "from the environment"}
-    rows = {
-        "platform": draft.platform + account,
-        "backend": draft.backend,
-        "model": draft.model or "none",
-        "learns": f"{'with your settings' if draft.preset == OWN else draft.preset}, {draft.schedule}",
-        "written to": short(place.file.path),
-    }
+    kept = {"file": "setup_kept_file", "environment": "setup_kept_nowhere", "keyring": "setup_kept_keyring"}
+    how = dialogue.phrase("setup_own_settings") if draft.preset == OWN else draft.preset
+    rows = {"setup_row_platform": draft.platform + account}
     if needs_token(place, draft):
-        rows["token"] = kept.get(draft.keep, f"in the {draft.keep}")
+        rows["setup_row_token"] = dialogue.phrase(kept[draft.keep]) if draft.keep in kept else draft.keep
     if needs_owner(place, draft):
-        rows["owner"] = "whoever sends the code" if draft.pair else ", ".join(draft.owners) or "as it is"
-    order = ("platform", "token", "owner", "backend", "model", "learns", "written to")
-    return "\n".join(f"  {name:12}{rows[name]}" for name in order if name in rows)
+        named = ", ".join(draft.owners)
+        unnamed = dialogue.phrase("setup_owner_by_code" if draft.pair else "setup_owner_stays")
+        rows["setup_row_owner"] = unnamed if draft.pair or not named else named
+    rows |= {
+        "setup_row_backend": draft.backend,
+        "setup_row_model": draft.model or dialogue.phrase("setup_none"),
+        "setup_row_learns": f"{how}, {draft.schedule}",
+        "setup_row_written": short(place.file.path),
+    }
+    return {dialogue.phrase(name): what for name, what in rows.items()}

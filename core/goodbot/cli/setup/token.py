@@ -28,14 +28,14 @@ def ask_token(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
         return
     setup = setup_of(place, draft)
     if setup is None:
-        dialogue.say("The token is asked for when the packages are there.")
+        dialogue.say(dialogue.phrase("setup_token_later"))
         return
     names = place.connector(draft.platform).needs(settings_of(place, draft))
     stored = place.secrets.environment(names)
     fresh = not all(stored.get(name) for name in names) and not dialogue.has("--token")
     if fresh:
         show_manifest(dialogue, place, draft, _made(place, draft, setup, {}))
-        dialogue.hint(f"{setup.guide}\n")
+        dialogue.guide(setup)
     ask_settings(dialogue, place, draft, setup)
     if not (fresh or dialogue.has("--token")):
         where = place.secrets.where(names[0])
@@ -59,10 +59,10 @@ def _made(
 
 
 def _goes_on(dialogue: Dialogue, where: str) -> bool:
-    places = {"file": "kept in secrets.env", "keyring": "in the keyring"}
+    places = {"file": "setup_use_file", "keyring": "setup_use_keyring"}
     choices = [
-        Choice(value="keep", label=f"Use the token that is {places.get(where, 'set here')}"),
-        Choice(value="new", label="Type another token"),
+        Choice(value="keep", label=dialogue.phrase(places.get(where, "setup_use_here"))),
+        Choice(value="new", label=dialogue.phrase("setup_other_token")),
     ]
     return dialogue.choose("", choices, "keep") == "keep"
 
@@ -79,7 +79,7 @@ def _typed(dialogue: Dialogue, names: tuple[str, ...], setup: type[ConnectorSetu
         if not dialogue.asks and not dialogue.has(_flag(number)):
             raise UsageError(f"a token is needed: give --token-stdin, or set {name}")
         called = setup.called(name)
-        question = "Token" if called == name else called
+        question = dialogue.phrase("setup_token") if called == name else called
         values[name] = dialogue.secret(_flag(number), question, check)
     return values
 
@@ -100,19 +100,20 @@ def _checked(
     for topic in ("token", "account"):
         draft.missing.pop(topic, None)
     while True:
-        dialogue.hint(f"Asking {setup.title} whose token this is ...")
+        dialogue.hint(dialogue.phrase("setup_asking", title=setup.title))
         try:
             draft.identity, found = asyncio.run(_ask(place, draft, setup, values))
         except (RetriableError, TimeoutError) as error:
-            dialogue.say(f"{str(error) or f'{setup.title} does not answer'}.")
-            missing = {"token": "the token was not checked; `goodbot doctor` does it later"}
+            silent = dialogue.phrase("setup_no_answer", title=setup.title)
+            dialogue.say(f"{str(error) or silent}.")
+            missing = {"token": dialogue.phrase("setup_unchecked")}
         except GoodbotError as error:
             for number in range(1, len(values) + 1):
                 dialogue.forget(_flag(number))
             dialogue.trouble(str(error))
             return False
         else:
-            dialogue.say(f"It belongs to {draft.identity.name}.")
+            dialogue.say(dialogue.phrase("setup_belongs", name=draft.identity.name))
             for check in found:
                 dialogue.say(f"{sentence(check.text)} {_fix(check)}".rstrip())
             failed = [check.text for check in found if check.state is CheckState.FAIL]
@@ -141,28 +142,31 @@ def _fix(check: Check) -> str:
 
 def _again(dialogue: Dialogue) -> str:
     choices = [
-        Choice(value="again", label="Try again"),
-        Choice(value="new", label="Type another token"),
-        Choice(value="unchecked", label="Go on; check it later"),
+        Choice(value="again", label=dialogue.phrase("setup_try_again")),
+        Choice(value="new", label=dialogue.phrase("setup_other_token")),
+        Choice(value="unchecked", label=dialogue.phrase("setup_go_on")),
     ]
     return dialogue.choose("", choices, "again" if dialogue.asks else "unchecked")
 
 
 def _where_to_keep(dialogue: Dialogue, names: tuple[str, ...], before: str) -> str:
     choices = [
-        Choice(value="file", label="In a file", note="secrets.env, which only you can read"),
+        Choice(value="file", label=dialogue.phrase("setup_in_file"), note=dialogue.phrase("setup_file_note")),
         Choice(
-            value="environment", label="Nowhere", note=f"you set {' and '.join(names)} yourself, each time"
+            value="environment",
+            label=dialogue.phrase("setup_nowhere"),
+            note=dialogue.phrase("setup_nowhere_note", names=", ".join(names)),
         ),
     ]
     if keyring_usable():
-        choices.insert(1, Choice(value="keyring", label="In your keyring", note="encrypted"))
+        label, note = dialogue.phrase("setup_in_keyring"), dialogue.phrase("setup_keyring_note")
+        choices.insert(1, Choice(value="keyring", label=label, note=note))
     elif dialogue.answer("--keep-token") == "keyring":
         dialogue.forget("--keep-token")
         dialogue.trouble(
             "this session has no keyring that goodbot can use; keep the token in the file, "
             f"or unlock a keyring and run {install_line('keyring')}"
         )
-    dialogue.hint("\nWhere shall goodbot keep it?")
+    dialogue.hint(f"\n{dialogue.phrase('setup_keep')}")
     known = {choice.value for choice in choices}
     return dialogue.choose("--keep-token", choices, before if before in known else "file")

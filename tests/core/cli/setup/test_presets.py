@@ -14,7 +14,7 @@ from goodbot.config.file import ConfigFile
 from goodbot_training.job.settings import PRESETS as KNOWN
 from goodbot_training.job.settings import TrainingSettings
 
-NAMES = [preset.name for preset in PRESETS]
+NAMES = [*PRESETS]
 
 
 def test_the_wizard_and_the_trainer_know_the_same_names() -> None:

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page shows now, and what is answered there: data between the wizard and the page's server.
+
+The wizard waits in its own thread until something is answered; the server looks and hands answers in.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+End = Literal["left", "done", "starts", "failed"]
+"""How a set-up can end, for its page."""
+_FAREWELL_SECONDS = 2.0
+"""So long the page may take to see how it ended: it looks several times a second."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PageAnswer:
+    """What was pressed: an answer, or one of the two ways out of a question."""
+
+    do: Literal["answer", "back", "leave"]
+    value: str = field(default="", repr=False)
+    """It may be a token."""
+
+
+class Stage:
+    """One set-up in one browser."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self.language = ""
+        """What the reader reads, once the page is there."""
+        self._begun = False
+        self._number = 0
+        self._title: dict[str, Any] = {"title": "", "step": 0, "of": 0}
+        self._said: list[dict[str, Any]] = []
+        self._asked: dict[str, Any] | None = None
+        self._answer: PageAnswer | None = None
+        self._working = ""
+        self._end: End | None = None
+        self._end_seen = False
+
+    # What the page may do: from the server's thread
+
+    def begin(self, language: str) -> None:
+        """The page is there, and whoever reads it reads that language."""
+        with self._changed:
+            self.language, self._begun = language, True
+            self._changed.notify_all()
+
+    def view(self) -> Mapping[str, Any]:
+        """All that the page shows. No answer is in it."""
+        with self._changed:
+            self._end_seen = self._end is not None
+            self._changed.notify_all()
+            return {
+                "number": self._number,
+                **self._title,
+                "said": list(self._said),
+                "asked": self._asked,
+                "working": self._working,
+                "end": self._end,
+            }
+
+    def take(self, number: int, answer: PageAnswer) -> bool:
+        """Hand an answer in; False where that is no longer what is asked: in another tab it was answered."""
+        with self._changed:
+            if self._asked is None or self._asked["number"] != number:
+                return False
+            self._asked, self._answer = None, answer
+            self._change()
+            return True
+
+    # What the wizard does: from its own thread
+
+    def wait_for_page(self) -> None:
+        """Until somebody has opened it."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._begun)
+
+    def step(self, number: int, of: int, title: str) -> None:
+        """Begin a step: what was said before is gone."""
+        with self._changed:
+            self._title = {"title": title, "step": number, "of": of}
+            self._said = []
+            self._change()
+
+    def add(self, kind: str, *, stays: bool = False, **what: Any) -> None:
+        """Say something; what `stays` is there until the next step, else until the next answer but one."""
+        with self._changed:
+            self._said.append({"kind": kind, "stays": stays, **what})
+            self._change()
+
+    def work(self, text: str) -> None:
+        """What is being done while nothing is asked; empty: nothing that has a name."""
+        with self._changed:
+            self._working = text
+            self._change()
+
+    def ask(self, question: Mapping[str, Any]) -> PageAnswer:
+        """Put a question, and wait for what is answered."""
+        with self._changed:
+            self._change()
+            self._asked, self._answer = {**question, "number": self._number}, None
+            self._changed.wait_for(lambda: self._answer is not None)
+            answer, self._answer = self._answer, None
+            assert answer is not None  # noqa: S101  it was waited for
+            self._said = [one for one in self._said if one["stays"]]
+            self._change()
+            return answer
+
+    def end(self, how: End, said: Sequence[str] = ()) -> None:
+        """Say how it ended, and give the page a moment to see it."""
+        with self._changed:
+            self._asked, self._end, self._working = None, how, ""
+            self._said += [{"kind": "text", "stays": True, "text": text} for text in said]
+            self._change()
+            if self._begun:
+                self._changed.wait_for(lambda: self._end_seen, _FAREWELL_SECONDS)
+
+    def _change(self) -> None:
+        self._number += 1
+        self._end_seen = False
