@@ -32,6 +32,7 @@ def test_without_a_config_and_a_terminal_it_says_which_command_sets_it_up(
     said = alone(capsys)
     assert said[0] == "goodbot is not set up here yet."
     assert [line.rpartition("  ")[2] for line in said[1:3]] == ["goodbot demo", "goodbot init"]
+    assert said[3].endswith("  goodbot --browser")
     assert not home.exists(), "whoever asks makes nothing"
     elsewhere = alone(capsys, "--home", str(tmp_path / "b"))
     assert f"goodbot --home {tmp_path / 'b'} init" in elsewhere[2], "the same directory again"

@@ -25,7 +25,7 @@ All commands:                {goodbot} --help"""
 def main(arguments: argparse.Namespace) -> int:
     """Say it in a few lines; where nothing is set up and a person is there, set it up."""
     answer = control.call(arguments.home, "status", [], _silent)
-    if answer is None and not ConfigFile(arguments.home, arguments.config).exists:
+    if answer is None and not _set_up(arguments):
         return _begin(arguments)
     goodbot = _program(arguments)
     if answer is not None and arguments.browser:
@@ -41,6 +41,14 @@ def main(arguments: argparse.Namespace) -> int:
         lines.append(f"Once it runs, `{goodbot} --browser` opens its pages.")
     say("\n".join(lines))
     return 2 if arguments.browser else 0
+
+
+def _set_up(arguments: argparse.Namespace) -> bool:
+    """Whether there is a config; whoever asks for the page of the setup needs one with a model. Raises
+    ConfigError."""
+    if not ConfigFile(arguments.home, arguments.config).exists:
+        return False
+    return not arguments.browser or bool(config.load(arguments.home, arguments.config).model.path)
 
 
 def _begin(arguments: argparse.Namespace) -> int:

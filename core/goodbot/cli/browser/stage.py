@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 End = Literal["left", "done", "starts", "failed"]
 """How a set-up can end, for its page."""
-_FAREWELL_SECONDS = 2.0
+_FAREWELL_SECONDS = 5.0
 """So long the page may take to see how it ended: it looks several times a second."""
 
 
@@ -82,10 +82,14 @@ class Stage:
             self._changed.wait_for(lambda: self._begun)
 
     def step(self, number: int, of: int, title: str) -> None:
-        """Begin a step: what was said before is gone."""
+        """Begin a step: what was said in the one before is gone."""
         with self._changed:
+            before = self._title["step"]
+            if before == number:  # it is asked from its beginning again, and that was just said
+                self._said = [one for one in self._said if not one["stays"]]
+            elif before:  # what is said before the first one is its introduction
+                self._said = []
             self._title = {"title": title, "step": number, "of": of}
-            self._said = []
             self._change()
 
     def add(self, kind: str, *, stays: bool = False, **what: Any) -> None:

@@ -78,7 +78,7 @@ function guide({ lines, sketches }) {
   const rest = lines.filter((line) => !/^\d+\. /.test(line));
   const picture = (one) => sketch(one, fill(words.drawing, { what: [one.here, one.field, one.press].filter(Boolean).join(", "), address: one.address }));
   const steps = numbered.map((line, at) => el("li", {}, ...marked(line.replace(/^\d+\. /, "")), ...sketches.filter((one) => one.line === at + 1).map(picture)));
-  return [steps.length ? el("ol", { class: "guide" }, ...steps) : "", ...rest.map((line) => el("p", {}, ...marked(line)))].filter(Boolean);
+  return [steps.length ? el("ol", { class: "guide" }, ...steps) : "", rest.length ? el("p", {}, ...marked(rest.join(" "))) : ""].filter(Boolean);
 }
 
 const DRAWN = {
@@ -152,15 +152,13 @@ function working(text) {
   find("#working").textContent = text;
 }
 
-const ENDS = { left: "left", done: "done", starts: "starts", failed: "failed" };
-
 function show(screen) {
   const begun = screen.step !== step;
   step = screen.step;
   find("#count").hidden = find("#bar").hidden = !screen.step || Boolean(screen.end);
   find("#count").textContent = fill(words.step, { number: screen.step, of: screen.of });
   find("#bar").value = screen.of ? screen.step / screen.of : 0;
-  find("#title").textContent = screen.end ? words[ENDS[screen.end]] : screen.title || words.title;
+  find("#title").textContent = screen.end ? words[screen.end] : screen.title || words.title;
   const rest = screen.said.filter((one) => one.kind !== "trouble");
   find("#said").replaceChildren(...rest.flatMap((one) => DRAWN[one.kind](one)));
   find("#troubles").replaceChildren(...screen.said.filter((one) => one.kind === "trouble").map((one) => el("p", { class: "trouble" }, ...marked(one.text))));

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of `goodbot --browser` in a real Chromium: the whole way, by keyboard and on a phone."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.cli.program import need_backend
+from tests.cli.setting_up import configured, tokens
+from tests.cli.setup_page import SetupProgram
+from tests.connectors.telegram.peer import SECRET, serve
+from tests.connectors.web.browsing import DESK, Person, launched, person
+from tests.connectors.web.test_axe import NARROW, violations
+from tests.node import install
+from tests.support import missing, require
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture(scope="module")
+def telegram() -> Iterator[int]:
+    """The port of a local Telegram."""
+    require("telegram")
+    with serve() as (port, _):
+        yield port
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chromium() -> AsyncIterator[Any]:
+    async with launched() as browser:
+        yield browser
+
+
+@pytest.fixture
+def program(tmp_path: Path, telegram: int) -> Iterator[SetupProgram]:
+    """At a home directory whose Telegram is the local one."""
+    need_backend()
+    home = tmp_path / "ada"
+    home.mkdir()
+    configured(home, f'[connectors.telegram]\napi_base = "http://127.0.0.1:{telegram}/bot"\n')
+    with SetupProgram(home) as program:
+        yield program
+
+
+class Keys:
+    """Somebody who has no mouse."""
+
+    def __init__(self, somebody: Person) -> None:
+        self.page = somebody.page
+
+    async def at(self, title: str) -> None:
+        """Wait for the heading of a step, and for what is asked there."""
+        await self.page.get_by_role("heading", name=title).wait_for()
+        await self.page.locator("#asked:not([hidden])").wait_for()
+
+    async def press(self, name: str) -> None:
+        """Go with Tab to the button that begins so, and press Enter."""
+        wanted = self.page.get_by_role("button", name=re.compile(f"^{re.escape(name)}")).first
+        await wanted.wait_for()
+        for _ in range(60):
+            if await wanted.evaluate("one => one === document.activeElement"):
+                return await self.page.keyboard.press("Enter")
+            await self.page.keyboard.press("Tab")
+        raise AssertionError(f"no Tab leads to {name}")
+
+    async def type(self, text: str) -> None:
+        """Into the only field."""
+        await self.page.locator("#asked input").focus()
+        await self.page.keyboard.type(text)
+        await self.page.keyboard.press("Enter")
+
+
+async def test_a_bot_on_telegram_by_keyboard_alone(
+    chromium: Any, program: SetupProgram, tmp_path: Path
+) -> None:
+    async with person(chromium) as ada:
+        await ada.open(program.address)
+        assert "#" not in ada.page.url, "the code is out of the address bar"
+        keys = Keys(ada)
+        await keys.at("Where do people talk to it?")
+        await keys.press("Telegram")
+        await keys.at("The bot's token")
+        drawing = ada.page.get_by_role("img", name=re.compile("t.me/BotFather"))
+        assert await drawing.count() == 2
+        assert await ada.page.get_by_role("link", name="https://t.me/BotFather").count() == 1
+        await keys.type(f"{SECRET[:-4]}9999")
+        await ada.page.get_by_role("alert").get_by_text("Telegram does not know").wait_for()
+        await keys.type(SECRET)
+        await ada.sees("It belongs to @the_good_bot.")
+        assert SECRET not in await ada.page.content()
+        await ada.page.reload()  # the tab goes on where it was
+        await keys.press("In a file")
+        await keys.at("What does the computing?")
+        await keys.press("Back")
+        await keys.at("The bot's token")
+        await keys.type(SECRET)
+        await keys.press("In a file")
+        await keys.at("What does the computing?")
+        await keys.press("Automatic")
+        await keys.at("Which model answers?")
+        await keys.press("The tiny demo model")
+        await keys.at("How boldly does it learn?")
+        await keys.press("Balanced")
+        await keys.at("When does it learn?")
+        await keys.type("03:30")
+        await keys.at("Who is its owner?")
+        await keys.press("Send it a code")
+        await keys.at("Ready")
+        await ada.sees("@the_good_bot")
+        await keys.press("Write this, and start it later")
+        await ada.page.get_by_role("heading", name="Done. You can close this page.").wait_for()
+        link = ada.page.get_by_role("link", name=re.compile(r"t\.me/the_good_bot\?start="))
+        assert await link.count() == 1
+        assert await ada.page.get_by_role("img", name=re.compile("phone's camera")).count() == 1
+    assert await asyncio.to_thread(program.ends) == 0
+    home = tmp_path / "ada"
+    assert f"GOODBOT_TELEGRAM_TOKEN={SECRET}\n" in tokens(home)
+    assert 'schedule = "03:30"' in (home / ".goodbot" / "config.toml").read_text()
+
+
+async def test_a_second_tab_is_told_of_the_first(chromium: Any, program: SetupProgram) -> None:
+    async with person(chromium) as ada:
+        first = await ada.open(program.address)
+        await Keys(ada).at("Where do people talk to it?")
+        await ada.open(program.address)
+        await ada.page.get_by_role("alert").get_by_text("This link was used before.").wait_for()
+        assert await first.get_by_role("heading", name="Where do people talk to it?").count() == 1
+
+
+async def test_leaving_is_asked_about_and_writes_nothing(
+    chromium: Any, program: SetupProgram, tmp_path: Path
+) -> None:
+    before = (tmp_path / "ada" / ".goodbot" / "config.toml").read_text()
+    async with person(chromium, locale="de-DE") as ada:
+        await ada.open(program.address)
+        keys = Keys(ada)
+        await keys.at("Wo spricht man mit ihm?")
+        await keys.press("Abbrechen")
+        await keys.press("Hier bleiben")
+        await keys.press("Abbrechen")
+        await keys.press("Abbrechen")
+        await ada.page.get_by_role("heading", name="Es wurde nichts gespeichert.").wait_for()
+    assert await asyncio.to_thread(program.ends) == 130
+    assert (tmp_path / "ada" / ".goodbot" / "config.toml").read_text() == before
+
+
+@pytest.mark.parametrize("viewport", [DESK, NARROW], ids=["desk", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_nothing_stands_in_anybody_s_way(
+    chromium: Any, program: SetupProgram, viewport: Any, scheme: Any
+) -> None:
+    if why := install.absent():
+        missing(why)
+    axe = (install.HERE / "node_modules/axe-core/axe.min.js").read_text("utf-8")
+    async with person(chromium, viewport=viewport, color_scheme=scheme) as ada:
+        await ada.open(program.address)
+        keys = Keys(ada)
+        await keys.at("Where do people talk to it?")
+        assert await violations(ada, axe) == []
+        assert not await ada.scrolls_sideways()
+        await keys.press("Telegram")
+        await keys.at("The bot's token")
+        await keys.type("hello")
+        await ada.page.get_by_role("alert").get_by_text("That is no token").wait_for()
+        assert await violations(ada, axe) == []
+        assert not await ada.scrolls_sideways()
+        await keys.press("Leave")
+        assert await violations(ada, axe) == []
+
+
+@pytest.mark.parametrize("name", ["Discord", "Slack", "Teams"])
+async def test_each_platform_has_its_drawings(chromium: Any, program: SetupProgram, name: str) -> None:
+    require({"Discord": "discord", "Slack": "slack_bolt", "Teams": "botbuilder.core"}[name])
+    async with person(chromium, viewport=NARROW, has_touch=True, is_mobile=True) as ada:
+        await ada.open(program.address)
+        await ada.page.get_by_role("button", name=re.compile(f"^{name}")).tap()
+        await ada.page.get_by_role("heading", name="The bot's token").wait_for()
+        await ada.page.locator(".guide li svg").first.wait_for()
+        assert await ada.page.locator(".guide li").count() >= 4
+        assert not await ada.scrolls_sideways()
