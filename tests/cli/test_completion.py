@@ -68,6 +68,7 @@ def bash(folder: Path, text: str, *words: str) -> list[str]:
         (["service", "un"], ["uninstall"]),
         (["completion", ""], ["bash", "fish", "zsh"]),
         (["upgrade", "--che"], ["--check"]),
+        (["--bro"], ["--browser"]),
         (["xyzzy"], []),
     ],
 )
