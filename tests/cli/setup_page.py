@@ -33,7 +33,7 @@ class SetupProgram:
             "LANG": "C.UTF-8",
         }
         self.process = subprocess.Popen(
-            [*PROGRAM, "--browser", *words],
+            [*PROGRAM, *words] if "--browser" in words else [*PROGRAM, "--browser", *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

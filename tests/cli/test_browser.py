@@ -272,7 +272,43 @@ def test_a_running_bot_without_pages_says_how_to_get_them(running: Bot) -> None:
     assert "goodbot connect web" in done.stderr
 
 
-def test_it_is_no_option_of_a_command(home: Path) -> None:
-    done = call(home, "--browser", "status")
+@pytest.mark.parametrize("words", [("--browser", "connect", "web"), ("connect", "web", "--browser")])
+def test_a_bot_that_is_set_up_gets_another_platform(home: Path, words: tuple[str, ...]) -> None:
+    file = configured(home, '# Ours.\n[model]\npath = "demo"\n')
+    with SetupProgram(home, *words) as program:
+        tab = SetupTab(program)
+        screen = tab.answer(label=LATER)
+        assert (screen["step"], screen["of"]) == (1, 1), "the bot's own answers are there"
+        assert tab.ended()["end"] == "done"
+        assert program.ends() == 0
+    assert file.read_text().startswith('# Ours.\n[model]\npath = "demo"\n')
+    assert "[connectors.web]" in file.read_text()
+
+
+def test_what_was_given_as_a_flag_is_not_asked(home: Path) -> None:
+    with SetupProgram(
+        home, "init", "--platform", "terminal", "--backend", "auto", "--install", "no"
+    ) as program:
+        assert SetupTab(program).asked()["title"] == "Which model answers?"
+
+
+def test_what_cannot_be_set_up_is_told_on_the_page(home: Path) -> None:
+    with SetupProgram(home, "connect", "pigeon") as program:
+        end = SetupTab(program).ended()
+        assert end["end"] == "failed"
+        assert "pigeon" in end["said"][-1]["text"]
+        assert program.ends() == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--browser", "status"), "--browser goes with init and connect, or without a command"),
+        (("init", "--browser", "--yes"), "--browser is for a person"),
+        (("init", "--browser", "--json"), "--browser is for a person"),
+    ],
+)
+def test_where_nobody_can_be_asked_there_is_no_page(home: Path, words: tuple[str, ...], why: str) -> None:
+    done = call(home, *words)
     assert done.returncode == 2
-    assert "--browser goes without a command" in done.stderr
+    assert why in done.stderr

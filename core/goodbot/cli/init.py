@@ -47,10 +47,14 @@ def main(arguments: argparse.Namespace) -> int:
 
 def ask(arguments: argparse.Namespace, draft: Draft) -> int:
     """Ask what `draft` leaves open, write it, start; the exit code."""
+    if arguments.browser:
+        from goodbot.cli.browser import command
+
+        return command.ask(arguments, draft)
     out = sys.stderr if arguments.json else sys.stdout
     asks = not arguments.yes
     colour = asks and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    dialogue = Dialogue(_given(arguments), asks=asks, out=out, colour=colour)
+    dialogue = Dialogue(given(arguments), asks=asks, out=out, colour=colour)
     settled = settle(dialogue, arguments, draft)
     if settled is None:
         return 130
@@ -107,7 +111,7 @@ def preview(arguments: argparse.Namespace, draft: Draft) -> int:
 
     place = look(arguments)
     _begin(draft, place, arguments)
-    dialogue = Dialogue(_given(arguments), asks=False, out=sys.stderr, colour=False)
+    dialogue = Dialogue(given(arguments), asks=False, out=sys.stderr, colour=False)
     lines = list(program.preview(dialogue, place, draft))
     text = "\n".join(["This would change:", *(f"  {line}" for line in lines)] if lines else [_AS_IT_IS])
     data = {"dry_run": True, "platform": draft.platform, "would_change": lines}
@@ -174,9 +178,9 @@ def _exists(path: Path | None) -> bool:
     return path is not None and path.exists()
 
 
-def _given(arguments: argparse.Namespace) -> dict[str, str]:
+def given(arguments: argparse.Namespace) -> dict[str, str]:
     """The answers that came as flags, by the flag's name."""
-    given = {
+    found = {
         f"--{name.replace('_', '-')}": str(value)
         for name in _FLAGS
         if (value := getattr(arguments, name, None)) is not None
@@ -192,10 +196,10 @@ def _given(arguments: argparse.Namespace) -> dict[str, str]:
             "history; --token-stdin is better",
             file=sys.stderr,
         )
-    given |= {f"--token{n if n > 1 else ''}": token for n, token in enumerate(tokens, 1)}
+    found |= {f"--token{n if n > 1 else ''}": token for n, token in enumerate(tokens, 1)}
     for word in arguments.set or ():
         key, equals, value = word.partition("=")
         if not equals:
             raise UsageError(f"--set {word[:40]!r}: it takes KEY=VALUE")
-        given[flag_of(key)] = value
-    return given
+        found[flag_of(key)] = value
+    return found

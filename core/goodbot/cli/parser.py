@@ -20,7 +20,8 @@ _ALONE = "goodbot.cli.alone:main"
 """What is done where no command is named."""
 _GLOBAL_VALUES = ("--home", "--config")
 _BROWSER = "--browser"
-"""The option of `goodbot` without a command."""
+"""The option of `goodbot` without a command, and of those that ask."""
+_ASKING = ("init", "connect")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -91,10 +92,17 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     arguments, extra = parser.parse_known_args(argv)
     if extra:
         raise UsageError(_too_many(word, extra))
-    if word and arguments.browser:
-        raise UsageError("--browser goes without a command: `goodbot --browser`")
+    arguments.browser = _in_browser(word, arguments, argv)
     arguments.home = _home(arguments.home)
     return arguments
+
+
+def _in_browser(word: str | None, arguments: argparse.Namespace, argv: Sequence[str]) -> bool:
+    """Whether the setup is to be a page; wherever the option stands. Raises UsageError."""
+    asks = word is None or word in _ASKING
+    if arguments.browser and not asks:
+        raise UsageError(f"--browser goes with {' and '.join(_ASKING)}, or without a command")
+    return arguments.browser or (asks and _BROWSER in argv)
 
 
 def _explain(topic: str, argv: Sequence[str]) -> NoReturn:

@@ -37,6 +37,7 @@ _ANSWERS = (
     ),
     option("--token-stdin", "tokens come on standard input, a line each; Slack has two"),
     option("--yes", "ask nothing; take the flags and defaults"),
+    option("--browser", "ask on a page in your browser"),
 )
 """Each question of the set-up as a flag."""
 

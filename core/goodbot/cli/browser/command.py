@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from goodbot.base import desktop
-from goodbot.base.errors import GoodbotError
+from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.printing import say
 from goodbot.cli import init, web
 from goodbot.cli.browser.dialogue import PageDialogue
@@ -38,11 +39,17 @@ def main(globals_: list[str]) -> int:
     """Ask the questions of `goodbot init` on a page, write the answers, and start."""
     from goodbot.cli import parser
 
-    arguments = parser.parse([*globals_, "init"])
-    stage = Stage()
+    return ask(parser.parse([*globals_, "init"]), Draft())
+
+
+def ask(arguments: argparse.Namespace, draft: Draft) -> int:
+    """Ask what `draft` and the flags leave open. Raises UsageError."""
+    if arguments.yes or arguments.json:
+        raise UsageError("--browser is for a person: leave --yes and --json away")
+    given, stage = init.given(arguments), Stage()
     with served(stage) as address, tempfile.TemporaryDirectory(prefix="goodbot-") as folder:
         _open(address, Path(folder))
-        settled = _ask(stage, arguments)
+        settled = _ask(stage, arguments, draft, given)
     dialogue = Dialogue({}, asks=False, out=sys.stdout)
     if settled is None:
         dialogue.say(dialogue.phrase("setup_left"))
@@ -62,11 +69,13 @@ def _open(address: str, folder: Path) -> None:
     say(f"{_SHOWN if opened else _TO_OPEN}\n\n  {address}\n\n{_ENDS}", flush=True)
 
 
-def _ask(stage: Stage, arguments: argparse.Namespace) -> init.Settled | None:
+def _ask(
+    stage: Stage, arguments: argparse.Namespace, draft: Draft, given: Mapping[str, str]
+) -> init.Settled | None:
     """The set-up, with an end that its page is told of. Raises GoodbotError, OSError."""
     try:
         stage.wait_for_page()
-        settled = init.settle(PageDialogue(stage), arguments, Draft())
+        settled = init.settle(PageDialogue(stage, given), arguments, draft)
     except KeyboardInterrupt:
         stage.end("left")
         return None

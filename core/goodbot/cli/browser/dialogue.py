@@ -27,8 +27,8 @@ class PageDialogue(Dialogue):
 
     at_terminal: ClassVar[bool] = False
 
-    def __init__(self, stage: Stage) -> None:
-        super().__init__({}, asks=True, out=sys.stdout)
+    def __init__(self, stage: Stage, given: Mapping[str, str] | None = None) -> None:
+        super().__init__(given or {}, asks=True, out=sys.stdout)
         self.language = stage.language
         self._stage = stage
         self._choices: Sequence[Choice] = ()
