@@ -16,7 +16,7 @@ from goodbot.api.setup import ConnectorSetup
 from goodbot.api.texts import retold
 from goodbot.base.printing import printable
 from goodbot.cli.browser.stage import Stage
-from goodbot.cli.setup.dialogue import Asked, Back, Choice, Dialogue, Left
+from goodbot.cli.setup.dialogue import PutQuestion, Back, Choice, Dialogue, Left
 from goodbot.cli.setup.qr import qr_modules
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class PageDialogue(Dialogue):
         finally:
             self._choices = ()
 
-    def put(self, asked: Asked) -> str:
+    def put(self, asked: PutQuestion) -> str:
         answer = self._stage.ask(
             {
                 "kind": asked.kind,

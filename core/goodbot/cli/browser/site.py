@@ -94,8 +94,10 @@ class SetupSite:
         match body:
             case {"number": int(number), "do": "answer", "value": str(value)}:
                 taken = self._stage.take(number, PageAnswer(do="answer", value=value))
-            case {"number": int(number), "do": "back" | "leave" as way}:
-                taken = self._stage.take(number, PageAnswer(do=way))
+            case {"number": int(number), "do": "back"}:
+                taken = self._stage.take(number, PageAnswer(do="back"))
+            case {"number": int(number), "do": "leave"}:
+                taken = self._stage.take(number, PageAnswer(do="leave"))
             case _:
                 raise web.HTTPBadRequest
         return _answer({"taken": taken}, 200 if taken else 409)

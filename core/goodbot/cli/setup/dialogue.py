@@ -60,7 +60,7 @@ class Choice:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
+class PutQuestion:
     """One question, before anybody has drawn it."""
 
     text: str
@@ -187,11 +187,11 @@ class Dialogue:
 
     def text(self, flag: str, question: str, check: Callable[[str], T], default: str = "") -> T:
         """What `check` makes of an answer; it raises `Refused` for one that cannot be."""
-        return self._ask(flag, Asked(text=question, default=default), check)
+        return self._ask(flag, PutQuestion(text=question, default=default), check)
 
     def secret(self, flag: str, question: str, check: Callable[[str], T]) -> T:
         """Like `text`, but what is typed is not shown."""
-        return self._ask(flag, Asked(text=question, kind="secret"), check)
+        return self._ask(flag, PutQuestion(text=question, kind="secret"), check)
 
     def confirm(self, flag: str, question: str, *, default: bool = True) -> bool:
         """Yes or no; with `--yes` it is yes."""
@@ -203,7 +203,7 @@ class Dialogue:
 
         if not self.asks:
             return True
-        asked = Asked(text=question, kind="confirm", default="yes" if default else "no")
+        asked = PutQuestion(text=question, kind="confirm", default="yes" if default else "no")
         return self._ask(flag, asked, check)
 
     def answer(self, flag: str) -> str:
@@ -221,7 +221,7 @@ class Dialogue:
         """The flag's answer was tried and refused: ask for another."""
         self._given.pop(flag, None)
 
-    def put(self, asked: Asked) -> str:
+    def put(self, asked: PutQuestion) -> str:
         """Put a question to a person, once; what they answer. Raises Back and Left."""
         match asked.kind:
             case "secret":
@@ -238,7 +238,7 @@ class Dialogue:
             raise Left
         return answer
 
-    def _ask(self, flag: str, asked: Asked, check: Callable[[str], T]) -> T:
+    def _ask(self, flag: str, asked: PutQuestion, check: Callable[[str], T]) -> T:
         self.asked += self.asks and flag not in self._given
         while True:
             given = self._given.get(flag)

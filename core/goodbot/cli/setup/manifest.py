@@ -29,8 +29,8 @@ def show_manifest(
         dialogue.link(dialogue.phrase("setup_link_filled", title=setup.title), manifest.link)
         dialogue.say(f"{dialogue.phrase('setup_same_in', file=file, name=draft.platform)}\n")
         return
-    for line in explained(setup, manifest):
-        dialogue.say(line)
+    if permissions := explained(setup, manifest):
+        dialogue.say("\n".join(permissions))
     if manifest.file:
         file = _write(place.config.home, draft, manifest)
         if manifest.packed:

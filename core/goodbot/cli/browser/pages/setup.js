@@ -124,8 +124,9 @@ function draw(asked) {
     event.preventDefault();
     const input = form.elements.value;
     const given = input.value;
+    if (!given.trim() && asked.choices.length) return input.focus(); // what is proposed has a button
     input.value = ""; // a token stays nowhere
-    send(asked.number, "answer", given);
+    return send(asked.number, "answer", given);
   };
   const answer = (value) => el("button", { type: "button", class: value === asked.default ? "primary" : "chip", onclick: () => send(asked.number, "answer", value) }, value === "yes" ? words.yes : words.no);
   if (asked.kind === "confirm") form.replaceChildren(el("p", {}, ...marked(asked.text)), el("div", { class: "row" }, answer("yes"), answer("no")));
