@@ -16,7 +16,7 @@ from goodbot.api.setup import ConnectorSetup
 from goodbot.api.texts import retold
 from goodbot.base.printing import printable
 from goodbot.cli.browser.stage import Stage
-from goodbot.cli.setup.dialogue import PutQuestion, Back, Choice, Dialogue, Left
+from goodbot.cli.setup.dialogue import Back, Choice, Dialogue, Left, PutQuestion
 from goodbot.cli.setup.qr import qr_modules
 
 T = TypeVar("T")
