@@ -47,6 +47,8 @@ def ask_schedule(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
         try:
             config.parse(f'[training]\nschedule = "{plain}"\n', home=place.config.home)
         except ConfigError:
+            if not dialogue.at_terminal:
+                raise Refused(dialogue.phrase("setup_type_time", time=_like(daily))) from None
             raise Refused(
                 "type 1, 3 or a time such as 03:30; b goes back, q leaves"
                 if dialogue.asks
