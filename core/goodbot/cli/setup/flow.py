@@ -51,8 +51,12 @@ def walk(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     Where it names a platform already, that is not asked for.
     """
     given = bool(draft.platform)
-    if given:
-        take_platform(dialogue, place, draft)
+    while given:
+        try:
+            take_platform(dialogue, place, draft)
+            break
+        except Back:
+            dialogue.say(dialogue.phrase("setup_first_question"))
     visited: list[int] = []
     at = 0
     while at < len(STEPS):

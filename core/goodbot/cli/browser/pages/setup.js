@@ -37,7 +37,12 @@ function marked(text) {
   });
 }
 
-const outside = (address) => el("a", { href: address, target: "_blank", rel: "noopener noreferrer" }, address);
+const LONG = 80; // signs of an address; one with a whole manifest in it has thousands
+
+function outside(address) {
+  const shown = address.length > LONG ? `${address.slice(0, LONG)}…` : address;
+  return el("a", { href: address, target: "_blank", rel: "noopener noreferrer" }, shown);
+}
 
 async function ask(path, body) {
   const headers = { ...(key && { Authorization: `Bearer ${key}` }), ...(body && { "Content-Type": "application/json" }) };
