@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import contextlib
 import json
-import os
 import secrets
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
@@ -25,6 +24,7 @@ from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.printing import print_answer
 from goodbot.cli import client
 from goodbot.commands.importing import STAGED
+from goodbot.config import private
 from goodbot.conversation.imports.forms import records
 from goodbot.store.exporting import EXPORTS
 
@@ -51,11 +51,12 @@ def _staged(
     try:
         _ask_for_room(arguments.home, source.stat().st_size)
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        with contextlib.closing(private.create(path, anew=False)) as file:
             for done, of, record in records(source, arguments.format, mine=arguments.mine):
                 _ask_for_room(arguments.home)
-                file.write(json.dumps(record) + "\n")
+                file.write(f"{json.dumps(record)}\n".encode())
                 show({"phase": "reading", "step": min(100, 100 * done // max(1, of)), "steps": 100})
+            file.finish()
         yield path.name
     except OSError as error:
         raise GoodbotError(f"nothing was imported: {error.strerror or error}") from error

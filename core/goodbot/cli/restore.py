@@ -14,6 +14,7 @@ from goodbot.cli.asking import agrees, types
 from goodbot.cli.backup.authority import WORDS
 from goodbot.cli.backup.restore import UnpackedBackup, prepared, swap
 from goodbot.cli.offline import open_anyway
+from goodbot.config.vault import placed
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -25,7 +26,8 @@ async def _restore(arguments: argparse.Namespace) -> int:
     path: Path = arguments.path.expanduser()
     now = SystemClock().now()
     _, plugins = open_anyway(arguments.home, arguments.config)
-    async with prepared(path, arguments.home, plugins, now=now) as ready:
+    key = placed(arguments.key or "")
+    async with prepared(path, arguments.home, plugins, now=now, key=key) as ready:
         if not arguments.json:
             say("\n".join(_lines(path, ready)))
         question = f"Put it in place of {arguments.home}?" if ready.replaces else "Bring it back?"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.api.export import ExportedAnswer, ExportForm, Line
+from goodbot.base.encrypted import ENDING
+from goodbot.config import private
 from goodbot.store import backup
 
 _CARD = """\
@@ -43,12 +44,13 @@ class Snapshot:
         self._span: list[float] = []
         path.parent.mkdir(mode=0o700, exist_ok=True)
         self._partial = path.with_name(f"{path.name}.partial")
-        self._file = open(_private(self._partial), "wb")  # noqa: SIM115  it is closed by finish and drop
+        self._file = private.create(self._partial)
 
     @property
     def card(self) -> Path:
         """Where the card is put."""
-        return self.path.with_name(f"{self.path.stem}.card.md")
+        stem = Path(self.path.name.removesuffix(ENDING)).stem
+        return private.named(self.path.with_name(f"{stem}.card.md"))
 
     def add(self, answers: Iterable[ExportedAnswer]) -> None:
         """Raises OSError, and what a form raises."""
@@ -65,14 +67,11 @@ class Snapshot:
         """The file is whole: it and its card appear; returns its SHA-256. Raises OSError."""
         if self.form.array:
             self._write(b"\n]\n" if self.lines else b"[]\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        self._file.finish()
         sha256 = self._hash.hexdigest()
-        with open(_private(self.card), "w", encoding="utf-8") as file:
-            file.write(self._told(sha256, about))
-            file.flush()
-            os.fsync(file.fileno())
+        card = private.create(self.card)
+        card.write(self._told(sha256, about).encode())
+        card.finish()
         self._partial.rename(self.path)
         backup.sync(self.path.parent)
         return sha256
@@ -116,16 +115,12 @@ class Snapshot:
             **about,
         }
         return _CARD.format(
-            name=self.path.name,
+            name=self.path.name.removesuffix(ENDING),
             form=self.form.name,
             lines=f"{self.lines} line{'' if self.lines == 1 else 's'}",
             answers=f"{self.answers} answer{'' if self.answers == 1 else 's'}",
             rows="\n".join(f"| {name} | {_cell(value)} |" for name, value in rows.items()),
         )
-
-
-def _private(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
 
 
 def _day(at: float) -> str:

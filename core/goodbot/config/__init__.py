@@ -20,6 +20,7 @@ from goodbot.base import cage
 from goodbot.base.errors import ConfigError
 from goodbot.config.sections import (
     AdaptersConfig,
+    EncryptionConfig,
     Grants,
     HttpConfig,
     JudgeConfig,
@@ -36,6 +37,7 @@ from goodbot.config.toml import Where, invalid, read, section
 __all__ = [
     "AdaptersConfig",
     "Config",
+    "EncryptionConfig",
     "Grants",
     "HttpConfig",
     "JudgeConfig",
@@ -47,11 +49,17 @@ __all__ = [
     "ServingConfig",
     "TrainingConfig",
     "default_home",
+    "encryptions",
     "load",
     "parse",
 ]
 
 T = TypeVar("T")
+
+encryptions: dict[Path, EncryptionConfig] = {}
+"""What `load` has found of it, by state directory, for `vault`: who opens a file there has only its path."""
+_elsewhere: set[Path] = set()
+"""State directories whose config was named; a `config.toml` in them does not count."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +74,7 @@ class Config:
     judge: JudgeConfig = field(default_factory=JudgeConfig)
     adapters: AdaptersConfig = field(default_factory=AdaptersConfig)
     privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
+    encryption: EncryptionConfig = field(default_factory=EncryptionConfig)
     http: HttpConfig = field(default_factory=HttpConfig)
     log: LogConfig = field(default_factory=LogConfig)
     plugins: PluginsConfig = field(default_factory=PluginsConfig)
@@ -110,6 +119,7 @@ _SECTIONS = {
     "judge": JudgeConfig,
     "adapters": AdaptersConfig,
     "privacy": PrivacyConfig,
+    "encryption": EncryptionConfig,
     "http": HttpConfig,
     "log": LogConfig,
     "plugins": PluginsConfig,
@@ -136,8 +146,14 @@ def load(home: Path, path: Path | None = None) -> Config:
     except FileNotFoundError:
         if explicit:
             raise ConfigError("there is no such file", path=path) from None
-        return Config(home=home)
-    return parse(source, home=home, path=path)
+        found = Config(home=home)
+    else:
+        found = parse(source, home=home, path=path)
+    if explicit:
+        _elsewhere.add(home.absolute())
+    if explicit or home.absolute() not in _elsewhere:
+        encryptions[home.absolute()] = found.encryption
+    return found
 
 
 def parse(source: str, *, home: Path, path: Path | None = None) -> Config:

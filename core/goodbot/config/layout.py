@@ -23,6 +23,7 @@ ENTRIES = {
     "config.toml": "settings",
     "secrets.env": "tokens",
     "fetched.json": "which base models goodbot has downloaded",
+    "encryption.json": "by which mark the key of what is encrypted is known",
     "undo.key": "by which it knows its own records of other programs' settings",
     LOGIN_PAGE: "the way to a link that logs in, while a browser opens it",
     "connectors": "what each platform's connector keeps",

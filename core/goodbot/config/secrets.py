@@ -193,6 +193,40 @@ def keyring_usable() -> bool:
     return float(getattr(backend, "priority", 0)) >= 1
 
 
+def from_keyring(name: str) -> str:
+    """What the keyring has under a name that is no state directory's own; empty: nothing.
+
+    Raises ConfigError where there is none to ask.
+    """
+    keeper = _usable_keyring()
+    try:
+        return _limited(lambda: keeper.get_password(_SERVICE, name)) or ""
+    except ConfigError:
+        raise
+    except Exception as error:  # locked, or its daemon is gone: the library has no common error
+        raise ConfigError(f"the keyring does not give it: unlock it ({error})") from error
+
+
+def to_keyring(name: str, value: str) -> None:
+    """Keep it there, and read it back. Raises ConfigError, MissingExtraError."""
+    keeper = _usable_keyring()
+    try:
+        _limited(lambda: keeper.set_password(_SERVICE, name, value))
+    except ConfigError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"the keyring does not take it: unlock it ({error})") from error
+    if from_keyring(name) != value:
+        raise ConfigError("the keyring does not keep what it is given")
+
+
+def _usable_keyring() -> Any:
+    keeper = _require_keyring()
+    if not keyring_usable():
+        raise ConfigError("this session has no keyring: name a file, as --key file:PATH")
+    return keeper
+
+
 def _limited(question: Callable[[], T]) -> T:
     try:
         return within(_KEYRING_SECONDS, question)

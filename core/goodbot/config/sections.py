@@ -195,6 +195,16 @@ class PrivacyConfig:
     """After so many days, answers that nobody rated are deleted."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EncryptionConfig:
+    """`[encryption]`: whether what people said is encrypted on the disk."""
+
+    enabled: bool = False
+    """Whether it is; `goodbot encrypt` and `goodbot decrypt` change this together with the data."""
+    key: Annotated[str, _key_place] = "keyring"
+    """Where its key is, never the key: `keyring`, `file:PATH`, or `prompt`, which asks for a passphrase."""
+
+
 PORT = 8321
 """Where goodbot listens when a connector needs it and the config names no port."""
 PUBLISHED = "GOODBOT_URL"
@@ -258,6 +268,12 @@ def _host_names(key: str, listed: Sequence[str]) -> None:
     """Raises ValueError for what is no name of a host."""
     if any(not name or _NO_NAME & set(name) for name in listed):
         raise ValueError(f'{key} are like "bot.example.org", without scheme and port')
+
+
+def _key_place(key: str, text: str) -> None:
+    """Raises ValueError for what says nowhere."""
+    if text not in ("keyring", "prompt") and not text.startswith(("file:/", "file:~/")):
+        raise ValueError(f'{key} must be "keyring", "prompt", or "file:" with a whole path behind it')
 
 
 def _base_url(key: str, text: str) -> None:

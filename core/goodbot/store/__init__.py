@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import sqlite3
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -24,7 +23,7 @@ import aiosqlite
 
 from goodbot.api.rewards import RewardPolicy
 from goodbot.base.errors import StoreDamagedError, StoreError
-from goodbot.store import soundness, teaching
+from goodbot.store import cipher, soundness, teaching
 from goodbot.store.commit_queue import CommitQueue, Operation, explain, is_damage
 from goodbot.store.connection import connect, set_pragmas
 from goodbot.store.inline import Quick
@@ -80,7 +79,7 @@ class Store:
             # An aiosqlite thread left open would keep the process alive for ever.
             for db in reversed(opened):
                 await db.close()
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, cipher.errors()):
                 known = soundness.without_space(error, path) or await soundness.damage(error, path)
                 raise known or explain(error) from error
             raise
@@ -140,7 +139,7 @@ class Store:
         """Run queries on the last committed state."""
         try:
             return await operation(self._reading)
-        except sqlite3.Error as error:
+        except cipher.errors() as error:
             if is_damage(error):
                 await self._look()
                 raise StoreError(self._found) from error
@@ -164,7 +163,7 @@ class Store:
         except StoreDamagedError as error:
             self._found = str(error)
             self._writer.is_damaged(self._found)
-        except (StoreError, sqlite3.Error) as error:
+        except (StoreError, *cipher.errors()) as error:
             self._found = str(explain(error, "read"))
 
     async def compact(self) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from goodbot.base.errors import NewerDataError, StoreError, StoreFullError
 from goodbot.config.layout import APPLICATION_ID
+from goodbot.store import cipher
 from goodbot.store.commit_queue import explain
 
 _MARGIN = 1024 * 1024
@@ -44,7 +45,7 @@ def copy(source: Path, target: Path, *, still: bool = False) -> Copy:
     partial = target.with_name(f"{target.name}.partial")
     with explained(target), contextlib.closing(_open(source, _still(source, still))) as db:
         require_space(target.parent, size(db))
-        expected = _rows(db) if still else None
+        expected = rows_of(db) if still else None
         try:
             partial.unlink(missing_ok=True)
             os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -63,11 +64,16 @@ def copy(source: Path, target: Path, *, still: bool = False) -> Copy:
 
 def verify(path: Path) -> Copy:
     """Read all of a database that nobody has open. Raises StoreError for what is not whole."""
-    with explained(path), contextlib.closing(_open(path, "mode=ro&immutable=1")) as db:
+    return whole(path, cipher.key(path))
+
+
+def whole(path: Path, key: bytes | None) -> Copy:
+    """The same with the key that it is said to have; None: it is in clear. Raises StoreError."""
+    with explained(path), contextlib.closing(_opened(path, "mode=ro&immutable=1", key)) as db:
         if _number(db, "application_id") != APPLICATION_ID:
             raise StoreError(f"{path.name} is not a goodbot database")
         _require_whole(db, path)
-        return Copy(path=path, schema=_number(db, "user_version"), size=path.stat().st_size, rows=_rows(db))
+        return Copy(path=path, schema=_number(db, "user_version"), size=path.stat().st_size, rows=rows_of(db))
 
 
 def _require_whole(db: sqlite3.Connection, path: Path) -> None:
@@ -139,7 +145,7 @@ def expire(path: Path, before: float) -> list[Path]:
 def count(path: Path) -> Mapping[str, int]:
     """Rows by table of a database that nobody writes to. Raises StoreError."""
     with explained(path), contextlib.closing(_open(path, _still(path))) as db:
-        return _rows(db)
+        return rows_of(db)
 
 
 def adapters(path: Path) -> list[tuple[str, str]]:
@@ -185,7 +191,7 @@ def explained(path: Path) -> Generator[None]:
     """What SQLite and the file system raise, as a sentence: StoreError, StoreFullError."""
     try:
         yield
-    except sqlite3.Error as error:
+    except cipher.errors() as error:
         raise explain(error) from error
     except OSError as error:
         raise StoreError(f"{error.filename or path}: {error.strerror or error}") from error
@@ -199,9 +205,11 @@ def _still(path: Path, still: bool = True) -> str:
 
 
 def _open(path: Path, how: str) -> sqlite3.Connection:
-    db = sqlite3.connect(
-        f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, timeout=_BUSY_SECONDS
-    )
+    return _opened(path, how, cipher.key(path))
+
+
+def _opened(path: Path, how: str, key: bytes | None) -> sqlite3.Connection:
+    db = cipher.connect(path, how, key, timeout=_BUSY_SECONDS)
     try:
         db.execute("PRAGMA trusted_schema = 0")  # the file may come from anybody
     except BaseException:
@@ -214,7 +222,8 @@ def _number(db: sqlite3.Connection, pragma: str) -> int:
     return int(db.execute(f"PRAGMA {pragma}").fetchone()[0])
 
 
-def _rows(db: sqlite3.Connection) -> dict[str, int]:
+def rows_of(db: sqlite3.Connection) -> dict[str, int]:
+    """How many rows each table has."""
     tables = db.execute(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
     ).fetchall()

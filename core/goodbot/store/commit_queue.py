@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 import aiosqlite
 
 from goodbot.base.errors import StoreDamagedError, StoreError, StoreFullError
+from goodbot.store import cipher
 from goodbot.store.inline import Breath, Direct
 
 logger = logging.getLogger(__name__)
@@ -201,7 +202,7 @@ class CommitQueue:
         try:
             if not self.trouble and self.db.in_transaction:
                 await self.db.rollback()
-        except (sqlite3.Error, ValueError):
+        except (*cipher.errors(), ValueError):
             lost = True
         if (lost or self._damage) and not self.trouble:
             self.trouble = str(failure)
@@ -211,11 +212,11 @@ class CommitQueue:
         """Connect anew, or raise why that cannot be."""
         if self._damage is not None:
             raise StoreError(str(self._damage))
-        with contextlib.suppress(sqlite3.Error):
+        with contextlib.suppress(*cipher.errors()):
             await self.db.close()
         try:
             self.db = await self._reopen()
-        except (StoreError, sqlite3.Error) as error:
+        except (StoreError, *cipher.errors()) as error:
             self.trouble = str(explain(error))  # it has looked at the file: it knows better
             raise
         logger.warning("the database was opened again and found sound: what comes is stored")
@@ -224,7 +225,7 @@ class CommitQueue:
 
 def _code(error: Exception) -> int:
     """SQLite's primary error code, through `explain`; 0 for other errors."""
-    known = error if isinstance(error, sqlite3.Error) else error.__cause__
+    known = error if isinstance(error, cipher.errors()) else error.__cause__
     return getattr(known, "sqlite_errorcode", 0) & 0xFF
 
 
@@ -254,7 +255,7 @@ def is_damage(error: Exception) -> bool:
 
 def explain(error: Exception, doing: str = "written") -> Exception:
     """SQLite's own errors as sentences; other errors as they are."""
-    if not isinstance(error, sqlite3.Error):
+    if not isinstance(error, cipher.errors()):
         return error
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:

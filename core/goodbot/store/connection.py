@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import aiosqlite
 from goodbot.api.rewards import RewardPolicy
 from goodbot.base.errors import StoreError
 from goodbot.base.topics import words
-from goodbot.store import teaching
+from goodbot.store import cipher, teaching
 from goodbot.store.query import fetch, first
 
 PRAGMAS = {
@@ -33,17 +34,14 @@ async def connect(
 ) -> aiosqlite.Connection:
     """A connection to the file; `how` is SQLite's: `mode=ro`, `mode=rw`, or `rwc` to create it.
 
-    `policy` says what teaches. Raises sqlite3.Error.
+    `policy` says what teaches. Raises what `cipher.errors` lists, and StoreError where its key is not there.
     """
+    key = cipher.key(path)
     if how == "mode=rwc":
         _private(path)
-    connection = aiosqlite.connect(
-        f"{path.absolute().as_uri()}?{how}",
-        uri=True,
-        isolation_level=None,
-        timeout=BUSY_SECONDS,
-        check_same_thread=False,  # see `inline`
-    )
+    # see `inline` for the last one
+    opened = partial(cipher.connect, path, how, key, timeout=BUSY_SECONDS, check_same_thread=False)
+    connection = aiosqlite.Connection(opened, iter_chunk_size=64)
     try:
         db = await connection
         functions = (

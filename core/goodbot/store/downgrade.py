@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sqlite3
 from collections.abc import AsyncGenerator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +14,7 @@ import aiosqlite
 from goodbot.base.errors import UsageError
 from goodbot.config.layout import DATABASE
 from goodbot.config.lock import HomeLock
-from goodbot.store import backup, codec
+from goodbot.store import backup, cipher, codec
 from goodbot.store.commit_queue import explain
 from goodbot.store.connection import connect, set_pragmas
 from goodbot.store.migrate import check, schema, step
@@ -128,6 +127,8 @@ async def _alone(home: Path) -> AsyncGenerator[aiosqlite.Connection]:
     path = home / DATABASE
     if not path.is_file():
         raise UsageError(f"there is no data in {home}")
+    if cipher.is_clear(path) is False:
+        raise UsageError("the release before this one reads no encrypted data: type `goodbot decrypt` first")
     lock = HomeLock(home)
     lock.acquire()
     try:
@@ -139,7 +140,7 @@ async def _alone(home: Path) -> AsyncGenerator[aiosqlite.Connection]:
             yield db
         finally:
             await db.close()
-    except sqlite3.Error as error:
+    except cipher.errors() as error:
         raise explain(error) from error
     finally:
         lock.release()

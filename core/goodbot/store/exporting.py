@@ -16,6 +16,7 @@ import aiosqlite
 from goodbot.api.completions import without_form
 from goodbot.api.export import ExportedAnswer, ExportedPair
 from goodbot.api.turns import Turn
+from goodbot.config import private
 from goodbot.store import codec, comparisons, feedback, inspection, people, teaching, turns
 from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch
@@ -173,7 +174,7 @@ def free(home: Path, stem: str, ending: str = "jsonl") -> Path:
     """A file that is not there yet: what was exported in the same second stays."""
     place = home / EXPORTS
     names = (f"{stem}{f'-{number}' if number > 1 else ''}.{ending}" for number in itertools.count(1))
-    return next(path for name in names if not (path := place / name).exists())
+    return next(path for name in names if not (path := private.named(place / name)).exists())
 
 
 async def chosen(db: aiosqlite.Connection, ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:

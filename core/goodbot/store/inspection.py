@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiosqlite
 
-from goodbot.store import codec, soundness
+from goodbot.store import cipher, codec, soundness
 from goodbot.store.commit_queue import explain
 from goodbot.store.connection import connect
 from goodbot.store.consent import ALWAYS
@@ -34,7 +33,7 @@ async def look(path: Path) -> AsyncGenerator[aiosqlite.Connection]:
         finally:
             await db.interrupt()  # a query that took too long must not keep its thread
             await db.close()
-    except sqlite3.Error as error:
+    except cipher.errors() as error:
         raise (await soundness.damage(error, path)) or explain(error, "read") from error
 
 

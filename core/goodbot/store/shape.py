@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.base.errors import StoreError
+from goodbot.store import cipher
 from goodbot.store.backup import explained
 from goodbot.store.migrate import migrations
 
@@ -26,8 +27,8 @@ def require_shape(path: Path, schema: int) -> None:
         for _, sql in migrations()[:schema]:
             ours.executescript(sql)
         expected = _shape(ours)
-    uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-    with explained(path), contextlib.closing(sqlite3.connect(uri, uri=True)) as theirs:
+    key = cipher.key(path)
+    with explained(path), contextlib.closing(cipher.connect(path, "mode=ro&immutable=1", key)) as theirs:
         theirs.execute("PRAGMA trusted_schema = 0")
         found = _shape(theirs)
     if found != expected:

@@ -16,6 +16,7 @@ import aiosqlite
 
 from goodbot.base.errors import StoreDamagedError, StoreError, StoreFullError
 from goodbot.config.layout import no_space
+from goodbot.store import cipher
 from goodbot.store.query import fetch, first
 
 AT_ONCE = 64 * 1024 * 1024
@@ -45,7 +46,7 @@ async def require_sound(db: aiosqlite.Connection, path: Path) -> None:
     try:
         found = first(await fetch(db, "PRAGMA quick_check(1)"))
         said = "" if found == ("ok",) else str(found[0] if found else "no answer")
-    except sqlite3.DatabaseError as error:
+    except cipher.errors() as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGE:
             raise
         said = str(error)
@@ -53,10 +54,14 @@ async def require_sound(db: aiosqlite.Connection, path: Path) -> None:
         raise await _which(said, path)
 
 
-async def damage(error: sqlite3.Error, path: Path) -> StoreError | None:
+async def damage(error: Exception, path: Path) -> StoreError | None:
     """What it is that SQLite calls damage at the start; None for another error."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return await _which(str(error), path) if code == sqlite3.SQLITE_CORRUPT else None
+    # Its key was found to be the right one: of an encrypted file it means damage that it is no database.
+    known = code == sqlite3.SQLITE_CORRUPT or (
+        code == sqlite3.SQLITE_NOTADB and not isinstance(error, sqlite3.Error)
+    )
+    return await _which(str(error), path) if known else None
 
 
 async def _which(said: str, path: Path) -> StoreError:

@@ -7,6 +7,7 @@ the list, and the list holds only names that a backup can have.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -18,7 +19,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from goodbot.base.safe_tar import ArchiveError, add, copy, exactly, next_member, skip_padding
-from goodbot.store.backup import megabytes, require_space, sync
+from goodbot.config import private
+from goodbot.config.vault import Vault
+from goodbot.store.backup import megabytes, require_space
 
 __all__ = ["MANIFEST", "ArchiveError", "BackupFile", "BackupManifest", "allowed", "read", "write"]
 
@@ -62,19 +65,19 @@ class BackupFile:
 
 
 def write(path: Path, about: BackupManifest, files: Mapping[str, Path]) -> None:
-    """Make the archive at `path`, which must not exist, synced to the disk. Raises OSError."""
+    """Make the archive at `path`, which must not exist, synced to the disk; encrypted where that is on.
+
+    Raises OSError, StoreError.
+    """
     listed = {name: asdict(_measure(source)) for name, source in files.items()}
     text = json.dumps({"format": FORMAT, "about": asdict(about), "files": listed}, indent=1).encode()
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with (
-        os.fdopen(descriptor, "wb") as out,
-        tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar,
-    ):
-        add(tar, MANIFEST, len(text), about.created_at, io.BytesIO(text))
-        for name, source in files.items():
-            with source.open("rb") as file:
-                add(tar, name, listed[name]["size"], about.created_at, file)
-    sync(path)
+    with contextlib.closing(private.create(path, anew=False)) as out:
+        with tarfile.open(fileobj=cast("BinaryIO", out), mode="w", format=tarfile.USTAR_FORMAT) as tar:
+            add(tar, MANIFEST, len(text), about.created_at, io.BytesIO(text))
+            for name, source in files.items():
+                with source.open("rb") as file:
+                    add(tar, name, listed[name]["size"], about.created_at, file)
+        out.finish()
 
 
 def _measure(path: Path) -> BackupFile:
@@ -84,15 +87,18 @@ def _measure(path: Path) -> BackupFile:
 
 
 def read(
-    path: Path, into: Path | None = None, takes: Callable[[str], bool] = lambda _: True
+    path: Path,
+    into: Path | None = None,
+    takes: Callable[[str], bool] = lambda _: True,
+    by: Vault | None = None,
 ) -> BackupManifest:
     """Check every byte of an archive; with `into`, an empty directory, write those that `takes` there.
 
-    Raises ArchiveError, StoreFullError, OSError; what was written by then is for the caller to
-    remove.
+    `by`: who has its key, if it is encrypted. Raises ArchiveError, EncryptedFileError, StoreError,
+    OSError; what was written by then is for the caller to remove.
     """
-    with path.open("rb") as file:
-        total = os.fstat(file.fileno()).st_size
+    with private.opened(path, by) as file:
+        total = path.stat().st_size
         name, size = _header(file)
         if name != MANIFEST or size > _MAX_MANIFEST:
             raise ArchiveError(f"{path} is no backup: its list of contents does not come first")

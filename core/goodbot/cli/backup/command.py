@@ -7,10 +7,13 @@ import argparse
 from datetime import datetime
 from pathlib import Path
 
+from goodbot.base import encrypted
 from goodbot.base.clock import SystemClock
 from goodbot.base.printing import print_answer
 from goodbot.cli.backup.make import BackupResult, make
 from goodbot.cli.offline import open_anyway
+from goodbot.config.layout import DATABASE
+from goodbot.store import cipher
 from goodbot.store.backup import megabytes
 
 
@@ -18,8 +21,9 @@ def main(arguments: argparse.Namespace) -> int:
     """Write it, say what is in it and what is not."""
     now = SystemClock().now()
     named: Path | None = arguments.path
-    target = named or Path(f"goodbot-{_local(now).strftime('%Y%m%d-%H%M%S')}.tar")
     _, plugins = open_anyway(arguments.home, arguments.config)
+    ending = ".tar.enc" if cipher.key(arguments.home / DATABASE) else ".tar"
+    target = named or Path(f"goodbot-{_local(now).strftime('%Y%m%d-%H%M%S')}{ending}")
     made = make(arguments.home, target.expanduser(), plugins.connectors(), now=now, config=arguments.config)
     about = made.about
     print_answer(
@@ -47,6 +51,8 @@ def _lines(made: BackupResult) -> list[str]:
         "Not in it: tokens, sessions, codes, settings of other programs, and base models. "
         "It holds what people wrote: keep it to yourself.",
     ]
+    if key := encrypted.mark(made.path):
+        lines.append(f"It is encrypted with the key {key.id}: without that key nobody can bring it back.")
     for name in about.left_out:
         lines.append(f"Left out, for its files are missing or damaged: the adapter {name}.")
     return lines

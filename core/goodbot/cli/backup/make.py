@@ -16,6 +16,7 @@ from goodbot.api.connector import ConnectorSpec
 from goodbot.base.errors import AdapterError, BusyError, GoodbotError, UsageError
 from goodbot.cli.backup import archive
 from goodbot.cli.backup.travel import Travelling
+from goodbot.config import vault
 from goodbot.config.layout import DATABASE
 from goodbot.config.lock import HomeLock
 from goodbot.store import backup, workshop
@@ -47,7 +48,12 @@ def make(
     _require_new(target)
     if not (home / DATABASE).is_file():
         raise UsageError(f"there is no goodbot in {home} to back up")
-    with backup.explained(target), workshop.made(home, target.parent) as work, _quiet(home) as still:
+    with (
+        backup.explained(target),
+        workshop.made(home, target.parent) as work,
+        vault.lent(work, vault.of(home / DATABASE)),
+        _quiet(home) as still,
+    ):
         database = backup.copy(home / DATABASE, work / DATABASE, still=still)
         backup.require_schema(database.schema, len(migrations()))
         travelling = Travelling(specs)

@@ -22,10 +22,12 @@ from goodbot.api.adapters.manifest import verify
 from goodbot.api.plugins import PluginHost
 from goodbot.base.errors import AdapterError, GoodbotError, StoreError
 from goodbot.base.suggest import TERMINAL
-from goodbot.cli.backup import archive, authority
+from goodbot.cli.backup import archive, authority, encryption
 from goodbot.cli.backup.travel import Travelling, keep
+from goodbot.config import vault
 from goodbot.config.layout import BEFORE_RESTORE, DATABASE, GIVEN, RESTORED
 from goodbot.config.lock import HomeLock, changing, holder, prepare_home
+from goodbot.config.vault import Vault
 from goodbot.store import Store, backup, inspection, settings, workshop
 from goodbot.store.migrate import migrations
 from goodbot.store.shape import require_shape
@@ -55,11 +57,12 @@ class UnpackedBackup:
 
 @contextlib.asynccontextmanager
 async def prepared(
-    path: Path, home: Path, plugins: PluginHost, *, now: float
+    path: Path, home: Path, plugins: PluginHost, *, now: float, key: str = ""
 ) -> AsyncGenerator[UnpackedBackup]:
     """Unpack and check a backup; the state directory is locked, and untouched, until `swap`.
 
     `plugins` are those of now, not of the backup. `now` in seconds since the epoch, for the audit trail.
+    `key`: where the key of an encrypted one is, if not where this state directory has its own.
     Raises BusyError while goodbot runs, ArchiveError, StoreError, NewerDataError, StoreFullError.
     """
     if os.path.ismount(home):
@@ -75,8 +78,8 @@ async def prepared(
         ours = HomeLock(staging)
         ours.acquire()
         try:
-            with backup.explained(path):
-                yield await _prepare(path, home, staging, plugins, now)
+            with backup.explained(path), encryption.of_backup(path, home, staging, key) as known:
+                yield await _prepare(path, home, staging, plugins, now, known)
         finally:
             ours.release()
             shutil.rmtree(staging, ignore_errors=True)
@@ -84,9 +87,12 @@ async def prepared(
         lock.release()
 
 
-async def _prepare(path: Path, home: Path, staging: Path, plugins: PluginHost, now: float) -> UnpackedBackup:
+async def _prepare(
+    path: Path, home: Path, staging: Path, plugins: PluginHost, now: float, known: Vault | None
+) -> UnpackedBackup:
     travelling = Travelling(plugins.connectors())
-    about = archive.read(path, staging, travelling.takes)
+    about = archive.read(path, staging, travelling.takes, known)
+    encryption.settle(staging, known)
     database = staging / DATABASE
     found = backup.verify(database)
     backup.require_schema(found.schema, len(migrations()))
@@ -107,6 +113,8 @@ async def _prepare(path: Path, home: Path, staging: Path, plugins: PluginHost, n
         if not (staging / "config.toml").exists():
             notes.append("it holds no config.toml")
         notes += [f"of what is here now: {note}" for note in before.notes]
+        if known is None and (home / vault.FILE).exists():
+            notes.append("it is not encrypted, and what is here now is: type `goodbot encrypt` afterwards")
         if replaces and await authority.forgotten_since(home, about.created_at):
             notes.append("somebody was forgotten since: it may bring their words back")
         detail = {
@@ -128,18 +136,20 @@ async def _prepare(path: Path, home: Path, staging: Path, plugins: PluginHost, n
 
 async def _now(home: Path, staging: Path) -> authority.Authority:
     """What holds here now. Of an older goodbot's database a copy is upgraded and read."""
-    database, upgraded = home / DATABASE, staging / "now.db"
+    database, folder = home / DATABASE, staging / "now"
     try:
         if not database.is_file() or await _is_current(database):
             return await authority.read(home)
-        backup.copy(database, upgraded, still=True)
-        await (await Store.open(upgraded)).close()
-        return await authority.read(home, upgraded)
+        folder.mkdir(mode=0o700)
+        with vault.lent(folder, vault.of(database)):
+            upgraded = folder / "now.db"
+            backup.copy(database, upgraded, still=True)
+            await (await Store.open(upgraded)).close()
+            return await authority.read(home, upgraded)
     except GoodbotError:  # damaged, or of a newer one: nothing in it is known to hold
         return await authority.read(home)
     finally:
-        for path in staging.glob(f"{upgraded.name}*"):
-            path.unlink()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 async def _is_current(database: Path) -> bool:

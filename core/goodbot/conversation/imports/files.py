@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
 from goodbot.base.errors import UsageError
+from goodbot.config import private
 
 LARGEST = 64 * 1024 * 1024
 """Characters of one object: an agent's prompt, and the tokens of it."""
@@ -18,8 +20,8 @@ _BETWEEN = " \t\r\n,"
 
 
 def objects(path: Path) -> Iterator[tuple[int, Any]]:
-    """Each with how far its end is into the file, in characters. Raises UsageError, OSError."""
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
+    """Each with how far its end is into the file, in characters. Raises UsageError, OSError, StoreError."""
+    with io.TextIOWrapper(private.opened(path), encoding="utf-8-sig", errors="replace") as file:
         yield from _objects(file, path)
 
 

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every file with people's words is rewritten, each in one step. Killed between two, it goes on with the rest.
+
+Which files are done already, each of them says by itself. `encryption.json` says what is being done, and
+while it does, nothing else opens the database.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from goodbot.base import encrypted
+from goodbot.base.encrypted import ENDING, KeyMark
+from goodbot.base.errors import StoreError, UsageError
+from goodbot.config import EncryptionConfig, vault
+from goodbot.config.file import ConfigFile
+from goodbot.config.layout import DATABASE
+from goodbot.config.vault import Vault, VaultRecord, database_key
+from goodbot.store import backup, cipher, conversion, exporting, workshop
+
+Told = Callable[[str, float], None]
+"""Hears which file is being rewritten, and the share of it that is done."""
+_PART = 1 << 20
+_NEW = ".new"
+
+
+def turn_on(home: Path, config: Path | None, place: str, told: Told) -> KeyMark:
+    """Encrypt what is in clear, or finish that. `place`: where a new key is kept.
+
+    The state directory is the caller's. Raises StoreError, ConfigError, UsageError, MissingExtraError.
+    """
+    _require_libraries()
+    found = _vault(home)
+    record = found.record()
+    if record is None:
+        record = VaultRecord(key=found.fresh(place), place=place, doing="encrypt")
+    elif record.doing == "rekey":
+        raise UsageError("the key was being changed: type `goodbot encrypt --rekey` to finish that")
+    elif not record.doing:
+        place = found.settings.key  # what lies there in clear is encrypted, too
+        record = VaultRecord(key=record.key, place=place, doing="encrypt")
+    record = VaultRecord(key=record.key, place=record.place, doing="encrypt")  # also back from `decrypt`
+    key = found.key(record.key, record.place)
+    found.write(record)
+    _rewrite(home, {record.key.id: key}, record.key, told)
+    _settle(home, config, enabled=True, place=record.place)
+    found.write(VaultRecord(key=record.key, place=record.place))
+    return record.key
+
+
+def turn_off(home: Path, config: Path | None, told: Told) -> KeyMark:
+    """Write all in clear again, or finish that. Raises as `turn_on`."""
+    _require_libraries()
+    found = _vault(home)
+    record = found.record()
+    if record is None:
+        raise UsageError(f"nothing in {home} is encrypted")
+    if record.doing == "rekey":
+        raise UsageError("the key was being changed: type `goodbot encrypt --rekey` to finish that")
+    place = record.place if record.doing else found.settings.key
+    record = VaultRecord(key=record.key, place=place, doing="decrypt")
+    key = found.key(record.key, place)
+    found.write(record)
+    _rewrite(home, {record.key.id: key}, None, told)
+    _settle(home, config, enabled=False, place=place)
+    found.write(None)
+    return record.key
+
+
+def rekey(home: Path, config: Path | None, place: str, told: Told) -> KeyMark:
+    """Encrypt all with a new key that is kept at `place`, or finish that. Raises as `turn_on`."""
+    _require_libraries()
+    found = _vault(home)
+    record = found.record()
+    if record is None or record.doing not in ("", "rekey"):
+        raise UsageError("encryption is not on: type `goodbot encrypt`, or finish what was begun")
+    old = found.key(record.key, asked="passphrase so far")
+    if record.next is None:
+        record = VaultRecord(key=record.key, place=place, doing="rekey", next=found.fresh(place))
+        found.write(record)
+    following = record.next
+    assert following is not None  # noqa: S101  it was just made
+    new = found.key(following, record.place, asked="new passphrase")
+    _rewrite(home, {record.key.id: old, following.id: new}, following, told)
+    _settle(home, config, enabled=True, place=record.place)
+    found.write(VaultRecord(key=following, place=record.place))
+    return following
+
+
+def _require_libraries() -> None:
+    encrypted.require()
+    cipher.library()
+
+
+def _vault(home: Path) -> Vault:
+    found = vault.of(home / DATABASE)
+    assert found is not None  # noqa: S101  its config was read
+    return found
+
+
+def _settle(home: Path, config: Path | None, *, enabled: bool, place: str) -> None:
+    """Say it in the config; a killed change of the key is not known by the old place alone."""
+    file = ConfigFile(home, config)
+    if (file.get("encryption.enabled") or False, file.get("encryption.key")) != (enabled, place):
+        file.set("encryption.enabled", enabled)
+        file.set("encryption.key", place)
+        file.save()
+    vault.register(home, EncryptionConfig(enabled=enabled, key=place))
+
+
+def _rewrite(home: Path, keys: Mapping[str, bytes], to: KeyMark | None, told: Told) -> None:
+    """Bring all files to the key `to`; None: in clear. `keys`, by their ids, are what they may have now."""
+    with backup.explained(home):
+        workshop.sweep(home)
+        for file in _exports(home):
+            told(file.name, 0.0)
+            rewrite_file(file, keys, to)
+        new = None if to is None else database_key(keys[to.id])
+        for path in _databases(home):
+            told(path.name, 0.0)
+            conversion.sweep(path)
+            old = conversion.key_of(path, [database_key(key) for key in keys.values()])
+            if old != new and cipher.is_clear(path) is not None:
+                conversion.convert(path, old, new, lambda share, path=path: told(path.name, share))
+
+
+def _databases(home: Path) -> list[Path]:
+    """The copies first: while the database is not done, all know that something is left to do."""
+    found = sorted(home.glob(f"{DATABASE}.schema-*.bak"))
+    for half in home.glob(f"{DATABASE}.schema-*.bak.partial*"):
+        half.unlink()
+    return [*found, home / DATABASE] if (home / DATABASE).exists() else found
+
+
+def _exports(home: Path) -> list[Path]:
+    """What was exported; half of a file, which a killed process has left, is of no use to anybody."""
+    kept: list[Path] = []
+    for file in sorted(exporting.files(home)):
+        if file.name.endswith((_NEW, ".partial")):
+            file.unlink()
+        else:
+            kept.append(file)
+    return kept
+
+
+def rewrite_file(file: Path, keys: Mapping[str, bytes], to: KeyMark | None) -> None:
+    """One file that is in clear, or has one of these keys, gets the key `to`. Raises StoreError, OSError."""
+    mark = encrypted.mark(file)
+    if (mark.id if mark else None) == (to.id if to else None):
+        return
+    if mark is not None and mark.id not in keys:
+        raise StoreError(f"{file} has another key, {mark.id}: delete it, or move it elsewhere")
+    plain = file.name.removesuffix(ENDING)
+    target = file.with_name(plain if to is None else plain + ENDING)
+    partial = target.with_name(target.name + _NEW)
+    with file.open("rb") if mark is None else encrypted.reader(file, keys[mark.id]) as source:
+        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+            if to is None:
+                _copy(source, out.write)
+                out.flush()
+                os.fsync(out.fileno())
+            else:
+                writer = encrypted.Writer(out, keys[to.id], to)
+                _copy(source, writer.write)
+                writer.finish()
+    partial.replace(target)
+    if target != file:
+        file.unlink()
+    backup.sync(file.parent)
+
+
+def reveal(file: Path, out: Path, found: Vault) -> int:
+    """Write the clear bytes of one file to `out`, which must not be there; returns how many.
+
+    Raises UsageError, StoreError, EncryptedFileError, OSError; then nothing is there.
+    """
+    mark = encrypted.mark(file)
+    if mark is None:
+        raise UsageError(f"{file} is not encrypted")
+    with encrypted.reader(file, found.key(mark)) as source:
+        with open(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as target:
+            try:
+                _copy(source, target.write)
+                target.flush()
+                os.fsync(target.fileno())
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    out.unlink()
+                raise
+            return target.tell()
+
+
+def _copy(source: BinaryIO, write: Callable[[bytes], int]) -> None:
+    while part := source.read(_PART):
+        write(part)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A key out of a passphrase, which is asked for at the terminal and kept nowhere."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from goodbot.base.errors import StoreError, UsageError
+from goodbot.base.printing import say
+
+_LEAST = 12
+_TRIES = 3
+_MEMORY = 1 << 28
+
+
+def ask(what: str, salt: str, holds: Callable[[bytes], bool], home: Path) -> bytes:
+    """The key that the right passphrase makes; asks three times. Raises StoreError."""
+    if not sys.stdin.isatty():
+        raise StoreError(
+            f"the data in {home} are encrypted, and their passphrase is asked for at a terminal, which "
+            'is not here: start goodbot in one, or type `goodbot encrypt --rekey --key file:PATH` there'
+        )
+    for left in reversed(range(_TRIES)):
+        key = _key(_typed(f"The {what} of {home}: "), salt)
+        if holds(key):
+            return key
+        if left:
+            say("That is another one. Once more:", file=sys.stderr)
+    raise StoreError(f"none is the passphrase of the data in {home}: without it nobody can read them")
+
+
+def new(salt: str) -> bytes:
+    """The key of a passphrase that a person chooses now. Raises UsageError."""
+    if not sys.stdin.isatty():
+        raise UsageError("a passphrase is asked for at a terminal, which is not here: name another --key")
+    chosen = _typed(f"A new passphrase, at least {_LEAST} characters: ")
+    if len(chosen) < _LEAST:
+        raise UsageError(f"that passphrase is too short: take at least {_LEAST} characters")
+    if _typed("The same once more: ") != chosen:
+        raise UsageError("the two are not the same: nothing was changed")
+    return _key(chosen, salt)
+
+
+def _typed(question: str) -> str:
+    return getpass.getpass(question, sys.stderr)
+
+
+def _key(text: str, salt: str) -> bytes:
+    """It takes a good part of a second and much memory, so that guessing does, too."""
+    return hashlib.scrypt(
+        text.encode(), salt=bytes.fromhex(salt), n=1 << 17, r=8, p=1, maxmem=_MEMORY, dklen=32
+    )
