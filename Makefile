@@ -51,7 +51,7 @@ $(PEERS): tests/node/package-lock.json $(VENV)/installed-test
 
 $(VENV)/installed-all: $(VENV)/installed-test
 	@echo "installing every backend and tracker ..."
-	@$(PIP) --editable '.[mlx,torch-4bit,gguf,discord,slack,teams,telegram,zstd,tensorboard,wandb,trackio,otel,bench,dev]'
+	@$(PIP) --editable '.[mlx,torch-4bit,gguf,encryption,discord,slack,teams,telegram,zstd,tensorboard,wandb,trackio,otel,bench,dev]'
 	@touch $@
 
 $(VENV)/installed-docs: $(VENV)/ready pyproject.toml constraints.txt

@@ -31,6 +31,7 @@ EXTRAS = {
     "telegram",
     "teams",
     "gguf",
+    "encryption",
     "keyring",
     "tensorboard",
     "wandb",

@@ -107,6 +107,8 @@ class _Parts(io.RawIOBase):
         self._head = file.read(_HEAD)
         self._cipher = _cipher(key, self._head[-_OWN:])
         self._next = file.read(_PART + _TAG)
+        if len(self._next) < _TAG:  # there is always one part
+            raise EncryptedFileError(f"{self._name} is cut short")
         self._clear = b""
         self._number = 0
 
@@ -129,8 +131,6 @@ class _Parts(io.RawIOBase):
         part, self._next = self._next, self._file.read(_PART + _TAG)
         failure: type[Exception] = _library("cryptography.exceptions").InvalidTag
         try:
-            if len(part) < _TAG:
-                raise EncryptedFileError(f"{self._name} is cut short")
             self._clear = self._cipher.decrypt(_nonce(self._number, not self._next), part, self._head)
         except failure:
             raise EncryptedFileError(f"{self._name} is damaged, or cut short: its parts do not fit") from None

@@ -24,7 +24,7 @@ from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.printing import print_answer
 from goodbot.cli import client
 from goodbot.commands.importing import STAGED
-from goodbot.config import private
+from goodbot.config import private, vault
 from goodbot.conversation.imports.forms import records
 from goodbot.store.exporting import EXPORTS
 
@@ -51,7 +51,10 @@ def _staged(
     try:
         _ask_for_room(arguments.home, source.stat().st_size)
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with contextlib.closing(private.create(path, anew=False)) as file:
+        with (
+            vault.lent(source.absolute().parent, vault.of(path)),  # it may be an export of ours
+            contextlib.closing(private.create(path, anew=False)) as file,
+        ):
             for done, of, record in records(source, arguments.format, mine=arguments.mine):
                 _ask_for_room(arguments.home)
                 file.write(f"{json.dumps(record)}\n".encode())

@@ -11,6 +11,7 @@ from typing import Any
 
 from goodbot import __version__
 from goodbot.api.export import ExportedAnswer, ExportForm
+from goodbot.base.encrypted import ENDING
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.suggest import TERMINAL
 from goodbot.commands.base import Call, Result
@@ -29,6 +30,7 @@ OWN = ExportForm(
 _FIELDS = ("since", "until", "place", "person", "rating", "version", "topic", "text")
 _WORDS = ("place", "person", "topic", "text")
 _QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "«": "»"}
+_REVEAL = "`goodbot decrypt exports/{} --out FILE` there"
 _PAGE = 100
 """Answers that are read at once: an agent's may have megabytes."""
 
@@ -53,9 +55,10 @@ async def export(call: Call) -> Result:
     count = f"{snapshot.answers} rated answer{'' if snapshot.answers == 1 else 's'}"
     if snapshot.lines != snapshot.answers:
         count = f"{snapshot.lines} line{'' if snapshot.lines == 1 else 's'} from {count}"
+    sealed = f" It is encrypted: {_REVEAL.format(path.name)} reads it." if path.suffix == ENDING else ""
     left = f" {snapshot.kept_out} more may not teach, and are left out." if snapshot.kept_out else ""
     return Result(
-        text=f"{count}: {exporting.EXPORTS}/{path.name} in goodbot's directory on its machine.{left}",
+        text=f"{count}: {exporting.EXPORTS}/{path.name} in goodbot's directory on its machine.{sealed}{left}",
         data={
             "answers": snapshot.answers,
             "path": str(path),

@@ -22,7 +22,7 @@ def ask(what: str, salt: str, holds: Callable[[bytes], bool], home: Path) -> byt
     if not sys.stdin.isatty():
         raise StoreError(
             f"the data in {home} are encrypted, and their passphrase is asked for at a terminal, which "
-            'is not here: start goodbot in one, or type `goodbot encrypt --rekey --key file:PATH` there'
+            "is not here: start goodbot in one, or type `goodbot encrypt --rekey --key file:PATH` there"
         )
     for left in reversed(range(_TRIES)):
         key = _key(_typed(f"The {what} of {home}: "), salt)

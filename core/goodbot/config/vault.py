@@ -15,7 +15,7 @@ import stat
 from collections.abc import Generator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from goodbot import config
 from goodbot.base.encrypted import KeyMark
@@ -39,6 +39,8 @@ class VaultRecord:
     """Where the key is, or with `rekey` where the next one is, while `doing` something."""
     doing: Doing = ""
     next: KeyMark | None = None
+    before: str = ""
+    """With `rekey`: where the key so far is."""
 
 
 class Vault:
@@ -53,11 +55,14 @@ class Vault:
         try:
             found: Any = json.loads(path.read_bytes())
             following = found["next"]
+            if found["doing"] not in get_args(Doing):
+                raise ValueError("it says of no change that this goodbot knows")
             return VaultRecord(
                 key=_mark(found["key"]),
                 place=str(found["place"]),
                 doing=found["doing"],
                 next=_mark(following) if following else None,
+                before=str(found["before"]),
             )
         except FileNotFoundError:
             return None

@@ -67,7 +67,7 @@ def key(path: Path) -> bytes | None:
 
 def _without_record(path: Path) -> str:
     if is_clear(path) is False:
-        return f"{path.with_name(vault.FILE)} is missing: bring it back, {path.name} cannot be read without it"
+        return f"{path.with_name(vault.FILE)} is missing: bring it back; without it nothing can be read"
     return "[encryption] enabled is true, and nothing is encrypted yet: type `goodbot encrypt`"
 
 
@@ -91,7 +91,7 @@ def connect(path: Path, how: str, key: bytes | None, **more: Any) -> sqlite3.Con
     db = cast("sqlite3.Connection", library().connect(uri, uri=True, isolation_level=None, **more))
     try:
         db.execute("PRAGMA cipher_log_level = NONE")  # it would write to stderr
-        db.execute(f"PRAGMA key = \"{literal(key)}\"")
+        db.execute(f'PRAGMA key = "{literal(key)}"')
         db.execute("PRAGMA temp_store = MEMORY")  # what SQLite sorts would lie on the disk in clear
     except BaseException:
         db.close()

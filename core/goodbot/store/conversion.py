@@ -97,4 +97,3 @@ def _opened(path: Path, key: bytes | None) -> sqlite3.Connection:
     db: sqlite3.Connection = cipher.library().connect(uri, uri=True, isolation_level=None)
     db.execute("PRAGMA temp_store = MEMORY")
     return db
-

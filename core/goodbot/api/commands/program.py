@@ -133,6 +133,7 @@ KEEPING = (
         "turn encryption off, or write one encrypted file in clear",
         Arg("path", "an exported file or a backup; if not said, everything", required=False, path=True),
         option("--out", "where that file is written in clear", "FILE", path=True),
+        option("--key", "where its key is, if not this goodbot's: keyring, file:PATH or prompt", "WHERE"),
         _YES,
         module="encryption.command",
         group="data",

@@ -11,14 +11,23 @@ from pathlib import Path
 from goodbot.api.adapters.manifest import verify
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.api.texts import say
-from goodbot.base.errors import AdapterError, GoodbotError, NewerDataError, StoreDamagedError, StoreError
+from goodbot.base import encrypted
+from goodbot.base.errors import (
+    AdapterError,
+    GoodbotError,
+    MissingExtraError,
+    NewerDataError,
+    StoreDamagedError,
+    StoreError,
+)
 from goodbot.cli.doctor.checks import failed, size
 from goodbot.config import Config
-from goodbot.config.layout import DATABASE
+from goodbot.config.layout import DATABASE, beside
+from goodbot.config.vault import Vault
 from goodbot.conversation.notifications.alarms import described
 from goodbot.inference.models import resolve
 from goodbot.learning.rating_quality.contradictions import alarmed
-from goodbot.store import adapters, inspection, runs, settings
+from goodbot.store import adapters, cipher, exporting, inspection, runs, settings
 
 SCOPE = "default"
 _LARGE_LOG = 256 * 1024 * 1024
@@ -60,6 +69,32 @@ async def database(examined: Examined) -> Sequence[Check]:
         text = "somebody has changed the trail of administrative acts: its hashes do not fit"
         found_checks.append(fail("audit", text, "find out who else can write to the database"))
     return found_checks
+
+
+async def encryption(examined: Examined) -> Sequence[Check]:
+    """Whether what people said is encrypted, whole, and its key is to be had."""
+    home = examined.config.home
+    found = Vault(home, examined.config.encryption)
+    try:
+        record, key = found.record(), cipher.key(path(examined.config))
+    except MissingExtraError as error:
+        return [failed("encryption", error)]
+    except GoodbotError as error:
+        return [failed("encryption", error, "goodbot encrypt" if found.record() is None else "")]
+    if record is None or key is None:
+        return []
+    try:
+        cipher.library()
+    except MissingExtraError as error:
+        return [failed("encryption", error)]
+    clear = [file.name for file in exporting.files(home) if encrypted.mark(file) is None]
+    clear += [str(one) for one in beside(home) if cipher.is_clear(one / DATABASE)]
+    if clear:
+        return [
+            warn("encryption", f"on, and in clear are {', '.join(clear)}", "delete them, or move them away")
+        ]
+    text = f"on, key {record.key.id}; adapters and trainings hold no words and are not encrypted"
+    return [ok("encryption", text)]
 
 
 async def library(examined: Examined) -> Sequence[Check]:
@@ -167,6 +202,7 @@ def _model(examined: Examined) -> str:
 
 PROBES = (
     Probe(name="database", run=database, seconds=30.0),
+    Probe(name="encryption", run=encryption, seconds=30.0),
     Probe(name="sqlite", run=library),
     Probe(name="adapters", run=adapter_files, seconds=60.0),
     Probe(name="training", run=learning),

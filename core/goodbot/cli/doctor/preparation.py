@@ -6,6 +6,7 @@ What goes wrong here is a finding too: the rest is looked at all the same.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Mapping
@@ -19,7 +20,9 @@ from goodbot.api.setup import Check, Examined, fail
 from goodbot.base.deadline import within
 from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.cli.doctor.checks import failed
+from goodbot.config.layout import DATABASE
 from goodbot.config.secrets import SecretStore
+from goodbot.store import cipher
 
 _SECONDS = 5.0
 
@@ -34,6 +37,8 @@ def prepare(home: Path, path: Path | None, *, demo_model: bool) -> tuple[Examine
         settings = config.Config(home=home)
         fix = "correct that line; what depends on the config is looked at then"
         wrong.append(failed("config", error, fix))
+    with contextlib.suppress(GoodbotError):  # a passphrase is asked for once, before all looks begin
+        cipher.key(home / DATABASE)
     plugins = PluginHost()
     try:
         plugins.load_entry_points(settings.plugins.enable, settings.where("plugins"))

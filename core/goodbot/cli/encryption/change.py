@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every file with people's words is rewritten, each in one step. Killed between two, it goes on with the rest.
+"""Every file with people's words is rewritten, each in one step. Killed, it goes on with the rest.
 
 Which files are done already, each of them says by itself. `encryption.json` says what is being done, and
 while it does, nothing else opens the database.
@@ -24,6 +24,7 @@ from goodbot.store import backup, cipher, conversion, exporting, workshop
 
 Told = Callable[[str, float], None]
 """Hears which file is being rewritten, and the share of it that is done."""
+_FINISH = "the key was being changed: type `goodbot encrypt --rekey` to finish that"
 _PART = 1 << 20
 _NEW = ".new"
 
@@ -36,14 +37,11 @@ def turn_on(home: Path, config: Path | None, place: str, told: Told) -> KeyMark:
     _require_libraries()
     found = _vault(home)
     record = found.record()
-    if record is None:
-        record = VaultRecord(key=found.fresh(place), place=place, doing="encrypt")
-    elif record.doing == "rekey":
-        raise UsageError("the key was being changed: type `goodbot encrypt --rekey` to finish that")
-    elif not record.doing:
-        place = found.settings.key  # what lies there in clear is encrypted, too
-        record = VaultRecord(key=record.key, place=place, doing="encrypt")
-    record = VaultRecord(key=record.key, place=record.place, doing="encrypt")  # also back from `decrypt`
+    if record is not None and record.doing == "rekey":
+        raise UsageError(_FINISH)
+    if record is not None:  # also back from `decrypt`; and what came in clear meanwhile is encrypted, too
+        place = record.place if record.doing else found.settings.key
+    record = VaultRecord(key=record.key if record else found.fresh(place), place=place, doing="encrypt")
     key = found.key(record.key, record.place)
     found.write(record)
     _rewrite(home, {record.key.id: key}, record.key, told)
@@ -60,7 +58,7 @@ def turn_off(home: Path, config: Path | None, told: Told) -> KeyMark:
     if record is None:
         raise UsageError(f"nothing in {home} is encrypted")
     if record.doing == "rekey":
-        raise UsageError("the key was being changed: type `goodbot encrypt --rekey` to finish that")
+        raise UsageError(_FINISH)
     place = record.place if record.doing else found.settings.key
     record = VaultRecord(key=record.key, place=place, doing="decrypt")
     key = found.key(record.key, place)
@@ -78,12 +76,12 @@ def rekey(home: Path, config: Path | None, place: str, told: Told) -> KeyMark:
     record = found.record()
     if record is None or record.doing not in ("", "rekey"):
         raise UsageError("encryption is not on: type `goodbot encrypt`, or finish what was begun")
-    old = found.key(record.key, asked="passphrase so far")
-    if record.next is None:
-        record = VaultRecord(key=record.key, place=place, doing="rekey", next=found.fresh(place))
-        found.write(record)
+    old = found.key(record.key, record.before, asked="passphrase so far")
     following = record.next
-    assert following is not None  # noqa: S101  it was just made
+    if following is None:
+        following, before = found.fresh(place), found.settings.key
+        record = VaultRecord(key=record.key, place=place, doing="rekey", next=following, before=before)
+        found.write(record)
     new = found.key(following, record.place, asked="new passphrase")
     _rewrite(home, {record.key.id: old, following.id: new}, following, told)
     _settle(home, config, enabled=True, place=record.place)
@@ -103,7 +101,7 @@ def _vault(home: Path) -> Vault:
 
 
 def _settle(home: Path, config: Path | None, *, enabled: bool, place: str) -> None:
-    """Say it in the config; a killed change of the key is not known by the old place alone."""
+    """Say it in the config, and in this process."""
     file = ConfigFile(home, config)
     if (file.get("encryption.enabled") or False, file.get("encryption.key")) != (enabled, place):
         file.set("encryption.enabled", enabled)
@@ -157,16 +155,18 @@ def rewrite_file(file: Path, keys: Mapping[str, bytes], to: KeyMark | None) -> N
     plain = file.name.removesuffix(ENDING)
     target = file.with_name(plain if to is None else plain + ENDING)
     partial = target.with_name(target.name + _NEW)
-    with file.open("rb") if mark is None else encrypted.reader(file, keys[mark.id]) as source:
-        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            if to is None:
-                _copy(source, out.write)
-                out.flush()
-                os.fsync(out.fileno())
-            else:
-                writer = encrypted.Writer(out, keys[to.id], to)
-                _copy(source, writer.write)
-                writer.finish()
+    with (
+        file.open("rb") if mark is None else encrypted.reader(file, keys[mark.id]) as source,
+        open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out,
+    ):
+        if to is None:
+            _copy(source, out.write)
+            out.flush()
+            os.fsync(out.fileno())
+        else:
+            writer = encrypted.Writer(out, keys[to.id], to)
+            _copy(source, writer.write)
+            writer.finish()
     partial.replace(target)
     if target != file:
         file.unlink()
@@ -181,17 +181,17 @@ def reveal(file: Path, out: Path, found: Vault) -> int:
     mark = encrypted.mark(file)
     if mark is None:
         raise UsageError(f"{file} is not encrypted")
-    with encrypted.reader(file, found.key(mark)) as source:
-        with open(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as target:
-            try:
-                _copy(source, target.write)
-                target.flush()
-                os.fsync(target.fileno())
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    out.unlink()
-                raise
-            return target.tell()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with encrypted.reader(file, found.key(mark)) as source, open(os.open(out, flags, 0o600), "wb") as target:
+        try:
+            _copy(source, target.write)
+            target.flush()
+            os.fsync(target.fileno())
+        except BaseException:
+            with contextlib.suppress(OSError):
+                out.unlink()
+            raise
+        return target.tell()
 
 
 def _copy(source: BinaryIO, write: Callable[[bytes], int]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`goodbot encrypt` and `goodbot decrypt`: asks, does it while goodbot does not run, and says what is so now."""
+"""`goodbot encrypt` and `goodbot decrypt`: ask, do it while goodbot does not run, say what is so now."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from goodbot.base.live_line import LiveLine
 from goodbot.base.printing import print_answer
 from goodbot.cli.asking import agrees
 from goodbot.cli.encryption import change
-from goodbot.config import vault
+from goodbot.config import EncryptionConfig, vault
 from goodbot.config.layout import replaced
 from goodbot.config.lock import HomeLock, prepare_home
 from goodbot.config.vault import Vault, placed
@@ -25,7 +25,7 @@ from goodbot.config.vault import Vault, placed
 def main(arguments: argparse.Namespace) -> int:
     """What of it was typed."""
     settings = config.load(arguments.home, arguments.config)
-    found = vault.register(arguments.home, settings.encryption)
+    found = Vault(arguments.home, settings.encryption)
     if arguments.command == "encrypt":
         answer = _encrypt(arguments, found)
     elif arguments.path is not None:
@@ -73,8 +73,8 @@ def _where(place: str) -> str:
 
 
 def _decrypt(arguments: argparse.Namespace, found: Vault) -> dict[str, Any]:
-    if arguments.out is not None:
-        raise UsageError("--out is where one file is written in clear: name that file, too")
+    if arguments.out is not None or arguments.key:
+        raise UsageError("--out and --key are for one file that is written in clear: name that file, too")
     if found.record() is None:
         raise UsageError(f"nothing in {arguments.home} is encrypted")
     if not agrees(f"Write all of {arguments.home} in clear again?", yes=arguments.yes):
@@ -97,6 +97,8 @@ def _reveal(arguments: argparse.Namespace, found: Vault) -> dict[str, Any]:
         raise UsageError(f"there is no file {source}")
     if out.is_relative_to(arguments.home.absolute()):
         raise UsageError(f"nothing in {arguments.home} is to lie in clear: name a place outside of it")
+    if arguments.key:
+        found = Vault(arguments.home, EncryptionConfig(enabled=True, key=placed(arguments.key)))
     try:
         size = change.reveal(source, out, found)
     except FileExistsError:
@@ -114,8 +116,14 @@ def _alone(arguments: argparse.Namespace) -> Generator[Callable[[str, float], No
         lock.acquire()
     except BusyError as error:
         raise BusyError(f"{error}: stop it first", pid=error.pid) from error
-    try:
-        with LiveLine(sys.stderr, "looking", quiet=arguments.json) as line:
-            yield lambda name, share: line.show(f"{name}: {share:.0%}")
-    finally:
-        lock.release()
+    with contextlib.ExitStack() as last_to_first:
+        last_to_first.callback(lock.release)
+        line: LiveLine | None = None
+
+        def told(name: str, share: float) -> None:
+            nonlocal line
+            if line is None:  # until now a passphrase may have been asked for
+                line = last_to_first.enter_context(LiveLine(sys.stderr, quiet=arguments.json))
+            line.show(f"{name}: {share:.0%}")
+
+        yield told

@@ -13,7 +13,9 @@ from goodbot.base.errors import GoodbotError
 from goodbot.base.installed import missing_modules
 from goodbot.cli.connector_setup import prepared, setup_class
 from goodbot.cli.uninstall.trace import Leaving, Trace, staying
+from goodbot.config import EncryptionConfig
 from goodbot.config.secrets import Secrets, SecretStore
+from goodbot.config.vault import Vault
 
 _PLATFORM_SECONDS = 15.0
 
@@ -90,4 +92,17 @@ async def tokens(leaving: Leaving) -> Sequence[Trace]:
         if os.environ.get(name):
             why = "take it out of the file that sets it"
             traces.append(staying("token", f"the environment variable {name}", why))
-    return traces
+    return traces + _key(leaving)
+
+
+def _key(leaving: Leaving) -> list[Trace]:
+    """That of an encrypted goodbot stays: without it none of its backups could be read."""
+    try:
+        record = Vault(leaving.home, EncryptionConfig()).record()
+    except GoodbotError:
+        return []
+    if record is None or record.place.partition(":")[0] not in ("keyring", "file"):
+        return []
+    why = "backups that were made with it need it: remove it when you have none"
+    where = "in the keyring" if record.place == "keyring" else f"in {record.place.partition(':')[2]}"
+    return [staying("key", f"the key {record.key.id} {where}", why)]

@@ -28,7 +28,7 @@ class Trace:
     """`remove` takes it away and raises GoodbotError or OSError when it cannot."""
 
     kind: str
-    """`service`, `daemon`, `platform`, `token`, `socket`, `scratch`, `weights` or `data`."""
+    """`service`, `daemon`, `platform`, `token`, `key`, `socket`, `scratch`, `weights` or `data`."""
     what: str
     """A line for a person."""
     size: int = 0
