@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Killed at every step, turning encryption on or off and a new key go on where they were, and nothing is lost."""
+"""Killed at every step, encryption turned on or off, or with a new key, goes on, and nothing is lost."""
 
 from __future__ import annotations
 

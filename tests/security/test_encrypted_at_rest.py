@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encryption at rest: of what people said, nothing is in clear on the disk, while goodbot runs and afterwards."""
+"""Encryption at rest: nothing that people said is in clear on the disk, while goodbot runs and afterwards."""
 
 from __future__ import annotations
 

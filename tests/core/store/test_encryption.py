@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store through SQLCipher: it does all that it does without; and what is said where a key is not there."""
+"""The store through SQLCipher does all that it does without; and what is said where no key is there."""
 
 from __future__ import annotations
 
 import asyncio
+import io
 import sys
 from pathlib import Path
 
@@ -122,8 +123,7 @@ async def test_a_damaged_page_is_called_damage(home: Path) -> None:
 async def refused(home: Path) -> str:
     """The one sentence that a start says."""
     with forgotten_keys(), pytest.raises(GoodbotError) as caught:
-        store = await Store.open(home / "goodbot.db")
-        await store.close()
+        await Store.open(home / "goodbot.db")
     said = str(caught.value)
     assert "\n" not in said
     return said
@@ -145,7 +145,7 @@ async def test_each_thing_that_is_not_there_is_one_sentence_that_says_what_to_do
     assert "name the file that holds it in [encryption] key" in await refused(home)
     key.write_text(kept)
     vault.register(home, EncryptionConfig(enabled=True, key="prompt"))
-    monkeypatch.setattr(sys, "stdin", open("/dev/null"))  # noqa: SIM115
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
     assert "their passphrase is asked for at a terminal" in await refused(home)
     load(home)
     with monkeypatch.context() as patch:
