@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from goodbot.base.errors import StoreError, UsageError
-from goodbot.base.printing import say
+from goodbot.base.printing import printable, say
 
 _LEAST = 12
 _TRIES = 3
@@ -46,7 +46,7 @@ def new(salt: str) -> bytes:
 
 
 def _typed(question: str) -> str:
-    return getpass.getpass(question, sys.stderr)
+    return getpass.getpass(printable(question), sys.stderr)
 
 
 def _key(text: str, salt: str) -> bytes:

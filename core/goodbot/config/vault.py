@@ -27,6 +27,7 @@ FILE = "encryption.json"
 Doing = Literal["", "encrypt", "decrypt", "rekey"]
 _BYTES = 32
 _NO_SALT = "00" * 16
+_HEAD = "# Keys of goodbot. Who has one reads all that was encrypted with it."
 _NOBODY = "without the key nobody can read them"
 
 
@@ -187,9 +188,9 @@ def save(path: Path, key: bytes, home: Path) -> None:
         raise ConfigError(f"{path} lies beside what the key locks: name a file outside of {home}")
     if not path.parent.is_dir():
         raise ConfigError(f"{path.parent} is no directory")
-    before = _text(path) if path.exists() else "# Keys of goodbot. Who has them reads what was said.\n"
+    before = _text(path) if path.exists() else ""
     if key.hex() not in before.split():
-        _exchange(path, f"{before.rstrip()}\n{key.hex()}\n")
+        _exchange(path, f"{before.rstrip() or _HEAD}\n{key.hex()}\n")
         _sync(path.parent)
 
 

@@ -31,8 +31,9 @@ def of_backup(path: Path, home: Path, staging: Path, place: str) -> Generator[Va
             f"{path} is encrypted with the key {mark.id}: say where that is, as --key file:PATH, "
             "--key keyring or --key prompt"
         )
-    found = Vault(staging, EncryptionConfig(enabled=True, key=place))
-    found.key(mark)
+    settings = EncryptionConfig(enabled=True, key=place)
+    Vault(home, settings).key(mark)  # found once, it is known
+    found = Vault(staging, settings)
     found.write(VaultRecord(key=mark, place=place))
     with vault.lent(staging, found):
         yield found

@@ -17,7 +17,7 @@ from goodbot.base.printing import print_answer
 from goodbot.cli.asking import agrees
 from goodbot.cli.encryption import change
 from goodbot.config import EncryptionConfig, vault
-from goodbot.config.layout import replaced
+from goodbot.config.layout import beside
 from goodbot.config.lock import HomeLock, prepare_home
 from goodbot.config.vault import Vault, placed
 
@@ -63,8 +63,8 @@ def _encrypt(arguments: argparse.Namespace, found: Vault) -> dict[str, Any]:
         text += "\nKeep a copy of the key: `goodbot encrypt --save-key FILE`. Without it nothing can be read."
     if arguments.rekey:
         text += "\nBackups and exports elsewhere that were made before still have the key of then."
-    if left := replaced(arguments.home):
-        text += f"\nIn clear as before:{left} Delete it when you need it no more."
+    if left := [str(one) for one in beside(arguments.home)]:
+        text += f"\nAs before lies what a restore has replaced: {', '.join(left)}. Delete it when you can."
     return {"text": text, "data": {"done": True, "encrypted": True, "key": mark.id, "place": place}}
 
 
