@@ -238,7 +238,7 @@ async def test_quotes_that_a_chat_leaves_are_no_words(tmp_path: Path) -> None:
 
 async def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
     snapshot = Snapshot(tmp_path / "exports" / "x.jsonl", OWN)
-    os.dup2(os.open("/dev/full", os.O_WRONLY), snapshot._file.fileno())
+    os.dup2(os.open("/dev/full", os.O_WRONLY), snapshot._file._file.fileno())
     snapshot._file.write(b"what somebody said")
     snapshot.drop()
     assert list((tmp_path / "exports").iterdir()) == []
