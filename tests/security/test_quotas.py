@@ -131,3 +131,46 @@ def test_s7_nobody_honest_meets_the_default(tmp_path: Path) -> None:
     quotas = limits.Quotas(ServingConfig(), tmp_path, VirtualClock())
     assert not any(quotas.too_much("somebody", 800_000) for _ in range(1000))
     assert quotas.too_much("somebody", 300_000_000)
+
+
+FEW = {"serving": ServingConfig(ratings_per_day=4)}
+
+
+async def test_s7_ratings_of_one_person_are_so_many_a_day(tmp_path: Path) -> None:
+    """One rater's program filled the disk with ratings, and kept everybody else's waiting."""
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock, sections=FEW) as bot:
+        turn = (await one(bot, capture("a"))).turn
+        ratings = [
+            replace(rating(f"r{n}", value=(-1.0) ** n, turn=turn), user=of("rater").user) for n in range(6)
+        ]
+        done = [await one(bot, rated) for rated in ratings]
+        assert [one.outcome for one in done] == [*[Outcome.ACCEPTED] * 4, *[Outcome.IGNORED] * 2]
+        assert done[-1].text == (
+            "That is more ratings and commands than I take within a day (4): try again later."
+            " My owner can change [serving] ratings_per_day."
+        )
+        assert await count(bot, "events") == 4, "what was refused was not stored"
+        again = await one(bot, ratings[0])
+        assert (again.outcome, again.duplicate) == (Outcome.ACCEPTED, True), "what was told stays told"
+        back = replace(ratings[0], event_id="back", kind=RatingKind.RETRACT, value=None)
+        assert (await one(bot, back)).outcome is Outcome.ACCEPTED, "a word can always be taken back"
+        owner = [await one(bot, rating(f"o{n}", turn=turn)) for n in range(6)]
+        assert {one.outcome for one in owner} == {Outcome.ACCEPTED}
+        clock.advance(86_400)
+        assert (await one(bot, ratings[5])).outcome is Outcome.ACCEPTED
+
+
+async def test_s7_commands_count_with_them_and_a_typed_rating_once(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, sections=FEW) as bot:
+        own = (await bot.say("Hi", user="rater")).turn
+        for word in ("good", "bad", "good", "bad"):
+            assert (await bot.chat.command(word, own, user="rater")).text.lower().startswith(word)
+        inbox = await count(bot, "inbox")
+        [refused] = await bot.chat.host.submit([bot.chat.typed("status", "", user="rater")])
+        assert refused.outcome is Outcome.IGNORED
+        assert refused.text.startswith("That is more ratings and commands than I take within a day (4)")
+        assert "Taken back" in (await bot.chat.command("undo", own, user="rater")).text
+        assert await count(bot, "inbox") <= inbox + 2
+        for _ in range(6):
+            assert "ratings" in await bot.command("status"), "owners are not counted"

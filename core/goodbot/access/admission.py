@@ -28,6 +28,8 @@ from goodbot.store import channels, retries
 
 _FEW = 200
 """Bytes of a command that are not counted."""
+_BACK = ("undo", "u", "forget")
+"""Commands that take back."""
 _WORDS = ("reason", "better")
 """Commands whose words are counted as what they are kept as: `Admission.unkept`."""
 
@@ -58,6 +60,20 @@ class Admission:
         """Why so many bytes of this person's are not kept; owners' always are."""
         owns = self._authorization.may(event.user, Grant.ADMINISTER)
         return None if owns else self._quotas.too_much(person(event.user), size)
+
+    def too_many(self, event: RatingEvent | CommandEvent | PressEvent) -> Reason | None:
+        """Why no more ratings and commands of somebody who may rate are taken; owners' always are.
+
+        To be asked before anything is acknowledged, and not again of a rating that a command has given.
+        """
+        if self._authorization.may(event.user, Grant.ADMINISTER):
+            return None
+        if isinstance(event, RatingEvent):
+            back = event.kind is RatingKind.RETRACT
+        else:
+            typed = actions.typed(event) if isinstance(event, PressEvent) else event
+            back = isinstance(typed, CommandEvent) and typed.name in _BACK
+        return self._quotas.too_many(person(event.user), back=back)
 
     def no_reserve(self) -> Reason | None:
         """Why nothing of other programs is kept at present."""
@@ -126,11 +142,13 @@ class Admission:
         return event.receipt(Outcome.ACCEPTED, turn=turn)
 
     def _in_time(self, event: Event) -> Receipt:
-        """Whether a person has not asked too often; those who teach and own are not counted.
+        """Whether a person has not asked too often; those who teach and own may ask as they like.
 
         A command's words count where they are many: a rating is typed in few, also by who has sent too much.
         """
         trusted = self._authorization.may(event.user, Grant.RATE)
+        if trusted and isinstance(event, CommandEvent | PressEvent) and (many := self.too_many(event)):
+            return event.receipt(Outcome.IGNORED, many)
         allowed = trusted or self._quotas.messages.allow(person(event.user))
         size = 0
         if isinstance(event, CommandEvent) and event.name not in _WORDS:

@@ -51,11 +51,22 @@ class Quotas:
         self.codes = RateLimit(CODES_ANSWERED, clock, _HOUR)
         self._megabytes = config.megabytes_per_day
         self._bytes = RateLimit(self._megabytes * _MEGABYTE, clock, _DAY)
+        self._most = config.ratings_per_day
+        self._given = RateLimit(self._most, clock, _DAY)
+        self._taken_back = RateLimit(self._most, clock, _DAY)
         self._home = home
 
     def too_much(self, person: str, size: int) -> Reason | None:
         """Why so many bytes more of somebody's are not kept; None: they count."""
         return None if self._bytes.allow(person, size) else because("too_much", megabytes=self._megabytes)
+
+    def too_many(self, person: str, *, back: bool = False) -> Reason | None:
+        """Why one more rating or command of somebody's is not taken; None: it counts.
+
+        What takes something `back` is counted apart: who may say so much may take all of it back.
+        """
+        counted = self._taken_back if back else self._given
+        return None if counted.allow(person) else because("too_many", most=self._most)
 
     def no_reserve(self, why: str = "no_space") -> Reason | None:
         """The sentence `why` where too little of the disk is free for all but ratings; None: enough is."""

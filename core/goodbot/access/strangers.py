@@ -17,14 +17,14 @@ from goodbot.store import settings
 
 async def who_talks(db: aiosqlite.Connection, user: UserRef) -> Reason | None:
     """To a stranger in a private chat; None when they know."""
-    return because("private", person=person(user)) if await settings.tell_once(db, person(user)) else None
+    return because("private", person=person(user)) if await settings.tell_stranger(db, person(user)) else None
 
 
 async def who_teaches(
     db: aiosqlite.Connection, user: UserRef, channel: ChannelRef, *, talks: bool = True
 ) -> Reason | None:
     """To whoever has rated on purpose; None where others read, or they may not talk, and they know."""
-    first = await settings.tell_once(db, f"rate {person(user)}")
+    first = await settings.tell_stranger(db, f"rate {person(user)}")
     if not first and not (talks and channel.kind is ChannelKind.PRIVATE):
         return None
     return because("no_rater")
@@ -34,7 +34,7 @@ async def who_administers(
     db: aiosqlite.Connection, user: UserRef, channel: ChannelRef, command: str
 ) -> Reason | None:
     """To somebody named who typed an owner's command; None where others read, and they know."""
-    first = await settings.tell_once(db, f"owners {person(user)}")
+    first = await settings.tell_stranger(db, f"owners {person(user)}")
     if not first and channel.kind is not ChannelKind.PRIVATE:
         return None
     return because("no_owner", command=command)

@@ -36,7 +36,7 @@ _WORDS = ("serving.system_prompt", "training.anchors")
 """They may hold anybody's words, and the trail is for ever."""
 _OPEN = {
     "serving": "ask max_tokens thinking system_prompt notes history history_tokens language stars"
-    " buttons messages_per_minute megabytes_per_day seed",
+    " buttons messages_per_minute megabytes_per_day ratings_per_day seed",
     "serving.sampling": "temperature top_k top_p min_p repetition_penalty",
     "training": "schedule min_ratings held_out start_small reward idle_seconds quiet_hours on_battery"
     " max_load max_gpu rater_share duplicate_limit age_half_life from_others replay_share anchors on_alarm"

@@ -93,6 +93,8 @@ class ServingConfig:
     """Messages a minute of one person who is neither owner nor rater; more are not answered."""
     megabytes_per_day: Annotated[int, Range(least=1)] = 1000
     """Megabytes a day of one person who is no owner, and of other programs; more are not kept."""
+    ratings_per_day: Annotated[int, Range(least=1)] = 10_000
+    """Ratings and commands a day of one person who may rate and is no owner; more are refused."""
     seed: int = 0
     """Answers are drawn by it and the id of the message, trainings by it alone."""
 

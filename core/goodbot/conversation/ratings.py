@@ -65,6 +65,8 @@ class Ratings:
             return sanitize.again(event, found.receipt)
         if not self._authorization.may(event.user, Grant.RATE):
             return await self._refuse_rating(db, event)
+        if turn is None and (many := self._admission.too_many(event)) is not None:
+            return event.receipt(Outcome.IGNORED, many)
         here = turn or found.turn
         turn = here or (await shown(db, self._authorization, event) if anywhere else None)
         if turn is None and (found.known or not (event.message_id or event.retracts)):

@@ -10,6 +10,7 @@ import aiosqlite
 
 from goodbot.store import codec, rollback_window
 from goodbot.store.query import fetch
+from goodbot.store.settings import BEFORE
 from goodbot.store.training_pool import Pool
 
 REFUSED = "refused "
@@ -18,7 +19,10 @@ _NEWEST = 20_000
 """Answers that trained: so many of the newest are looked at."""
 
 _ASKED = (
-    "SELECT t.person FROM told t WHERE instr(t.person, ' ') = 0 AND instr(t.person, ':') > 1"
+    "SELECT t.person FROM (SELECT person FROM told UNION"  # noqa: S608
+    f" SELECT substr(person, {len(BEFORE) + 1}) FROM told"
+    f" WHERE substr(person, 1, {len(BEFORE)}) = '{BEFORE}') t"
+    " WHERE instr(t.person, ' ') = 0 AND instr(t.person, ':') > 1"
     " AND NOT EXISTS (SELECT 1 FROM told n WHERE n.person = :refused || t.person)"
 )
 _KNOWN = (

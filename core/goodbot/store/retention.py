@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from goodbot.store import Store, backup, codes, inbox, ledger, turns
+from goodbot.store import Store, backup, codes, inbox, ledger, settings, turns
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +26,7 @@ async def expire(store: Store, now: float, *, unrated_days: float) -> None:
     keep = max(_REDELIVERY_SECONDS, unrated_days * _DAY)
     await store.write(lambda db: inbox.expire(db, now - keep))
     await store.write(lambda db: codes.expire(db, now))
+    await store.write(settings.forget_strangers)
     await asyncio.to_thread(backup.expire, store.path, now - _COPY_SECONDS)
     if expired:
         logger.info("%d unrated answers expired", expired)

@@ -13,6 +13,15 @@ import aiosqlite
 from goodbot.store import codec
 from goodbot.store.query import fetch, first, value
 
+STRANGERS = 10_000
+"""So many keys of strangers at least are remembered, and soon no more than twice as many."""
+BEFORE = "before "
+"""How the notes in `told` begin of strangers who were told before the newest."""
+_STRANGER = (
+    "(instr(person, ' ') = 0 AND instr(person, ':') > 1 OR substr(person, 1, 5) = 'rate '"
+    " OR substr(person, 1, 7) = 'owners ')"
+)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditEntry:
@@ -86,6 +95,40 @@ async def tell_once(db: aiosqlite.Connection, person: str) -> bool:
     """True the first time that it is asked about a person."""
     rows = await db.execute("INSERT OR IGNORE INTO told VALUES (?)", (person,))
     return rows.rowcount > 0
+
+
+async def tell_stranger(db: aiosqlite.Connection, key: str) -> bool:
+    """As `tell_once`, of somebody who may not do what they tried: strangers are without number.
+
+    The newest `STRANGERS` keys are remembered; see `forget_strangers`.
+    """
+    rows = await db.execute(
+        "INSERT OR IGNORE INTO told SELECT :key WHERE NOT EXISTS"
+        " (SELECT 1 FROM told WHERE person = :before || :key)",
+        {"key": key, "before": BEFORE},
+    )
+    return rows.rowcount > 0
+
+
+async def forget_strangers(db: aiosqlite.Connection) -> None:
+    """Where more than `STRANGERS` were told something, let go of those who were told before them.
+
+    A table without times knows an order by two piles: the full one takes the place of the one before.
+    Whom an owner has refused stays: they would ask again.
+    """
+    if await value(db, f"SELECT count(*) FROM told WHERE {_STRANGER}", default=0) <= STRANGERS:  # noqa: S608
+        return
+    refused = "SELECT 1 FROM told n WHERE n.person = 'refused ' || substr(told.person, :start)"
+    await db.execute(
+        "DELETE FROM told WHERE substr(person, 1, :length) = :before"  # noqa: S608
+        f" AND NOT EXISTS ({refused})",
+        {"length": len(BEFORE), "before": BEFORE, "start": len(BEFORE) + 1},
+    )
+    await db.execute(
+        f"UPDATE OR REPLACE told SET person = :before || person WHERE {_STRANGER}"  # noqa: S608
+        f" AND NOT EXISTS ({refused})",
+        {"before": BEFORE, "start": 1},
+    )
 
 
 async def switch(db: aiosqlite.Connection, name: str) -> str:
