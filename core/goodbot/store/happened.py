@@ -2,7 +2,8 @@
 """What has happened since a mark, one thing after the other: ratings, trainings, versions.
 
 A mark holds, by kind, the last number that was passed, and behind it those that were passed over: ratings of
-an answer that is not known yet may still get it. What is forgotten meanwhile is not there any more. Neither
+an answer that is not known yet may still get it. Of those it holds the newest, for a crowd can rate what
+never becomes known. What is forgotten meanwhile is not there any more. Neither
 is what was said of answers that nobody may rate, of blind choices, and of imported answers.
 """
 
@@ -25,6 +26,8 @@ from goodbot.store.query import fetch, first, value
 from goodbot.store.training_pool import Pool
 
 Mark = dict[str, list[int]]
+OPEN = 1000
+"""Ratings of unknown answers that a mark keeps open."""
 
 
 class _Kind(NamedTuple):
@@ -48,7 +51,7 @@ _WHO = people.IDENTITY_OF.format("e.rater")
 _SINCE = (
     "e.seq > :low AND e.seq <= :until AND (+e.seq > :after OR +e.seq IN (SELECT value FROM json_each(:open)))"
 )
-_UNKNOWN = f"SELECT e.seq FROM events e WHERE e.turn IS NULL AND {_SINCE}"  # noqa: S608
+_UNKNOWN = f"SELECT e.seq FROM events e WHERE e.turn IS NULL AND {_SINCE} ORDER BY e.seq DESC LIMIT :most"  # noqa: S608
 # A version is told once its training has ended; what was made after it waits, too.
 _UNDECIDED = "(SELECT min(x.version) FROM adapters x JOIN runs y ON y.id = x.run WHERE y.state = 'running')"
 _VERSIONS = f"a.scope = :scope AND a.version < coalesce({_UNDECIDED}, 1 << 62)"
@@ -104,7 +107,7 @@ async def after(
         if row:
             found.append((_told(kind, row, wanted), kind, _behind(row[0], passed, unknown)))
         elif kind == _RATING:
-            behind[kind] = [max(newest, passed[0]), *unknown]
+            behind[kind] = [max(newest, passed[0]), *sorted(unknown)]
     if not found:
         return None, json.dumps(behind)
     happened, kind, then = min(found, key=lambda one: one[0].at)
@@ -115,7 +118,7 @@ def _behind(number: int, passed: list[int], unknown: list[int]) -> list[int]:
     """The mark of a kind once this number is told: what was passed over and is not told yet stays open."""
     newest = max(number, passed[0])
     open_ = {one for one in passed[1:] if one > number} | {one for one in unknown if one != number}
-    return [newest, *sorted(one for one in open_ if one < newest)]
+    return [newest, *sorted(one for one in open_ if one < newest)[-OPEN:]]
 
 
 async def waiting(db: aiosqlite.Connection, pool: Pool, wanted: HappenedWanted, mark: str) -> int:
@@ -132,7 +135,7 @@ async def waiting(db: aiosqlite.Connection, pool: Pool, wanted: HappenedWanted, 
 def _values(pool: Pool, wanted: HappenedWanted, passed: list[int], until: int = 1 << 62) -> dict[str, Any]:
     low = min([passed[0], *(one - 1 for one in passed[1:])])
     since = {"after": passed[0], "open": json.dumps(passed[1:]), "low": low, "until": until}
-    return {**pool.values(), **since, "private": wanted.private_chats}
+    return {**pool.values(), **since, "private": wanted.private_chats, "most": OPEN}
 
 
 def _told(kind: str, row: Any, wanted: HappenedWanted) -> Happened:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import sys
@@ -182,6 +183,40 @@ async def test_a_rating_whose_answer_is_not_known_yet_keeps_none_waiting_and_is_
             mark = found[1]
         assert seen == ["late", "later"]
         assert (await told(mark))[0] == ""
+
+
+async def test_s9_a_mark_holds_the_newest_ratings_of_unknown_answers_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crowd that rated what never became known filled the marks, and each step read all of them."""
+    monkeypatch.setattr(happened, "OPEN", 3)
+    room = ChannelRef(connector="loopback", account="loopback", id=ROOM, kind=ChannelKind.SHARED)
+    wanted, accepted = HappenedWanted(kinds=("rating",)), Receipt(event_id="", outcome=Outcome.ACCEPTED)
+    async with open_bot(tmp_path) as bot:
+
+        async def insert(id_: str, turn: str | None, message: str) -> None:
+            event = rate(id_, 1, 1.0, message, channel=room)
+            await bot.store.write(lambda db: ledger.insert(db, event, turn, "loopback:owner", accepted, 1e9))
+
+        async def told(mark: str) -> tuple[str, str]:
+            found, then = await bot.store.read(lambda db: happened.after(db, bot.app.pool, wanted, mark))
+            return found.data["turn"] if found else "", then
+
+        for one in ("known", "late"):
+            await add_turn(bot.store, one, channel=room)
+        _, mark = await told("")
+        for number in range(10):
+            await insert(f"u{number}", None, f"m{number}")
+        await insert("k", "known", "known")
+        turn, mark = await told(mark)
+        assert (turn, len(json.loads(mark)["rating"])) == ("known", 1 + 3)
+        for number in range(10, 20):
+            await insert(f"u{number}", None, f"m{number}")
+            _, mark = await told(mark)
+            assert len(json.loads(mark)["rating"]) == 1 + 3
+        ref = MessageRef(channel=room, id="m-m19")
+        await bot.store.write(lambda db: messages.attach(db, "late", [ref]))
+        assert (await told(mark))[0] == "late"
 
 
 async def test_a_long_queue_is_read_in_order_and_not_whole_for_each(tmp_path: Path) -> None:
