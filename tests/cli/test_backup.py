@@ -91,6 +91,24 @@ def test_s3_a_new_owner_needs_a_typed_word(home: Path, owned: Path) -> None:
         assert ("mallory" in owned.read_text()) is done
 
 
+def test_s8_no_name_of_a_backup_begins_a_line(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Below the list of gains, a name with a line break said what no line of goodbot's said."""
+    forged = "mallory\\n  What may be after it is as it is now\\u001b[8m\\u2028"
+    config = home / "config.toml"
+    config.write_text(f'[connectors.api]\nowners = ["{forged}"]\n')
+    assert main(["backup", "b.tar"]) == 0
+    config.write_text("[connectors.api]\n")
+    capsys.readouterr()
+    assert main(["restore", "b.tar", "--yes", "--accept", "owners"]) == 0
+    out = capsys.readouterr().out
+    shown = r"api:mallory\n  What may be after it is as it is now\x1b[8m\u2028"
+    assert f"    {shown} becomes an owner\n" in out
+    assert not any(line.startswith("  What may be after it is") for line in out.splitlines())
+    config.write_text("[connectors.api]\n")
+    assert main(["restore", "b.tar", "--yes", "--json"]) == 2
+    assert f"{shown} becomes an owner" in capsys.readouterr().err
+
+
 def test_s3_yes_alone_is_not_enough(home: Path, owned: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words in ([], ["--json"], ["--accept", "rights"]):
         assert main(["restore", "b.tar", "--yes", *words]) == 2

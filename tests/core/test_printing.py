@@ -65,3 +65,13 @@ def test_s8_a_log_holds_no_line_that_others_began() -> None:
     first, *others = log.MaskingFormatter().format(record).split("\n")
     assert first.endswith("told: abcde")
     assert others == ["  f", "  2026 INFO goodbot: forged"]
+
+
+def test_s8_an_entry_of_a_list_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    forged = "api:x\n    nothing else\r\x1b[2Kchanges\u2028\u2029\x85\x0b\u202e\ud800"
+    printing.say_lines(["Was bleibt:", f"{forged} wird 🙂"])
+    said = capsys.readouterr().out
+    assert said == (
+        "Was bleibt:\n"
+        "api:x\\n    nothing else\\r\\x1b[2Kchanges\\u2028\\u2029\\x85\\x0b\\u202e\\ud800 wird 🙂\n"
+    )

@@ -11,7 +11,7 @@ import re
 import sys
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType, TracebackType
 from typing import Any, TextIO
@@ -32,6 +32,20 @@ def printable(text: str) -> str:
     """
     text = _CONTROL.sub("", _SEQUENCE.sub("", text.replace("\r\n", "\n")))
     return _SURROGATE.sub("\ufffd", text)
+
+
+def one_line(text: str) -> str:
+    """`text` in one line: what would end it, or is not seen, is shown as a program writes it (`\\n`).
+
+    A name in a list that people agree to cannot begin a line that says something else.
+    """
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Print a list for people on stdout, each of its entries as `one_line`."""
+    for line in lines:
+        say(one_line(line))
 
 
 def say(text: str = "", *, file: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from goodbot.base.clock import SystemClock
-from goodbot.base.printing import print_answer, say
+from goodbot.base.printing import one_line, print_answer, say, say_lines
 from goodbot.cli.asking import agrees, types
 from goodbot.cli.backup.authority import WORDS
 from goodbot.cli.backup.restore import UnpackedBackup, prepared, swap
@@ -29,7 +29,7 @@ async def _restore(arguments: argparse.Namespace) -> int:
     key = placed(arguments.key or "")
     async with prepared(path, arguments.home, plugins, now=now, key=key) as ready:
         if not arguments.json:
-            say("\n".join(_lines(path, ready)))
+            say_lines(_lines(path, ready))
         question = f"Put it in place of {arguments.home}?" if ready.replaces else "Bring it back?"
         if not (_accepts(arguments, ready) and agrees(question, yes=arguments.yes)):
             say("Nothing was changed.")
@@ -62,7 +62,7 @@ def _accepts(arguments: argparse.Namespace, ready: UnpackedBackup) -> bool:
     for word in ready.words:
         what = WORDS[word]
         if arguments.json:  # nothing was shown
-            what += f" ({'; '.join(gain.text for gain in ready.gains if gain.word == word)})"
+            what += one_line(f" ({'; '.join(gain.text for gain in ready.gains if gain.word == word)})")
         if not types(word, what, accepted=arguments.accept or ()):
             return False
     return True

@@ -21,6 +21,7 @@ from pathlib import Path
 from goodbot.api.adapters.manifest import verify
 from goodbot.api.plugins import PluginHost
 from goodbot.base.errors import AdapterError, GoodbotError, StoreError
+from goodbot.base.printing import one_line
 from goodbot.base.suggest import TERMINAL
 from goodbot.cli.backup import archive, authority, encryption
 from goodbot.cli.backup.travel import Travelling, keep
@@ -166,7 +167,8 @@ def _check_adapters(database: Path, folder: Path) -> list[str]:
         try:
             verify(folder, directory, known[directory])
         except AdapterError as error:
-            raise StoreError(f"the backup holds an adapter that cannot be trusted: {error}") from error
+            why = one_line(str(error))
+            raise StoreError(f"the backup holds an adapter that cannot be trusted: {why}") from error
     return [f"the files of the adapter {name} are not in it" for name in sorted(set(known) - there)]
 
 
