@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.base import trees
 from goodbot.cli import main
 from goodbot.cli.backup.authority import WORDS
 from goodbot.config.lock import HomeLock
@@ -242,14 +243,14 @@ def test_a_full_state_directory_is_backed_up_to_another_disk(
 
 def test_what_a_failing_disk_keeps_is_deleted_later(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (disk := home.parent / "disk").mkdir()
-    real = shutil.rmtree
+    real = trees.remove
 
-    def fails(path: Path, ignore_errors: bool = False) -> None:
+    def fails(path: Path, *, ignore_errors: bool = False) -> None:
         if disk not in path.parents:
-            real(path, ignore_errors)
+            real(path, ignore_errors=ignore_errors)
 
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "rmtree", fails)
+        patch.setattr(trees, "remove", fails)
         assert main(["backup", str(disk / "b.tar")]) == 0
     [left] = workshop.left(home)
     assert (left / "goodbot.db").is_file()
@@ -258,7 +259,7 @@ def test_what_a_failing_disk_keeps_is_deleted_later(home: Path, monkeypatch: pyt
         raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
 
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "rmtree", fails)
+        patch.setattr(trees, "remove", fails)
         patch.setattr(Path, "lstat", unread)
         workshop.sweep(home)
     assert workshop.left(home) == [left], "nobody knows what such a disk holds"

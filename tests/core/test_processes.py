@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.base import packages, scratch, spawn
+from goodbot.base import packages, scratch, spawn, trees
 from goodbot.base.scratch import Scratch
 
 from tests.core.builders import until
@@ -299,13 +298,13 @@ async def test_directories_of_children_are_swept_beside_the_event_loop(
     monkeypatch.setattr(spawn.tempfile, "tempdir", str(tmp_path))
     left = tmp_path / f"{spawn._SCRATCH}left"
     left.mkdir()
-    threads, real = dict[str, threading.Thread](), shutil.rmtree
+    threads, real = dict[str, threading.Thread](), trees.remove
 
-    def rmtree(path: Path, **options: Any) -> None:
+    def remove(path: Path, **options: Any) -> None:
         threads[Path(path).name] = threading.current_thread()
         real(path, **options)
 
-    monkeypatch.setattr(shutil, "rmtree", rmtree)
+    monkeypatch.setattr(trees, "remove", remove)
     process = await spawn.start(
         *spawn.python("-c", "import os; print(os.getcwd())"),
         cage=spawn.Cage(),

@@ -620,7 +620,7 @@ async def test_s6_what_cannot_be_deleted_is_told(tmp_path: Path, monkeypatch: py
         def refuse(path: Path) -> None:
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr("goodbot.learning.adapters.erasure.shutil.rmtree", refuse)
+        monkeypatch.setattr("goodbot.learning.adapters.erasure.trees.remove", refuse)
         await bot.command("forget", "loopback:ada")
         said = await bot.command("forget", "loopback:ada yes")
         assert f"{tmp_path / COPIES[0]} holds it, too, and cannot be deleted: Permission denied." in said

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from goodbot.base import trees
 
 
 class Scratch:
@@ -27,7 +28,7 @@ class Scratch:
 
     def remove(self) -> None:
         """Delete it with all that is in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        trees.remove(self.path, ignore_errors=True)
         self.release()
 
     def release(self) -> None:
@@ -38,7 +39,7 @@ class Scratch:
 def sweep(root: Path, prefix: str = "") -> None:
     """Delete those whose process has ended."""
     for path, handle in _abandoned(root, prefix):
-        shutil.rmtree(path, ignore_errors=True)
+        trees.remove(path, ignore_errors=True)
         os.close(handle)
 
 

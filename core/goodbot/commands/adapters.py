@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ from goodbot.api.sentences import ended
 from goodbot.api.sentences import version as name_of
 from goodbot.api.server import BASE
 from goodbot.api.texts import joined, retold, say
+from goodbot.base import trees
 from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.commands import confirm
 from goodbot.commands.base import Call, Result, wrong
@@ -113,7 +113,7 @@ async def bring_in(call: Call, words: Sequence[str]) -> Result:
     )
     twin = await s.store.read(lambda db: versions.withdrawn_twin(db, registry.scope, row.sha256))
     if twin is not None:
-        await asyncio.to_thread(shutil.rmtree, registry.root / row.directory)
+        await asyncio.to_thread(trees.remove, registry.root / row.directory)
         raise AdapterError(f"that is v{twin[0]}, byte for byte, which is not to be used: {twin[1]}")
     await s.store.write(lambda db: versions.add(db, row, registry.scope))
     return Result(

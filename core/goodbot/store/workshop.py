@@ -10,11 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-from goodbot.base import scratch
+from goodbot.base import scratch, trees
 from goodbot.base.scratch import Scratch
 
 FOLDER = "backups"
@@ -62,7 +61,7 @@ def _work(beside: Path, name: str) -> Path:
 
 def _deleted(work: Path) -> bool:
     """Delete it; False if it is there still, or may be: on a disk that fails or is not there now."""
-    shutil.rmtree(work, ignore_errors=True)
+    trees.remove(work, ignore_errors=True)
     try:
         work.lstat()
     except FileNotFoundError:
@@ -81,7 +80,7 @@ def sweep(home: Path) -> None:
     """Delete that; what is on a disk that is not there now, or cannot be deleted, is tried again."""
     for note, work in _notes(home):
         if _deleted(work):
-            shutil.rmtree(note, ignore_errors=True)
+            trees.remove(note, ignore_errors=True)
 
 
 def _notes(home: Path) -> Iterator[tuple[Path, Path]]:

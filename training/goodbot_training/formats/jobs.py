@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from goodbot.base import trees
 from goodbot.base.errors import AdapterError
 
 from goodbot_training.backends import adapters
@@ -161,6 +162,6 @@ def _require_room(job: ConversionJob, base: Checkpoint) -> None:
 
 def _remove(output: Path) -> None:
     if output.is_dir():
-        shutil.rmtree(output, ignore_errors=True)
+        trees.remove(output, ignore_errors=True)
     else:
         output.unlink(missing_ok=True)

@@ -12,13 +12,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from goodbot.api.backend import StepStats
+from goodbot.base import trees
 
 from goodbot_training.job.types import Job
 
@@ -103,7 +103,7 @@ class Checkpoints:
         before = self._steps()
         name = f"step-{len(progress.steps):06d}"
         partial = self._directory / f".{name}"
-        shutil.rmtree(partial, ignore_errors=True)
+        trees.remove(partial, ignore_errors=True)
         partial.mkdir(mode=0o700)
         if save is not None:
             save(partial)
@@ -115,12 +115,12 @@ class Checkpoints:
         }
         _write(partial / _ROUND, content)
         _sync(partial)
-        shutil.rmtree(self._directory / name, ignore_errors=True)
+        trees.remove(self._directory / name, ignore_errors=True)
         partial.rename(self._directory / name)
         _sync(self._directory)
         for old in before:
             if old.name != name:
-                shutil.rmtree(old, ignore_errors=True)
+                trees.remove(old, ignore_errors=True)
 
     def _steps(self) -> list[Path]:
         if self._directory is None:

@@ -7,7 +7,6 @@ that is refused for its damage is asked once more at half of what it had."""
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,6 +17,7 @@ from statistics import fmean
 
 from goodbot.api.backend import LoraSettings, OptimizesForInference, TrainingBackend
 from goodbot.api.sampler import Sampled
+from goodbot.base import trees
 from goodbot.base.errors import AdapterError, ServerError
 
 from goodbot_training import learnt
@@ -135,7 +135,7 @@ def _published(
         for path in sorted(candidate.iterdir()):  # to where the daemon looks for them
             os.replace(path, job.output / path.name)
     finally:
-        shutil.rmtree(candidate, ignore_errors=True)
+        trees.remove(candidate, ignore_errors=True)
     return verdict
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import tempfile
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from goodbot.api.adapters.manifest import verify
 from goodbot.api.plugins import PluginHost
+from goodbot.base import trees
 from goodbot.base.errors import AdapterError, GoodbotError, StoreError
 from goodbot.base.printing import one_line
 from goodbot.base.suggest import TERMINAL
@@ -83,7 +83,7 @@ async def prepared(
                 yield await _prepare(path, home, staging, plugins, now, known)
         finally:
             ours.release()
-            shutil.rmtree(staging, ignore_errors=True)
+            trees.remove(staging, ignore_errors=True)
     finally:
         lock.release()
 
@@ -220,7 +220,7 @@ def swap(ready: UnpackedBackup, home: Path, *, now: float) -> Path | None:
         backup.sync(home.parent)
     if ready.replaces:
         return before
-    shutil.rmtree(before, ignore_errors=True)
+    trees.remove(before, ignore_errors=True)
     return None
 
 
@@ -236,4 +236,4 @@ def _sweep(home: Path) -> None:
     for entry in home.parent.iterdir():
         stale = entry.name == home.name + RESTORED or entry.name.startswith(home.name + _STAGING)
         if stale and not entry.is_symlink() and not holder(entry)[0]:
-            shutil.rmtree(entry, ignore_errors=True)
+            trees.remove(entry, ignore_errors=True)

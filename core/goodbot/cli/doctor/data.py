@@ -11,7 +11,7 @@ from pathlib import Path
 from goodbot.api.adapters.manifest import verify
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.api.texts import say
-from goodbot.base import encrypted
+from goodbot.base import encrypted, trees
 from goodbot.base.errors import (
     AdapterError,
     GoodbotError,
@@ -136,7 +136,7 @@ async def adapter_files(examined: Examined) -> Sequence[Check]:
     answers = f"v{active} is to answer" if active else "the base model is to answer"
     if not rows:
         return [ok("adapters", f"none yet; {answers}")]
-    used = sum(f.stat().st_size for f in (config.home / "adapters").rglob("*") if f.is_file())
+    used = sum(f.stat().st_size for f in trees.below(config.home / "adapters") if f.is_file())
     return [ok("adapters", f"{len(rows)} of {size(used)}, every hash fits; {answers}")]
 
 

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-import shutil
+import stat
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from goodbot.api.plugins import PluginHost
+from goodbot.base import trees
 from goodbot.config import Config
 
 
@@ -50,12 +51,16 @@ def size_of(path: Path) -> int:
     """Bytes of all files there; links are not followed."""
     if path.is_symlink() or not path.is_dir():
         return path.lstat().st_size
-    return sum(size_of(entry) for entry in path.iterdir())
+    try:
+        found = [entry.lstat() for entry in trees.below(path)]
+    except OSError:  # deeper than a path can say: it is deleted all the same
+        return 0
+    return sum(entry.st_size for entry in found if not stat.S_ISDIR(entry.st_mode))
 
 
 def delete(path: Path) -> None:
     """A file, a link or a whole directory. Raises OSError."""
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
+        trees.remove(path)
     else:
         path.unlink(missing_ok=True)

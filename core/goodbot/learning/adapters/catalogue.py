@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 from pathlib import Path
 
 import aiosqlite
@@ -14,6 +13,7 @@ from goodbot.api.adapters import manifest
 from goodbot.api.adapters.base import Base
 from goodbot.api.model import ResolvedModel
 from goodbot.api.server import BASE
+from goodbot.base import trees
 from goodbot.base.errors import AdapterError
 from goodbot.learning.adapters import formats, lineage
 from goodbot.store import Store, adapters, canaries, settings
@@ -128,6 +128,6 @@ class Catalogue:
 
 def _remove(entry: Path) -> None:
     if entry.is_dir() and not entry.is_symlink():
-        shutil.rmtree(entry)
+        trees.remove(entry)
     else:
         entry.unlink()

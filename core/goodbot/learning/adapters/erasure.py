@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from goodbot.api.connector import Connector
 from goodbot.api.server import BASE, Server
+from goodbot.base import trees
 from goodbot.base.clock import Clock
 from goodbot.base.errors import ServerError, boundary
 from goodbot.config.layout import beside
@@ -35,7 +35,7 @@ def delete_replaced(home: Path) -> list[Path]:
     """
     gone = [path for path in beside(home) if not holder(path)[0]]
     for path in gone:
-        shutil.rmtree(path)
+        trees.remove(path)
     return gone
 
 

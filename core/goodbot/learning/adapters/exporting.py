@@ -8,13 +8,13 @@ with what it was made from before it gets its name. Nothing is ever replaced.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from goodbot.api.adapters.files import sha256
 from goodbot.api.adapters.manifest import CONFIG, WEIGHTS, AdapterManifest, contents
+from goodbot.base import trees
 from goodbot.base.errors import AdapterError, UsageError
 from goodbot.base.spawn import child_environment
 from goodbot.base.suggest import instead
@@ -69,7 +69,7 @@ async def export(
                 found = _unpacked(partial, manifest)
             else:
                 found = await _peft(partial, version)
-    for entry in [*out.rglob("*"), out] if out.is_dir() else [out]:
+    for entry in [*trees.below(out), out] if out.is_dir() else [out]:
         sync(entry)
     sync(out.parent)
     return found
@@ -93,7 +93,7 @@ def _unpacked(partial: Path, manifest: AdapterManifest) -> Mapping[str, Any]:
     try:
         known = archive.unpack(partial, back)
     finally:
-        shutil.rmtree(back)
+        trees.remove(back)
     if known.files != manifest.files:
         raise AdapterError("the export reads otherwise than the version: is the disk failing?")
     return {"sha256": sha256(partial)}

@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import shutil
 import weakref
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from pathlib import Path
@@ -23,6 +22,7 @@ from uuid import uuid4
 from goodbot.api.adapters.files import sha256
 from goodbot.api.adapters.manifest import MANIFEST, WEIGHTS
 from goodbot.api.server import AdapterFormat
+from goodbot.base import trees
 from goodbot.base.errors import AdapterError, ServerError, TrainingError
 from goodbot.learning import worker_process
 
@@ -130,7 +130,7 @@ class Formats:
         except OSError as error:  # the disk's fault, not the adapter's: it is tried again
             raise ServerError(f"{directory.name} cannot be kept as {to} ({error})") from error
         finally:
-            await asyncio.to_thread(shutil.rmtree, part, ignore_errors=True)
+            await asyncio.to_thread(trees.remove, part, ignore_errors=True)
 
     async def _ask(
         self, to: str, adapter: Path | None, output: Path, on_progress: Progress | None, name: str
@@ -160,7 +160,7 @@ def forget(root: Path, directory: str) -> None:
     """Remove what was made of an adapter. Raises OSError."""
     for entry in _entries(root / FOLDER):
         if entry.name.startswith(f"{directory}."):
-            shutil.rmtree(entry)
+            trees.remove(entry)
 
 
 def sweep(root: Path, known: Collection[str]) -> None:
@@ -168,7 +168,7 @@ def sweep(root: Path, known: Collection[str]) -> None:
     for entry in _entries(root / FOLDER):
         if entry.name.startswith(_PART) or entry.name.rpartition(".")[0] not in known:
             try:
-                shutil.rmtree(entry)
+                trees.remove(entry)
             except OSError as error:
                 logger.warning("%s was left behind and cannot be removed: %s", entry, error)
 
@@ -193,7 +193,7 @@ async def beside(output: Path) -> AsyncGenerator[Path]:
     except OSError as error:
         raise AdapterError(f"{output} cannot be written ({error.strerror})") from error
     finally:
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        await asyncio.to_thread(trees.remove, folder, ignore_errors=True)
 
 
 def _size(directory: Path) -> int:
@@ -214,7 +214,7 @@ def _find(folder: Path, name: str, to: str, source: str) -> Path | None:
         if _whole(entry, digest, source):
             return entry
         logger.warning("%s is not what was made, or not of this adapter: made again", entry.name)
-        shutil.rmtree(entry, ignore_errors=True)
+        trees.remove(entry, ignore_errors=True)
     return None
 
 
@@ -235,7 +235,7 @@ def _seal(part: Path, name: str, to: AdapterFormat, source: str) -> Path:
     manifest = {"of": name, "format": to, "source": source, "files": _hashes(part)}
     with (part / MANIFEST).open("x", encoding="utf-8") as file:
         file.write(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
-    for file in part.rglob("*"):
+    for file in trees.below(part):
         if file.is_file():
             file.chmod(0o400)
     final = part.with_name(f"{name}.{to}-{sha256(part / MANIFEST)[:_HASH]}")
@@ -251,6 +251,6 @@ def _hashes(directory: Path) -> dict[str, str]:
     """The sha256 of every file but its own manifest, by its path within."""
     return {
         str(file.relative_to(directory)): sha256(file, limit=_LARGEST)
-        for file in sorted(directory.rglob("*"))
+        for file in trees.below(directory)
         if file.is_file() and file != directory / MANIFEST
     }

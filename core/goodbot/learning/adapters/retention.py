@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 from pathlib import Path
 
+from goodbot.base import trees
 from goodbot.base.errors import AdapterError
 from goodbot.learning.adapters import formats
 from goodbot.learning.adapters.lineage import surplus
@@ -24,7 +24,7 @@ async def erase(store: Store, root: Path, row: adapters.AdapterRow, now: float) 
     """Remove a version's files, in all formats, then say so in its row. Raises OSError, StoreError."""
     path = root / row.directory
     if path.exists():
-        await asyncio.to_thread(shutil.rmtree, path)
+        await asyncio.to_thread(trees.remove, path)
     await asyncio.to_thread(formats.forget, root, row.directory)
     await store.write(lambda db: adapters.set_erased(db, row.version, now))
 

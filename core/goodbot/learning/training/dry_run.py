@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.model_shape import Architecture
+from goodbot.base import trees
 from goodbot.base.errors import GoodbotError
 from goodbot.learning import worker_process
 from goodbot.learning.adapters.registry import AdapterRegistry
@@ -147,12 +147,12 @@ async def _estimate(
     core: Core, registry: AdapterRegistry, lines: NoteLines | None, parent: int, items: Sequence[runs.RunItem]
 ) -> Mapping[str, Any]:
     folder = core.config.home / "staging" / "dry-run"
-    await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    await asyncio.to_thread(trees.remove, folder, ignore_errors=True)
     try:
         made = await make_job(core, registry, lines, run=_NEXT, parent=parent, items=items, folder=folder)
         done = await worker_process.train(core.backend, {**made, "run": 0}, _ignore, mode="plan")
     finally:
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        await asyncio.to_thread(trees.remove, folder, ignore_errors=True)
     return dict(done.get("estimate", {}))
 
 

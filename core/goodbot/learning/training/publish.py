@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -20,6 +19,7 @@ import aiosqlite
 from goodbot.api.adapters.manifest import AdapterManifest, publish
 from goodbot.api.server import BASE
 from goodbot.api.texts import say
+from goodbot.base import trees
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.learning.adapters.registry import AdapterRegistry, NotServedError
 from goodbot.learning.core import Core
@@ -151,7 +151,7 @@ class Publisher:
             raise
         finally:
             if objection:
-                await asyncio.to_thread(shutil.rmtree, directory)
+                await asyncio.to_thread(trees.remove, directory)
         return objection
 
     async def _activate(self, new: _New, left: int = _TRIES) -> RunOutcome:

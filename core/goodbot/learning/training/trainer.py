@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,6 +20,7 @@ import aiosqlite
 
 from goodbot.api import progress as told
 from goodbot.api.sentences import clause
+from goodbot.base import trees
 from goodbot.base.errors import GoodbotError, TrainingError, boundary, unexpected
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
@@ -94,7 +94,7 @@ class Trainer:
                 if verdict.state != "superseded":
                     break
                 # First: weights that have learnt from what is let go must not be gone on with after a crash.
-                await asyncio.to_thread(shutil.rmtree, self._folder(run), ignore_errors=True)
+                await asyncio.to_thread(trees.remove, self._folder(run), ignore_errors=True)
                 parent, left = await start_over(
                     *(self._core, self._registry, self._lines, run, parent, items), share=share, replay=replay
                 )
@@ -140,7 +140,7 @@ class Trainer:
             await self._finish(RunOutcome(run=found.run, state="superseded", reason=reason))
         else:  # who is forgotten has ended it in the store, and is in its checkpoints
             for folder in self._staging.glob("run-*"):
-                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+                await asyncio.to_thread(trees.remove, folder, ignore_errors=True)
         return found is not None
 
     async def recover(self) -> str:
@@ -272,7 +272,7 @@ class Trainer:
 
     async def _conclude(self, verdict: RunOutcome) -> None:
         """Write the verdict, unless the run has one already, and tell the plugins which it is."""
-        await asyncio.to_thread(shutil.rmtree, self._folder(verdict.run), ignore_errors=True)
+        await asyncio.to_thread(trees.remove, self._folder(verdict.run), ignore_errors=True)
         try:
             verdict = await self._store.write(partial(self._write, verdict=verdict))
         except Exception:

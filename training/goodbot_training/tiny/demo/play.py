@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from typing import Any
 
 from goodbot import ConnectorSpec, GoodbotError, hookimpl
 from goodbot.api import actions
+from goodbot.base import trees
 from goodbot.config import Config, Grants, ServingConfig, TrainingConfig
 from goodbot.daemon import loopback
 from goodbot.daemon.app import App, open_plugins
@@ -203,7 +203,7 @@ def _fresh(home: Path) -> Path:
     if home.exists():
         if not (home / _MARKER).exists():
             raise GoodbotError(f"{home} was not made by the demo: move it away, or choose another --home")
-        shutil.rmtree(home)
+        trees.remove(home)
     home.mkdir(mode=0o700, parents=True)
     (home / _MARKER).touch()
     return home
