@@ -15,9 +15,11 @@ import pytest
 from goodbot.api.commands import find
 from goodbot.cli import main
 from goodbot.learning.adapters import exporting
+from goodbot.store import workshop
 
 from tests.cli.program import Bot
 from tests.core.inference.servers import tiny
+from tests.core.store import killed
 from tests.support import require
 
 Goodbot = Callable[..., tuple[int, str, str]]
@@ -101,6 +103,22 @@ def test_an_export_replaces_nothing_needs_room_and_leaves_nothing_half(
         assert (code, "MB are needed" in err) == (1, True)
     assert (tmp_path / "there").read_text() == "mine"
     assert {entry.name for entry in tmp_path.iterdir()} == {"home", "there", "dangling"}
+
+
+def test_s6_what_a_killed_export_has_left_is_found_and_goes(
+    goodbot: Goodbot, foreign: Path, tmp_path: Path
+) -> None:
+    """A version is made of what people said: half an export lay beside its place for ever."""
+    home, disk = tmp_path / "home", tmp_path / "disk"
+    disk.mkdir()
+    assert goodbot("adapters", "import", str(foreign))[0] == 0
+    left = killed.export(home, disk / "poet.tar")
+    assert workshop.left(home) == [left]
+    code, _, err = goodbot("adapters", "export", "1", "--out", str(disk / "again.tar"))
+    assert (code, [one.name for one in disk.iterdir()]) == (0, ["again.tar"]), err
+    killed.export(home, disk / "poet.tar")
+    assert goodbot("backup", str(tmp_path / "b.tar"))[0] == 0
+    assert [one.name for one in disk.iterdir()] == ["again.tar"], "the next backup deletes it, too"
 
 
 def spoilt(source: Path, path: Path, **config: Any) -> Path:

@@ -74,7 +74,14 @@ async def _export(arguments: argparse.Namespace) -> int:
     now = SystemClock().now()
     with progress_line(quiet=arguments.json) as show:
         proof = await exporting.export(
-            kind, path, known, out, model=model.path, now=now, progress=_told(show, "writing")
+            kind,
+            path,
+            known,
+            out,
+            home=arguments.home,
+            model=model.path,
+            now=now,
+            progress=_told(show, "writing"),
         )
     size = sum(f.stat().st_size for f in ([out] if out.is_file() else out.iterdir()) if f.is_file())
     name, use = "The base model", "what a GGUF LoRA of it is loaded on"

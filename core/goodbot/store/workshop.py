@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a backup is made: a private directory beside it, on its disk, with all that is in the database.
+"""Where a backup, or an export of a version, is made: a private directory beside it, on its disk.
 
-The state directory has a note of each that is under way, so that what a killed one has left is found on
-whatever disk it lies. A note is held like any `Scratch`: there locks work, as they may not on that disk.
+A backup's holds all that is in the database, an export's what was learnt. The state directory has a note of
+each that is under way, so that what a killed one has left is found on whatever disk it lies. A note is held like any `Scratch`: there locks work, as they may not on that disk.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from goodbot.base import scratch, trees
 from goodbot.base.scratch import Scratch
 
 FOLDER = "backups"
-_PREFIX = ".goodbot-backup-"
+KINDS = ("backup", "export")
 _PLACE = "place"
 
 
 @contextlib.contextmanager
-def made(home: Path, beside: Path) -> Generator[Path]:
+def made(home: Path, beside: Path, kind: str = "backup") -> Generator[Path]:
     """One in the directory `beside`, gone at the end; what killed ones have left goes now. Raises OSError.
 
-    Without a note where none can be made: who backs up to another disk may do so since this one is full.
+    `kind` is one of `KINDS`. Without a note where none can be made: who backs up to another disk may do so
+    since this one is full.
     """
     sweep(home)
-    note = _noted(home, beside)
-    work = _work(beside, note.path.name if note else secrets.token_hex(8))
+    note = _noted(home, beside, kind)
+    work = _work(beside, note.path.name if note else secrets.token_hex(8), kind)
     try:
         work.mkdir(mode=0o700)
         yield work
@@ -41,13 +42,13 @@ def made(home: Path, beside: Path) -> Generator[Path]:
             (home / FOLDER).rmdir()
 
 
-def _noted(home: Path, beside: Path) -> Scratch | None:
+def _noted(home: Path, beside: Path, kind: str) -> Scratch | None:
     """A note of one; None on a full disk, or where there are no symbolic links."""
     note: Scratch | None = None
     try:
         (home / FOLDER).mkdir(mode=0o700, exist_ok=True)
         note = Scratch(home / FOLDER)
-        (note.path / _PLACE).symlink_to(_work(beside, note.path.name))
+        (note.path / _PLACE).symlink_to(_work(beside, note.path.name, kind))
     except OSError:
         if note is not None:
             note.remove()
@@ -55,8 +56,8 @@ def _noted(home: Path, beside: Path) -> Scratch | None:
     return note
 
 
-def _work(beside: Path, name: str) -> Path:
-    return beside / f"{_PREFIX}{name}"
+def _work(beside: Path, name: str, kind: str) -> Path:
+    return beside / f".goodbot-{kind}-{name}"
 
 
 def _deleted(work: Path) -> bool:
@@ -88,5 +89,5 @@ def _notes(home: Path) -> Iterator[tuple[Path, Path]]:
     for note in scratch.abandoned(home / FOLDER):
         with contextlib.suppress(OSError):
             work = (note / _PLACE).readlink()
-            if work == _work(work.parent, note.name):
+            if work in (_work(work.parent, note.name, kind) for kind in KINDS):
                 yield note, work

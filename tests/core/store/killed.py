@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A `goodbot backup` that is killed when most of it is done."""
+"""A `goodbot backup`, or an export of a version, that is killed when most of it is done."""
 
 from __future__ import annotations
 
@@ -24,4 +24,22 @@ def backup(home: Path, target: Path) -> Path:
     subprocess.run([sys.executable, "-c", _KILLED, str(home), str(target)], check=False)
     [left] = {*target.parent.iterdir()} - before
     assert (left / DATABASE).is_file()
+    return left
+
+
+_KILLED_EXPORT = """
+import os, signal, sys
+from goodbot.cli import main
+from goodbot.learning.adapters import exporting
+exporting._unpacked = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+main(["--home", sys.argv[1], "adapters", "export", "1", "--out", sys.argv[2]])
+"""
+
+
+def export(home: Path, target: Path) -> Path:
+    """What it leaves: a directory with the whole version."""
+    before = {*target.parent.iterdir()}
+    subprocess.run([sys.executable, "-c", _KILLED_EXPORT, str(home), str(target)], check=False)
+    [left] = {*target.parent.iterdir()} - before
+    assert next(path for path in left.rglob(target.name)).stat().st_size > 0
     return left

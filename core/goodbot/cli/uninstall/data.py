@@ -64,7 +64,7 @@ async def restores(leaving: Leaving) -> Sequence[Trace]:
 
 
 async def backups(leaving: Leaving) -> Sequence[Trace]:
-    """What a backup that was killed has left beside the file that it was to be."""
+    """What a killed backup, or a killed export, has left beside what it was to be."""
     if leaving.keep_data:
         return ()
     return [

@@ -20,7 +20,8 @@ from goodbot.base.spawn import child_environment
 from goodbot.base.suggest import instead
 from goodbot.learning.adapters import archive
 from goodbot.learning.adapters.examining import examine
-from goodbot.learning.adapters.formats import Formats, beside
+from goodbot.learning.adapters.formats import Formats
+from goodbot.store import workshop
 from goodbot.store.backup import require_space, sync
 
 KINDS = {
@@ -39,13 +40,15 @@ async def export(
     manifest: AdapterManifest | None,
     out: Path,
     *,
+    home: Path,
     model: Path,
     now: float,
     progress: Callable[[int, int], None],
 ) -> Mapping[str, Any]:
     """Write a verified version (None: the base model) to `out`; returns what reading it back showed.
 
-    Raises UsageError (`out` is there), AdapterError, StoreFullError, OSError; then nothing is left.
+    In `home`, the state directory, stands where it is made: what a killed one leaves is found and deleted.
+    Raises UsageError (`out` is there), AdapterError, StoreFullError; then nothing is left.
     """
     if kind not in KINDS:
         raise UsageError(f"there is no format {kind[:40]!r}; {instead(kind, KINDS)}")
@@ -56,23 +59,34 @@ async def export(
         raise UsageError(f"{out} is there already: an export never replaces anything")
     if not out.parent.is_dir():
         raise UsageError(f"{out.parent} is no directory")
-    if version is None or manifest is None or kind != "peft":
-        formats = Formats(out.parent, model, child_environment())
-        name = "gguf-base" if version is None else kind
-        found = await formats.export(version, name, out, on_progress=progress)
-    else:
-        needed = sum(entry.stat().st_size for entry in version.iterdir() if entry.is_file())
-        require_space(out.parent, 2 * needed)
-        async with beside(out) as partial:
-            if out.suffix == ".tar":
-                archive.write(partial, version, manifest, now=now)
-                found = _unpacked(partial, manifest)
+    try:
+        with workshop.made(home, out.parent, "export") as work:
+            part = work / out.name
+            if version is None or manifest is None or kind != "peft":
+                formats = Formats(work, model, child_environment())
+                name = "gguf-base" if version is None else kind
+                found = await formats.export(version, name, part, on_progress=progress)
             else:
-                found = await _peft(partial, version)
-    for entry in [*trees.below(out), out] if out.is_dir() else [out]:
-        sync(entry)
-    sync(out.parent)
+                found = await _trained(version, manifest, part, now)
+            for entry in [*trees.below(part), part] if part.is_dir() else [part]:
+                sync(entry)
+            if os.path.lexists(out):
+                raise AdapterError(f"{out} is there already: an export never replaces anything")
+            part.rename(out)
+            sync(out.parent)
+    except OSError as error:
+        raise AdapterError(f"{out} cannot be written ({error.strerror})") from error
     return found
+
+
+async def _trained(version: Path, manifest: AdapterManifest, part: Path, now: float) -> Mapping[str, Any]:
+    """What was trained, as it is."""
+    needed = sum(entry.stat().st_size for entry in version.iterdir() if entry.is_file())
+    require_space(part.parent, 2 * needed)
+    if part.suffix != ".tar":
+        return await _peft(part, version)
+    archive.write(part, version, manifest, now=now)
+    return _unpacked(part, manifest)
 
 
 async def _peft(partial: Path, version: Path) -> Mapping[str, Any]:
