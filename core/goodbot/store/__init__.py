@@ -13,6 +13,7 @@ so that several of them can share one transaction.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import time
 from collections.abc import Awaitable, Callable
@@ -27,11 +28,13 @@ from goodbot.store import cipher, soundness, teaching
 from goodbot.store.commit_queue import CommitQueue, Operation, explain, is_damage
 from goodbot.store.connection import connect, set_pragmas
 from goodbot.store.inline import Quick
-from goodbot.store.migrate import check, migrate
+from goodbot.store.migrate import check, migrate, migrations, schema
 from goodbot.store.query import fetch, first
 
 T = TypeVar("T")
 _LOOK_SECONDS = 10.0
+_LOG_PAGES = 1000
+"""Of the log, with so many it is written into the file: what SQLite does by itself."""
 
 
 class Store:
@@ -50,9 +53,11 @@ class Store:
         self._writer = CommitQueue(writing, self._reopen)
         self.looking: asyncio.Task[None] | None = None
         """The check of a large file, which goes on behind the start."""
+        self._unchecked = False
+        """It has not ended: what comes is kept in the log beside the file, which is as it was found."""
         self._looked, self._found = -math.inf, ""
         self._looks: aiosqlite.Connection | None = None
-        self._closing = False
+        self._closing = asyncio.Event()
 
     @classmethod
     async def open(cls, path: Path, policy: RewardPolicy | None = None) -> Store:
@@ -67,9 +72,7 @@ class Store:
             writing = await connect(path, policy=policy)
             opened.append(writing)
             await check(writing)  # before anything is changed: it may be another program's
-            small = path.stat().st_size <= soundness.AT_ONCE
-            if small:  # nor is a damaged one written to
-                await soundness.require_sound(writing, path)
+            sound = await _checked(writing, path)  # nor is a damaged one written to
             await set_pragmas(writing)
             await migrate(writing, path)
             reading = await connect(path, "mode=ro", policy)
@@ -85,14 +88,15 @@ class Store:
             raise
         path.chmod(0o600)
         store = cls(path, writing, reading, policy)
+        store._unchecked = not sound
         try:
             if policy is not None:
                 await store.write(lambda db: teaching.count_all(db, policy.name))
         except BaseException:
             await store.close()
             raise
-        if not small:
-            store.looking = asyncio.create_task(store._look(), name="quick check")
+        if not sound:
+            store.looking = asyncio.create_task(store._look_behind(), name="quick check")
         return store
 
     @property
@@ -116,8 +120,11 @@ class Store:
         return self._writer.db
 
     async def close(self) -> None:
-        """Commit what is queued and close both connections. A check under way is not waited for."""
-        self._closing = True
+        """Commit what is queued and close both connections. A check under way is not waited for.
+
+        A file that was not found sound is left as it is: what was stored since lies in the log beside it.
+        """
+        self._closing.set()
         while self.looking is not None and not self.looking.done():
             if self._looks is not None:
                 await self._looks.interrupt()
@@ -125,8 +132,11 @@ class Store:
         try:
             await self._writer.close()
         finally:  # a thread left open would keep the process alive for ever
-            await self._reading.close()  # first, so that the writer's close is the checkpoint
-            await self._writer.db.close()
+            # Whoever closes last writes the log into the file; one that only reads cannot.
+            kept = self._unchecked or self._writer.damaged
+            ends = (self._writer.db, self._reading) if kept else (self._reading, self._writer.db)
+            for db in ends:
+                await db.close()
 
     async def write(self, operation: Operation[T], *, quick: bool = False) -> T:
         """Run `operation` in a transaction; returns after its commit. See `CommitQueue.write`.
@@ -145,18 +155,38 @@ class Store:
                 raise StoreError(self._found) from error
             raise explain(error, "read") from error
 
-    async def _look(self) -> None:
-        """See, not more often than every ten seconds, whether the file is damaged or was only not read."""
+    async def _look_behind(self) -> None:
+        """Check the file until that has come to an end; then the log may be written into it."""
+
+        async def go_on(db: aiosqlite.Connection) -> None:
+            await fetch(db, f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+
+        while not self._closing.is_set() and not self._writer.damaged:
+            if await self._look():
+                with contextlib.suppress(StoreError):  # it ends, or is opened anew, which checks it, too
+                    await self._writer.alone(go_on)
+                    self._unchecked = False
+                return
+            with contextlib.suppress(TimeoutError):  # the disk did not give it just now
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    await self._closing.wait()
+
+    async def _look(self) -> bool:
+        """See, not more often than every ten seconds, whether the file is damaged or was only not read.
+
+        True: it is sound.
+        """
         if time.monotonic() - self._looked < _LOOK_SECONDS:
-            return
+            return False
         self._looked = time.monotonic()
         self._found = "the disk failed for a moment while the database was read: try again"
         try:
             db = await connect(self.path, "mode=ro", self._policy)
             try:
-                if not self._closing:
+                if not self._closing.is_set():
                     self._looks = db
                     await soundness.require_sound(db, self.path)
+                    return True
             finally:
                 self._looks = None
                 await db.close()
@@ -165,12 +195,16 @@ class Store:
             self._writer.is_damaged(self._found)
         except (StoreError, *cipher.errors()) as error:
             self._found = str(explain(error, "read"))
+        return False
 
     async def compact(self) -> None:
         """Rewrite the database: nothing that was deleted is in its file or its log afterwards.
 
         Raises StoreError; then all is as it was, and it is to be tried again.
         """
+
+        if self._unchecked:
+            raise StoreError("the database is still being checked: it is tried again soon")
 
         async def operation(db: aiosqlite.Connection) -> None:
             await fetch(db, "VACUUM")
@@ -196,4 +230,22 @@ class Store:
         except BaseException:
             await writing.close()
             raise
+        self._unchecked = False
         return writing
+
+
+async def _checked(db: aiosqlite.Connection, path: Path) -> bool:
+    """Check the file before anything is written; False: it is too large for that, and nothing is written.
+
+    Until it was checked behind the start, what comes is kept in the log beside it. Where the schema is an
+    older one, all of it is read and copied first anyway (`backup.before_change`). Raises StoreError,
+    sqlite3.Error.
+    """
+    mode = first(await fetch(db, "PRAGMA journal_mode"))
+    if path.stat().st_size <= soundness.AT_ONCE or mode != ("wal",):
+        await soundness.require_sound(db, path)
+        return True
+    if await schema(db) < len(migrations()):
+        return True
+    await fetch(db, "PRAGMA wal_autocheckpoint = 0")
+    return False

@@ -70,6 +70,11 @@ class CommitQueue:
         """How many operations wait for a transaction."""
         return self._queue.qsize()
 
+    @property
+    def damaged(self) -> bool:
+        """Whether the file was found damaged."""
+        return self._damage is not None
+
     def is_damaged(self, why: str) -> None:
         """Nothing is written from now on, until goodbot is started again on a sound file."""
         if self._damage is None:

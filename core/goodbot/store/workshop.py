@@ -2,7 +2,8 @@
 """Where a backup, or an export of a version, is made: a private directory beside it, on its disk.
 
 A backup's holds all that is in the database, an export's what was learnt. The state directory has a note of
-each that is under way, so that what a killed one has left is found on whatever disk it lies. A note is held like any `Scratch`: there locks work, as they may not on that disk.
+each that is under way, so that what a killed one has left is found on whatever disk it lies. A note is held
+like any `Scratch`: there locks work, as they may not on that disk.
 """
 
 from __future__ import annotations

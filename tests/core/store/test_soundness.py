@@ -57,7 +57,7 @@ async def test_a_large_one_is_checked_behind_the_start_and_then_not_written_to(
 ) -> None:
     path = tmp_path / "goodbot.db"
     await filled(path)
-    spoil(path)
+    before = spoil(path)
     monkeypatch.setattr(soundness, "AT_ONCE", 0)
     store = await Store.open(path)
     try:
@@ -69,6 +69,81 @@ async def test_a_large_one_is_checked_behind_the_start_and_then_not_written_to(
                 await store.write(lambda db: settings.set_switch(db, "a", "b"))
     finally:
         await store.close()
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == before
+
+
+class Slow:
+    """A check that goes on until `go` is set, and then is the real one."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.began, self.go = asyncio.Event(), asyncio.Event()
+        self._real = soundness.require_sound
+        monkeypatch.setattr(soundness, "AT_ONCE", 0)
+        monkeypatch.setattr(soundness, "require_sound", self)
+
+    async def __call__(self, db: aiosqlite.Connection, path: Path) -> None:
+        self.began.set()
+        await self.go.wait()
+        await self._real(db, path)
+
+
+async def much(store: Store, name: str) -> None:
+    """More than SQLite keeps in its log by itself."""
+    for number in range(30):
+        await store.write(
+            lambda db, n=number: settings.set_switch(db, f"{name}{n}", os.urandom(100_000).hex())
+        )
+
+
+async def test_26_11_a_large_one_takes_ratings_and_is_not_written_to_before_its_check_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its damage was found while its pages were already being replaced."""
+    path = tmp_path / "goodbot.db"
+    await filled(path)
+    before, slow = spoil(path), Slow(monkeypatch)
+    store = await Store.open(path)
+    await slow.began.wait()
+    await much(store, "early")
+    assert await store.read(lambda db: settings.switch(db, "early29")), "it is stored: in the log"
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == before
+    with pytest.raises(StoreError, match="still being checked"):
+        await store.compact()
+    slow.go.set()
+    assert store.looking is not None
+    await store.looking
+    with pytest.raises(StoreError, match="damaged: bring a backup back"):
+        await store.write(lambda db: settings.set_switch(db, "a", "b"))
+    await store.close()
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == before
+
+
+@pytest.mark.parametrize("ends", ["before its check", "after it"])
+async def test_26_11_what_is_stored_while_a_sound_one_is_checked_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    path = tmp_path / "goodbot.db"
+    await filled(path)
+    before, slow = hashlib.sha256(path.read_bytes()).hexdigest(), Slow(monkeypatch)
+    store = await Store.open(path)
+    await slow.began.wait()
+    await much(store, "early")
+    if ends != "before its check":
+        slow.go.set()
+        assert store.looking is not None
+        await store.looking
+        await much(store, "late")
+        assert hashlib.sha256(path.read_bytes()).hexdigest() != before, "the log is written into it again"
+        await store.compact()
+        await store.close()
+        assert not path.with_name("goodbot.db-wal").exists()
+    else:
+        closing = asyncio.create_task(store.close())
+        slow.go.set()
+        await closing
+    again = await Store.open(path)
+    assert await again.read(lambda db: settings.switch(db, "early29"))
+    await again.close()
 
 
 async def test_the_end_does_not_wait_for_the_check_of_a_large_one(
