@@ -217,7 +217,8 @@ async def build(
     stored = await turns.some(db, [row[0] for row in rows])
     result: list[Candidate] = []
     for id_, labels, seq, held in rows:
-        turn = stored[id_]
+        if (turn := stored.get(id_)) is None:
+            continue  # forgotten meanwhile
         own = turn.model == pool.model and not turn.answered_by
         result.append(
             Candidate(

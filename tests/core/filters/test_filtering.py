@@ -417,6 +417,34 @@ async def test_while_a_filter_thinks_ratings_are_stored_and_a_training_can_be_st
         assert (await bot.train()).state == "activated"
 
 
+@pytest.mark.parametrize("withdrawn", [False, True])
+async def test_while_a_filter_thinks_about_a_run_that_starts_over_ratings_are_stored(
+    tmp_path: Path, given: type[Given], withdrawn: bool
+) -> None:
+    """It was asked within the transaction that claims anew, and whoever rated waited for it."""
+    async with filtered_bot(tmp_path, {"given": {}}, extra=(GivenPlugin(),)) as bot:
+        given.gone.set()
+        made = await bot.rated(8)
+        if withdrawn:  # of the version before, so that all that is free is taken, too
+            await bot.train()
+            learnt = await bot.trained(1)
+            undone = next(answer for answer in made if answer.turn in learnt)
+            made = await bot.rated(8)
+        else:
+            undone = made[0]
+        await bot.start_training()
+        given.gone.clear()
+        given.asked.clear()
+        await bot.command("undo", undone.turn)
+        ending = asyncio.create_task(bot.finish_training())
+        await asyncio.to_thread(given.asked.wait, patience(10))
+        await asyncio.wait_for(bot.react(made[2], "👍"), patience(10))
+        assert not ending.done()
+        given.gone.set()
+        assert (await ending).state == "activated"
+        await check(bot)
+
+
 async def test_what_has_failed_is_not_tried_over_and_over_and_status_says_why(tmp_path: Path) -> None:
     async with filtered_bot(tmp_path, {"short": {}}, extra=(ShortPlugin(),), schedule="auto") as bot:
 

@@ -19,7 +19,7 @@ from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import claims, distilling
 from goodbot.learning.training.distilling import NoteLines
 from goodbot.learning.training.filtering import Screening
-from goodbot.store import judgements, runs, training_pool, words
+from goodbot.store import codec, judgements, runs, training_pool, words
 from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate, Pool
 from goodbot.store.words import Word
@@ -125,16 +125,28 @@ async def _heard(
     return (await screening.passed(db, found, said) if screening else found), said
 
 
-async def looked_at(core: Core, *, parent: int, replay: bool) -> Screening:
+async def looked_at(
+    core: Core, *, parent: int, replay: bool, own: Sequence[RunItem] = (), free: bool = True
+) -> Screening:
     """Ask the filters about what a run from `parent` would claim now. Raises TrainingError.
 
     While it claims, whoever rates waits for it: then none is asked but about what has come since, and no
-    answer's length is read again.
+    answer's length is read again. Of a run that starts over they are asked about its `own` items, and about
+    all that is `free` where it takes that.
     """
     screening, pool, heard = Screening(core.filtering), core.pool, takes_words(core)
     known: dict[str, Any] = {"anew": True, "sizes": screening.sizes}
 
     async def look(db: aiosqlite.Connection) -> None:
+        for judged, hear in ((False, words.said), (True, words.corrections)):
+            mine = [one for one in own if judgements.is_judged(one.labels) is judged]
+            labels = [(one.turn, codec.dump_json(one.labels), 0, 0) for one in mine]
+            built = await training_pool.build(db, pool, parent, labels)
+            await _heard(db, built, screening, hear if heard else None)
+        if free:
+            await look_at_free(db)
+
+    async def look_at_free(db: aiosqlite.Connection) -> None:
         share, n = core.config.training.replay_share, core.config.training.min_ratings
         found = await training_pool.candidates(
             db, pool, parent=parent, replay=replay, replay_share=share, at_least=n, **known

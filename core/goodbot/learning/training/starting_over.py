@@ -14,7 +14,6 @@ from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training import batch
 from goodbot.learning.training.distilling import NoteLines
-from goodbot.learning.training.filtering import Screening
 from goodbot.store import adapters, distilled, judgements, progress, runs
 from goodbot.store.runs import RunItem
 
@@ -50,6 +49,7 @@ async def start_over(
             if row.run == run and row.erased_at is None and row.version not in used:
                 await retention.erase(core.store, registry.root, row, core.clock.now())
     clean = await registry.usable_ancestor(await registry.head())
+    looked = await batch.looked_at(core, parent=clean, replay=replay, own=items, free=clean != parent)
 
     async def operation(db: aiosqlite.Connection) -> tuple[runs.RunItem, ...]:
         changed = await runs.changed_items(db, run)
@@ -58,7 +58,7 @@ async def start_over(
             return ()
         stand = {item.turn: item.replayed for item in items if item.turn not in changed}
         await runs.claim_again(db, run, clean, ())
-        taking = batch.usual(core, Screening(core.filtering), parent=clean)
+        taking = batch.usual(core, looked, parent=clean)
         of = stand if clean == parent else None
         _, left = await batch.take(db, replace(taking, replay=replay, of=of, share=share))
         if not any(_rated(item) for item in left):
