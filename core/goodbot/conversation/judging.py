@@ -19,7 +19,6 @@ from goodbot.api.judge import KEY, Ask, Asks, Judge, Judgement, JudgeSpec, serve
 from goodbot.api.registry import registered
 from goodbot.api.server import BASE, GenerateRequest
 from goodbot.api.turns import Turn
-from goodbot.base.clock import ago
 from goodbot.base.errors import ServerError, boundary
 from goodbot.config import Config
 from goodbot.config.secrets import Secrets, SecretStore
@@ -56,6 +55,8 @@ class Judging:
         self._spec = choose(parts.config, parts.plugins.judges()) if self._config.by else None
         self._judge = make(self._spec, parts.config, parts.spare) if self._spec else None
         self._credited: dict[str, int] = {}
+        self._since: dict[tuple[str, float], float] = {}
+        """Answer → since when nothing has come after it, on the clock that is never set."""
 
     async def loop(self) -> None:
         """Until cancelled."""
@@ -70,8 +71,10 @@ class Judging:
         if self._judge is None or self._spec is None or await self._rests(self._spec):
             return
         due = await p.store.read(
-            lambda db: judgements.due(db, p.pool, since=now - _DAY, now=now, limit=_MOST)
+            lambda db: judgements.due(db, p.pool, since=now - _DAY, now=now, again=now + _AGAIN, limit=_MOST)
         )
+        day_ago = p.clock.monotonic() - _DAY
+        self._since = {key: at for key, at in self._since.items() if at > day_ago}
         for turn in due:
             answered = False
             with boundary(logger, "judging an answer"):
@@ -94,7 +97,7 @@ class Judging:
         turn, found = await self._after(id_)
         if turn is None:
             return
-        over = ago(turn.created_at, clock.now()) > 60 * self._config.minutes
+        over = self._waited(turn) > 60 * self._config.minutes
         # Who may rate as one of a platform's group is not known until the platform has told.
         if found is None or not p.authorization.may(turn.talker, Grant.RATE):
             if over:
@@ -114,6 +117,15 @@ class Judging:
                 raise
             raise ServerError("the judge does not come to an end") from None
         await self._settle(id_, said, found.at)
+
+    def _waited(self, turn: Turn) -> float:
+        """Seconds for which something could have come after it, by the time that has passed here since it was
+        first looked at: what our clock says then may be said after it was set.
+        """
+        clock = self._parts.clock
+        now = clock.monotonic()
+        began = now - max(0.0, clock.now() - turn.created_at)
+        return now - self._since.setdefault((turn.id, turn.created_at), began)
 
     async def _settle(self, id_: str, said: Judgement, said_at: float) -> None:
         value = (said.value > 0) - (said.value < 0)  # a plugin's: no judgement is more than one bit

@@ -79,16 +79,22 @@ class EpisodeOutcome:
     sign: int
 
 
-async def due(db: aiosqlite.Connection, pool: Pool, *, since: float, now: float, limit: int) -> list[str]:
-    """Answers made after `since` that are to be judged, or to be closed, oldest first."""
+async def due(
+    db: aiosqlite.Connection, pool: Pool, *, since: float, now: float, again: float, limit: int
+) -> list[str]:
+    """Answers made after `since` that are to be judged, or to be closed, oldest first.
+
+    `again`: when one would be due again that was asked about now. What waits for longer than that was asked
+    about before our clock was set back.
+    """
     rows = await fetch(
         db,
         "SELECT t.id FROM turns t INDEXED BY turns_unrated LEFT JOIN judgements j ON j.turn = t.id"  # noqa: S608
         f" WHERE {_FREE} AND t.kind = 'main'"
         " AND t.created_at > :since AND t.response <> ''"
-        " AND (j.turn IS NULL OR (j.state = 'waiting' AND j.at <= :now))"
+        " AND (j.turn IS NULL OR (j.state = 'waiting' AND (j.at <= :now OR j.at > :again)))"
         " ORDER BY t.created_at, t.seq LIMIT :limit",
-        {**pool.values(), "since": since, "now": now, "limit": limit},
+        {**pool.values(), "since": since, "now": now, "again": again, "limit": limit},
     )
     return [row[0] for row in rows]
 

@@ -170,13 +170,48 @@ async def test_a_late_vote_is_none(tmp_path: Path) -> None:
             assert await states(bot) == [("judged", value)]
 
 
-async def test_an_answer_of_a_time_to_come_is_closed(tmp_path: Path) -> None:
-    """It was given before our clock was set back: nothing will come after it any more."""
-    async with judged_bot(tmp_path) as bot:
+@pytest.mark.parametrize("seconds", [-86400, 10_000])
+async def test_b1_an_answer_is_closed_once_its_time_has_passed_here_however_our_clock_is_set(
+    tmp_path: Path, seconds: float
+) -> None:
+    """One that was given before it was set back was closed at once, and no next message judged it."""
+    clock = VirtualClock(waits=True)
+    async with judged_bot(tmp_path, clock=clock) as bot:
+        await agent_run(bot)
+        await look(bot)
+        clock.jump(seconds)
+        for _ in range(3):
+            await look(bot)
+            assert await states(bot) == []
+            clock.advance(9 * 60)
+        clock.advance(4 * 60)
+        await look(bot)
+        assert await states(bot) == [("closed", 0)]
+
+
+async def test_b1_one_that_was_given_before_a_restart_by_a_clock_that_was_ahead_has_its_time(
+    tmp_path: Path,
+) -> None:
+    clock = VirtualClock(waits=True)
+    async with judged_bot(tmp_path, clock=clock) as bot:
         await agent_run(bot)
         await past(bot, -86400)
         await look(bot)
+        assert await states(bot) == []
+        clock.advance(31 * 60)
+        await look(bot)
         assert await states(bot) == [("closed", 0)]
+
+
+async def test_b1_a_server_is_asked_again_though_our_clock_was_set_back(tmp_path: Path) -> None:
+    async with judge_server(status=500) as server, judged_bot(tmp_path, judge=asking(server.url)) as bot:
+        await bot.say("Name a river.")
+        await bot.say("And a lake?")
+        await look(bot)
+        server.status = 200
+        await past(bot, -3600)
+        await look(bot)
+        assert await states(bot) == [("judged", -1)]
 
 
 async def test_the_last_answer_is_closed_by_time(tmp_path: Path) -> None:
