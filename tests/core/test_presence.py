@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import os
 import signal
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,37 @@ async def test_b7_a_program_that_has_seen_nothing_waits_as_a_person_does(tmp_pat
         with pytest.raises(ServerError):
             await model.until_answered(whole)
         assert bot.app.registry.lives == before + 3, "it is given up after three"
+
+
+async def test_b7_where_a_program_may_ask_itself_is_asked_again_once_the_model_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person's question waited for the restart; a program's was refused."""
+    asked = CompletionRequest(
+        messages=[{"role": "user", "content": "Hello?"}],
+        user=UserRef(connector="loopback", account="loopback", id="owner"),
+        channel=ChannelRef(connector="loopback", account="loopback", id="x", kind=ChannelKind.PRIVATE),
+    )
+    async with open_bot(tmp_path) as bot:
+        server: Any = bot.app.server
+        real, failed = server.far_side, list[str]()
+
+        @contextlib.asynccontextmanager
+        async def far_side(request: Any) -> AsyncGenerator[Any]:
+            if not server.healthy():
+                failed.append("it has ended")
+                raise ServerError("it has ended")
+            async with real(request) as far:
+                yield far
+
+        monkeypatch.setattr(server, "far_side", far_side)
+        before = bot.app.registry.lives
+        kill(bot)
+        await until(lambda: not server.healthy())
+        async with bot.chat.host.model.far_side(asked) as far:
+            assert far is None, "a model of ours has no address of its own"
+        assert bot.app.registry.lives == before + 1
+        assert len(failed) <= 1
 
 
 async def test_b7_a_model_that_ends_at_the_swap_costs_no_training(tmp_path: Path) -> None:

@@ -93,18 +93,20 @@ class ServedModel(OwnModel):
 
     @contextlib.asynccontextmanager
     async def far_side(self, question: CompletionRequest) -> AsyncGenerator[FarSide | None]:
-        request = self._request(question, checked=False)  # a server of its own knows best what fits
         await self._present()
         async with contextlib.AsyncExitStack() as stack:
-            try:
-                found = await stack.enter_async_context(self._server.far_side(request))
-            except (AdapterError, ServerError):
-                if question.version is not None or request.version is None:
-                    raise
-                # the version that is tried is not there: the active one answers, as in a chat
-                active = self._request(question, tried=False, checked=False)
-                found = await stack.enter_async_context(self._server.far_side(active))
-            yield found
+            yield await self._presence.asked(lambda: self._far(stack, question))
+
+    async def _far(self, stack: contextlib.AsyncExitStack, question: CompletionRequest) -> FarSide | None:
+        request = self._request(question, checked=False)  # a server of its own knows best what fits
+        try:
+            return await stack.enter_async_context(self._server.far_side(request))
+        except (AdapterError, ServerError):
+            if question.version is not None or request.version is None:
+                raise
+        # the version that is tried is not there: the active one answers, as in a chat
+        active = self._request(question, tried=False, checked=False)
+        return await stack.enter_async_context(self._server.far_side(active))
 
     async def _present(self) -> None:
         self._talked()

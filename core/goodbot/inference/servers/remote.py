@@ -20,6 +20,7 @@ from goodbot.api.chat_answers import Completion
 from goodbot.api.completions import FarSide
 from goodbot.api.events import Message
 from goodbot.api.server import BASE, GenerateRequest, Piece, ServerParts
+from goodbot.base.clock import growing
 from goodbot.base.errors import ServerError
 from goodbot.inference.servers import chat
 from goodbot.inference.servers.background import BackgroundTasks
@@ -35,6 +36,7 @@ logger = logging.getLogger(__name__)
 _DRAIN_SECONDS = 600.0
 """An answer that is still being written after that loses its adapter."""
 _SOON_SECONDS = 5.0
+_TRIES, _PAUSE = 2, 4.0
 
 
 class RemoteServer(ServerDriver):
@@ -145,7 +147,23 @@ class RemoteServer(ServerDriver):
                 own=self.tells_own(request),
                 marks=await self.marks(),
             )
-            yield await self.drawn(far)
+            yield await self._described(far)
+
+    async def _described(self, far: FarSide) -> FarSide:
+        """As `drawn`, asked again for some seconds where the server does not say it. Raises ServerError."""
+        for tries in range(_TRIES):
+            try:
+                return await self.drawn(far)
+            except ServerError as error:
+                if error.refused:
+                    raise
+                logger.info("%s is asked again: %s", self.upstream.place, error)
+            await self.parts.clock.sleep(growing(tries, most=_PAUSE))
+        try:
+            return await self.drawn(far)
+        except Unreachable as error:
+            self._heartbeat.down = str(error)
+            raise
 
     async def drawn(self, far: FarSide) -> FarSide:
         """The same with what the server draws by there, where that is not what it was asked for."""

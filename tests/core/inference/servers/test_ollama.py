@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from goodbot.api.fingerprint import Fingerprint, FingerprintProbe, ServedAs, prove
 from goodbot.api.server import BASE, GenerateRequest, Server
+from goodbot.base.clock import SystemClock
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.sampling import Filters
 from goodbot.inference.servers import upstream
@@ -100,6 +102,42 @@ async def test_what_a_program_is_answered_with_there_is_told_as_it_is(
         async with server.far_side(asked) as far:
             assert far is not None
             assert far.filters == Filters(top_p=0.5, min_p=0.1, repetition_penalty=1.25)
+
+
+class Mending(SystemClock):
+    """Short pauses are over at once; after the `after`th the fake does not fail any more."""
+
+    def __init__(self, ollama: FakeOllama, after: int) -> None:
+        self._ollama, self._after = ollama, after
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds >= 5:
+            await super().sleep(seconds)
+            return
+        self.slept.append(seconds)
+        if len(self.slept) == self._after:
+            self._ollama.faults.failing = set()
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+async def test_b7_what_it_draws_with_is_asked_again_where_it_was_not_said(
+    ollama: FakeOllama, server: OllamaServer, after: int
+) -> None:
+    """One failure of it was the answer to a program's question, though the server was well."""
+    clock = Mending(ollama, after)
+    server.parts = replace(server.parts, clock=clock)
+    ollama.faults.failing = {"/api/show"}
+    asked = GenerateRequest(messages=messages(), max_tokens=6, temperature=0.5, seed=0)
+    if after > 2:
+        with pytest.raises(ServerError, match="status 500"):
+            async with server.far_side(asked):
+                pass
+    else:
+        async with server.far_side(asked) as far:
+            assert far is not None
+            assert far.takes == ("top_p",)
+    assert clock.slept == [1.0, 2.0][:after]
 
 
 @pytest.mark.parametrize(
