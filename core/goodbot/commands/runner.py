@@ -20,6 +20,7 @@ from goodbot.api.texts import ended
 from goodbot.base.errors import GoodbotError, UsageError, boundary
 from goodbot.commands.audit import NOT_ALLOWED, audit
 from goodbot.commands.base import Call, Result, wrong
+from goodbot.commands.late import LateCommands
 from goodbot.store import channels, forgetting, inbox
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class CommandRunner:
         self._run = {one.name: _does(one) for one in (*of("chat", old=True), *at_machine.values())}
         self._services = services
         self._waiting: set[asyncio.Task[None]] = set()
+        self.late = LateCommands(services.store)
 
     async def handle(self, event: Event) -> None:
         """Run a command of the inbox, close it there with its receipt, and acknowledge it."""
@@ -60,9 +62,15 @@ class CommandRunner:
             # Done at most once: `rollback`, done again after a crash, would go back further.
             interrupted = event.receipt(Outcome.FAILED, because("interrupted"))
             await self._services.store.write(lambda db: inbox.close(db, event, interrupted))
-        later = await self._answer(event, command, self.execute(typed))
+        name = command.name if command else ""
+        overtaken = await self.late.overtaken(event, name, typed.args.split())
+        work = self._not_done(typed) if overtaken else self.execute(typed)
+        later = await self._answer(event, command, work)
         if later is not None:
             self._apart(self._later(event, command, later), "who waits")
+
+    async def _not_done(self, event: CommandEvent) -> Result:
+        raise wrong(event, "interrupted")
 
     async def stop(self) -> None:
         """Let nobody wait any more for what a command comes to."""

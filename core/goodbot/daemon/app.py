@@ -22,7 +22,7 @@ from goodbot.daemon import wiring
 from goodbot.daemon.http.http import Http
 from goodbot.learning.core import Chosen
 from goodbot.learning.idle import Readings
-from goodbot.store import Store, renames
+from goodbot.store import Store, renames, trail
 
 logger = logging.getLogger(__name__)
 
@@ -109,12 +109,14 @@ class App(wiring.OperatingParts):
         self.manager.build()
         self._spawn(self._load(), "loading")
         unfinished = await self.dispatcher.unfinished()
+        since = await self.store.read(trail.newest)
         self._spawn(self.dispatcher.loop(self.commands.handle), "commands")
         await self.manager.start()
         waits = {name for name, why in self.connectors.errors.items() if why == CONNECTING}
         self.dispatcher.resume([event for event in unfinished if event.channel.connector not in waits])
         for place in self.connectors.running:
             left = [event for event in unfinished if event.channel.connector == place and place in waits]
+            self.commands.late.wait(left, since)
             self._spawn(self._go_on(place, left), f"{place}: going on")
         self._spawn(self._at_start(), "at start")
         self._spawn(self.news.loop(), "news")

@@ -158,6 +158,45 @@ async def test_b8_what_was_asked_before_is_answered_place_by_place(
         await until(lambda: away.did == ["begins", "connected", "v0 says: Hello?"])
 
 
+@pytest.mark.parametrize(
+    ("left", "meanwhile", "done"),
+    [
+        ("/rl resume", ("pause", ""), False),
+        ("/rl resume", ("people", "grant talker away:bob"), True),
+        ("/rl resume", ("adapters", "list"), True),
+        ("/rl people revoke away:bob", ("people", "grant talker away:bob"), False),
+        ("/rl people grant talker away:eve", ("people", ""), True),
+    ],
+)
+async def test_b1_what_was_left_undone_overrules_nothing_that_was_done_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str, meanwhile: tuple[str, str], done: bool
+) -> None:
+    """It waits for its platform, and an older `resume` ended a newer `pause`, of which nobody was told."""
+    monkeypatch.setattr("goodbot.daemon.app._DRAIN_SECONDS", 0.0)
+    async with starting(tmp_path, "away") as bot:
+        away = platform(bot, "away")
+        away.goes.set()
+        await bot.app.connected()
+        await bot.app.loaded()
+        await bot.command("pause")
+        bot.app._tasks["commands"].cancel()
+        await away.asks(left)
+        await until(lambda: _open(bot, 1))
+    async with starting(tmp_path, "away") as bot:
+        away = platform(bot, "away")
+        await bot.command(*meanwhile)
+        away.goes.set()
+        await until(lambda: len(away.did) > 2)
+        told = "goodbot stopped before this was done: look at `status`."
+        assert (told in away.did[2]) is not done, away.did
+        await until(lambda: _open(bot, 0))
+        status = await bot.status()
+        assert status["paused"] is (not done or "resume" not in left)
+        people = await bot.command("people")
+        assert ("away:eve" in people) is (done and "eve" in left)
+        assert ("away:bob" in people) is ("bob" in meanwhile[1])
+
+
 async def _open(bot: Bot, count: int) -> bool:
     return len(await bot.app.dispatcher.unfinished()) == count
 

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that a crash has left undone, and that wait for their platform: they come after newer ones.
+
+None of them overrules what somebody else was told as done meanwhile: it is told as not done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from goodbot.api.events import Event
+from goodbot.store import Store, trail
+
+_KINDS = (
+    frozenset(
+        (
+            *("train", "pause", "resume", "off", "cancel", "release", "switch"),
+            *("rollback", "reset", "adapters"),
+        )
+    ),
+    frozenset(("people", "pair")),
+    frozenset(("channels", "enable", "disable")),
+)
+"""What changes the same thing: what answers and learns, who may, where."""
+_LOOKED_AT = frozenset(("people", "channels", "adapters"))
+_LOOKS = frozenset(("list", "show", "diff", "export"))
+"""First words with which those change nothing, as without any."""
+
+
+class LateCommands:
+    """Those that wait, and what was done since."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._since: dict[tuple[str, str, str], int] = {}
+
+    def wait(self, events: Iterable[Event], since: int) -> None:
+        """They were left undone before the entry `since` of the audit trail."""
+        self._since |= {_key(event): since for event in events}
+
+    async def overtaken(self, event: Event, name: str, args: Sequence[str]) -> bool:
+        """Whether something of its kind was done since it was left undone; asked once, when its turn is."""
+        since = self._since.pop(_key(event), None)
+        kind = next((kind for kind in _KINDS if name in kind), None)
+        if since is None or kind is None or not _changes(name, args):
+            return False
+        done = await self._store.read(lambda db: trail.done_after(db, since, kind))
+        return any(_changes(action, said.split()) for action, said in done)
+
+
+def _changes(name: str, args: Sequence[str]) -> bool:
+    return not (name in _LOOKED_AT and (not args or args[0] in _LOOKS))
+
+
+def _key(event: Event) -> tuple[str, str, str]:
+    return (event.user.connector, event.user.account, event.event_id)
