@@ -165,12 +165,12 @@ async def test_s7_commands_count_with_them_and_a_typed_rating_once(tmp_path: Pat
     async with open_bot(tmp_path, sections=FEW) as bot:
         own = (await bot.say("Hi", user="rater")).turn
         for word in ("good", "bad", "good", "bad"):
-            assert (await bot.chat.command(word, own, user="rater")).text.lower().startswith(word)
+            assert (await bot.chat.command(word, own, user="rater")).outcome is Outcome.ACCEPTED
         inbox = await count(bot, "inbox")
         [refused] = await bot.chat.host.submit([bot.chat.typed("status", "", user="rater")])
         assert refused.outcome is Outcome.IGNORED
         assert refused.text.startswith("That is more ratings and commands than I take within a day (4)")
         assert "Taken back" in (await bot.chat.command("undo", own, user="rater")).text
-        assert await count(bot, "inbox") <= inbox + 2
+        assert await count(bot, "inbox") == inbox + 1, "of what was refused nothing is kept"
         for _ in range(6):
             assert "ratings" in await bot.command("status"), "owners are not counted"

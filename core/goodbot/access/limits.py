@@ -15,6 +15,8 @@ RESERVE = 500_000_000
 """Bytes of the disk that are left to ratings: with less, no answers of other programs are kept."""
 CODES_ANSWERED = 5
 """Wrong pairing codes of one person, within an hour, that are answered; more meet silence."""
+TOO_MANY = "too_many"
+"""The code of what somebody is told who has rated and commanded too often."""
 _MEGABYTE = 1_000_000
 _HOUR = 3600.0
 _DAY = 86400.0

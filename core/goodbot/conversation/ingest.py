@@ -176,7 +176,7 @@ class Dispatcher:
         if open_ and isinstance(event, PressEvent) and receipt.turn:
             noted = await self._notes.pressed(db, event, receipt.turn)
             receipt = event.receipt(receipt.outcome, noted, turn=receipt.turn)
-        if open_ or receipt.text:
+        if open_ or (receipt.text and not sanitize.is_one_too_many(receipt)):
             work = sanitize.to_do(event, receipt)
             await inbox.insert(db, work, receipt, self._clock.now(), open_=open_)
         return receipt

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from goodbot.access.limits import TOO_MANY
 from goodbot.api import actions
 from goodbot.api.events import (
     CaptureEvent,
@@ -99,6 +100,11 @@ def to_do(event: Event, receipt: Receipt) -> Event:
     """What waits in the inbox: with a press on a button, the answer that it was found to mean."""
     retried = isinstance(event, PressEvent) and receipt.turn
     return replace(event, turn=receipt.turn) if retried else event
+
+
+def is_one_too_many(receipt: Receipt) -> bool:
+    """Whether it was refused since there were so many before: of those nothing is kept."""
+    return any(reason.code == TOO_MANY for reason in receipt.reasons)
 
 
 def is_command(event: Event) -> bool:

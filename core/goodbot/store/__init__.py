@@ -161,11 +161,13 @@ class Store:
         async def go_on(db: aiosqlite.Connection) -> None:
             await fetch(db, f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
 
-        while not self._closing.is_set() and not self._writer.damaged:
+        while not self._closing.is_set():
             if await self._look():
                 with contextlib.suppress(StoreError):  # it ends, or is opened anew, which checks it, too
                     await self._writer.alone(go_on)
                     self._unchecked = False
+                return
+            if self._writer.damaged:
                 return
             with contextlib.suppress(TimeoutError):  # the disk did not give it just now
                 async with asyncio.timeout(_LOOK_SECONDS):
