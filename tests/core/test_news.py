@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
@@ -14,9 +15,10 @@ import pytest
 from goodbot import hookimpl
 from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Receipt, Reply
+from goodbot.api.notice import Notice
 from goodbot.api.sentences import because, words
 from goodbot.api.texts import LANGUAGES
-from goodbot.base.errors import ConnectorError, RetriableError
+from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
 from goodbot.config import Grants
 from goodbot.conversation.notifications import raters, trainings
 from goodbot.conversation.notifications.raters import milestones
@@ -311,7 +313,7 @@ class Wall(Loopback):
         factory="tests.core.test_news:Wall",
         capabilities=Capability.REACTIONS | Capability.BUTTONS,
     )
-    error: ConnectorError | None = None
+    error: Exception | None = None
     closed = False
     acknowledged: list[str]
     buttons: list[int]
@@ -398,6 +400,98 @@ async def test_a_platform_that_is_down_is_tried_again_and_then_at_the_next_start
         await until(free_again)
     async with open_wall(tmp_path) as (app, wall):
         await until(lambda: len(wall.news) == 1)
+
+
+async def test_what_a_platform_that_is_down_was_to_tell_is_told_once_it_is_back(tmp_path: Path) -> None:
+    """No restart is needed: it is tried again by itself, less and less often, and told once."""
+    async with open_wall(tmp_path) as (app, wall):
+        wall.error = RetriableError("Telegram cannot be reached", retry_after=0.001)
+        app.courier._clock = clock = VirtualClock(waits=True)
+        answer = await wall.say("hello")
+        await wall.react(answer, "👍")
+        await passing(clock, lambda: wall.tried >= 12)
+        wall.error = None
+        await passing(clock, lambda: not app.courier._unheard)
+        assert [item.text for item in wall.news] == ["Your rating counts: 1 of 8 ratings (7 to go)."]
+
+
+@pytest.mark.parametrize("how", ["taken back", "further", "a day"])
+async def test_what_makes_no_sense_any_more_is_not_told_late(tmp_path: Path, how: str) -> None:
+    async with open_wall(tmp_path) as (app, wall):
+        wall.error = RetriableError("Telegram cannot be reached", retry_after=0.001)
+        app.courier._clock = clock = VirtualClock(waits=True)
+        first = await wall.say("hello")
+        await wall.react(first, "👍")
+        await passing(clock, lambda: app.courier._unheard)
+        if how == "taken back":
+            await wall.unreact(first, "👍")
+        elif how == "further":
+            second = await wall.say("hello again")
+            await wall.react(second, "👍")
+            await passing(clock, lambda: any(key.endswith(" 2") for key in app.courier._unheard))
+        else:
+            clock.advance(90_000.0)
+        await passing(clock, lambda: how != "a day" or not app.courier._unheard)
+        wall.error = None
+        await passing(clock, lambda: not app.courier._unheard)
+        heard = {"further": ["Your rating counts: 2 of 8 ratings (6 to go)."]}.get(how, [])
+        assert [item.text for item in wall.news] == heard
+
+
+async def test_what_was_due_at_a_start_is_tried_again_too(tmp_path: Path) -> None:
+    async with open_wall(tmp_path) as (app, wall):
+        wall.closed = True
+        await wall.react(await wall.say("hello"), "👍")
+        await until(lambda: app.courier._unheard)
+    async with open_wall(tmp_path) as (app, wall):
+        await until(lambda: wall.news)
+        wall.news.clear()
+        await app.store.write(lambda db: db.execute("DELETE FROM told"))
+        app.ratings.progress._told.clear()
+        app.courier._told.clear()
+        app.courier._clock = clock = VirtualClock(waits=True)
+        wall.closed = True
+        await app.ratings.progress.catch_up(app.store, app.courier, "en")
+        wall.closed = False
+        await passing(clock, lambda: wall.news)
+        assert len(wall.news) == 1
+
+
+async def test_a_token_that_is_wrong_for_now_swallows_no_news(tmp_path: Path) -> None:
+    """A person must act, and hears what there was once they have."""
+    async with open_wall(tmp_path) as (app, wall):
+        for error in (FatalConnectorError("the token is wrong"), ConnectionResetError("cut off")):
+            wall.error = error
+            assert not await app.courier.tell(Notice(key="k", person="wall:owner", text="News."))
+        wall.error = None
+        assert await app.courier.tell(Notice(key="k", person="wall:owner", text="News."))
+        assert await app.courier.tell(Notice(key="k", person="wall:owner", text="News."))
+        assert [item.text for item in wall.news] == ["News."]
+
+
+@pytest.mark.parametrize("decided", ["", "grant talker wall:ada", "refuse wall:ada"])
+async def test_who_would_like_to_talk_is_told_late_unless_it_is_decided(tmp_path: Path, decided: str) -> None:
+    async with open_wall(tmp_path) as (app, wall):
+        wall.closed = True
+        app.courier._clock = clock = VirtualClock(waits=True)
+        await wall.say("hello", user="ada")
+        await until(lambda: app.courier._unheard)
+        if decided:
+            await wall.command("people", decided)
+        wall.closed = False
+        await passing(clock, lambda: not app.courier._unheard)
+        asked = [item.text for item in wall.news if "wants to talk to me" in item.text]
+        assert len(asked) == (0 if decided else 1)
+
+
+async def passing(clock: VirtualClock, done: Any) -> None:
+    """Let time pass until something has happened."""
+
+    def later() -> Any:
+        clock.advance(5.0)
+        return done()
+
+    await until(later)
 
 
 async def test_where_nobody_is_there_it_waits(tmp_path: Path) -> None:

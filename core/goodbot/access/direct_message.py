@@ -3,21 +3,42 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import logging
-from collections.abc import Mapping
+import math
+from collections.abc import Awaitable, Callable, Mapping
+
+import aiosqlite
 
 from goodbot.access.readers import Readers
 from goodbot.api.connector import Capability, Connector
 from goodbot.api.events import Button, ChannelRef, Event, Receipt, Reply
 from goodbot.api.notice import Notice
-from goodbot.base.clock import Clock, growing
-from goodbot.base.errors import RetriableError
+from goodbot.base.clock import Clock, growing, woken
+from goodbot.base.errors import FatalConnectorError, RetriableError, boundary
 from goodbot.store import Store, news, settings
 
 logger = logging.getLogger(__name__)
 
 _TRIES, _LONGEST_PAUSE = 4, 60.0
+_FIRST_REST, _LONGEST_REST = 30.0, 900.0
+"""Seconds between the tries of what happens once, and which nobody looks at again."""
+_KEPT_SECONDS = 86400.0
+_MOST_KEPT = 200
+
+Still = Callable[[aiosqlite.Connection], Awaitable[Notice | None]]
+"""What is to be told by now under the same key, as the store says; None: it makes no sense any more."""
+
+
+@dataclasses.dataclass(slots=True)
+class _Unheard:
+    """What could not be told yet."""
+
+    still: Still
+    until: float
+    next: float
+    tries: int = 0
 
 
 class Courier:
@@ -31,38 +52,80 @@ class Courier:
         self._clock = clock
         self._connectors = connectors
         self._told: set[str] = set()
+        self._unheard: dict[str, _Unheard] = {}
+        """By key, the oldest first; what a process leaves here is due again when the next one starts."""
+        self._wake = asyncio.Event()
         self.watching: set[str] = set()
         """Who sees a run end in a message of their own (`notifications.live`), as `connector:id`."""
 
-    async def tell(self, notice: Notice, *, kept: bool = True) -> None:
+    async def insist(self, notice: Notice, still: Still) -> None:
+        """Say it as `tell`; where nobody is reached again and again for a day, if it is `still` so (`loop`).
+
+        For what is told when it happens, and by nobody who looks again.
+        """
+        if await self.tell(notice):
+            return
+        if before := self._unheard.get(notice.key):
+            before.still = still
+            return
+        now = self._clock.monotonic()
+        self._unheard[notice.key] = _Unheard(still, now + _KEPT_SECONDS, now + _FIRST_REST)
+        if len(self._unheard) > _MOST_KEPT:
+            del self._unheard[next(iter(self._unheard))]
+        self._wake.set()
+
+    async def loop(self) -> None:
+        """Tell what could not be told yet; until cancelled."""
+        while True:
+            self._wake.clear()
+            now = self._clock.monotonic()
+            for key, one in list(self._unheard.items()):
+                if one.next <= now:
+                    with boundary(logger, "telling again"):
+                        await self._again(key, one)
+            now = self._clock.monotonic()
+            rest = min((one.next - now for one in self._unheard.values()), default=math.inf)
+            await woken(self._wake, self._clock, min(max(rest, 1.0), _LONGEST_REST))
+
+    async def _again(self, key: str, one: _Unheard) -> None:
+        one.tries += 1
+        one.next = self._clock.monotonic() + growing(one.tries, first=_FIRST_REST, most=_LONGEST_REST)
+        notice = await self._store.read(one.still) if one.next < one.until else None
+        if notice is None or await self.tell(notice):
+            self._unheard.pop(key, None)
+
+    async def tell(self, notice: Notice, *, kept: bool = True) -> bool:
         """Say it, unless it was said before; not `kept`: nothing can be stored, so this process alone knows.
+
+        Returns whether nothing is left to do about it.
 
         The key is taken before the message goes out: a process that dies in between has told it
         for good. Where nobody is reached now (no terminal is open, the platform is down), the key
-        is free for the next one who asks; a platform that refuses (the person never wrote to the
-        bot) is not asked again.
+        is free for the next one who asks (or see `insist`); a platform that refuses (the person never
+        wrote to the bot) is not asked again.
         """
         key = notice.key
         if key in self._told or (kept and await self._store.read(lambda db: news.told(db, key))):
             self._told.add(key)
-            return
+            return True
         name, _, user = notice.person.partition(":")
         connector = self._connectors.get(name)
         channel = await self._private(connector, user) if connector else None
         if connector is None or channel is None:
-            return
+            return False
         if not kept:
-            if await self._say(connector, channel, notice.text, notice.buttons):
+            if said := await self._say(connector, channel, notice.text, notice.buttons):
                 self._told.add(key)
-            return
+            return said
         if not await self._store.write(lambda db: settings.tell_once(db, key)):
-            return
+            return True
         said = False
         try:
             said = await self._say(connector, channel, notice.text, notice.buttons)
         finally:
             if not said:
                 await self._store.write(lambda db: news.untell(db, key))
+        return said
 
     async def ended(self, notice: Notice) -> None:
         """Say once that what was told under this key is over; unless nobody is reached now."""
@@ -106,6 +169,9 @@ class Courier:
             except RetriableError as error:
                 if attempt < _TRIES - 1:
                     await self._clock.sleep(max(error.retry_after, growing(attempt, most=_LONGEST_PAUSE)))
+            except (FatalConnectorError, OSError) as error:  # whoever put it right would hear of it in vain
+                logger.info("%s: %s is not told yet: %s", connector.spec.name, channel.id, error)
+                return False
             except Exception as error:
                 logger.info("%s: %s cannot be told: %s", connector.spec.name, channel.id, error)
                 return True

@@ -5,13 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+import aiosqlite
+
 from goodbot.access.authorization import Authorization, person
+from goodbot.access.direct_message import Still
 from goodbot.access.limits import RateLimit
 from goodbot.api.actions import run
 from goodbot.api.events import Event, Receipt, UserRef
 from goodbot.api.notice import Notice
 from goodbot.base.clock import Clock
 from goodbot.base.text import one_way
+from goodbot.store import news, raters
 
 STRANGER = "private"
 """The code of what a stranger is told, once (`strangers.who_talks`)."""
@@ -26,7 +30,7 @@ class JoinRequests:
     """Tells owners who would like to talk. What they press is their own command."""
 
     def __init__(
-        self, authorization: Authorization, clock: Clock, tell: Callable[[Notice], Awaitable[None]]
+        self, authorization: Authorization, clock: Clock, tell: Callable[[Notice, Still], Awaitable[None]]
     ) -> None:
         self._authorization = authorization
         self._tell = tell
@@ -42,7 +46,18 @@ class JoinRequests:
         if not self._limit.allow(""):
             return
         for owner in self._authorization.owners():
-            await self._tell(card(event.user, owner))
+            notice = card(event.user, owner)
+            await self._tell(notice, self._still(notice, event.user))
+
+    def _still(self, notice: Notice, user: UserRef) -> Still:
+        """The same, for as long as somebody may decide it and nobody has."""
+
+        async def look(db: aiosqlite.Connection) -> Notice | None:
+            if self._authorization.level(user) or not self._authorization.is_owner(notice.person):
+                return None
+            return None if await news.told(db, f"{raters.REFUSED}{person(user)}") else notice
+
+        return look
 
     def _note(self, user: UserRef) -> None:
         self.names.pop(person(user), None)

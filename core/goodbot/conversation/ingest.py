@@ -17,6 +17,7 @@ import aiosqlite
 
 from goodbot.access.admission import Admission
 from goodbot.access.authorization import Authorization, person
+from goodbot.access.direct_message import Still
 from goodbot.access.readers import Readers
 from goodbot.access.requests import JoinRequests
 from goodbot.api.events import (
@@ -59,7 +60,7 @@ class FollowUps:
     acknowledge: Callable[[Event, Receipt], Awaitable[None]]
     rated: Callable[[], None]
     talked: Callable[[], None]
-    tell: Callable[[Notice], Awaitable[None]]
+    tell: Callable[[Notice, Still], Awaitable[None]]
 
 
 class Dispatcher:
@@ -198,8 +199,8 @@ class Dispatcher:
             if receipt.outcome is Outcome.UNKNOWN_TARGET and event.message_id:
                 self._spawn(self._then.answer(event), "copy")
             self._spawn(self._then.acknowledge(event, receipt), "acknowledge")
-            for notice in self._ratings.progress.due(event):
-                self._spawn(self._then.tell(notice), "tell")
+            for notice, still in self._ratings.progress.due(event):
+                self._spawn(self._then.tell(notice, still), "tell")
         elif receipt.outcome is Outcome.ACCEPTED:
             work = sanitize.to_do(event, receipt)
             if isinstance(work, PressEvent):  # the platform waits, the answer takes its time

@@ -120,6 +120,7 @@ class App(wiring.OperatingParts):
             self._spawn(self._go_on(place, left), f"{place}: going on")
         self._spawn(self._at_start(), "at start")
         self._spawn(self.news.loop(), "news")
+        self._spawn(self.courier.loop(), "telling again")
         for work, name in self.manager.features.work():
             self._spawn(work, name)
         if not behind:

@@ -210,7 +210,7 @@ def _dispatcher(
             acknowledge=connectors.acknowledge,
             rated=base.scheduler.wake,
             talked=base.scheduler.somebody_talks,
-            tell=courier.tell,
+            tell=courier.insist,
         ),
         readers=courier.readers,
     )

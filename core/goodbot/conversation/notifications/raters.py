@@ -14,6 +14,7 @@ from goodbot.api.labels import STARS, Opinion, is_stars
 from goodbot.api.notice import Notice
 from goodbot.api.sentences import Reason, because, words
 from goodbot.api.texts import say
+from goodbot.conversation.notifications.due import Due, dues
 from goodbot.learning.training.round_size import RoundSize
 from goodbot.store import Store, ledger, news, settings
 from goodbot.store.ledger import LabelChange
@@ -44,7 +45,7 @@ class RoundCounter:
         self._schedule = schedule
         self._told: set[str] = set()
         """Keys that the store is known to hold: most ratings need not ask."""
-        self._due: dict[str, list[Notice]] = {}
+        self._due: dict[str, list[Due]] = {}
 
     async def effect(
         self,
@@ -73,7 +74,7 @@ class RoundCounter:
         if event.kind is not RatingKind.RATE:
             return Effect(said)
         if event.source.startswith("reaction"):
-            await self._later(db, event, level, person)
+            await self._later(db, event, level, turn, person)
             return Effect(said)
         more, offer = await self._now(db, event, level, person)
         return Effect((*said, *more), offer)
@@ -93,22 +94,45 @@ class RoundCounter:
         return reasons, offer
 
     async def _later(
-        self, db: aiosqlite.Connection, event: RatingEvent, level: news.Level, person: str
+        self, db: aiosqlite.Connection, event: RatingEvent, level: news.Level, turn: str, person: str
     ) -> None:
         """What a rater whom nothing answers is told by a message, after the commit."""
-        found = await self._news(db, level, counts=level.counts, liked=_likes(event))
-        key = f"{_CONSENT}{person}"
-        if level.waits_for and await self._is_new(db, key):
-            found[key] = _waits(level, person)
+        liked = _likes(event)
+        found = await self._unheard(db, level, person, turn, counts=level.counts, liked=liked)
         if found:
-            self._due[event.event_id] = self._notices(found, level, person, event.user.language)
+            language = event.user.language
+
+            async def look(db: aiosqlite.Connection) -> list[Notice]:
+                self._told.clear()  # while it was tried, it was known as told
+                level = await self._level(db, person, turn)
+                found = await self._unheard(db, level, person, turn, counts=level.counts, liked=liked)
+                return self._notices(found, level, person, language)
+
+            self._due[event.event_id] = dues(self._notices(found, level, person, language), look)
             if len(self._due) > _OPEN:  # of transactions that were rolled back for good
                 del self._due[next(iter(self._due))]
+
+    async def _unheard(
+        self,
+        db: aiosqlite.Connection,
+        level: news.Level,
+        person: str,
+        turn: str = "",
+        *,
+        counts: bool,
+        liked: bool = True,
+    ) -> dict[str, Reason | None]:
+        """What this person is to be told now, by key; `counts` and `liked` as in `_news`."""
+        found = await self._news(db, level, counts=counts, liked=liked)
+        key = f"{_CONSENT}{person}"
+        if turn and level.waits_for and await self._is_new(db, key):
+            found[key] = _waits(level, person)
+        return found
 
     async def _level(self, db: aiosqlite.Connection, person: str, turn: str = "") -> news.Level:
         return await news.level(db, self._pool, person, await self._size.now(db), turn)
 
-    def due(self, event: RatingEvent) -> list[Notice]:
+    def due(self, event: RatingEvent) -> list[Due]:
         """After the commit: what the rater of this reaction is to be told."""
         return self._due.pop(event.event_id, [])
 
@@ -121,12 +145,13 @@ class RoundCounter:
             async def look(
                 db: aiosqlite.Connection, person: str = person, counts: bool = latest
             ) -> list[Notice]:
+                self._told.clear()
                 level = await self._level(db, person)
-                found = await self._news(db, level, counts=counts)
+                found = await self._unheard(db, level, person, counts=counts)
                 return self._notices(found, level, person, language)
 
-            for notice in await store.read(look):
-                await courier.tell(notice)
+            for one in dues(await store.read(look), look):
+                await courier.insist(*one)
 
     async def _news(
         self, db: aiosqlite.Connection, level: news.Level, *, counts: bool, liked: bool = True
