@@ -200,6 +200,46 @@ print(json.dumps([[os.fstat(fd)[1:3] for fd in range(3)], json.loads(asyncio.run
 """
 
 
+BURYING = """
+import asyncio, ctypes, os
+from goodbot.base import spawn
+from goodbot.base.orphans import Orphans
+
+def dead():
+    try:
+        return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+
+async def main():
+    ctypes.CDLL(None).prctl(36, 1)  # orphans come to us, as to the first process of a container
+    orphans = Orphans()
+    process = await spawn.start("true", start_new_session=True)
+    assert await process.wait() == 0
+    while not dead():
+        await asyncio.sleep(0.01)
+    orphans.bury()
+    assert dead(), "whoever waits for it may be about to take it"
+    orphans.bury()
+    assert not dead()
+    living = await spawn.start("sleep", "600")
+    orphans.bury()
+    orphans.bury()
+    living.kill()
+    assert await living.wait() == -9
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="nobody watches a group here")
+def test_what_watched_a_model_server_is_buried_where_no_init_does() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BURYING], capture_output=True, text=True, timeout=patience(60.0), check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_child_has_nothing_of_ours(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit('a file of the working directory ran')")
     environ = {

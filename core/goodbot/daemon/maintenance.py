@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from goodbot.base.clock import Steady
 from goodbot.base.errors import boundary
+from goodbot.base.orphans import Orphans
 from goodbot.commands.services import Services
 from goodbot.daemon.alerts import Alerts
 from goodbot.daemon.connectors import ConnectorManager
@@ -33,6 +34,7 @@ class Maintenance:
         self._services, self._connectors, self._clock = services, connectors, services.clock
         self._alerts = Alerts(services)
         self._steady = Steady(self._clock, _BELIEVED_SECONDS)
+        self._orphans = Orphans()
 
     async def loop(self) -> None:
         """Until cancelled. The server has its own turn: no slow platform keeps it waiting."""
@@ -73,6 +75,8 @@ class Maintenance:
             await s.eraser.sweep()
         with boundary(logger, "alerts"):
             await self._alerts.look()
+        with boundary(logger, "orphans"):
+            await asyncio.to_thread(self._orphans.bury)
 
     async def _tend_adapters(self, now: float) -> None:
         s = self._services
