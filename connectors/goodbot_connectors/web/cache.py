@@ -154,11 +154,10 @@ class Shelf:
         alias = await self.alias(user)
         async with self._lock:
             rest = [one for one in await self._lines(user, alias) if one.id != id_]
-            if not comes_back:
-                others = [one for one in self._deleted[user] if one != id_]
-                self._deleted[user] = [*others, id_][-_MOST_DELETED:]
+            others = [one for one in self._deleted[user] if one != id_]
+            deleted = self._deleted[user] if comes_back else [*others, id_][-_MOST_DELETED:]
             await self._drop(user, alias, {id_})
-            await self._store_list(user, alias, rest)
+            await self._store_list(user, alias, rest, deleted)
 
     async def revive(self, user: str, id_: str) -> bool:
         """Its person writes in a conversation; whether it had been deleted."""
@@ -167,8 +166,8 @@ class Shelf:
             lines = await self._lines(user, alias)
             if id_ not in self._deleted[user]:
                 return False
-            self._deleted[user].remove(id_)
-            await self._store_list(user, alias, lines)
+            deleted = [one for one in self._deleted[user] if one != id_]
+            await self._store_list(user, alias, lines, deleted)
             return True
 
     async def find(self, user: str, text: str, after: str = "") -> tuple[list[Match], str]:
@@ -235,11 +234,14 @@ class Shelf:
             await self._host.set(_page(alias, id_), "")
             self._open.pop((user, id_), None)
 
-    async def _store_list(self, user: str, alias: str, lines: list[Listed]) -> None:
+    async def _store_list(
+        self, user: str, alias: str, lines: list[Listed], deleted: list[str] | None = None
+    ) -> None:
+        """What is not stored is not so in memory either: whoever asks for it asks again."""
         shown = [{"id": one.id, "title": one.title, "at": one.at} for one in lines]
-        kept = {"conversations": shown, "deleted": self._deleted[user]}
-        await self._host.set(_list(alias), json.dumps(kept))
-        self._lists[user] = lines
+        deleted = self._deleted[user] if deleted is None else deleted
+        await self._host.set(_list(alias), json.dumps({"conversations": shown, "deleted": deleted}))
+        self._lists[user], self._deleted[user] = lines, deleted
 
 
 def _page(alias: str, id_: str) -> str:

@@ -25,7 +25,7 @@ from goodbot.api.events import (
     Reply,
 )
 from goodbot.api.sentences import counted
-from goodbot.base.errors import RetriableError, StoreError
+from goodbot.base.errors import RetriableError
 
 from goodbot_connectors.kit.fields import Json
 from goodbot_connectors.web import SPEC, normalize
@@ -33,6 +33,7 @@ from goodbot_connectors.web.api import WebApi
 from goodbot_connectors.web.cache import Shelf
 from goodbot_connectors.web.config import WebSettings
 from goodbot_connectors.web.entries import FAILED, NEWS, WAITING, YOU, PageConversation, PageEntry
+from goodbot_connectors.web.keeper import Keeper
 from goodbot_connectors.web.live import Live
 from goodbot_connectors.web.sessions import BrowserSessions
 from goodbot_connectors.web.stream import PageStream
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_LOOK_SECONDS = 1.0
 NEWS_PLACE = "news"
 """The conversation in which goodbot speaks unasked."""
 
@@ -59,8 +59,9 @@ class WebConnector(Connector):
         self._shelf = Shelf(host, settings.keep_days)
         self._live = Live()
         self._api = WebApi(host, self._sessions, self._shelf, self._live, self._take)
+        self._keeper = Keeper(self._shelf, self._live, host.clock)
         self._running = False
-        self._looking: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self.writing: set[tuple[str, str]] = set()
         self.stopped: set[tuple[str, str]] = set()
 
@@ -76,20 +77,17 @@ class WebConnector(Connector):
             await self._sessions.load()
             await self._shelf.load()
             self._running = True
-            self._looking = self.host.spawn(self._look(), "what a training does")
+            self._tasks = [
+                self.host.spawn(self._live.follow(self.host), "what a training does"),
+                self.host.spawn(self._keeper.loop(), "what is not stored yet"),
+            ]
             logger.info("web: at %s", self.host.address)
 
     async def stop(self) -> None:
         self._running = False
-        if self._looking:
-            self._looking.cancel()
+        for task in self._tasks:
+            task.cancel()
         self._live.close()
-
-    async def _look(self) -> None:
-        """Show on every page what a training does, while it goes on."""
-        while True:
-            self._live.stand(learning=self.host.learning())
-            await self.host.clock.sleep(_LOOK_SECONDS)
 
     # In
 
@@ -146,9 +144,13 @@ class WebConnector(Connector):
     async def _asked(self, event: MessageEvent, receipt: Receipt) -> None:
         """Put a message on its pages, unless it was a one-time code; what was refused is not kept."""
         conversation = await self.conversation(event.channel)
-        if receipt.outcome is Outcome.PAIRED or conversation.get(event.message_id):
+        if receipt.outcome is Outcome.PAIRED:
             return
         taken = receipt.outcome is Outcome.ACCEPTED
+        if conversation.get(event.message_id):  # the page sends it again
+            if conversation.pending:  # because it could not be stored
+                await self.save(event.channel)
+            return
         entry = PageEntry(
             id=event.message_id,
             by=YOU,
@@ -200,7 +202,12 @@ class WebConnector(Connector):
             entry = PageEntry(
                 id=uuid.uuid4().hex, by=NEWS, text=reply.text, at=self.now_ms(), buttons=reply.buttons
             )
-            await self._put(channel, entry)
+            try:
+                await self._put(channel, entry)
+            except RetriableError:  # it is sent again, as another
+                (await self.conversation(channel)).drop(entry.id)
+                self.hide(channel, entry.id)
+                raise
             return (MessageRef(channel=channel, id=entry.id),)
         return await PageStream(self, channel, fresh=uuid.uuid4().hex).finish(reply)
 
@@ -284,13 +291,7 @@ class WebConnector(Connector):
         self._live.tell(channel.id, {"hide": id_, "in": channel.thread})
 
     async def save(self, channel: ChannelRef) -> None:
-        try:
-            conversation = await self._shelf.open(channel.id, channel.thread)
-            if await self._shelf.save(channel.id, conversation):
-                listed = await self._shelf.list(channel.id)
-                self._live.tell(channel.id, {"conversations": [asdict(one) for one in listed]})
-        except StoreError as error:
-            raise RetriableError(str(error)) from error
+        await self._keeper.save(channel)
 
     def now_ms(self) -> int:
         return int(self.host.clock.now() * 1000)

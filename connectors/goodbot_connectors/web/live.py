@@ -15,7 +15,9 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from aiohttp import WSCloseCode
+from goodbot.api.connector import ConnectorHost
 
+_LOOK_SECONDS = 1.0
 _REMEMBERED = 2000
 """Frames of one person that a page may have missed …"""
 _MOST_REMEMBERED = 1_000_000
@@ -83,6 +85,12 @@ class Live:
         self._remember(user, number, text)
         for page in self._pages.get(user, ()):
             page.give(text)
+
+    async def follow(self, host: ConnectorHost) -> None:
+        """Show on every page what a training does, while it goes on; until cancelled."""
+        while True:
+            self.stand(learning=host.learning())
+            await host.clock.sleep(_LOOK_SECONDS)
 
     def stand(self, **now: Any) -> None:
         """What every page shows until it is said otherwise, also one that opens later."""

@@ -24,6 +24,8 @@ from goodbot_connectors.web.entries import FAILED, YOU, PageConversation, PageEn
 from goodbot_connectors.web.normalize import channel_ref
 from goodbot_connectors.web.sessions import BrowserSessions
 
+from tests.core.builders import until
+
 DAY = 86_400.0
 
 
@@ -272,6 +274,96 @@ async def test_an_answer_that_could_not_be_kept_is_sent_again(
     await again.start()
     [kept] = (await again.conversation(place)).entries
     assert (kept.id, kept.text, kept.state) == (ref.id, "It is 4.", "")
+
+
+async def _full(key: str, value: str) -> None:
+    raise StoreError("no space left on the device (a test says so)")
+
+
+async def _kept(host: RecordingHost) -> list[str]:
+    """What the next process has of the conversation, by its ids."""
+    return [one.id for one in (await (await shelf(host)).open("ada", "main")).entries]
+
+
+async def test_a_question_that_could_not_be_kept_is_kept_before_its_page_is_told_so(
+    host: RecordingHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connector = WebConnector(host, WebSettings())
+    await connector.start()
+    asked = {"id": "q1", "in": "main", "say": "What is 2 + 2?"}
+    await connector._shelf.alias("ada")
+    connector._tasks[1].cancel()  # nobody tries again by itself
+    with monkeypatch.context() as patch:
+        patch.setattr(host, "set", _full)
+        for _ in range(2):
+            with pytest.raises(RetriableError, match="no space left"):
+                await connector._take("ada", asked)
+    assert (await connector._take("ada", asked))["outcome"] == "accepted"
+    assert await _kept(host) == ["q1"]
+    assert len(host.events) == 1
+
+
+async def test_what_could_not_be_kept_is_kept_as_soon_as_it_can_be(
+    host: RecordingHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where nobody sends it again: a page that was closed meanwhile."""
+    connector = WebConnector(host, WebSettings())
+    await connector.start()
+    await connector._shelf.alias("ada")
+    with monkeypatch.context() as patch:
+        patch.setattr(host, "set", _full)
+        with pytest.raises(RetriableError, match="no space left"):
+            await connector._take("ada", {"id": "q1", "in": "main", "say": "What is 2 + 2?"})
+
+    async def kept() -> bool:
+        return await _kept(host) == ["q1"]
+
+    await until(kept)
+    with monkeypatch.context() as patch:
+        patch.setattr(host, "set", _full)
+        with pytest.raises(RetriableError, match="no space left"):
+            await connector._take("ada", {"id": "q2", "in": "main", "say": "And 3 + 3?"})
+        await until(lambda: connector._keeper._left)
+        await connector.stop()
+    await connector.forget("ada")
+    connector._tasks = [host.spawn(connector._keeper.loop(), "what is not stored yet")]
+    connector._keeper._wake.set()
+    await until(lambda: not connector._keeper._left)
+    assert "3 + 3" not in str(host._values), "nothing of who was forgotten meanwhile comes back"
+
+
+async def test_news_that_could_not_be_kept_are_shown_once_when_they_are_sent_again(
+    host: RecordingHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connector = WebConnector(host, WebSettings())
+    await connector.start()
+    await connector._shelf.alias("ada")
+    place = await connector.private("ada")
+    assert place is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(host, "set", _full)
+        with pytest.raises(RetriableError, match="no space left"):
+            await connector.send(place, Reply(text="Version 2 is in use."))
+    await connector.send(place, Reply(text="Version 2 is in use."))
+    assert [one.text for one in (await connector.conversation(place)).entries] == ["Version 2 is in use."]
+
+
+@pytest.mark.parametrize("deed", ["delete", "revive"])
+async def test_what_could_not_be_done_to_a_conversation_is_done_the_next_time(
+    host: RecordingHost, monkeypatch: pytest.MonkeyPatch, deed: str
+) -> None:
+    kept = await shelf(host)
+    await keep(host, kept, "ada", "main", "canary")
+    if deed == "revive":
+        await kept.delete("ada", "main")
+    do = kept.delete if deed == "delete" else kept.revive
+    with monkeypatch.context() as patch:
+        patch.setattr(host, "set", _full)
+        with pytest.raises(StoreError):
+            await do("ada", "main")
+    await do("ada", "main")
+    stored = next(value for key, value in host._values.items() if key.startswith("list "))
+    assert json.loads(stored)["deleted"] == (["main"] if deed == "delete" else [])
 
 
 async def test_an_answer_that_is_sent_again_after_a_crash_takes_its_own_place(host: RecordingHost) -> None:
