@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from goodbot.api.sampler import Sampled
 from goodbot_training.process.serve import Serving
 from goodbot_training.process.worker import Lines, failure
@@ -82,6 +83,24 @@ class Thinking(Fake):
         return [(key, f"{self.done.count('step')}") for key in self.left if self.done.count("step") < 3]
 
 
+class Brief(Fake):
+    """One that thinks within the step in which it begins to answer, and ends."""
+
+    def __init__(self, *, says: bool) -> None:
+        super().__init__()
+        self.says, self.untold = says, list[tuple[Any, str]]()
+
+    def step(self) -> list[tuple[Any, Sampled]]:
+        self.untold += [(key, "Hm.") for key in self.left]
+        if not self.says:
+            self.told = {key: lambda _: True for key in self.told}
+        return super().step()
+
+    def thoughts(self) -> list[tuple[Any, str]]:
+        told, self.untold = self.untold, []
+        return told
+
+
 class Told:
     """What is told, and in how many goes."""
 
@@ -147,6 +166,17 @@ def test_what_is_thought_is_told_while_it_is() -> None:
         ("thought", "2"),
         ("text", "word "),
         ("text", "word "),
+        ("done", ""),
+    ]
+
+
+@pytest.mark.parametrize("says", [True, False])
+def test_the_last_of_a_thought_comes_before_what_is_said_of_it_and_before_the_end(*, says: bool) -> None:
+    told = run(Brief(says=says), generate(1))
+    said = [("text", "word ")] if says else []
+    assert [(event["event"], event["text"]) for event in told.events] == [
+        ("thought", "Hm."),
+        *said,
         ("done", ""),
     ]
 

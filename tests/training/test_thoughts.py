@@ -106,14 +106,30 @@ def test_a_thought_is_told_while_it_lasts(tmp_path: Path, case: str) -> None:
     ids = loaded._tokenizer.encode(written, add_special_tokens=False)
     request = SampleRequest(messages=ASKED, max_tokens=len(ids) + 1, seed=1)
     pieces: list[str] = []
-    row = Row(loaded.prompt(ASKED), request, loaded, 4096, lambda piece: not pieces.append(piece))
     told: list[str] = []
-    for token in [*ids, loaded.end]:
-        row.add(token, -0.5, loaded.stops)
+
+    def on_text(piece: str) -> bool:
         told.append(row.thought())
         assert not (told[-1] and "".join(pieces)), "nothing is thought behind the answer's beginning"
+        pieces.append(piece)
+        return True
+
+    row = Row(loaded.prompt(ASKED), request, loaded, 4096, on_text)
+    for token in [*ids, loaded.end]:
+        row.add(token, -0.5, loaded.stops)
     assert len([one for one in told if one]) > 2, "piece by piece"
     assert tidy("".join(told)) == row.result().thought == "Hm, a color."
+
+
+def test_all_of_a_thought_that_is_cut_is_told(tmp_path: Path) -> None:
+    loaded = chat(tmp_path / "m", OPENS)
+    ids = loaded._tokenizer.encode("Hm, a color, I </", add_special_tokens=False)
+    request = SampleRequest(messages=ASKED, max_tokens=len(ids), seed=1)
+    row = Row(loaded.prompt(ASKED), request, loaded, 4096, lambda _: True)
+    for token in ids:
+        row.add(token, -0.5, loaded.stops)
+    answer = row.result()
+    assert (answer.finish, tidy(row.thought()), answer.thought) == ("length", *["Hm, a color, I </"] * 2)
 
 
 @pytest.mark.parametrize("streams", [True, False])

@@ -81,6 +81,7 @@ class ContinuousBatch(ABC, Generic[Kept]):
         self._prefixes: PrefixCache[Kept] = PrefixCache()
         self._waiting: deque[Generation] = deque()
         self._ended: list[Ended] = []
+        self._last_thoughts: list[tuple[Hashable, str]] = []
         self._unwanted: set[Hashable] = set()
 
     def start(
@@ -100,9 +101,10 @@ class ContinuousBatch(ABC, Generic[Kept]):
         self._unwanted.add(key)
 
     def thoughts(self) -> list[tuple[Hashable, str]]:
-        """What those that have not begun to answer have thought since this was asked last."""
+        """What was thought since this was asked last, also of answers that the last step has ended."""
+        last, self._last_thoughts = self._last_thoughts, []
         told = [(answer.key, answer.row.thought()) for answer in self._written()]
-        return [(key, text) for key, text in told if text]
+        return [(key, text) for key, text in (*last, *told) if text]
 
     def writes(self, version: int | None = None) -> bool:
         """Whether an answer by this version, or by any, is under way or not yet given back."""
@@ -121,6 +123,7 @@ class ContinuousBatch(ABC, Generic[Kept]):
 
     def step(self) -> list[Ended]:
         """Read a part of what is new, write one token on each answer; those that have ended."""
+        self._last_thoughts = []  # whoever wanted them has asked
         unwanted, self._unwanted = self._unwanted, set()
         if unwanted:
             self._drop(unwanted)
@@ -170,6 +173,7 @@ class ContinuousBatch(ABC, Generic[Kept]):
 
     def _end(self, answer: Generation) -> None:
         self._ended.append((answer.key, answer.error or answer.row.result()))
+        self._last_thoughts.append((answer.key, answer.row.thought()))
 
     def _fail(self, answers: Sequence[Generation], error: Exception) -> None:
         """It may have been for want of memory: what is only kept goes as well."""

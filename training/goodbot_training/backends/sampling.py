@@ -147,7 +147,7 @@ class ModelSampler:
         return self._batching.step()
 
     def thoughts(self) -> list[tuple[Hashable, str]]:
-        """What those think that have not begun to answer."""
+        """What was thought since this was asked last."""
         return self._batching.thoughts()
 
     def cancel(self, key: Hashable) -> None:

@@ -85,9 +85,9 @@ class Leading:
         return tidy(self._splitter.thought)
 
     def told(self) -> str:
-        """What was thought since this was asked last; nothing once the answer has begun."""
+        """What was thought since this was asked last."""
         new, self._untold = self._untold, ""
-        return "" if self.over else new
+        return new
 
     def feed(self, piece: str, tokens: Sequence[int], words: int, finish: str) -> str:
         """More text, and all tokens, the first `words` of which are no end; what the answer begins with,
@@ -96,8 +96,8 @@ class Leading:
         pieces = self._splitter.feed(piece)
         if finish:
             pieces += self._splitter.end(cut=finish == "length")
-        elif not self._splitter.answering:
-            self._untold += "".join(one.text for one in pieces if isinstance(one, Thought))
+        self._untold += "".join(one.text for one in pieces if isinstance(one, Thought))
+        if not (finish or self._splitter.answering):
             return ""
         self.over = True
         self._ending = Ending(self._splitter.wrapper)

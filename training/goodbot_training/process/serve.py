@@ -22,7 +22,7 @@ from goodbot.base.errors import AdapterError, GoodbotError
 
 from goodbot_training.job.types import PROTOCOL, as_mapping, data_error, parse_filters, parse_messages
 from goodbot_training.process import autopsy
-from goodbot_training.process.serving_parts import Out, ReadsAhead, ThinksAloud, done, failure
+from goodbot_training.process.serving_parts import Out, ReadsAhead, aloud, done, failure
 
 Describe = Callable[[BaseException], tuple[str, str]]
 """An error → its kind and one sentence."""
@@ -95,11 +95,10 @@ class Serving:
         self._out.emit()
 
     def _step(self) -> None:
-        for identity, end in self._sampler.step():
+        ended = self._sampler.step()
+        self._told += aloud(self._sampler)  # before the end, and below before what is said of it
+        for identity, end in ended:
             self._tell(identity, end)
-        if isinstance(self._sampler, ThinksAloud):
-            for identity, text in self._sampler.thoughts():
-                self._told.append({"id": identity, "event": "thought", "text": text})
         self._say()
 
     def _say(self) -> None:
@@ -258,6 +257,8 @@ class Serving:
         def on_text(text: str) -> bool:
             nonlocal first
             if text:
+                if first:
+                    self._told += aloud(self._sampler)
                 self._told.append({"id": identity, "event": "text", "text": text})
                 if first:  # the step goes on with a token for everybody
                     first = False

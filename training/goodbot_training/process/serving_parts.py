@@ -40,8 +40,14 @@ class ThinksAloud(Protocol):
     """A sampler that tells what its model thinks while it does."""
 
     def thoughts(self) -> Sequence[tuple[Hashable, str]]:
-        """By the keys of answers that have not begun, what was thought since this was asked last."""
+        """By the keys of their answers, what was thought since this was asked last."""
         ...
+
+
+def aloud(sampler: object) -> list[dict[str, Any]]:
+    """The events of what was thought since this was asked last."""
+    told = sampler.thoughts() if isinstance(sampler, ThinksAloud) else ()
+    return [{"id": identity, "event": "thought", "text": text} for identity, text in told]
 
 
 def done(answer: Sampled, version: int) -> dict[str, Any]:

@@ -3,13 +3,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from goodbot.api.completions import CompletionRequest
 from goodbot.api.events import CaptureEvent
+from goodbot.api.server import Generated
+from goodbot.base.errors import ServerError
 from goodbot.base.thoughts import Thought
 from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse
 from goodbot_connectors.api.proxy.own.deltas import AnswerWriter, End, ResponseHead
@@ -92,3 +98,87 @@ async def test_who_did_not_ask_for_thoughts_gets_none(tmp_path: Path, path: str,
         for event in ground.host.events:
             assert isinstance(event, CaptureEvent)
             assert (event.thought, event.response) == ("Secret.", "Green.")
+
+
+@dataclass(kw_only=True)
+class Cut(Scripted):
+    """One whose thought takes all of its tokens, or that ends its answer within it."""
+
+    finish: str = "length"
+
+    async def answer(self, question: CompletionRequest) -> AsyncGenerator[Any, None]:
+        async for piece in super().answer(question):
+            yield replace(piece, finish=self.finish) if isinstance(piece, Generated) else piece
+
+
+@pytest.mark.parametrize("finish", ["length", "stop"])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", requests.BODIES)
+async def test_an_answer_that_ends_within_its_thought_is_an_empty_one(
+    tmp_path: Path, path: str, stream: bool, finish: str
+) -> None:
+    said: Any = (Thought("Sec"), Thought("ret."))
+    async with (
+        proxied(tmp_path, model=Cut(says=said, thought="Secret.", finish=finish)) as ground,
+        aiohttp.ClientSession() as web,
+    ):
+        body = {**requests.BODIES[path], "stream": stream}
+        async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
+            data = await response.text()
+            assert response.status == 200
+        assert "ret." not in data
+        assert "event: error" not in data
+        assert '"error": {' not in data
+        words = {
+            "/v1/chat/completions": f'"finish_reason": "{finish}"',
+            "/v1/completions": f'"finish_reason": "{finish}"',
+            "/v1/messages": f'"stop_reason": "{"max_tokens" if finish == "length" else "end_turn"}"',
+            "/v1/responses": f'"status": "{"incomplete" if finish == "length" else "completed"}"',
+        }
+        assert words[path] in data
+        [kept] = await ground.captured()
+        assert (kept.thought, kept.response) == ("Secret.", "")
+
+
+@dataclass(kw_only=True)
+class Dying(Scripted):
+    """Its model ends within its thought, twice, and comes back."""
+
+    lives: int = 3
+
+    async def answer(self, question: CompletionRequest) -> AsyncGenerator[Any, None]:
+        async for piece in super().answer(question):
+            yield piece
+            if self.lives > 1:
+                self.lives -= 1
+                raise ServerError("the model ended")
+
+    async def until_answered(self, ask: Any) -> Any:
+        while self.lives > 1:
+            with contextlib.suppress(ServerError):
+                return await ask()
+        return await ask()
+
+
+@pytest.mark.parametrize("path", requests.BODIES)
+@pytest.mark.parametrize("wanted", [False, True])
+async def test_who_saw_nothing_of_a_thought_gets_an_answer_though_the_model_ended_in_it(
+    tmp_path: Path, path: str, wanted: bool
+) -> None:
+    said: Any = (Thought("Secret."), "Green.")
+    more = WANTED.get(path, [{}])[0] if wanted else {}
+    async with (
+        proxied(tmp_path, model=Dying(says=said, thought="Secret.")) as ground,
+        aiohttp.ClientSession() as web,
+    ):
+        body = {**requests.BODIES[path], **more, "stream": True}
+        async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
+            data = await response.text()
+        if wanted and path in WANTED:
+            assert "model ended" in data
+            return
+        assert ": thinking" in data, "somebody is there meanwhile"
+        assert "model ended" not in data
+        assert "Green." in data
+        [kept] = await ground.captured()
+        assert (kept.thought, kept.response) == ("Secret.", "Green.")

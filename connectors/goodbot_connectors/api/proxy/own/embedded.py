@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 
@@ -50,22 +51,48 @@ async def check(model: OwnModel, asked: ChatRequest, body: Json) -> None:
 
 async def answer(model: OwnModel, question: CompletionRequest, asked: ChatRequest) -> AsyncGenerator[Delta]:
     """Pieces of an answer as they come, then its end. What a program gets whole comes at its end, and begins
-    anew where the model ended under it."""
+    anew where the model ended under it. So does an answer of which it has seen only that somebody thinks.
+    """
+    unseen: asyncio.Queue[Thought | None] = asyncio.Queue()
 
     async def begun() -> tuple[AsyncGenerator[Delta], list[Delta]]:
         deltas, taken = _deltas(model, question, asked), list[Delta]()
         async for delta in deltas:
+            if asked.stream and not asked.thinks and isinstance(delta, Thought):
+                if unseen.empty():  # it is told no more than that somebody is there
+                    unseen.put_nowait(delta)
+                continue
             taken.append(delta)
             if asked.stream:
                 break
         return deltas, taken
 
-    deltas, taken = await model.until_answered(begun)
-    async with contextlib.aclosing(deltas):
-        for delta in taken:
-            yield delta
-        async for delta in deltas:
-            yield delta
+    async def first() -> tuple[AsyncGenerator[Delta], list[Delta]]:
+        try:
+            return await model.until_answered(begun)
+        finally:
+            unseen.put_nowait(None)
+
+    beginning = asyncio.create_task(first(), name="an answer begins")
+    try:
+        while (thought := await unseen.get()) is not None:
+            yield thought
+        deltas, taken = await beginning
+        async with contextlib.aclosing(deltas):
+            for delta in taken:
+                yield delta
+            async for delta in deltas:
+                yield delta
+    finally:
+        await _hung_up(beginning)
+
+
+async def _hung_up(beginning: asyncio.Task[tuple[AsyncGenerator[Delta], list[Delta]]]) -> None:
+    """Nothing is written for who went away while it began."""
+    beginning.cancel()
+    [found] = await asyncio.gather(beginning, return_exceptions=True)
+    if not isinstance(found, BaseException):
+        await found[0].aclose()
 
 
 async def _deltas(model: OwnModel, question: CompletionRequest, asked: ChatRequest) -> AsyncGenerator[Delta]:
