@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from goodbot.api.connector import Connector, ConnectorHost, OpenTurn
+from goodbot.api.connector import Connector, ConnectorHost, OpenTurn, SentAnswer
 from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
@@ -21,6 +21,7 @@ from goodbot.api.events import (
 )
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError, StoreError
 
+from goodbot_connectors.kit.copies import FirstCopies
 from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.kit.fields import Json, items, string, strings, sub
 from goodbot_connectors.kit.lru import Recent
@@ -33,7 +34,7 @@ from goodbot_connectors.slack.intake import Intake
 from goodbot_connectors.slack.members import Members
 from goodbot_connectors.slack.normalize import HOME, Normalizer
 from goodbot_connectors.slack.presses import AnswerRef, Opening, key
-from goodbot_connectors.slack.reconcile import reconciler
+from goodbot_connectors.slack.reconcile import reconciler, when
 from goodbot_connectors.slack.stream import Recipient, SlackStream
 from goodbot_connectors.slack.threads import KEY, Threads
 from goodbot_connectors.slack.transport import HttpTransport, SocketTransport, Transport
@@ -61,7 +62,9 @@ class SlackConnector(Connector):
         self._transport: Transport | None = None
         self._chats: Recent[str, ChannelRef] = Recent()
         self._statuses: Recent[str, str] = Recent()
-        self._no_streams: set[str] = set()
+        self._refused: set[str] = set()
+        """Channels that take no streams, and that the workspace allows no edits."""
+        self._copies = FirstCopies(when)
 
     @property
     def account(self) -> str:
@@ -151,7 +154,7 @@ class SlackConnector(Connector):
             sent=self._note,
             recipient=recipient,
             replaces=replaces,
-            refused=self._no_streams,
+            refused=self._refused,
         )
 
     async def _note(self, refs: Sequence[MessageRef], reply: Reply) -> None:
@@ -218,6 +221,21 @@ class SlackConnector(Connector):
         await self._connected().call("views.publish", user_id=user, view=view)
 
     # What can be asked
+
+    async def copied(self, message: MessageRef, answers: Sequence[SentAnswer]) -> str:
+        """By its words, which come at once where a workspace allows no edits."""
+
+        async def words(_: object) -> str:
+            place = {"channel": message.channel.id, "timestamp": message.id}
+            try:
+                found = sub(await self._connected().call("reactions.get", **place), "message")
+            except RefusedError as error:
+                if error.code == "message_not_found":
+                    return ""
+                raise
+            return string(found, "text") if string(found, "user") == self._me.user else ""
+
+        return await self._copies.of(message, answers, words=words, parts=render.fallbacks)
 
     async def reconcile(self, open_turns: Sequence[OpenTurn]) -> Sequence[Event]:
         """The differences to what we know, for a few messages each time, after every start."""

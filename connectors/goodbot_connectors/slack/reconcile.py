@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 from goodbot.api.events import MessageRef
@@ -36,3 +37,11 @@ def reconciler(
         value=lambda source: values.get(emoji_key(source.removeprefix("reaction:"))),
         now_ms=lambda: int(clock.now() * 1000),
     )
+
+
+def when(ts: str) -> float:
+    """A message's place among all; the last for what is no id of one."""
+    try:
+        return float(ts)
+    except ValueError:
+        return math.inf

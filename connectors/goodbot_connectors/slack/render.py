@@ -15,7 +15,7 @@ from typing import Any
 from goodbot.api.actions import RETRY, THUMBS
 from goodbot.api.events import Button
 from goodbot.api.texts import say
-from goodbot.base.text import one_way
+from goodbot.base.text import one_way, split
 
 from goodbot_connectors.kit.code import markdown
 from goodbot_connectors.kit.inert import broken, is_markup, settled
@@ -61,6 +61,11 @@ def fallback(text: str) -> str:
     while len(escaped := _escaped(text[:room])) > _FALLBACK:
         room = room * 3 // 4
     return escaped
+
+
+def fallbacks(text: str) -> tuple[str, ...]:
+    """Those of the messages that an answer becomes."""
+    return tuple(map(fallback, split(text, LIMIT)))
 
 
 def _escaped(text: str) -> str:

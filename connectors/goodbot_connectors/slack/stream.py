@@ -8,6 +8,7 @@ the text grows by chat.appendStream; elsewhere, and where an answer is replaced,
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ from goodbot_connectors.slack.presses import AnswerRef
 logger = logging.getLogger(__name__)
 
 Sent = Callable[[Sequence[MessageRef], Reply], Awaitable[None]]
+_NO_EDITS = "edit_window_closed"
+"""As Slack says it where a workspace allows none, or none of an old message."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,10 +181,11 @@ class SlackStream(ReplyStream):
 
     async def _settle(self, n: int, body: dict[str, Any]) -> None:
         """Give message `n` its final shape."""
-        if n == len(self._shown):
+        new = n == len(self._shown)
+        if new:
             # Of a stored answer, which is sent again after a crash, the words come once its id is kept.
-            begun = body if self.keep is None else render.message(say("thinking", self.language))
-            self._shown.append(await self._post(begun))
+            at_once = self.keep is None or _NO_EDITS in self._refused
+            self._shown.append(await self._post(body if at_once else self._thinking()))
         shown = self._shown[n]
         if shown.streaming:
             await self._stop(shown, body)
@@ -190,8 +194,20 @@ class SlackStream(ReplyStream):
                 await self._call("chat.update", shown, patient=True, **body)
             except RefusedError as error:  # somebody has deleted it, or the workspace allows no edits
                 logger.info("slack: a message cannot be edited: %s", error.code)
-                shown = self._shown[n] = await self._post(body)
+                self._shown[n] = await self._post(body)
+                if new and error.code == _NO_EDITS:
+                    await self._no_edits(shown)
+                shown = self._shown[n]
             shown.body = body
+
+    def _thinking(self) -> dict[str, Any]:
+        return render.message(say("thinking", self.language))
+
+    async def _no_edits(self, begun: _Shown) -> None:
+        """This workspace allows none: no answer begins without its words here any more, as this one did."""
+        self._refused.add(_NO_EDITS)
+        with contextlib.suppress(ConnectorError):
+            await self._take_away(begun)
 
     async def _stop(self, shown: _Shown, body: dict[str, Any]) -> None:
         """End a stream, with what is left of its text and the buttons where that is all it takes."""

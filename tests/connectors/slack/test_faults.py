@@ -304,6 +304,25 @@ async def test_where_no_message_can_be_edited_the_answer_comes_as_another(
     assert shown.text.rstrip("!.") == "An answer"
 
 
+async def test_where_no_message_can_be_edited_no_second_answer_begins_without_its_words(
+    slack: FakeSlack, peer: SlackPeer, host: RecordingHost, connector: Any
+) -> None:
+    """Each would leave “Thinking …” behind."""
+
+    async def keep(_: object) -> None: ...
+
+    slack.faults.refuse("chat.update", "edit_window_closed", times=9)
+    await peer.say("hello", room=ChannelKind.SHARED, mention=True)
+    [asked] = await host.received(MessageEvent)
+    for text in ("One.", "Two."):
+        stream = connector.stream(asked.channel, asked.message_id)
+        stream.keep = keep
+        await stream.finish(Reply(text=text, turn="abc"))
+    ours = [one for one in slack.workspace.messages.values() if slack.workspace.users[one.user].bot_id]
+    assert [one.text for one in ours] == ["One.", "Two."]
+    assert len([one for one in slack.calls if one.method == "chat.update"]) == 1
+
+
 # -- outages
 
 
