@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from goodbot.api.events import ChannelKind, MessageEvent, OrderKey, Outcome, Receipt
 from goodbot.base.errors import StoreError
+from goodbot.conversation import under_way
 from goodbot.daemon.loopback import Loopback
 from goodbot.store import Store, inbox
 from goodbot.testing import VirtualClock
@@ -110,6 +111,40 @@ async def test_what_follows_a_commit_follows_though_the_caller_is_gone(tmp_path:
         with pytest.raises(asyncio.CancelledError):
             await task
         await until(lambda: bot.replies)
+
+
+@pytest.mark.parametrize("what", ["questions", "commands"])
+async def test_who_asks_a_crowd_of_things_keeps_no_owner_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Whoever teaches asks as often as they like; what is under way at once has a limit."""
+    monkeypatch.setattr(under_way, "MOST", 3)
+    go = asyncio.Event()
+    async with open_bot(tmp_path) as bot:
+        dispatcher, chat = bot.app.dispatcher, bot.chat
+
+        async def waits(*_: object) -> None:
+            await go.wait()
+
+        def asked(number: int, who: str) -> Any:
+            if what == "commands":
+                return chat.typed("status", user=who)
+            return message(f"{who} {number}", user=replace(OWNER, id=who), channel=replace(CHANNEL, id=who))
+
+        dispatcher._then = replace(dispatcher._then, answer=waits)
+        bot.app._tasks["commands"].cancel()
+        commands = asyncio.create_task(dispatcher.loop(waits))
+
+        async def outcomes(count: int, who: str) -> list[Outcome]:
+            return [(await chat.host.submit([asked(n, who)]))[0].outcome for n in range(count)]
+
+        assert await outcomes(5, "rater") == [Outcome.ACCEPTED] * 3 + [Outcome.IGNORED] * 2
+        assert await outcomes(5, "owner") == [Outcome.ACCEPTED] * 5
+        go.set()
+        await until(lambda: not dispatcher._under_way._count)
+        [last] = await chat.host.submit([asked(9, "rater")])
+        assert last.outcome is Outcome.ACCEPTED
+        commands.cancel()
 
 
 async def test_a_question_that_a_crash_interrupted_is_answered_after_the_restart(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from goodbot.api.turns import OwnTurn
 
 from goodbot_connectors.api import requests, table
 from goodbot_connectors.api.check import checker
+from goodbot_connectors.api.proxy.waiters import Waiters
 from goodbot_connectors.api.requests import RequestStamp
 from goodbot_connectors.api.table import ADMIN, EVERYBODY, ROUTES, Route
 from goodbot_connectors.kit.bridge.body import HttpError, json_object
@@ -37,6 +38,8 @@ class Handlers:
 
     def __init__(self, connector: LocalConnector) -> None:
         self._connector = connector
+        self._waiters = Waiters()
+        """For a command: it may take long."""
         self._published = table.document(connector.host.address, __version__)
 
     def routes(self) -> Sequence[web.AbstractRouteDef]:
@@ -104,12 +107,14 @@ class Handlers:
                 "makes a token that may.",
             )
         stamp = self._stamp(request, client, body)
-        receipt = await self._do(client, name, body.get("args", ""), stamp)
+        with self._waiters.place(request, client.name, 0):
+            receipt = await self._do(client, name, body.get("args", ""), stamp)
         news = self._connector.news(client.name)
         return {"outcome": receipt.outcome, "text": receipt.text, "news": news}
 
     async def _status(self, request: web.Request, client: ApiClient) -> dict[str, Any]:
-        receipt = await self._do(client, "status", "", self._stamp(request, client, {}))
+        with self._waiters.place(request, client.name, 0):
+            receipt = await self._do(client, "status", "", self._stamp(request, client, {}))
         return {"client": client.name, "admin": client.admin, "text": receipt.text}
 
     async def _document(self, request: web.Request, client: ApiClient) -> dict[str, Any]:

@@ -29,8 +29,9 @@ HEALTH = 8
 """Beyond those, while nobody can go: for who asks how we are, or has not said yet what they want."""
 CLOSING = 16
 """Beyond those: connections that were driven out and are not closed yet."""
-WAITING = 128
-"""Requests at once that have come whole, and whose answer has not begun; more are told to come again."""
+WAITING = 64
+"""Requests at once that have come whole, and whose answer has not begun; more are told to come again. Who
+waits for more than the store has a place elsewhere (`takes_its_time`), so these are answered within moments."""
 IDLE_SECONDS = 30.0
 """Between two requests of one connection."""
 REFUSED = 32

@@ -38,6 +38,7 @@ from goodbot.conversation import sanitize
 from goodbot.conversation.captures import Captured, Capturing
 from goodbot.conversation.notes import Notes
 from goodbot.conversation.ratings import Ratings
+from goodbot.conversation.under_way import UnderWay
 from goodbot.learning.training import unavailability
 from goodbot.store import Store, inbox, placing
 
@@ -86,6 +87,7 @@ class Dispatcher:
         self._then, self._readers = follow_ups, readers
         self.requests = JoinRequests(authorization, clock, follow_ups.tell)
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
+        self._under_way = UnderWay(authorization)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
         self._late: list[Event] = []
@@ -173,6 +175,8 @@ class Dispatcher:
         if known is not None:
             return sanitize.again(event, known)
         receipt = await self._admission.decide(db, event)
+        if receipt.outcome is Outcome.ACCEPTED and self._under_way.is_full(event):
+            receipt = event.receipt(Outcome.IGNORED)
         open_ = receipt.outcome is Outcome.ACCEPTED
         if open_ and isinstance(event, PressEvent) and receipt.turn:
             noted = await self._notes.pressed(db, event, receipt.turn)
@@ -218,11 +222,12 @@ class Dispatcher:
         self._spawn(self._then.acknowledge(event, receipt), "acknowledge")
 
     def _start(self, event: Event) -> None:
+        self._under_way.begins(event)
         if sanitize.is_command(event):
             self._commands.put_nowait(event)
         else:
             self._then.talked()
-            self._spawn(self._then.answer(event), "answer")
+            self._spawn(self._under_way.until_done(event, self._then.answer(event)), "answer")
 
     def _spawn(self, work: Awaitable[None], name: str) -> None:
         async def guarded() -> None:
@@ -249,6 +254,7 @@ class Dispatcher:
             except Exception:
                 logger.exception("a command failed")
             finally:
+                self._under_way.ends(event)
                 self._commands.task_done()
 
     async def unfinished(self) -> list[Event]:

@@ -76,7 +76,7 @@ class Proxy:
         self._fars: dict[str, Far] = {}
         self._own = OwnDoor(connector, self._capture)
         self._unread: set[str] = set()
-        self._waiters = Waiters()
+        self._waiters, self._lookers = Waiters(), Waiters()
 
     def routes(self) -> Sequence[web.AbstractRouteDef]:
         """All that is answered, each behind the guard."""
@@ -191,6 +191,12 @@ class Proxy:
         upstream, key = self._upstream(api.dialect)
         if upstream == OWN:
             return await self._own.models(api.dialect, model)
+        with self._lookers.place(request, client.name, 0):  # an upstream may take its time
+            return await self._listed_there(request, api, upstream, key, model)
+
+    async def _listed_there(
+        self, request: web.Request, api: ApiDialect, upstream: str, key: str, model: str
+    ) -> web.StreamResponse:
         far, url = self._far(upstream, api.dialect)
         path = "/models" + (f"/{quote(model, safe='')}" if model else "") + _query(request)
         async with far.ask(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who waits for a model at once, here or at an upstream, and how much they have sent."""
+"""Who waits at once for a model, here or at an upstream, or for a command, and how much they have sent."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Waiters:
                 429, f"Too many requests of {client} wait: ask again in a moment.", retry_after=_SECONDS
             )
         if self._of.total() >= MOST or self._is_full(self._bytes.total(), sizes[0], BYTES):
-            raise HttpError(503, "Too many wait for the model: ask again in a moment.", retry_after=_SECONDS)
+            raise HttpError(503, "Too many wait: ask again in a moment.", retry_after=_SECONDS)
 
         def came(size: int) -> None:
             self._bytes[client] += size - sizes[0]

@@ -144,6 +144,7 @@ class LocalConnector(Connector):
             return  # ratings are answered by what `submit` returned
         waiting = self._waiting.get(event.event_id)
         if waiting is not None and not waiting.done():
+            self._late.discard(event.event_id)  # it was asked for again meanwhile
             waiting.set_result(receipt)
         elif event.event_id in self._late:
             self._late.discard(event.event_id)
