@@ -6,7 +6,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from goodbot.base import crowd
+from goodbot.conversation import under_way
 from goodbot_connectors.api import schemas, table
+from goodbot_connectors.api.proxy import waiters
 
 TEXT = (Path(__file__).parents[3] / "docs" / "api.md").read_text()
 
@@ -24,3 +27,12 @@ def test_every_command_that_may_be_passed_on_is_told() -> None:
     everybody, _, admins = ("`help`, `probe`, " + told).partition(" are for everybody; ")
     assert re.findall(r"`(\w+)`", everybody) == [*table.EVERYBODY]
     assert sorted(re.findall(r"`(\w+)`", admins)) == sorted(table.ADMIN), "the old words stand behind the new"
+
+
+def test_its_limits_are_those_of_the_code() -> None:
+    for told in (
+        f"{crowd.WAITING} requests wait for an answer to begin",
+        f"{under_way.MOST} questions and commands of one person",
+        f"{waiters.MOST} requests at most wait for the model at once, {waiters.EACH} of one client",
+    ):
+        assert told in TEXT
