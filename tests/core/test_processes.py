@@ -178,28 +178,6 @@ def test_b3_a_python_that_cannot_watch_a_group_starts_children_all_the_same() ->
     assert (done.stdout, done.returncode) == ("there\n", 0), done.stderr
 
 
-# -- with nothing of ours
-
-TELLS = (
-    "import json, os, resource, sys; print(json.dumps({"
-    "'cwd': os.getcwd(), 'path': sys.path, 'environ': dict(os.environ),"
-    "'core': resource.getrlimit(resource.RLIMIT_CORE),"
-    "'standard': [os.fstat(fd)[1:3] for fd in range(3)],"
-    "'handles': [fd for fd in range(3, 256) if os.path.exists(f'/dev/fd/{fd}')]}))"
-)
-ASKS = f"""
-import asyncio, json, os, sys
-from goodbot.base import spawn as processes
-handle = os.open(os.devnull, os.O_RDONLY)
-os.set_inheritable(handle, True)
-async def main():
-    child = await processes.start(*processes.python("-c", {TELLS!r}), stdout=asyncio.subprocess.PIPE)
-    return (await child.communicate())[0].decode()
-print(json.dumps([[os.fstat(fd)[1:3] for fd in range(3)], json.loads(asyncio.run(main())), json.loads(
-    processes.run(*processes.python("-c", {TELLS!r}), seconds=None).stdout)]))
-"""
-
-
 BURYING = """
 import asyncio, ctypes, os
 from goodbot.base import spawn
@@ -238,6 +216,28 @@ def test_what_watched_a_model_server_is_buried_where_no_init_does() -> None:
         [sys.executable, "-c", BURYING], capture_output=True, text=True, timeout=patience(60.0), check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+# -- with nothing of ours
+
+TELLS = (
+    "import json, os, resource, sys; print(json.dumps({"
+    "'cwd': os.getcwd(), 'path': sys.path, 'environ': dict(os.environ),"
+    "'core': resource.getrlimit(resource.RLIMIT_CORE),"
+    "'standard': [os.fstat(fd)[1:3] for fd in range(3)],"
+    "'handles': [fd for fd in range(3, 256) if os.path.exists(f'/dev/fd/{fd}')]}))"
+)
+ASKS = f"""
+import asyncio, json, os, sys
+from goodbot.base import spawn as processes
+handle = os.open(os.devnull, os.O_RDONLY)
+os.set_inheritable(handle, True)
+async def main():
+    child = await processes.start(*processes.python("-c", {TELLS!r}), stdout=asyncio.subprocess.PIPE)
+    return (await child.communicate())[0].decode()
+print(json.dumps([[os.fstat(fd)[1:3] for fd in range(3)], json.loads(asyncio.run(main())), json.loads(
+    processes.run(*processes.python("-c", {TELLS!r}), seconds=None).stdout)]))
+"""
 
 
 def test_a_child_has_nothing_of_ours(tmp_path: Path) -> None:
