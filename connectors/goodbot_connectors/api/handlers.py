@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -18,11 +19,15 @@ from goodbot_connectors.api.check import checker
 from goodbot_connectors.api.proxy.waiters import Waiters
 from goodbot_connectors.api.requests import RequestStamp
 from goodbot_connectors.api.table import ADMIN, EVERYBODY, ROUTES, Route
+from goodbot_connectors.kit.bridge.at_once import AtOnce
 from goodbot_connectors.kit.bridge.body import HttpError, json_object
 from goodbot_connectors.kit.bridge.clients import ApiClient
 from goodbot_connectors.kit.bridge.guard import answer, guarded
 from goodbot_connectors.kit.bridge.local import LocalConnector
 
+AT_ONCE = 32
+"""Requests of one client that are answered at once, besides those that wait for a model or a command."""
+_WAITS = ("command", "status")
 _KEY = "Idempotency-Key"
 _REFUSED = {
     Outcome.DENIED: 403,
@@ -38,8 +43,8 @@ class Handlers:
 
     def __init__(self, connector: LocalConnector) -> None:
         self._connector = connector
-        self._waiters = Waiters()
-        """For a command: it may take long."""
+        self._at_once, self._waiters = AtOnce(AT_ONCE), Waiters()
+        """The second for commands, which may take long."""
         self._published = table.document(connector.host.address, __version__)
 
     def routes(self) -> Sequence[web.AbstractRouteDef]:
@@ -55,12 +60,18 @@ class Handlers:
         async def with_body(request: web.Request, client: ApiClient) -> web.StreamResponse:
             body = await json_object(request)
             check(body)
-            return answer(await handle(request, client, body), route.status)
+            with self._quick(route, client):
+                return answer(await handle(request, client, body), route.status)
 
         async def without(request: web.Request, client: ApiClient) -> web.StreamResponse:
-            return answer(await handle(request, client), route.status)
+            with self._quick(route, client):
+                return answer(await handle(request, client), route.status)
 
         return with_body if route.body else without
+
+    def _quick(self, route: Route, client: ApiClient) -> AbstractContextManager[None]:
+        """Room for what is answered at once; commands have places of their own. Raises HttpError."""
+        return nullcontext() if route.handler in _WAITS else self._at_once.one(client.name)
 
     async def _capture(
         self, request: web.Request, client: ApiClient, body: Mapping[str, Any]

@@ -35,6 +35,7 @@ from goodbot.base.errors import UsageError
 from goodbot.base.redact import redact
 from goodbot.base.text import clean
 
+from goodbot_connectors.kit.bridge.at_once import AtOnce
 from goodbot_connectors.kit.bridge.refused import HttpError
 from goodbot_connectors.kit.fields import Json, string
 from goodbot_connectors.web import guard, lists, normalize, waiting
@@ -45,6 +46,8 @@ from goodbot_connectors.web.live import Live
 from goodbot_connectors.web.sessions import BrowserSessions, name
 from goodbot_connectors.web.site import Site
 
+AT_ONCE = 16
+"""Requests of one person; a browser has six connections."""
 PAGE = 50
 """Answers in one page of the inbox."""
 _RATED = 200
@@ -73,6 +76,7 @@ class WebApi:
         self._shelf = shelf
         self._live = live
         self._take = take
+        self._at_once = AtOnce(AT_ONCE)
 
     def routes(self) -> Sequence[web.AbstractRouteDef]:
         """All that is answered, each behind the guard."""
@@ -96,10 +100,22 @@ class WebApi:
             "/api/notes": self._note,
             **lists.changes(self._host, self._signed_in),
         }
+        free = {*site.paths, "/api/live"}  # an open line has a limit of its own
+        get = {path: handler if path in free else self._few(handler) for path, handler in get.items()}
         return (
             *(web.get(path, guard.guarded(handler)) for path, handler in get.items()),
-            *(web.post(path, guard.guarded(handler)) for path, handler in post.items()),
+            *(web.post(path, guard.guarded(self._few(handler))) for path, handler in post.items()),
         )
+
+    def _few(self, handler: Handler) -> Handler:
+        """So many at once for one person: whoever looks for much leaves room for the others."""
+
+        async def answered(request: web.Request) -> web.StreamResponse:
+            user = self._sessions.user(request.cookies.get(_cookie(request), ""))
+            with self._at_once.one(user) if user else contextlib.nullcontext():
+                return await handler(request)
+
+        return answered
 
     async def _login(self, request: web.Request) -> web.StreamResponse:
         guard.same_origin(request, self._host.address)

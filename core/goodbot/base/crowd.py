@@ -31,7 +31,7 @@ CLOSING = 16
 """Beyond those: connections that were driven out and are not closed yet."""
 WAITING = 64
 """Requests at once that have come whole, and whose answer has not begun; more are told to come again.
-They are answered within moments: who waits for more than the store has a place elsewhere (`takes_its_time`)."""
+They are answered within moments: whoever waits for more has a place elsewhere (`takes_its_time`)."""
 IDLE_SECONDS = 30.0
 """Between two requests of one connection."""
 REFUSED = 32

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from goodbot.base import crowd
 from goodbot.conversation import under_way
-from goodbot_connectors.api import schemas, table
+from goodbot_connectors.api import handlers, schemas, table
 from goodbot_connectors.api.proxy import waiters
+from goodbot_connectors.web import api as web
 
 TEXT = (Path(__file__).parents[3] / "docs" / "api.md").read_text()
 
@@ -33,6 +34,7 @@ def test_its_limits_are_those_of_the_code() -> None:
     for told in (
         f"{crowd.WAITING} requests wait for an answer to begin",
         f"{under_way.MOST} questions and commands of one person",
+        f"{handlers.AT_ONCE} requests of one client are answered at once, and {web.AT_ONCE} of one person's",
         f"{waiters.MOST} requests at most wait for the model at once, {waiters.EACH} of one client",
     ):
         assert told in TEXT

@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 from goodbot.api.events import MessageEvent, RatingEvent
+from goodbot_connectors.web.api import AT_ONCE
 from goodbot_connectors.web.guard import CONTENT_POLICY, LARGEST
 from goodbot_connectors.web.site import Site
 
@@ -340,6 +341,28 @@ async def test_ids_that_one_person_makes_up_are_not_another_s(bot: Scripted, ada
     assert done == [200, 200]
     assert len({event.event_id for event in bot.events}) == 2
     assert all("ada" not in e.event_id and "bob" not in e.event_id for e in bot.events)
+
+
+async def test_what_one_person_asks_at_once_leaves_room_for_all_others(bot: Scripted, ada: Browser) -> None:
+    """Whoever had a session could hold all places of the port with slow searches, say."""
+    bot.codes["bob's code"] = "bob"
+    async with contextlib.aclosing(Browser(bot.address)) as bob:
+        await bob.log_in("bob's code")
+        bot.hold()
+
+        async def says(who: Browser, number: int) -> int:
+            return await status(who.http, "POST", "/api/do", json={**SAY, "id": f"a{number}"})
+
+        waiting = [asyncio.create_task(says(ada, number)) for number in range(AT_ONCE)]
+        await until(lambda: len(bot.attempts) == AT_ONCE)
+        assert await says(ada, AT_ONCE) == 429
+        assert await status(ada.http, "GET", "/api/me") == 429
+        assert await status(ada.http, "GET", "/") == 200, "the page itself is anybody's"
+        waiting.append(asyncio.create_task(says(bob, 1)))
+        await until(lambda: len(bot.attempts) == AT_ONCE + 1)
+        bot.release()
+        assert {await one for one in waiting} == {200}
+        assert await says(ada, AT_ONCE) == 200
 
 
 async def test_a_code_is_used_by_post_only_and_once(bot: Scripted, stranger: Any) -> None:
