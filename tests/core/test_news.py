@@ -387,6 +387,7 @@ async def test_a_platform_that_refuses_is_asked_once_and_the_group_hears_nothing
 async def test_a_platform_that_is_down_is_tried_again_and_then_at_the_next_start(tmp_path: Path) -> None:
     async with open_wall(tmp_path) as (app, wall):
         wall.error = RetriableError("Telegram cannot be reached", retry_after=0.001)
+        app._tasks["telling again"].cancel()
         app.courier._clock = clock = VirtualClock()
         answer = await wall.say("hello")
         await wall.react(answer, "👍")

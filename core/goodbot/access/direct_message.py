@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-import math
 from collections.abc import Awaitable, Callable, Mapping
 
 import aiosqlite
@@ -64,6 +63,7 @@ class Courier:
         For what is told when it happens, and by nobody who looks again.
         """
         if await self.tell(notice):
+            self._unheard.pop(notice.key, None)
             return
         if before := self._unheard.get(notice.key):
             before.still = still
@@ -83,9 +83,11 @@ class Courier:
                 if one.next <= now:
                     with boundary(logger, "telling again"):
                         await self._again(key, one)
-            now = self._clock.monotonic()
-            rest = min((one.next - now for one in self._unheard.values()), default=math.inf)
-            await woken(self._wake, self._clock, min(max(rest, 1.0), _LONGEST_REST))
+            if not self._unheard:
+                await self._wake.wait()
+                continue
+            soonest = min(one.next for one in self._unheard.values())
+            await woken(self._wake, self._clock, max(soonest - self._clock.monotonic(), 1.0))
 
     async def _again(self, key: str, one: _Unheard) -> None:
         one.tries += 1
