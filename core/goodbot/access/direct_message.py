@@ -126,6 +126,7 @@ class Courier:
             said = await self._say(connector, channel, notice.text, notice.buttons)
         finally:
             if not said:
+                self._told.discard(key)  # somebody else may have looked meanwhile
                 await self._store.write(lambda db: news.untell(db, key))
         return said
 
