@@ -469,6 +469,20 @@ async def test_a_token_that_is_wrong_for_now_swallows_no_news(tmp_path: Path) ->
         assert [item.text for item in wall.news] == ["News."]
 
 
+async def test_a_platform_that_wants_a_long_pause_holds_nobody_else_up(tmp_path: Path) -> None:
+    """News of all owners, and the blind question, waited behind it for hours."""
+    async with open_wall(tmp_path) as (app, wall):
+        app.courier._clock = clock = VirtualClock(waits=True)
+        wall.error = RetriableError("Telegram asks for a pause", retry_after=3600.0)
+        news = Notice(key="k", person="wall:owner", text="News.")
+        for _ in range(2):
+            assert not await app.courier.tell(news)
+        assert (wall.tried, clock.slept) == (1, [])
+        wall.error = None
+        clock.advance(3600.0)
+        assert await app.courier.tell(news)
+
+
 @pytest.mark.parametrize("decided", ["", "grant talker wall:ada", "refuse wall:ada"])
 async def test_who_would_like_to_talk_is_told_late_unless_it_is_decided(tmp_path: Path, decided: str) -> None:
     async with open_wall(tmp_path) as (app, wall):

@@ -54,6 +54,8 @@ class Courier:
         self._unheard: dict[str, _Unheard] = {}
         """By key, the oldest first; what a process leaves here is due again when the next one starts."""
         self._wake = asyncio.Event()
+        self._rests: dict[str, float] = {}
+        """Platforms that want a long pause, and until when, by the clock's monotonic seconds."""
         self.watching: set[str] = set()
         """Who sees a run end in a message of their own (`notifications.live`), as `connector:id`."""
 
@@ -166,17 +168,23 @@ class Courier:
         self, connector: Connector, channel: ChannelRef, text: str, buttons: tuple[Button, ...] = ()
     ) -> bool:
         """False when it is worth trying another time."""
+        name = connector.spec.name
+        if self._clock.monotonic() < self._rests.get(name, 0.0):
+            return False
         for attempt in range(_TRIES):
             try:
                 await connector.send(channel, Reply(text=text, buttons=buttons, silent=True))
             except RetriableError as error:
+                if error.retry_after > _LONGEST_PAUSE:  # whoever tells others has more to do than to wait
+                    self._rests[name] = self._clock.monotonic() + error.retry_after
+                    return False
                 if attempt < _TRIES - 1:
                     await self._clock.sleep(max(error.retry_after, growing(attempt, most=_LONGEST_PAUSE)))
             except (FatalConnectorError, OSError) as error:  # whoever put it right would hear of it in vain
-                logger.info("%s: %s is not told yet: %s", connector.spec.name, channel.id, error)
+                logger.info("%s: %s is not told yet: %s", name, channel.id, error)
                 return False
             except Exception as error:
-                logger.info("%s: %s cannot be told: %s", connector.spec.name, channel.id, error)
+                logger.info("%s: %s cannot be told: %s", name, channel.id, error)
                 return True
             else:
                 return True
