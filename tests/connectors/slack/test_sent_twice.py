@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from goodbot.api.connector import SentAnswer
 from goodbot.api.events import ChannelKind, ChannelRef, MessageEvent, MessageRef
-from goodbot.testing.connector_base import build
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.slack.api import Api
 from goodbot_connectors.slack.render import LIMIT
