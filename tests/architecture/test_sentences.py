@@ -41,7 +41,7 @@ FOREIGN = {
 
 * `api/noted.py`: the line of the notes is found in a stored prompt by its beginning;
 * `api/commands/__init__.py`: `as_typed` puts a surface's own verb in the place of `/rl `;
-* `store/news.py`, `conversation/note_rules.py`: `was_asked` and `is_example` go by how a stored text begins;
+* `store/news.py`, `conversation/note_rules.py`: `_begun` and `is_example` go by how a stored text begins;
 * `terminal/daemon.py`: of a daemon that ended only its log is left, where its sentence is behind `goodbot: `;
 * `cli/setup/ending.py`: the first line of what `install` returns is a sentence, as its docstring says.
 """

@@ -259,7 +259,7 @@ async def test_of_a_run_without_a_version_no_answer_is_left(tmp_path: Path, stat
     async with open_bot(tmp_path) as bot:
         await trained(bot, SHORTER)
         await bot.store.write(lambda db: db.execute("UPDATE runs SET state = 'running'"))
-        assert await bot.store.write(lambda db: runs.finish(db, 1, state, "", {}, 0.0))
+        assert await bot.store.write(lambda db: runs.finish(db, 1, state, (), {}, 0.0))
         assert not await rows(bot.store, "SELECT 1 FROM shift_examples")
         assert not await rows(bot.store, "SELECT 1 FROM shifts")
 

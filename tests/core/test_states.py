@@ -13,6 +13,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 from goodbot.api.adapters.manifest import AdapterManifest, publish
+from goodbot.api.sentences import in_words
 from goodbot.cli.doctor.data import _last_run
 from goodbot.config import ServingConfig
 from goodbot.conversation.notifications import states
@@ -313,8 +314,8 @@ def test_every_state_of_a_run_has_its_words() -> None:
         id=1,
         state="",
         parent=0,
-        why="",
-        reason="better",
+        cause=(),
+        ending=in_words("better"),
         backend="",
         model="m",
         started_at=0.0,

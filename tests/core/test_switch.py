@@ -202,7 +202,7 @@ async def test_one_rating_is_too_few(tmp_path: Path, other: Fake) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(1)
         done = await switch(bot, other)
-        assert done.reason == "1 ratings can be replayed on it, 2 are needed"
+        assert done.reason == "1 rating can be replayed on it, 2 are needed"
         assert done.done is False
         assert await untouched(bot)
 

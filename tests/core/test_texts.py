@@ -32,6 +32,7 @@ COUNTED = "rating|answer|message|day|minute|second|time|note|question|example|ve
 NEVER_ONE = {
     "capture_messages",
     "changes_seen",
+    "check_on_rounds",
     "changes_apart",
     "learnt_people",
     "answers_now",

@@ -38,7 +38,7 @@ def mixed(version: int, good: int, bad: int) -> list[tuple[int, float]]:
 def test_what_is_liked_less_than_the_base_is_left_behind() -> None:
     prepared, told = prepare(job(mixed(2, good=4, bad=36)))
     assert prepared.parent is None
-    assert "starts from the base again" in told
+    assert [one.code for one in told] == ["check_afresh"]
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def test_what_is_liked_less_than_the_base_is_left_behind() -> None:
 def test_it_goes_on_from_its_parent(rated: list[tuple[int, float]], why: str) -> None:
     prepared, told = prepare(job(rated))
     assert prepared.parent == Path("/adapters/v2"), why
-    assert told == ""
+    assert told == ()
 
 
 def test_nothing_is_known_of_the_base() -> None:
-    assert prepare(job(mixed(2, good=0, bad=40), base=(0.0, 0.0)))[1] == ""
+    assert prepare(job(mixed(2, good=0, bad=40), base=(0.0, 0.0)))[1] == ()
 
 
 def test_the_owner_may_forbid_it() -> None:

@@ -13,12 +13,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from goodbot.api.texts import ENGLISH, after, catalogue, commas, joined, percent, retold, say
+from goodbot.api.texts import ENGLISH, after, catalogue, commas, figure, joined, percent, retold, say
 from goodbot.api.texts import ended as stopped
 
 _SAID = ("server", "plugin", "replaces")
 """Conditions that somebody else has put into words."""
 _SHARES = ("load", "limit")
+_OF_ONE = ("share", "strength", "level")
+"""Figures of reasons that are shares of one;"""
+_ENDS = ("change", "low", "high")
+"""that are a difference and the ends of its interval;"""
+_HARM = "harm_"
+"""So begin the codes of what speaks against a new version: their texts are clauses."""
 
 
 def _until(language: str, *, available: int, needed: int) -> str:
@@ -41,7 +47,21 @@ def _stranger(language: str, *, id: str) -> str:
     return say("private", language, person=id)
 
 
-_MADE: dict[str, Callable[..., str]] = {"until": _until, "soon": _soon, "stranger": _stranger}
+def _text(language: str, *, text: str) -> str:
+    return retold(text, language)
+
+
+def _met(language: str, *, name: str, facts: Mapping[str, Any]) -> str:
+    return _condition(name, facts, language)
+
+
+_MADE: dict[str, Callable[..., str]] = {
+    "until": _until,
+    "soon": _soon,
+    "stranger": _stranger,
+    "text": _text,
+    "met": _met,
+}
 """Codes whose sentence needs more than the facts that are kept with them."""
 
 _COUNTS = ("until", "at_least", "can_start", "rests")
@@ -81,6 +101,11 @@ def because(code: str, **facts: Any) -> Reason:
     return Reason(code, facts)
 
 
+def in_words(text: str) -> tuple[Reason, ...]:
+    """What has no code of its own, as an error of somebody else's; nothing of an empty text."""
+    return (Reason("text", {"text": text}),) if text else ()
+
+
 def words(*reasons: Reason | None, language: str = "") -> str:
     """Reasons as sentences of a language, by default English.
 
@@ -88,10 +113,41 @@ def words(*reasons: Reason | None, language: str = "") -> str:
     """
     found: list[str] = []
     for code, facts in filter(None, reasons):
-        with contextlib.suppress(KeyError, TypeError):
+        with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
             made = _MADE.get(code)
-            found.append(made(language, **facts) if made else say(code, language, **facts))
+            found.append(made(language, **facts) if made else _worded(code, facts, language))
     return joined(language, *found)
+
+
+def _worded(code: str, facts: Mapping[str, Any], language: str) -> str:
+    told = say(code, language, **_shown(facts, language))
+    return sentence(told, language) if code.startswith(_HARM) else told
+
+
+def _shown(facts: Mapping[str, Any], language: str) -> dict[str, Any]:
+    """Figures as the language writes them, and with those that belong together in one piece."""
+    shown = {name: _figure(name, value, language) for name, value in facts.items()}
+    if "what" in facts:  # a reason within one
+        code, inner = facts["what"]
+        shown["what"] = say(code, language, **_shown(inner, language))
+    if "change" in facts:
+        shown["interval"] = say("check_interval", language, **shown)
+        on = "check_on_rounds" if facts.get("rounds", 0) > 1 else "check_on"
+        shown["found"] = say(on, language, **shown)
+    return shown
+
+
+def _figure(name: str, value: Any, language: str) -> Any:
+    if name in _OF_ONE:
+        return percent(value, language)
+    if name in _ENDS:
+        return f"{'-' if value < 0 else '+'}{figure(abs(value), language, digits=2)}"
+    if name == "by" and isinstance(value, float):
+        return figure(value, language, digits=2)
+    if name == "limit":
+        digits = len(f"{value:g}".partition(".")[2])
+        return figure(value, language, digits=digits)
+    return retold(value, language) if name == "why" else value
 
 
 def counted(reasons: Sequence[Reason], language: str) -> dict[str, Any] | None:
@@ -121,6 +177,10 @@ class Condition:
     def for_owners(self, language: str = "") -> str:
         """As a clause, with all that is known of it."""
         return _condition(self.name, {**self.facts, **self.private}, language)
+
+    def reason(self) -> Reason:
+        """The same as it is kept of what has begun by it."""
+        return Reason("met", {"name": self.name, "facts": {**self.facts, **self.private}})
 
     def cause(self, language: str = "") -> str:
         """What is in the way, without what would change it."""
@@ -170,6 +230,8 @@ def clause(sentence: str, *, small: bool = False) -> str:
 def _condition(name: str, facts: Mapping[str, Any], language: str) -> str:
     if name in _SAID:
         return retold(str(facts["said"]), language)
+    if "ending" in facts:
+        facts = {**facts, "reason": clause(words(*facts["ending"], language=language))}
     if name == "ratings":
         facts = {**facts, "more": int(facts["needed"]) - int(facts["available"])}
     where = at(facts.get("step", 0), facts.get("steps", 0), language)

@@ -83,7 +83,14 @@ async def _now(s: Services, compared: report.Report, language: str) -> Status:
         training=progress,
         judged=await _judged(s),
         pressure=pressure.for_owners(language) if pressure else None,
-        last_run={**asdict(last[0]), "told": await _told(s, last[0], rows, now, language)} if last else None,
+        last_run={
+            **asdict(last[0]),
+            "why": last[0].why,
+            "reason": last[0].reason,
+            "told": await _told(s, last[0], rows, now, language),
+        }
+        if last
+        else None,
         tenancy=s.memory.plan,
         waits=words(s.memory.note(), language=language),
         connectors={**dict.fromkeys(sorted(s.connectors.running), "running"), **s.connectors.problems},

@@ -14,7 +14,7 @@ from goodbot.access.authorization import person
 from goodbot.api.events import UserRef
 from goodbot.api.learnt import AnsweredTwice, card
 from goodbot.api.overview import VersionRatings
-from goodbot.api.sentences import ended, sentence
+from goodbot.api.sentences import Reason, ended, sentence, words
 from goodbot.api.server import BASE
 from goodbot.api.versions import Versions, VersionsCompared, VersionSeen
 from goodbot.base.errors import UsageError
@@ -51,7 +51,7 @@ class _Known:
     model: str
     made_of: Mapping[int, str]
     learnt: Mapping[int, str]
-    refused: Mapping[int, tuple[int, str, float]]
+    refused: Mapping[int, tuple[int, tuple[Reason, ...], float]]
     lost: Collection[int]
     """Versions that owners found worse,"""
     less_liked: Mapping[int, str]
@@ -132,11 +132,11 @@ def _seen(
 
 def _in_vain(parent: int, depth: int, known: _Known) -> Iterator[VersionSeen]:
     if parent in known.refused:
-        count, why, at = known.refused[parent]
+        count, ending, at = known.refused[parent]
         many = (
             f"{count} trainings on {version_name(parent)} were refused. The last one: " if count > 1 else ""
         )
-        told = sentence(f"{many}{why}")
+        told = sentence(f"{many}{words(*ending)}")
         yield VersionSeen(
             version=None, parent=parent, depth=depth + 1, state="refused", told=told, made_at=at
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from goodbot.api.events import Message
 from goodbot.api.learnt import AnsweredTwice, Learnt, account, shown
-from goodbot.api.sentences import clause, sentence
+from goodbot.api.sentences import Reason, clause, sentence, words
 from goodbot.api.server import BASE, GenerateRequest
 from goodbot.api.texts import commas, day, joined, pauses, retold, say
 from goodbot.api.turns import CHOICE
@@ -55,7 +55,7 @@ async def _why(call: Call) -> Result:
         return await _untrained(call)
     line = await _lineage(s, active)
     off = bool(await s.store.read(lambda db: settings.switch(db, "off")))
-    cause, gate = await s.store.read(lambda db: news.cause(db, line[-1].run or 0))
+    cause, verdict = await s.store.read(lambda db: news.cause(db, line[-1].run or 0))
     own, earlier = [
         await s.store.read(lambda db, ids=[row.run or 0 for row in rows]: news.material(db, ids))
         for rows in (line[-1:], line[:-1])
@@ -64,7 +64,7 @@ async def _why(call: Call) -> Result:
     lines = [say("why_off" if off else "why_line", language, version=active, line=way)]
     if line[-1].tainted:
         lines.append(say("why_replaced", language, why=retold(line[-1].tainted, language)))
-    lines += _facts(own, cause, gate, language)
+    lines += _facts(own, cause, verdict, language)
     aside = [asdict(one) for one in await s.store.read(lambda db: quarantined.listed(db, s.model.name))]
     lines += [*left_out(aside, language), *(filtered(aside, language) if call.confidential else ())]
     if len(line) > 1:
@@ -84,7 +84,7 @@ async def _why(call: Call) -> Result:
         "trained_on": asdict(own),
         "trained_on_before": asdict(earlier),
         "run": line[-1].run,
-        "gate": gate,
+        "gate": words(*verdict),
         "metrics": dict(line[-1].metrics),
         "learnt": asdict(replace(changed, shifts=changed.named)) if changed else None,
         "comparison": [asdict(pair) for pair in pairs],
@@ -122,7 +122,7 @@ async def untrained(call: Call) -> tuple[str, adapters.AdapterRow | None]:
     last = await s.store.read(lambda db: runs.last_runs(db, s.registry.scope, model=s.model.name))
     run = last[0] if last else None
     if run is not None and run.state == "failed" and not call.confidential:
-        run = replace(run, reason="")
+        run = replace(run, ending=())
     now = states.Now(model=s.model.name, active=BASE, off=off)
     return states.why_the_base(await s.registry.rows(), run, now, call.user.language)
 
@@ -137,20 +137,23 @@ async def _lineage(s: Services, version: int) -> list[adapters.AdapterRow]:
     return line[::-1]
 
 
-def _facts(own: news.RunMaterial, cause: str, gate: str, language: str) -> list[str]:
+def _facts(
+    own: news.RunMaterial, cause: Sequence[Reason], verdict: Sequence[Reason], language: str
+) -> list[str]:
     """What one version was made of. Nobody is named: it may be read by many."""
     since, until = _day(own.since, language), _day(own.until, language)
     when = say("why_on" if since == until else "why_between", language, day=since, since=since, until=until)
     learnt = pauses(language, commas(language, counted(own, language), when), kept(own, language))
     chosen = own.words.get(CHOICE, 0)
     said = [say(f"words_{kind}", language, count=n) for kind in _WORDS if (n := own.words.get(kind, 0))]
-    why = say("why_asked", language) if news.was_asked(cause) else cause
+    asked = news.was_asked(cause)  # who it was is not for everybody
+    why = say("why_asked", language) if asked else words(*cause, language=language)
     lines = [
         say("learnt_from", language, learnt=learnt),
         say("why_chosen", language, count=chosen) if chosen else "",
         say("why_words", language, said=commas(language, *said)) if said else "",
         say("why_then", language, cause=why),
-        say("safety_check", language, reason=gate),
+        say("safety_check", language, reason=words(*verdict, language=language)),
     ]
     return [*filter(None, lines)]
 

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from goodbot.api.model import ResolvedModel
+from goodbot.api.sentences import because
 from goodbot.api.server import BASE
 from goodbot.base.errors import TrainingError, UsageError
 from goodbot.config.file import ConfigFile
@@ -145,9 +146,10 @@ class ModelSwitch:
         least = _LEAST if first else self._config.training.min_ratings
         count = await on.store.read(lambda db: training_pool.replayable(db, on.pool))
         if count < least:
-            reason = f"{count} ratings can be replayed on it, {least} are needed"
-            return RunOutcome(run=0, state="skipped", reason=reason)
-        run = await self._scheduler.start(f"switch to {on.model.name}", replay_on=trainer)
+            ending = (because("ended_few", count=count, needed=least),)
+            return RunOutcome(run=0, state="skipped", ending=ending)
+        cause = (because("begun_switch", model=on.model.name),)
+        run = await self._scheduler.start(cause, replay_on=trainer)
         try:
             await asyncio.wait([run])
         except asyncio.CancelledError:

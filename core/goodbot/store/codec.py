@@ -22,12 +22,14 @@ from goodbot.api.events import (
     Receipt,
     UserRef,
 )
-from goodbot.api.sentences import Reason, words
+from goodbot.api.sentences import Reason, in_words, words
 from goodbot.base.sampling import UNFILTERED, Filters
 
 _OPEN_EVENTS: dict[str, type[Event]] = {"message": MessageEvent, "command": CommandEvent, "press": PressEvent}
 
 
+_CODED = '[["'
+"""So begins what `dump_reasons` makes of codes."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 """Made once: `json.dumps` makes one at every call, which every rating would pay for several times."""
 
@@ -35,6 +37,25 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys
 def dump_json(value: Any) -> str:
     """Compact, stable JSON."""
     return _ENCODER.encode(value)
+
+
+def dump_reasons(reasons: Sequence[Reason]) -> str:
+    """Reasons as one text: JSON, or the words alone of what has no code."""
+    match reasons:
+        case [Reason(code="text", facts={"text": str(text)})] if not text.startswith(_CODED):
+            return text
+        case _:
+            return dump_json(list(reasons)) if reasons else ""
+
+
+def load_reasons(text: str) -> tuple[Reason, ...]:
+    """What `dump_reasons` has made, or a sentence that a goodbot before it has kept."""
+    if not text.startswith(_CODED):
+        return in_words(text)
+    try:
+        return tuple(Reason(code, facts) for code, facts in json.loads(text))
+    except (ValueError, TypeError):
+        return in_words(text)
 
 
 def dump_receipt(receipt: Receipt, digest: str = "") -> str:

@@ -296,6 +296,4 @@ async def _delete_person(
                 f"UPDATE {table} SET {column} = ? WHERE {column} = ?",  # noqa: S608
                 (_NOBODY, who),
             )
-        await db.execute(
-            "UPDATE runs SET why = ? WHERE why = ?", (news.asked_by(_NOBODY), news.asked_by(who))
-        )
+        await news.forget_asked(db, who, _NOBODY)

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 import aiosqlite
 
 from goodbot.api.feature import Happened, HappenedWanted
+from goodbot.api.sentences import words
 from goodbot.api.turns import CHOICE
 from goodbot.base.redact import redact
-from goodbot.store import importing, people
+from goodbot.store import codec, importing, people
 from goodbot.store.consent import SHARED
 from goodbot.store.prompts import QUESTION
 from goodbot.store.query import fetch, first, value
@@ -43,7 +44,7 @@ class _Kind(NamedTuple):
     """Of what is told."""
 
 
-_RATING, _WORDS = "rating", ("text", "question", "answer")
+_RATING, _TRAINING, _WORDS = "rating", "training", ("text", "question", "answer")
 _CLICKS = ("reaction", "stars")
 """Sources whose second part is no program's own text."""
 _WHO = people.IDENTITY_OF.format("e.rater")
@@ -69,7 +70,7 @@ _KINDS = {
         f" OR (:private AND t.channel_kind = 'private' AND {SHARED})) ORDER BY e.seq",
         names=("kind", "value", "source", "turn", "platform", "person", "stands", "version", *_WORDS),
     ),
-    "training": _Kind(
+    _TRAINING: _Kind(
         newest=f"SELECT coalesce(max(r.id), 0) FROM runs r WHERE {_ENDED}",  # noqa: S608
         columns="r.id, coalesce(r.finished_at, r.started_at), r.id, r.state, iif(r.state = 'refused',"
         " r.reason, ''), r.parent, (SELECT max(a.version) FROM adapters a WHERE a.run = r.id),"
@@ -145,6 +146,8 @@ def _told(kind: str, row: Any, wanted: HappenedWanted) -> Happened:
         source, _, _ = data["source"].partition(":")
         data = {name: one for name, one in data.items() if name not in _WORDS}
         data = data if source in _CLICKS else {**data, "source": source}
+    if kind == _TRAINING:
+        data = {**data, "reason": words(*codec.load_reasons(data["reason"]))}
     data = {name: redact(one) if name in (*_WORDS, "source") else one for name, one in data.items()}
     # Of a number alone it would be that of something else, after a backup is back.
     id_ = hashlib.sha256(f"{kind} {number} {at!r}".encode()).hexdigest()[:32]

@@ -11,7 +11,8 @@ import aiosqlite
 
 from goodbot.api.events import ChannelKind, ChannelRef, Message, UserRef
 from goodbot.api.judge import JUDGE
-from goodbot.store import distilled, settings, words
+from goodbot.api.sentences import Reason, because
+from goodbot.store import codec, distilled, settings, words
 from goodbot.store.consent import CONSENT, OWNERS, PERSON
 from goodbot.store.people import IDENTITY
 from goodbot.store.prompts import ASKABLE
@@ -39,6 +40,7 @@ _WAITED = (
 TEACHING_SINCE = "teaching since"
 """The switch that says since when owners teach from private chats although others talk to the bot."""
 _ASKED = "asked for by "
+"""So began the sentence that a goodbot before codes kept."""
 _NEWEST = 300
 """Answers that somebody's last questions are looked for in."""
 
@@ -223,20 +225,32 @@ async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> RunMaterial
     )
 
 
-def asked_by(who: str) -> str:
-    """Why a run was started that somebody asked for, as it is stored."""
-    return _ASKED + who
+def asked_by(who: str) -> tuple[Reason, ...]:
+    """Why a run was started that somebody asked for."""
+    return (because("begun_asked", person=who),)
 
 
-def was_asked(cause: str) -> bool:
+def was_asked(cause: Sequence[Reason]) -> bool:
     """Whether somebody asked for the run, and no condition was met."""
-    return cause.startswith(_ASKED)
+    return any(one.code == "begun_asked" for one in cause)
 
 
-async def cause(db: aiosqlite.Connection, run: int) -> tuple[str, str]:
-    """Why a run was started, and the sentence of its verdict."""
+async def forget_asked(db: aiosqlite.Connection, who: str, nobody: str) -> None:
+    """In place of who asked for a run stands `nobody`."""
+    theirs = codec.dump_reasons(asked_by(who)), f"{_ASKED}{who}"
+    query = "UPDATE runs SET why = ? WHERE why IN (?, ?)"
+    await db.execute(query, (codec.dump_reasons(asked_by(nobody)), *theirs))
+
+
+async def cause(db: aiosqlite.Connection, run: int) -> tuple[tuple[Reason, ...], tuple[Reason, ...]]:
+    """Why a run was started, and its verdict."""
     row = first(await fetch(db, "SELECT why, reason FROM runs WHERE id = ?", (run,)))
-    return (row[0], row[1]) if row else ("", "")
+    return (_begun(row[0]), codec.load_reasons(row[1])) if row else ((), ())
+
+
+def _begun(kept: str) -> tuple[Reason, ...]:
+    asked, _, who = kept.partition(_ASKED)
+    return asked_by(who) if who and not asked else codec.load_reasons(kept)
 
 
 async def own_prompts(

@@ -15,6 +15,7 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api import sentences
+from goodbot.api.sentences import Reason, because
 from goodbot.store import codec, runs, training_pool, words
 from goodbot.store.query import fetch, first
 
@@ -43,7 +44,6 @@ class Underway:
     run: int
     model: str
     parent: int
-    why: str
     settings: Mapping[str, Any]
     items: int
     progress: RunProgress
@@ -55,7 +55,7 @@ async def underway(db: aiosqlite.Connection, scope: str) -> Underway | None:
     """The run of a scope that has no verdict yet."""
     rows = await fetch(
         db,
-        "SELECT id, model, parent, why, settings, (SELECT count(*) FROM run_items WHERE run = r.id),"
+        "SELECT id, model, parent, settings, (SELECT count(*) FROM run_items WHERE run = r.id),"
         " progress, EXISTS (SELECT 1 FROM adapters WHERE run = r.id AND tainted = '')"
         " FROM runs r WHERE scope = ? AND state = 'running'",
         (scope,),
@@ -67,11 +67,10 @@ async def underway(db: aiosqlite.Connection, scope: str) -> Underway | None:
         run=row[0],
         model=row[1],
         parent=row[2],
-        why=row[3],
-        settings=json.loads(row[4]),
-        items=row[5],
-        progress=RunProgress(**json.loads(row[6])),
-        published=bool(row[7]),
+        settings=json.loads(row[3]),
+        items=row[4],
+        progress=RunProgress(**json.loads(row[5])),
+        published=bool(row[6]),
     )
 
 
@@ -117,18 +116,18 @@ async def objection(
     *,
     parent: int,
     settings: Mapping[str, Any],
-) -> str:
+) -> tuple[Reason, ...]:
     """Why an interrupted run cannot go on; empty if it can. The others are what a new one would have."""
     if found.model != pool.model:
-        return f"it was interrupted while {found.model} was trained"
+        return (because("ended_model", model=found.model),)
     if found.published:
-        return "it was interrupted while its adapter went live"
+        return (because("ended_live"),)
     if found.settings != json.loads(codec.dump_json(settings)):
-        return "it was interrupted, and the settings have changed since"
+        return (because("ended_settings"),)
     if found.parent != parent:
-        return "it was interrupted, and another version was made active since"
+        return (because("ended_version"),)
     if await runs.withdrawn(db, pool, found.run):
-        return "it was interrupted, and the consent for one of its answers was taken back"
+        return (because("ended_consent"),)
     return await runs.objection(db, found.run)
 
 

@@ -15,14 +15,20 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.labels import Opinion
+from goodbot.api.sentences import Reason, because
+from goodbot.api.sentences import words as in_english
 from goodbot.store import codec, distilled, ledger, quarantined, shifts, words
 from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch, first, value
 from goodbot.store.training_pool import Pool
 from goodbot.store.words import Word
 
-_JUDGED = 50
-"""Runs that the gate looks back on."""
+_ENDED = {
+    "refused": "its training was refused",
+    "failed": "its training failed",
+    "superseded": "its training was ended",
+}
+"""Why an adapter is not to be used whose run ended so."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,13 +57,25 @@ class Run:
     id: int
     state: str
     parent: int
-    why: str
-    reason: str
+    cause: tuple[Reason, ...]
+    """Why it began."""
+    ending: tuple[Reason, ...]
+    """How it ended; nothing while it has not."""
     backend: str
     model: str
     started_at: float
     finished_at: float | None
     metrics: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def why(self) -> str:
+        """`cause` in English."""
+        return in_english(*self.cause)
+
+    @property
+    def reason(self) -> str:
+        """`ending` in English."""
+        return in_english(*self.ending)
 
 
 async def start(
@@ -65,7 +83,7 @@ async def start(
     *,
     pool: Pool,
     parent: int,
-    why: str,
+    cause: Sequence[Reason],
     backend: str,
     settings: Mapping[str, Any],
     items: Sequence[RunItem],
@@ -80,7 +98,10 @@ async def start(
         "INSERT INTO runs (scope, model, state, parent, why, backend, settings, last_event_seq,"
         " started_at) VALUES (?, ?, 'running', ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) FROM events), ?)"
         " RETURNING id",
-        (pool.scope, pool.model, parent, why, backend, codec.dump_json(settings), now),
+        (
+            *(pool.scope, pool.model, parent, codec.dump_reasons(cause), backend),
+            *(codec.dump_json(settings), now),
+        ),
     )
     (run,) = first(rows) or (0,)
     await _claim(db, run, items)
@@ -157,7 +178,7 @@ async def ended_after(db: aiosqlite.Connection, run: int, moment: float) -> bool
     return bool(await fetch(db, query, (run, moment)))
 
 
-async def objection(db: aiosqlite.Connection, run: int) -> str:
+async def objection(db: aiosqlite.Connection, run: int) -> tuple[Reason, ...]:
     """Why what a run has trained must not be used; empty when nothing speaks against it."""
     rows = await fetch(
         db,
@@ -167,16 +188,19 @@ async def objection(db: aiosqlite.Connection, run: int) -> str:
     )
     state, tainted = first(rows) or ("", "")
     if state != "running":
-        return "the run was ended before it was done"
+        return (because("ended_before"),)
     if tainted:
-        return f"the adapter that it continued is not to be used: {tainted}"
-    if await changed(db, run):
-        return "a rating that it trained on has changed meanwhile; the rest will train again"
-    return ""
+        return (because("ended_parent", why=tainted),)
+    return (because("ended_changed"),) if await changed(db, run) else ()
 
 
 async def finish(
-    db: aiosqlite.Connection, run: int, state: str, reason: str, metrics: Mapping[str, Any], now: float
+    db: aiosqlite.Connection,
+    run: int,
+    state: str,
+    ending: Sequence[Reason],
+    metrics: Mapping[str, Any],
+    now: float,
 ) -> bool:
     """End a run that is still running; False when it was ended before.
 
@@ -186,19 +210,20 @@ async def finish(
     rows = await db.execute(
         "UPDATE runs SET state = ?, reason = ?, metrics = ?, finished_at = ?"
         " WHERE id = ? AND state = 'running'",
-        (state, reason, codec.dump_json(metrics), now, run),
+        (state, codec.dump_reasons(ending), codec.dump_json(metrics), now, run),
     )
     ended = rows.rowcount == 1
     if ended:
         await quarantined.let_go(db, run)
     if ended and state != "activated":
-        await _disown(db, run, f"its run was {state}")
+        await _disown(db, run, _ENDED.get(state, state))
     return ended
 
 
-async def live(db: aiosqlite.Connection, run: int) -> str | None:
-    """With which reason a run's adapter went live; None when it did not, or is taken back."""
-    return await value(db, "SELECT reason FROM runs WHERE id = ? AND state = 'activated'", (run,))
+async def live(db: aiosqlite.Connection, run: int) -> tuple[Reason, ...] | None:
+    """With which ending a run's adapter went live; None when it did not, or is taken back."""
+    kept = await value(db, "SELECT reason FROM runs WHERE id = ? AND state = 'activated'", (run,))
+    return None if kept is None else codec.load_reasons(kept)
 
 
 async def learnt(db: aiosqlite.Connection, run: int) -> dict[str, list[int]]:
@@ -229,8 +254,8 @@ async def last_runs(db: aiosqlite.Connection, scope: str, limit: int = 1, *, mod
             id=r[0],
             state=r[1],
             parent=r[2],
-            why=r[3],
-            reason=r[4],
+            cause=codec.load_reasons(r[3]),
+            ending=codec.load_reasons(r[4]),
             backend=r[5],
             model=r[6],
             started_at=r[7],
@@ -255,27 +280,6 @@ async def labels_since(db: aiosqlite.Connection, pool: Pool, run: int, limit: in
     )
     (count,) = first(rows) or (0,)
     return count
-
-
-async def judged(db: aiosqlite.Connection, pool: Pool, run: int) -> list[dict[str, float]]:
-    """What the gate found on held-out ratings in the runs of the pool's base model before `run`.
-
-    Of the runs that count still, passed or refused: the four sums `n`, `xx`, `xy`, `yy` of each (see
-    docs/worker-protocol.md), the newest first. A rating is held out once, so none is there twice.
-    """
-    rows = await fetch(
-        db,
-        "SELECT json_extract(r.metrics, '$.metrics') FROM runs r"
-        " WHERE (r.scope, r.model) = (?, ?) AND r.id < ?"
-        " AND r.state IN ('activated', 'refused') AND json_extract(r.metrics, '$.metrics.xx') > 0"
-        " ORDER BY r.id DESC LIMIT ?",
-        (pool.scope, pool.model, run, _JUDGED),
-    )
-    found = [json.loads(row[0]) for row in rows]
-    return [
-        {"n": int(one["held_out"]), **{name: float(one[name]) for name in ("xx", "xy", "yy")}}
-        for one in found
-    ]
 
 
 async def withdrawn(db: aiosqlite.Connection, pool: Pool, run: int) -> bool:

@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import aiosqlite
 
 from goodbot.api.learnt import AnsweredTwice
+from goodbot.api.sentences import Reason
 from goodbot.store import codec
 from goodbot.store.query import fetch, records
 from goodbot.store.training_pool import Pool
 
+_JUDGED = 50
+"""Runs that the gate looks back on."""
 
-async def refused(db: aiosqlite.Connection, pool: Pool) -> dict[int, tuple[int, str, float]]:
+
+async def refused(db: aiosqlite.Connection, pool: Pool) -> dict[int, tuple[int, tuple[Reason, ...], float]]:
     """By the version that they continued: how many runs were refused, why the last one was, and when."""
     rows = await fetch(
         db,
@@ -21,7 +26,28 @@ async def refused(db: aiosqlite.Connection, pool: Pool) -> dict[int, tuple[int, 
         " WHERE (scope, model, state) = (?, ?, 'refused') GROUP BY parent",
         (pool.scope, pool.model),
     )
-    return {parent: (count, reason, at) for parent, count, reason, at in rows}
+    return {parent: (count, codec.load_reasons(kept), at) for parent, count, kept, at in rows}
+
+
+async def judged(db: aiosqlite.Connection, pool: Pool, run: int) -> list[dict[str, float]]:
+    """What the gate found on held-out ratings in the runs of the pool's base model before `run`.
+
+    Of the runs that count still, passed or refused: the four sums `n`, `xx`, `xy`, `yy` of each (see
+    docs/worker-protocol.md), the newest first. A rating is held out once, so none is there twice.
+    """
+    rows = await fetch(
+        db,
+        "SELECT json_extract(r.metrics, '$.metrics') FROM runs r"
+        " WHERE (r.scope, r.model) = (?, ?) AND r.id < ?"
+        " AND r.state IN ('activated', 'refused') AND json_extract(r.metrics, '$.metrics.xx') > 0"
+        " ORDER BY r.id DESC LIMIT ?",
+        (pool.scope, pool.model, run, _JUDGED),
+    )
+    found = [json.loads(row[0]) for row in rows]
+    return [
+        {"n": int(one["held_out"]), **{name: float(one[name]) for name in ("xx", "xy", "yy")}}
+        for one in found
+    ]
 
 
 async def worse(db: aiosqlite.Connection, pool: Pool) -> set[int]:

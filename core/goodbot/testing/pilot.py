@@ -129,7 +129,7 @@ class Pilot:
         scope = self.app.registry.scope
         [run] = await self.app.store.read(lambda db: runs.last_runs(db, scope))
         version = await self.app.registry.active() if run.state == "activated" else BASE
-        return RunOutcome(run=run.id, state=run.state, reason=run.reason, version=version)
+        return RunOutcome(run=run.id, state=run.state, ending=run.ending, version=version)
 
     @property
     def replies(self) -> Sequence[Answer]:

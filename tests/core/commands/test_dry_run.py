@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from goodbot.api.events import ChannelKind, ChannelRef, CommandEvent, OrderKey
+from goodbot.api.sentences import in_words
 from goodbot.base.errors import UsageError
 from goodbot.commands.base import Result
 from goodbot.commands.dry_run import sentences
@@ -107,7 +108,7 @@ async def test_it_changes_nothing(tmp_path: Path) -> None:
         first = await ask(bot)
         assert await everything(bot) == before
         assert (await ask(bot)).data == first.data
-        run = await (await bot.app.scheduler.start("now"))
+        run = await (await bot.app.scheduler.start(in_words("now")))
         assert (run.run, run.version) == (1, 1), "no number was used up"
         assert (await bot.app.registry.active()) == 1
 

@@ -14,6 +14,7 @@ import pytest
 from goodbot import hookimpl
 from goodbot.api.content_filter import ContentFilter, ContentFilterSpec, FilterCase
 from goodbot.api.rated import RatedWanted
+from goodbot.api.sentences import in_words
 from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.daemon.loopback import Answer
 from goodbot.features.filters import plugin as filters
@@ -407,7 +408,7 @@ async def test_while_a_filter_thinks_ratings_are_stored_and_a_training_can_be_st
 ) -> None:
     async with filtered_bot(tmp_path, {"given": {}}, extra=(GivenPlugin(),)) as bot:
         made = await bot.rated(8)
-        run = await bot.app.scheduler.start("a test")
+        run = await bot.app.scheduler.start(in_words("a test"))
         await asyncio.to_thread(given.asked.wait, patience(10))
         await asyncio.wait_for(bot.react(made[1], "👍"), patience(10))
         assert await bot.labels(made[1])

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict, a pure function of the figures, in one sentence that claims no more than they do."""
+"""The verdict, a pure function of the figures: codes with those that decide, and nothing that claims more.
+
+Words are made of them where somebody reads them (`goodbot.api.sentences`): `harm_` is what speaks against a
+candidate, `check_` what else is said of one.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from goodbot.api.sentences import clause, sentence
+from goodbot.api.sentences import Reason, because, words
 
 from goodbot_training.job.types import TrainingSettings
 
@@ -25,11 +30,16 @@ _DEVIATIONS = 3
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """Whether a candidate may be served; `reason` is a sentence or two with the deciding figures."""
+    """Whether a candidate may be served; `said` is why, with the deciding figures."""
 
     passed: bool
-    reason: str
+    said: tuple[Reason, ...]
     metrics: Metrics
+
+    @property
+    def reason(self) -> str:
+        """The same in a sentence or two of English."""
+        return words(*self.said)
 
     def too_strong(self, settings: TrainingSettings) -> bool:
         """Whether less of the same might pass: it answers, and to what it answers something is wrong.
@@ -49,21 +59,17 @@ class Verdict:
 
         `share` and `before` are of the strength that was learnt: what it has now and what it had.
         """
-        full = "full strength" if before == 1 else f"{before:.0%}"
-        kept = "is kept" if weaker.passed else "is too much, too"
-        what = clause(self.reason, small=True)
-        return Verdict(
-            passed=weaker.passed,
-            reason=f"{share:.0%} of the change {kept}. {weaker.reason} At {full} {what}.",
-            metrics=weaker.metrics,
-        )
+        kept = because("check_kept" if weaker.passed else "check_not_kept", share=float(share))
+        at = "check_full" if before == 1 else "check_part"
+        full = [because(at, strength=float(before), what=one) for one in self.said]
+        return Verdict(passed=weaker.passed, said=(kept, *weaker.said, *full), metrics=weaker.metrics)
 
 
 def decide(metrics: Metrics, settings: TrainingSettings) -> Verdict:
     """The verdict on `measure`'s figures; a figure that could not be taken vetoes nothing."""
     for objection in _objections(metrics, settings):
-        return Verdict(passed=False, reason=sentence(objection), metrics=metrics)
-    return Verdict(passed=True, reason=_claims(metrics), metrics=metrics)
+        return Verdict(passed=False, said=(objection,), metrics=metrics)
+    return Verdict(passed=True, said=_claims(metrics), metrics=metrics)
 
 
 def foreign_allowed(settings: TrainingSettings, usual: float) -> int:
@@ -77,105 +83,99 @@ def foreign_allowed(settings: TrainingSettings, usual: float) -> int:
     return max(_FOREIGN_AT_LEAST - 1, share, math.floor(_DEVIATIONS * math.sqrt(2 * usual)))
 
 
-def _objections(m: Metrics, settings: TrainingSettings) -> list[str]:
+def _objections(m: Metrics, settings: TrainingSettings) -> list[Reason]:
     """What speaks against the candidate, the clearest sign first."""
-    for name, words in (
-        ("finite", "the adapter holds numbers that are not finite."),
-        ("fits", "the adapter was made for another model: its shapes or its base's name differ."),
-        ("changed", "there was nothing to learn, since all ratings of this round say what was expected."),
-        ("speaks", "its answers come out as numbers that are not finite."),
-    ):
+    for name in ("finite", "fits", "changed", "speaks"):
         if not m.get(name, 1.0):
-            return [words]
-    found: list[str] = []
+            return [because(f"harm_{name}")]
+    found: list[Reason] = []
     if m.get("margin_high", 0.0) < 0:
-        found.append(
-            f"it tells good from bad answers worse than the version before it: "
-            f"{_interval(m, 'margin', HARM_LEVEL)} on {m['held_out']:.0f} ratings kept for the check."
-        )
+        found.append(because("harm_margin", **_interval(m, "margin", HARM_LEVEL), count=round(m["held_out"])))
     elif m.get("told", 0) >= ENOUGH and m["told_high"] < 0:
-        found.append(f"what it was taught makes it worse: {_told(m)}.")
+        found.append(because("harm_taught", **_told(m)))
     return found + (_damage(m, settings) if "anchors" in m else [])
 
 
-def _damage(m: Metrics, settings: TrainingSettings) -> list[str]:
+def _damage(m: Metrics, settings: TrainingSettings) -> list[Reason]:
     """What is broken in the sampled answers."""
-    found: list[str] = []
-    for name, words in (
-        ("empty", "are empty"),
-        ("looping", "repeat themselves"),
-        ("unfinished", "come to no end"),
-    ):
+    found: list[Reason] = []
+    for name in ("empty", "looping", "unfinished"):
         if m[f"{name}_after"] > m[f"{name}_before"] + settings.gate_max_degenerate:
-            found.append(
-                f"{_of(m, f'{name}_after')} of its answers {words} (the base: {_of(m, f'{name}_before')})."
-            )
+            found.append(because(f"harm_{name}", **_counts(m, name, "compared")))
     allowed = foreign_allowed(settings, m["foreign_before"])
     if m["foreign"] - m["foreign_before"] > allowed:
         found.append(
-            f"it has lost knowledge: {m['foreign']:.0f} of {m['anchors']:.0f} test answers are unusual for "
-            f"this model (before: {m['foreign_before']:.0f}, allowed: {allowed} more)."
+            because(
+                "harm_knowledge",
+                foreign=round(m["foreign"]),
+                anchors=round(m["anchors"]),
+                before=round(m["foreign_before"]),
+                allowed=allowed,
+            )
         )
     if m["retained"] < settings.gate_min_retained:
         found.append(
-            f"it has lost language: of {m['sure']:.0f} words that the base model is sure of, it does not "
-            f"expect {m['sure'] * (1 - m['retained']):.0f} any more "
-            f"(allowed: {math.floor(m['sure'] * (1 - settings.gate_min_retained) + 1e-9)})."
+            because(
+                "harm_language",
+                sure=round(m["sure"]),
+                lost=round(m["sure"] * (1 - m["retained"])),
+                allowed=math.floor(m["sure"] * (1 - settings.gate_min_retained) + 1e-9),
+            )
         )
-    for name, words, answers, limit in (
-        (
-            "anchor_loss_change",
-            "it expects the base model's own answers less than before: by",
-            "compared",
-            settings.gate_max_anchor_loss,
-        ),
-        ("drift", "its answers are too far from the base model's:", "anchors", settings.gate_max_drift),
+    for name, key, answers, limit in (
+        ("anchor_loss_change", "harm_expects", "compared", settings.gate_max_anchor_loss),
+        ("drift", "harm_drift", "anchors", settings.gate_max_drift),
     ):
         if m[name] > limit:
-            found.append(f"{words} {m[name]:.2f} over {m[answers]:.0f} answers (allowed: {limit:g}).")
+            found.append(because(key, by=_digits(m[name]), count=round(m[answers]), limit=float(limit)))
     high, base = settings.gate_max_length_ratio, m["length_before"]
     if not high**-2 <= m["length_ratio"] <= high:
         found.append(
-            f"its answers are too {'long' if m['length_ratio'] > high else 'short'}: "
-            f"{m['length_after']:.0f} tokens in {m['compared']:.0f}, the base's {base:.0f} "
-            f"(allowed: {math.ceil(base / high**2)} to {math.floor(base * high)})."
+            because(
+                "harm_long" if m["length_ratio"] > high else "harm_short",
+                tokens=round(m["length_after"]),
+                count=round(m["compared"]),
+                before=round(base),
+                least=math.ceil(base / high**2),
+                most=math.floor(base * high),
+            )
         )
     if m.get("distinct_after", 1.0) < settings.gate_min_distinct * m.get("distinct_before", 1.0):
-        found.append(
-            f"it gives the same answer to different questions: {_of(m, 'distinct_after', 'prompts')} "
-            f"are different (the base: {_of(m, 'distinct_before', 'prompts')})."
-        )
+        found.append(because("harm_same", **_counts(m, "distinct", "prompts")))
     return found
 
 
-def _claims(m: Metrics) -> str:
+def _claims(m: Metrics) -> tuple[Reason, Reason]:
     """What may be said for it: no harm, and better only beyond doubt."""
-    sound = "No test answers were asked for."
+    sound = because("check_unasked")
     if "anchors" in m:
-        unusual = f" ({m['foreign']:.0f} unusual for this model)" if m["foreign"] else ""
-        sound = f"No harm found in {m['anchors']:.0f} test answers{unusual}."
+        anchors, foreign = round(m["anchors"]), round(m["foreign"])
+        sound = because("check_sound", anchors=anchors)
+        if foreign:
+            sound = because("check_unusual", anchors=anchors, foreign=foreign)
     told = m.get("told", 0)
     if not told:
-        return f"{sound} No good and bad ratings were kept to tell whether it is better."
+        return sound, because("check_none_kept")
     if told < ENOUGH:
-        return f"{sound} {told:.0f} ratings kept for the check are too few to tell whether it is better."
-    if m["told_low"] > 0:
-        return f"{sound} It tells good from bad answers better: {_told(m)}."
-    return f"{sound} It is not clear whether it is better: {_told(m)}."
+        return sound, because("check_few", count=round(told))
+    return sound, because("check_better" if m["told_low"] > 0 else "check_unclear", **_told(m))
 
 
-def _told(m: Metrics) -> str:
-    rounds = f" of {m['told_rounds']:.0f} rounds" if m["told_rounds"] > 1 else ""
-    return f"{_interval(m, 'told', CLAIM_LEVEL)} on {m['told']:.0f} ratings kept for the check{rounds}"
+def _told(m: Metrics) -> dict[str, Any]:
+    """What is told of the ratings that were kept over all rounds."""
+    return {**_interval(m, "told", CLAIM_LEVEL), "count": round(m["told"]), "rounds": round(m["told_rounds"])}
 
 
-def _interval(m: Metrics, name: str, level: float) -> str:
-    return (
-        f"{m[f'{name}_change']:+.2f} ({level:.0%} interval "
-        f"{m[f'{name}_low']:+.2f} to {m[f'{name}_high']:+.2f})"
-    )
+def _interval(m: Metrics, name: str, level: float) -> dict[str, Any]:
+    return {"level": level, **{end: _digits(m[f"{name}_{end}"]) for end in ("change", "low", "high")}}
 
 
-def _of(m: Metrics, name: str, among: str = "compared") -> str:
-    """`13 of 64`: a count says how little it rests on."""
-    return f"{m[name] * m[among]:.0f} of {m[among]:.0f}"
+def _counts(m: Metrics, name: str, among: str) -> dict[str, Any]:
+    """`13 of 64`, and of the base: a count says how little it rests on."""
+    of = round(m[among])
+    return {"count": round(m[f"{name}_after"] * of), "before": round(m[f"{name}_before"] * of), "of": of}
+
+
+def _digits(figure: float) -> float:
+    """As many as anybody reads."""
+    return round(float(figure), 4)

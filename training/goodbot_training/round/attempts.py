@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from goodbot.api.backend import TrainingBackend
+from goodbot.api.sentences import Reason, because
 from goodbot.base.errors import TrainingError
 
 from goodbot_training.job.rollout import Rollout
@@ -78,12 +79,11 @@ def learn(
         backend.load_adapter(job.parent)
 
 
-def told(progress: RoundState) -> str:
+def told(progress: RoundState) -> tuple[Reason, ...]:
     """That the rate was too high, if it was."""
     if not progress.halvings:
-        return ""
-    share = "half" if progress.halvings == 1 else "a quarter"
-    return f"The training failed at its learning rate and was repeated at {share} of that rate. "
+        return ()
+    return (because("check_half" if progress.halvings == 1 else "check_quarter"),)
 
 
 def _lesson(

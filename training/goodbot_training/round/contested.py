@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from goodbot_training.job.types import TRAIN, Job
+from goodbot.api.sentences import Reason, because
 
-_UNHEARD = "{} rated answers were left out: who rated them wants the opposite of the others. "
-_PART = "What the others have taught goes {:.0%} of the usual way. "
+from goodbot_training.job.types import TRAIN, Job
 
 
 def unheard(job: Job) -> int:
@@ -24,6 +23,7 @@ def settled(job: Job) -> tuple[Job, float]:
     return replace(job, settings=replace(job.settings, strength=strength)), strength / usual
 
 
-def told(count: int, share: float) -> str:
+def told(count: int, share: float) -> tuple[Reason, ...]:
     """Whose ratings were left out, and how far of the usual way the round goes for it; or nothing."""
-    return (_UNHEARD.format(count) if count else "") + (_PART.format(share) if share < 1 else "")
+    unheard = (because("check_unheard", count=count),) if count else ()
+    return (*unheard, because("check_share", share=share)) if share < 1 else unheard

@@ -25,22 +25,20 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from goodbot.api.sentences import Reason, because
+
 from goodbot_training.job.rollout import Rollout
 from goodbot_training.job.types import TRAIN, Baseline, Job, RatedSample
 from goodbot_training.objectives import Objective
 from goodbot_training.objectives.mispo import VARIANTS, variant_of
 
 _DEVIATIONS = 1.28
-_TOLD = (
-    "The newest version's answers were liked less than the base model's, so this one starts from "
-    "the base again. "
-)
 
 
-def prepare(job: Job) -> tuple[Job, str]:
+def prepare(job: Job) -> tuple[Job, tuple[Reason, ...]]:
     """The job with the base's rewards counted in its baseline, and without a parent if it starts afresh.
 
-    The sentence says so; it is empty when nothing is said.
+    That it does is what is told; nothing is told when it does not.
     """
     own = [item for item in job.items if item.version == 0 and item.split == TRAIN]
     n, mean = _mean(own)
@@ -50,8 +48,8 @@ def prepare(job: Job) -> tuple[Job, str]:
         mean = (before.base_n * before.base_mean + n * mean) / total
         job = replace(job, baseline=replace(before, base_n=total, base_mean=mean))
     if job.parent is None or not job.settings.start_over or not _worse(job):
-        return job, ""
-    return replace(job, parent=None, afresh=True), _TOLD
+        return job, ()
+    return replace(job, parent=None, afresh=True), (because("check_afresh"),)
 
 
 def advantages(

@@ -73,16 +73,17 @@ def run_round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict
     lesson, progress = attempts.learn(
         job, backend, objective, material, checkpoints, emit, recompute=plan.recompute
     )
-    told = contested.told(unheard, share) + afresh + attempts.told(progress)
+    told = (*contested.told(unheard, share), *afresh, *attempts.told(progress))
     changed = any(not stats.skipped for stats in progress.steps)
     verdict = _published(job, before, backend, material, share, emit, changed=changed)
     if afresh:
         verdict = replace(verdict, metrics={**verdict.metrics, "start_over": 1.0})
-    verdict = replace(verdict, reason=told + verdict.reason)
+    verdict = replace(verdict, said=(*told, *verdict.said))
     emit(
         {
             "event": "gate",
             "passed": verdict.passed,
+            "said": verdict.said,
             "reason": verdict.reason,
             "metrics": telling.rounded(verdict.metrics),
         }

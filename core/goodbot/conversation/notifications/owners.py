@@ -215,12 +215,12 @@ class OwnerNews:
         if run.state == "activated" and row is not None and row.version == active:
             made_of = await self._store.read(lambda db: news.material(db, [run.id]))
             told = await changed.said(self._store, run, language)
-            return trainings.live(row.version, made_of, run.reason, told, language)
+            return trainings.live(row.version, made_of, run.ending, told, language)
         if run.state == "activated" and row is not None and row.waits == PINNED:
             return trainings.waits(row.version, active, language)
         if run.state == "activated" and row is not None and row.waits == adapters.CANARY:
             told = await changed.said(self._store, run, language)
-            return trainings.tried(row.version, run.reason, told, language)
+            return trainings.tried(row.version, run.ending, told, language)
         if number == 0 and run.state in ("refused", "failed"):
             readiness = await self._readiness()
             again = run.state == "failed" and [r.state for r in found[1:2]] == ["failed"]

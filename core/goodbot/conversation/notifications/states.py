@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from goodbot.api.sentences import clause
+from goodbot.api.sentences import clause, words
 from goodbot.api.sentences import version as name_of
 from goodbot.api.texts import ended, explained, joined, pauses, retold, say
 from goodbot.store.adapters import AdapterRow
@@ -51,12 +51,13 @@ def of_run(run: Run, rows: Sequence[AdapterRow], now: Now, changed: str = "", la
     """What came of it: what its version is now, or why there is none; `changed` says what it has changed."""
     row = next((row for row in reversed(rows) if row.run == run.id), None)
     if row is None or run.state not in ("activated", "released"):
-        word = say(f"run_{run.state}", language)
-        return explained(word, retold(run.reason, language), language) if run.reason else word
+        word, why = say(f"run_{run.state}", language), words(*run.ending, language=language)
+        return explained(word, why, language) if why else word
     told = f"v{row.version} {of_version(row, now, language)}"
     if run.state != "activated":
         return told
-    return joined(language, ended(told, language), changed, say("safety_check", language, reason=run.reason))
+    check = say("safety_check", language, reason=words(*run.ending, language=language))
+    return joined(language, ended(told, language), changed, check)
 
 
 def why_the_base(

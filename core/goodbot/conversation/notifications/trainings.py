@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from goodbot.api.sentences import clause, sentence
+from collections.abc import Sequence
+
+from goodbot.api.sentences import Reason, clause, sentence, words
 from goodbot.api.sentences import version as name_of
 from goodbot.api.texts import beside, commas, joined, pauses, retold, say
 from goodbot.learning.training.readiness import Readiness
@@ -12,17 +14,22 @@ from goodbot.store.adapters import AdapterRow
 
 
 def live(
-    version: int, made_of: news.RunMaterial, reason: str, what_changed: str = "", language: str = ""
+    version: int,
+    made_of: news.RunMaterial,
+    verdict: Sequence[Reason],
+    what_changed: str = "",
+    language: str = "",
 ) -> str:
     """A new version answers; `what_changed` is a sentence, or empty."""
     learnt = say("learnt_from", language, learnt=pauses(language, *_learnt(made_of, language)))
     first = joined(language, say("live", language, version=version), what_changed, learnt)
-    return f"{first}\n{reason}\n{say('live_steps', language)}"
+    return f"{first}\n{words(*verdict, language=language)}\n{say('live_steps', language)}"
 
 
-def tried(version: int, reason: str, what_changed: str = "", language: str = "") -> str:
+def tried(version: int, verdict: Sequence[Reason], what_changed: str = "", language: str = "") -> str:
     """A new version answers in some of the conversations."""
-    return f"{joined(language, say('tried', language, version=version), what_changed)}\n{reason}"
+    told = joined(language, say("tried", language, version=version), what_changed)
+    return f"{told}\n{words(*verdict, language=language)}"
 
 
 def waits(version: int, active: int, language: str = "") -> str:
@@ -35,7 +42,8 @@ def in_vain(run: runs.Run, active: int, readiness: Readiness, language: str = ""
     # Without the reason, which is told here.
     next_ = say("tried_again", language) if readiness.due else readiness.condition.for_everybody(language)
     what = say(f"in_vain_{run.state}", language, name=name_of(active, language, begins=True))
-    return f"{joined(language, what, sentence(run.reason))}\n{say('what_next', language, next=clause(next_))}"
+    why = sentence(words(*run.ending, language=language), language)
+    return f"{joined(language, what, why)}\n{say('what_next', language, next=clause(next_))}"
 
 
 def withdrawn(row: AdapterRow, active: int, language: str = "") -> str:

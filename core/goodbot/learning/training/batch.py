@@ -12,6 +12,7 @@ import aiosqlite
 
 from goodbot.api.hindsight import OBJECTIVES
 from goodbot.api.rewards import RewardPolicy
+from goodbot.api.sentences import Reason
 from goodbot.base.errors import TrainingError
 from goodbot.config import JudgeConfig, TrainingConfig
 from goodbot.learning.core import Core
@@ -168,7 +169,7 @@ async def claim(
     lines: NoteLines | None = None,
     *,
     parent: int,
-    why: str,
+    cause: Sequence[Reason],
     at_least: int,
     replay: bool,
 ) -> tuple[int, tuple[RunItem, ...]]:
@@ -192,7 +193,7 @@ async def claim(
         db,
         pool=core.pool,
         parent=parent,
-        why=why,
+        cause=cause,
         backend=core.backend.name,
         settings=settings_of(core),
         items=items,

@@ -19,7 +19,7 @@ from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training import distilling
 from goodbot.learning.training.distilling import NoteLines
-from goodbot.store import asked, importing, judgements, runs, turns, words
+from goodbot.store import asked, importing, judgements, runs, turns, verdicts, words
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ async def make_job(
         "unrated": await store.read(lambda db: asked.unrated(db, pool, _UNRATED)),
         "notes": await store.read(lambda db: distilling.tried(db, core, lines, run, items)),
         "background": background,
-        "judged": await store.read(lambda db: runs.judged(db, pool, run)),
+        "judged": await store.read(lambda db: verdicts.judged(db, pool, run)),
     }
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.adapters.manifest import AdapterManifest, publish
+from goodbot.api.sentences import Reason, because, ended, in_words, words
 from goodbot.api.server import BASE
-from goodbot.api.texts import say
 from goodbot.base import trees
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.learning.adapters.registry import AdapterRegistry, NotServedError
@@ -27,6 +27,7 @@ from goodbot.store import adapters, canaries, comparisons, runs, settings
 
 logger = logging.getLogger(__name__)
 
+NO_VERDICT = "the trainer reported no verdict"
 _TRIES = 2
 """How often it is tried again after the model has ended under it."""
 
@@ -37,10 +38,25 @@ class RunOutcome:
 
     run: int
     state: str
-    reason: str
+    ending: tuple[Reason, ...]
+    """Why it ended so."""
     version: int = BASE
     kind: str = ""
     """Of a failure: `TrainingError.kind`."""
+
+    @property
+    def reason(self) -> str:
+        """`ending` in English."""
+        return words(*self.ending)
+
+
+def verdict_of(gate: Mapping[str, Any], left: int) -> tuple[Reason, ...]:
+    """What the gate has said, as codes where its trainer gives them; and that answers were `left`."""
+    said = tuple(Reason(*one) for one in gate.get("said", ()))
+    if not said:
+        sentence = str(gate["reason"]) if "reason" in gate else NO_VERDICT
+        said = in_words(ended(sentence) if left > 0 else sentence)
+    return (*said, because("answers_wait", answers=left)) if left > 0 else said
 
 
 class _Step(Enum):
@@ -63,19 +79,18 @@ class _New:
     old: int
     """The nearest usable ancestor of that, which it is compared with."""
     gate: Mapping[str, Any]
+    verdict: tuple[Reason, ...]
+    """What the gate has said."""
 
-    @property
-    def reason(self) -> str:
-        return str(self.gate["reason"])
-
-    def activated(self, sentence: str = "") -> RunOutcome:
-        """The run's end, with a sentence on what it waits for."""
-        reason = f"{self.reason} {sentence}" if sentence else self.reason
-        return RunOutcome(run=self.run, state="activated", reason=reason, version=self.version)
+    def activated(self, *waits: Reason) -> RunOutcome:
+        """The run's end, with what it waits for."""
+        ending = (*self.verdict, *waits)
+        return RunOutcome(run=self.run, state="activated", ending=ending, version=self.version)
 
     def failed(self, error: Exception) -> RunOutcome:
         """The run's end, where it could not be made to answer."""
-        return RunOutcome(run=self.run, state="failed", reason=f"it did not go live: {error}")
+        ending = (because("ended_not_live", why=str(error)),)
+        return RunOutcome(run=self.run, state="failed", ending=ending)
 
 
 class Publisher:
@@ -96,16 +111,17 @@ class Publisher:
         metrics: Mapping[str, Any],
         baseline: Mapping[str, float],
         gate: Mapping[str, Any],
+        verdict: tuple[Reason, ...],
     ) -> RunOutcome:
         """Publish what lies in `output` and make it the active version, if it was `active` until now.
 
-        Raises AdapterError for files that are no adapter.
+        `verdict` is what the gate has said. Raises AdapterError for files that are no adapter.
         """
         if objection := await self._store.read(lambda db: runs.objection(db, run)):
-            return RunOutcome(run=run, state="superseded", reason=objection)
+            return RunOutcome(run=run, state="superseded", ending=objection)
         version = await self._store.read(adapters.next_version)
-        if objection := self._plugins.veto_activation(version, dict(metrics)):
-            return RunOutcome(run=run, state="refused", reason=objection)
+        if veto := self._plugins.veto_activation(version, dict(metrics)):
+            return RunOutcome(run=run, state="refused", ending=in_words(veto))
         manifest = AdapterManifest(
             version=version,
             parent=parent,
@@ -129,25 +145,27 @@ class Publisher:
             created_at=self._clock.now(),
         )
         if objection := await self._commit(run, row, directory):
-            return RunOutcome(run=run, state="superseded", reason=objection)
+            return RunOutcome(run=run, state="superseded", ending=objection)
         return await self._activate(
-            _New(run=run, version=version, parent=parent, active=active, old=active, gate=gate)
+            _New(
+                run=run, version=version, parent=parent, active=active, old=active, gate=gate, verdict=verdict
+            )
         )
 
-    async def _commit(self, run: int, row: adapters.AdapterRow, directory: Path) -> str:
+    async def _commit(self, run: int, row: adapters.AdapterRow, directory: Path) -> tuple[Reason, ...]:
         """Record the adapter, unless there is an objection; returns that, and removes the files."""
 
-        async def operation(db: aiosqlite.Connection) -> str:
+        async def operation(db: aiosqlite.Connection) -> tuple[Reason, ...]:
             objection = await runs.objection(db, run)
             if not objection:
                 await adapters.add(db, row, self._pool.scope)
             return objection
 
-        objection = "it could not be recorded"
+        objection = (because("ended_unrecorded"),)
         try:
             objection = await self._store.write(operation)
         except asyncio.CancelledError:
-            objection = ""  # it may have been recorded; if not, the next start sweeps it away
+            objection = ()  # it may have been recorded; if not, the next start sweeps it away
             raise
         finally:
             if objection:
@@ -165,11 +183,11 @@ class Publisher:
         new = replace(new, old=await self._registry.usable_ancestor(new.active))
         life = self._registry.lives
         try:
-            step, sentence = await self._store.write(lambda db: self._hold(db, new))
+            step, waits = await self._store.write(lambda db: self._hold(db, new))
             if step is _Step.WAITS:
                 if self._share(new):
                     await self._registry.refresh()
-                return new.activated(sentence)
+                return new.activated(*waits)
             if step is _Step.MOVED and await self._is_behind(new):
                 return await self._activate(new)
             live = await self._registry.activate(
@@ -188,8 +206,8 @@ class Publisher:
         if live:
             return new.activated()
         objection = await self._store.read(lambda db: runs.objection(db, new.run))
-        reason = objection or "another version was made active while it was trained"
-        return RunOutcome(run=new.run, state="superseded", reason=reason)
+        overtaken = (because("ended_overtaken"),)
+        return RunOutcome(run=new.run, state="superseded", ending=objection or overtaken)
 
     async def _unreachable(self, new: _New, error: ServerError, left: int, life: int) -> RunOutcome:
         """The model may have ended under it, which says nothing of what was learnt."""
@@ -217,7 +235,7 @@ class Publisher:
             return False
         now = self._clock.now()
         await settings.set_switch(db, adapters.retrain_switch(self._pool.model), "")
-        ended = await runs.finish(db, new.run, "activated", new.reason, new.gate, now)
+        ended = await runs.finish(db, new.run, "activated", new.verdict, new.gate, now)
         if ended and ask:
             await comparisons.open_(
                 db, self._pool, run=new.run, old=new.old, new=new.version, held=self._held(new), now=now
@@ -228,25 +246,25 @@ class Publisher:
         """Whether owners are asked before it goes live."""
         return self._ask == "before" and new.old == new.active
 
-    async def _hold(self, db: aiosqlite.Connection, new: _New) -> tuple[_Step, str]:
-        """End the run with a version that waits, if it has to; and for what, in a sentence."""
+    async def _hold(self, db: aiosqlite.Connection, new: _New) -> tuple[_Step, tuple[Reason, ...]]:
+        """End the run with a version that waits, if it has to; and for what."""
         if await adapters.pointer(db, self._pool.scope, self._pool.model) != new.active:
-            return _Step.MOVED, ""
+            return _Step.MOVED, ()
         pinned, share = await adapters.stays(db, new.active), self._share(new)
         must = pinned or share or self._held(new)
         if not must or not await self._ends(db, new, ask=not (pinned or share)):
-            return _Step.GOES, ""
+            return _Step.GOES, ()
         if share and not pinned:
             await canaries.begin(
                 db, self._pool.scope, self._pool.model, new.version, new.active, self._clock.now()
             )
-            return _Step.WAITS, f"{share:.0%} of the conversations meet v{new.version} first."
+            return _Step.WAITS, (because("waits_on_trial", share=share, version=new.version),)
         await adapters.hold(db, new.version, adapters.PINNED if pinned else comparisons.WAITS)
         if pinned:
-            return _Step.WAITS, say("waits_for_unpin", version=new.version, active=new.active)
-        return _Step.WAITS, f"v{new.version} waits: {comparisons.WAITS}."
+            return _Step.WAITS, (because("waits_for_unpin", version=new.version, active=new.active),)
+        return _Step.WAITS, (because("waits_compared", version=new.version, why=comparisons.WAITS),)
 
-    async def _wait(self, new: _New, why: str, sentence: str) -> RunOutcome | None:
+    async def _wait(self, new: _New, why: str, told: str) -> RunOutcome | None:
         """End the run with a version that waits; None: something speaks against it."""
 
         async def operation(db: aiosqlite.Connection) -> bool:
@@ -256,4 +274,4 @@ class Publisher:
             return ended
 
         ended = await self._store.write(operation)
-        return new.activated(f"It waits: {sentence}.") if ended else None
+        return new.activated(because("waits_now", why=told)) if ended else None

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import aiosqlite
 
-from goodbot.api.sentences import Condition, met, waits
+from goodbot.api.sentences import Condition, Reason, in_words, met, waits
 from goodbot.base.clock import ago, woken
 from goodbot.base.errors import UsageError, boundary
 from goodbot.base.suggest import version_name
@@ -135,7 +135,7 @@ class Scheduler:
             return min(quiet_in, patience)
         self._due_since = None
         if stops == self._stops and not self.training:  # neither paused nor started meanwhile
-            await self.start(readiness.condition.for_owners(), at_least=readiness.enough, automatic=True)
+            await self.start([readiness.condition.reason()], at_least=readiness.enough, automatic=True)
         return _CHECK_SECONDS
 
     async def standing(self) -> training_pool.PoolCount:
@@ -212,7 +212,7 @@ class Scheduler:
     async def _held_back(self) -> Condition | None:
         """After a verdict that was no success, the same ratings are not tried over and over."""
         last = await self._store.read(lambda db: self._last_runs(db, _TRIES))
-        cancelled = bool(last) and last[0].reason == CANCELLED
+        cancelled = bool(last) and last[0].ending == in_words(CANCELLED)
         if not last or (last[0].state not in ("failed", "refused") and not cancelled):
             return None
         again = len(last) < _TRIES or any(run.state != "failed" for run in last[1:])
@@ -224,7 +224,7 @@ class Scheduler:
             return None
         if cancelled:
             return waits("cancelled", wanted=wanted - fresh)
-        private = {"state": last[0].state, "reason": last[0].reason}
+        private = {"state": last[0].state, "ending": last[0].ending}
         return Condition(name="unsuccessful", facts={"wanted": wanted - fresh}, private=private)
 
     async def _not_yet(self) -> Condition | None:
@@ -247,21 +247,24 @@ class Scheduler:
         return await runs.last_runs(db, self._pool.scope, limit, model=self._pool.model)
 
     async def start(
-        self, why: str, *, at_least: int = 1, replay_on: Trainer | None = None, automatic: bool = False
+        self,
+        cause: Sequence[Reason],
+        *,
+        at_least: int = 1,
+        replay_on: Trainer | None = None,
+        automatic: bool = False,
     ) -> asyncio.Task[RunOutcome]:
         """Start a run now; with `replay_on` one that replays all ratings on another base model.
 
-        An `automatic` one takes what nobody else wants of the machine.
-        Raises UsageError when one is under way, or would be for nothing.
+        An `automatic` one takes what nobody else wants of the machine. Raises UsageError when one
+        is under way, or would be for nothing.
         """
         if self._objection or self.training:
             raise UsageError(self._objection or "a training is already under way")
         self._runner, self._automatic = replay_on or self._trainer, automatic
         replay, background = replay_on is not None, automatic and self._config.max_load < 1
-        self._run = asyncio.create_task(
-            self._runner.run(why, at_least=at_least, replay=replay, background=background),
-            name="training run",
-        )
+        work = self._runner.run(cause, at_least=at_least, replay=replay, background=background)
+        self._run = asyncio.create_task(work, name="training run")
         self._run.add_done_callback(self._ended)
         return self._run
 
@@ -277,7 +280,7 @@ class Scheduler:
         self._stops += 1
         self._runner.ending = reason
         ended = await self._end()
-        return await self._trainer.release(reason) or ended
+        return await self._trainer.release(in_words(reason)) or ended
 
     async def suspend(self) -> None:
         """End the child within a second; the same run goes on from its checkpoint when it is due.

@@ -18,8 +18,7 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.api import progress as told
-from goodbot.api.sentences import clause
+from goodbot.api.sentences import Reason, because, in_words
 from goodbot.base import trees
 from goodbot.base.errors import GoodbotError, TrainingError, boundary, unexpected
 from goodbot.learning.adapters.registry import AdapterRegistry
@@ -30,7 +29,7 @@ from goodbot.learning.training.distilling import NoteLines
 from goodbot.learning.training.filtering import Screening
 from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing
-from goodbot.learning.training.publish import Publisher, RunOutcome
+from goodbot.learning.training.publish import Publisher, RunOutcome, verdict_of
 from goodbot.learning.training.starting_over import SHARES, start_over
 from goodbot.store import codec, progress, quarantined, runs
 
@@ -71,9 +70,9 @@ class Trainer:
         self.progress: Mapping[str, Any] | None = None
 
     async def run(
-        self, why: str, *, at_least: int = 1, replay: bool = False, background: bool = False
+        self, cause: Sequence[Reason], *, at_least: int = 1, replay: bool = False, background: bool = False
     ) -> RunOutcome:
-        """Go on with an interrupted run, or claim `at_least` so many answers; train and decide.
+        """Go on with an interrupted run, or claim `at_least` so many answers for a `cause`; train and decide.
 
         With `replay` what other base models were rated for is available too, and an interrupted run
         is given up. Raises TrainingError or StoreError when there was nothing to claim; then nothing
@@ -84,7 +83,7 @@ class Trainer:
         active = await self._registry.active()
         parent = await self._registry.usable_ancestor(await self._registry.head())
         taken = await self._taken_up(replay)
-        run, items = taken or await self._claimed(parent, why, at_least, replay)
+        run, items = taken or await self._claimed(parent, cause, at_least, replay)
         self._left = 0
         self._begins()
         try:
@@ -105,14 +104,14 @@ class Trainer:
                 verdict = await self._train(run, active, parent, items, background)
         except GoodbotError as error:
             kind = error.kind if isinstance(error, TrainingError) else ""
-            verdict = RunOutcome(run=run, state="failed", reason=str(error), kind=kind)
+            verdict = RunOutcome(run=run, state="failed", ending=in_words(str(error)), kind=kind)
         except asyncio.CancelledError:
             if self.ending or not await self._suspended(run):
                 await self._finish(self._ended(run))
             raise
         except Exception as error:
             logger.exception("run %d", run, extra={"run": run})
-            verdict = RunOutcome(run=run, state="failed", reason=unexpected(error))
+            verdict = RunOutcome(run=run, state="failed", ending=in_words(unexpected(error)))
         finally:
             self.progress = None
         await self._finish(verdict)
@@ -132,12 +131,12 @@ class Trainer:
             return None  # it has one
         return await self._store.read(lambda db: progress.underway(db, self._pool.scope))
 
-    async def release(self, reason: str) -> bool:
+    async def release(self, ending: tuple[Reason, ...]) -> bool:
         """Give up an interrupted run; its ratings are free. False when there is none."""
         found = await self.underway()
         if found is not None:
             self._gate = {}
-            await self._finish(RunOutcome(run=found.run, state="superseded", reason=reason))
+            await self._finish(RunOutcome(run=found.run, state="superseded", ending=ending))
         else:  # who is forgotten has ended it in the store, and is in its checkpoints
             for folder in self._staging.glob("run-*"):
                 await asyncio.to_thread(trees.remove, folder, ignore_errors=True)
@@ -154,7 +153,7 @@ class Trainer:
             logger.info("%d answers train again: the settings have changed", again)
         found = await self.underway()
         if found is not None and found.published:
-            await self.release("it was interrupted while its adapter went live")
+            await self.release((because("ended_live"),))
             return ""
         return self._folder(found.run).name if found else ""
 
@@ -170,7 +169,7 @@ class Trainer:
             )
         )
         if objection or replay:
-            await self.release(objection or "its ratings are replayed on another model")
+            await self.release(objection or (because("ended_replayed"),))
             return None
         return found
 
@@ -182,7 +181,7 @@ class Trainer:
         return found.run, await self._store.read(lambda db: progress.items(db, found.run))
 
     def _ended(self, run: int) -> RunOutcome:
-        return RunOutcome(run=run, state="superseded", reason=self.ending or STOPPED)
+        return RunOutcome(run=run, state="superseded", ending=in_words(self.ending or STOPPED))
 
     async def _suspended(self, run: int) -> bool:
         """Leave a run as it is; False when it has a verdict."""
@@ -197,10 +196,10 @@ class Trainer:
     def _folder(self, run: int) -> Path:
         return self._staging / f"run-{run}"
 
-    async def _claimed(self, parent: int, why: str, at_least: int, replay: bool) -> Claimed:
+    async def _claimed(self, parent: int, cause: Sequence[Reason], at_least: int, replay: bool) -> Claimed:
         """`_claim`, which once begun also commits: a run that nobody knows could never be ended."""
         looked = await batch.looked_at(self._core, parent=parent, replay=replay)
-        claiming = asyncio.create_task(self._claim(parent, why, at_least, replay, looked), name="claim")
+        claiming = asyncio.create_task(self._claim(parent, cause, at_least, replay, looked), name="claim")
         try:
             return await asyncio.shield(claiming)
         except asyncio.CancelledError:
@@ -209,14 +208,16 @@ class Trainer:
                 await self._finish(self._ended(run))
             raise
 
-    async def _claim(self, parent: int, why: str, at_least: int, replay: bool, looked: Screening) -> Claimed:
+    async def _claim(
+        self, parent: int, cause: Sequence[Reason], at_least: int, replay: bool, looked: Screening
+    ) -> Claimed:
         """Take the ratings and open the run in one transaction."""
 
         async def operation(db: aiosqlite.Connection) -> Claimed:
             if self._unwritten is not None:
                 await self._write(db, verdict=self._unwritten)
             of = (db, self._core, looked, self._lines)
-            return await batch.claim(*of, parent=parent, why=why, at_least=at_least, replay=replay)
+            return await batch.claim(*of, parent=parent, cause=cause, at_least=at_least, replay=replay)
 
         claimed = await batch.kept(self._core, looked, operation)
         self._unwritten = None
@@ -243,11 +244,10 @@ class Trainer:
         output, core = Path(job["output"]), self._core
         async with self._memory.room(core.model.path, core.settings, core.model.name) as come_back:
             done = await self._attempts.train(run, job, lambda event: self._on_event(run, event))
-            gate = {"reason": "the trainer reported no verdict", **self._gate}
-            if self._left > 0:
-                gate["reason"] = f"{clause(str(gate['reason']))}. {told.waiting(self._left)}"
+            gate = self._gate
+            verdict = verdict_of(gate, self._left)
             if not gate.get("passed"):
-                return RunOutcome(run=run, state="refused", reason=str(gate["reason"]))
+                return RunOutcome(run=run, state="refused", ending=verdict)
             await come_back()
             held = {name: done[name] for name in ("peak_memory",) if name in done}
             metrics = {**done.get("metrics", {}), **held, "gate": gate.get("metrics", {})}
@@ -259,6 +259,7 @@ class Trainer:
                 metrics=metrics,
                 baseline=dict(done["baseline"]),
                 gate=gate,
+                verdict=verdict,
             )
 
     async def _finish(self, verdict: RunOutcome) -> None:
@@ -282,12 +283,12 @@ class Trainer:
         await self._plugins.on_training_finished(verdict.run, verdict.state, verdict.reason)
 
     async def _write(self, db: aiosqlite.Connection, *, verdict: RunOutcome) -> RunOutcome:
-        run, state, reason, now = verdict.run, verdict.state, verdict.reason, self._clock.now()
-        if not await runs.finish(db, run, state, reason, self._gate, now):
+        run, state, ending, now = verdict.run, verdict.state, verdict.ending, self._clock.now()
+        if not await runs.finish(db, run, state, ending, self._gate, now):
             live = await runs.live(db, run)  # it was stopped in the moment in which that happened
-            return verdict if live is None else replace(verdict, state="activated", reason=live)
+            return verdict if live is None else replace(verdict, state="activated", ending=live)
         if verdict.kind == "oom":
-            await quarantined.add_all(db, run, "oom", reason, now)
+            await quarantined.add_all(db, run, "oom", verdict.reason, now)
         return verdict
 
     async def _on_event(self, run: int, event: Mapping[str, Any]) -> None:

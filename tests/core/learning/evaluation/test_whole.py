@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from goodbot.api.sentences import in_words
 from goodbot.config import ServingConfig
 from goodbot.learning.training import batch
 from goodbot.store import codec, runs
@@ -33,7 +34,7 @@ async def test_real_answers_are_compared_and_kept_with_their_log_probs(tmp_path:
                 db,
                 pool=app.ab_test.pool,
                 parent=0,
-                why="a test",
+                cause=in_words("a test"),
                 backend="none",
                 settings=batch.settings_of(app),
                 items=(),
@@ -47,7 +48,8 @@ async def test_real_answers_are_compared_and_kept_with_their_log_probs(tmp_path:
             output=tiny.adapter(tmp_path / "made", 1),
             metrics={},
             baseline={},
-            gate={"reason": "no harm found"},
+            gate={},
+            verdict=in_words("no harm found"),
         )
         assert (verdict.state, verdict.version) == ("activated", 1), verdict.reason
         await pilot.command("resume")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.store import runs
+from goodbot.store import verdicts
 
 from tests.core.builders import Bot, check, open_bot, rows
 
@@ -100,7 +100,7 @@ async def test_the_gate_gets_what_earlier_rounds_that_count_have_found(tmp_path:
         ]
         # A run that is only looked ahead to, after all of these, gets them as well.
         pool = bot.app.trainer._pool
-        ahead = await bot.store.read(lambda db: runs.judged(db, pool, 2**62))
+        ahead = await bot.store.read(lambda db: verdicts.judged(db, pool, 2**62))
         assert [entry["n"] for entry in ahead] == [4, 2, 1]
         # What is undone is not counted any more: its ratings may be held out again.
         second = await bot.trained_by(2)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from goodbot import hookimpl
+from goodbot.api.sentences import in_words
 from goodbot.daemon.app import App
 from goodbot.learning import worker_process
 from goodbot.learning.training import attempts
@@ -181,7 +182,7 @@ async def test_what_is_let_in_while_the_run_goes_on_without_it_trains_later(tmp_
 async def test_who_is_forgotten_while_memory_runs_out_sets_nobodys_answers_aside(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
-        verdict = RunOutcome(run=1, state="failed", reason="it ran out of memory", kind="oom")
+        verdict = RunOutcome(run=1, state="failed", ending=in_words("it ran out of memory"), kind="oom")
         await held_at(bot, 3)
         await bot.store.write(lambda db: db.execute("UPDATE runs SET state = 'released' WHERE id = 1"))
         await bot.app.trainer._finish(verdict)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from goodbot import hookimpl
+from goodbot.api.sentences import in_words
 from goodbot.base import spawn
 from goodbot.base.errors import StoreError, TrainingError, UsageError
 from goodbot.learning import worker_process
@@ -127,9 +128,9 @@ async def test_only_one_trains(tmp_path: Path) -> None:
         await bot.start_training()
         assert "already under way" in await bot.command("train")
         with pytest.raises(UsageError):
-            await bot.app.scheduler.start("again")
+            await bot.app.scheduler.start(in_words("again"))
         with pytest.raises(StoreError, match="UNIQUE"):  # nor through the trainer itself
-            await bot.app.trainer._claimed(0, "again", 1, False)
+            await bot.app.trainer._claimed(0, in_words("again"), 1, False)
         await bot.finish_training()
         assert await rows(bot.store, "SELECT count(*) FROM runs") == [(1,)]
 
@@ -201,7 +202,7 @@ async def test_a_stop_in_the_middle_of_the_claim_leaves_no_run_behind(tmp_path: 
             return await real(*args)
 
         trainer._claim = claim  # type: ignore[method-assign]
-        await bot.app.scheduler.start("a test")
+        await bot.app.scheduler.start(in_words("a test"))
         await began.wait()
         await bot.app.scheduler.stop()
         assert (await bot.last_run()).state == "superseded"
@@ -226,7 +227,7 @@ async def test_a_late_trainer_changes_nothing(tmp_path: Path, ended: str) -> Non
         assert (run.state, run.reason) == (ended, "by a test")
         assert await bot.app.registry.rows() == []
         assert list(bot.app.registry.root.iterdir()) == []
-        assert not await bot.store.write(lambda db: runs.finish(db, run.id, "activated", "late", {}, 0.0))
+        assert not await bot.store.write(lambda db: runs.finish(db, run.id, "activated", (), {}, 0.0))
         await check(bot)
 
 

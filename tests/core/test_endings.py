@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a training began and how it ended: kept as codes with their figures, told in every language."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from goodbot.api.sentences import Condition, Reason, because, in_words, waits, words
+from goodbot.api.texts import LANGUAGES
+from goodbot.store import codec, news, runs
+
+from tests.core.builders import open_bot, rows
+
+SOUND = (because("check_unusual", anchors=128, foreign=2), because("check_few", count=8))
+INTERVAL = {"level": 0.99, "change": 0.4, "low": -0.05, "high": 0.75, "count": 64, "rounds": 8}
+LOST = because("harm_knowledge", foreign=30, anchors=128, before=0, allowed=19)
+ENDINGS: tuple[tuple[Reason, ...], ...] = (
+    SOUND,
+    (because("check_sound", anchors=1), because("check_unclear", **INTERVAL)),
+    (because("check_kept", share=0.5), *SOUND, because("check_full", strength=1.0, what=LOST)),
+    (because("harm_drift", by=3.0, count=128, limit=1.5), because("answers_wait", answers=2)),
+    (because("harm_margin", **{**INTERVAL, "level": 0.95, "rounds": 0}),),
+    (because("check_unheard", count=1), because("check_share", share=0.33), because("check_half")),
+    (*SOUND, because("waits_on_trial", share=0.2, version=3)),
+    (*SOUND, because("waits_compared", version=3, why="the model is not running")),
+    (because("ended_model", model="beta"),),
+    (because("ended_parent", why="a rating that it was trained on has changed"),),
+)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_codes_are_the_same_after_they_were_kept(ending: tuple[Reason, ...]) -> None:
+    kept = codec.load_reasons(codec.dump_reasons(ending))
+    for language in LANGUAGES:
+        told = words(*kept, language=language)
+        assert told == words(*ending, language=language)
+        assert "{" not in told
+        assert language == "en" or told != words(*kept)
+
+
+def test_the_figures_stand_as_the_language_writes_them() -> None:
+    [unclear] = codec.load_reasons(codec.dump_reasons((because("check_unclear", **INTERVAL),)))
+    assert words(unclear) == (
+        "It is not clear whether it is better: +0.40 (99% interval -0.05 to +0.75) "
+        "on 64 ratings kept for the check of 8 rounds."
+    )
+    assert "+0,40" in words(unclear, language="de")
+    assert "99\u00a0%" in words(unclear, language="fr")
+    too_far = because("harm_drift", by=3.0, count=1, limit=1.5)
+    assert words(too_far) == (
+        "Its answers are too far from the base model's: 3.00 over 1 answer (allowed: 1.5)."
+    )
+    assert words(because("check_part", strength=0.5, what=too_far)).startswith("At 50% its answers are")
+
+
+@pytest.mark.parametrize("kept", ["No harm found in 256 sampled answers.", '[["', "[[1]]", '[["x", 1, 2]]'])
+def test_an_old_sentence_stays_as_it_is(kept: str) -> None:
+    assert codec.load_reasons(kept) == in_words(kept)
+    assert words(*codec.load_reasons(kept), language="de") == kept
+    assert codec.load_reasons(codec.dump_reasons(in_words(kept))) == in_words(kept)
+
+
+def test_nothing_stays_nothing() -> None:
+    assert codec.load_reasons(codec.dump_reasons(())) == () == in_words("")
+
+
+def test_what_began_a_training_is_told_in_every_language() -> None:
+    for condition in (
+        Condition(name="enough", met=True, facts={"available": 40, "said": ""}),
+        Condition(name="replaces", met=True, facts={"said": "a rating that it was trained on has changed"}),
+        waits("goes_on", step=3, steps=6),
+    ):
+        [kept] = codec.load_reasons(codec.dump_reasons((condition.reason(),)))
+        for language in LANGUAGES:
+            assert words(kept, language=language) == condition.for_owners(language) != ""
+
+
+async def test_a_run_says_in_every_language_how_it_came_and_ended(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+        ending = codec.dump_reasons(SOUND)
+        await bot.store.write(lambda db: db.execute("UPDATE runs SET reason = ?", (ending,)))
+        run = await bot.last_run()
+        assert run.reason == words(*SOUND)
+        [asked] = run.cause
+        assert (asked.code, asked.facts) == ("begun_asked", {"person": "loopback:owner"})
+        cause, verdict = await bot.store.read(lambda db: news.cause(db, run.id))
+        assert news.was_asked(cause)
+        assert verdict == run.ending
+        assert words(*SOUND) in await bot.command("why")
+        assert words(*SOUND) in await bot.command("status")
+        assert await bot.store.read(lambda db: runs.live(db, run.id)) == run.ending
+
+
+@pytest.mark.parametrize("old", [False, True])
+async def test_who_asked_for_a_training_is_forgotten(tmp_path: Path, old: bool) -> None:
+    """Also where a goodbot before codes has kept a sentence."""
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+        if old:
+            sentence = "asked for by loopback:owner"
+            await bot.store.write(lambda db: db.execute("UPDATE runs SET why = ?", (sentence,)))
+            cause, _ = await bot.store.read(lambda db: news.cause(db, 1))
+            assert cause == news.asked_by("loopback:owner")
+        await bot.store.write(lambda db: news.forget_asked(db, "loopback:owner", "forgotten"))
+        [(kept,)] = await rows(bot.store, "SELECT why FROM runs")
+        assert codec.load_reasons(kept) == news.asked_by("forgotten")
