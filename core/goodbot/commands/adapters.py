@@ -10,7 +10,7 @@ from dataclasses import replace
 from goodbot.api.sentences import ended
 from goodbot.api.sentences import version as name_of
 from goodbot.api.server import BASE
-from goodbot.api.texts import joined, retold, say
+from goodbot.api.texts import commas, joined, retold, say
 from goodbot.base import trees
 from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.commands import confirm
@@ -33,64 +33,59 @@ async def adapters(call: Call) -> Result:
     if action == "rollback":
         return await rollback(replace(call, args=tuple(words)))
     if action == "export":
-        raise UsageError("an adapter is exported in a terminal: `goodbot adapters export`")
+        raise wrong(call.event, "wrong_adapters_export")
     run = _WITH_WORDS.get(action)
     if run is None:
-        raise UsageError(f"say one of: {_ACTIONS}")
+        raise wrong(call.event, "wrong_adapters", actions=_ACTIONS)
     return await run(call, words)
 
 
 async def pin(call: Call, words: Sequence[str]) -> Result:
     """Keep a version's files; if it answers, let nothing take its place by itself."""
-    s = call.services
+    s, language = call.services, call.user.language
     active = await s.registry.active()
-    version = _one(words) if words else active
+    version = _one(call, words) if words else active
     if version == BASE:
-        raise UsageError(
-            "the base model is always there; `pause all` makes it answer and stops training until `resume`"
-        )
+        raise wrong(call.event, "wrong_pin_base")
     row = await s.registry.row(version)
     if row.tainted:
-        raise AdapterError(f"v{version} is not to be used: {row.tainted}")
+        raise AdapterError(_withdrawn(version, row.tainted, language))
     await s.registry.path(version)
     await s.store.write(lambda db: versions.pin(db, version, s.clock.now()))
-    text = f"v{version} is pinned: its files stay."
-    if version == active:
-        text += (
-            " It stays the version that answers. Training goes on, but nothing new goes live until "
-            "`adapters unpin`; only a rating behind it that is taken back, or damaged files, replace it."
-        )
-    else:
-        text += f" It does not answer: `rollback {version}` lets it."
-    return Result(text=text, data={"version": version, "pinned": True, "active": version == active})
+    kept = say("pinned", language, version=version)
+    then = say("pinned_answers" if version == active else "does_not_answer", language, version=version)
+    return Result(
+        text=joined(language, kept, then),
+        data={"version": version, "pinned": True, "active": version == active},
+    )
 
 
 async def unpin(call: Call, words: Sequence[str]) -> Result:
     """Let go of a version; what waited for it goes live, at once while the model server runs."""
-    s = call.services
+    s, language = call.services, call.user.language
     pinned = [row.version for row in await s.registry.rows() if row.pinned]
     if not pinned:
-        raise UsageError("no version is pinned")
+        raise wrong(call.event, "wrong_unpin_none")
     active = await s.registry.active()
     if not words and active not in pinned and len(pinned) > 1:
-        which = ", ".join(f"v{version}" for version in pinned)
-        raise UsageError(f"say which: {which} are pinned")
-    version = _one(words) if words else active if active in pinned else pinned[0]
+        which = commas(language, *(f"v{version}" for version in pinned))
+        raise wrong(call.event, "wrong_unpin_which", versions=which)
+    version = _one(call, words) if words else active if active in pinned else pinned[0]
     if version not in pinned:
-        raise UsageError(f"v{version} is not pinned")
+        raise wrong(call.event, "wrong_unpin", version=version)
     await s.store.write(lambda db: versions.pin(db, version, None))
     live, later = None, ""
     try:
         if s.server.healthy():
             live = await retention.go_live(s.store, s.registry)
     except ServerError as error:
-        later = f" What waits is tried again soon: {error}."
+        later = say("unpin_soon", language, why=error)
     waiting = [row.version for row in await s.registry.rows() if row.waits == versions.PINNED]
     if waiting and not later:
-        later = f" v{waiting[-1]} goes live when goodbot runs."
-    told = f" {await _answering(call, live)}." if live is not None else later
+        later = say("unpin_start", language, version=waiting[-1])
+    told = ended(await _answering(call, live), language) if live is not None else later
     return Result(
-        text=f"v{version} is no longer pinned.{told}",
+        text=joined(language, say("unpinned", language, version=version), told),
         data={"version": version, "pinned": False, "live": live, "waiting": waiting},
     )
 
@@ -98,10 +93,10 @@ async def unpin(call: Call, words: Sequence[str]) -> Result:
 async def bring_in(call: Call, words: Sequence[str]) -> Result:
     """Record what `goodbot adapters import` has prepared, as a version that does not answer."""
     if not call.direct or len(words) != 1:
-        raise UsageError("an adapter is imported in a terminal: `goodbot adapters import PATH`")
-    s = call.services
+        raise wrong(call.event, "wrong_adapters_import")
+    s, language = call.services, call.user.language
     if s.scheduler.training:
-        raise UsageError("a training is under way: import after it, or `goodbot train stop`")
+        raise wrong(call.event, "wrong_import_training")
     registry, now = s.registry, s.clock.now()
     base = await asyncio.to_thread(registry.base)
     adapter, given = await asyncio.to_thread(
@@ -114,10 +109,12 @@ async def bring_in(call: Call, words: Sequence[str]) -> Result:
     twin = await s.store.read(lambda db: versions.withdrawn_twin(db, registry.scope, row.sha256))
     if twin is not None:
         await asyncio.to_thread(trees.remove, registry.root / row.directory)
-        raise AdapterError(f"that is v{twin[0]}, byte for byte, which is not to be used: {twin[1]}")
+        why = retold(twin[1], language)
+        raise AdapterError(say("wrong_import_twin", language, version=twin[0], why=why))
     await s.store.write(lambda db: versions.add(db, row, registry.scope))
+    here = say("version_imported", language, version=version, source=given.source)
     return Result(
-        text=f"v{version} is here, from {given.source}. It does not answer: `rollback {version}` lets it.",
+        text=joined(language, here, say("does_not_answer", language, version=version)),
         data={"version": version, "source": given.source, "sha256": row.sha256},
     )
 
@@ -178,10 +175,12 @@ async def _target(call: Call, active: int, args: Sequence[str]) -> int:
         return await registry.clean_ancestor((await registry.row(active)).parent)
     target = _to(call, args[0])
     if target and (row := await registry.row(target)).tainted:
-        language = call.user.language
-        why = retold(row.tainted, language)
-        raise AdapterError(say("wrong_withdrawn", language, version=target, why=why))
+        raise AdapterError(_withdrawn(target, row.tainted, call.user.language))
     return target
+
+
+def _withdrawn(version: int, why: str, language: str) -> str:
+    return say("wrong_withdrawn", language, version=version, why=retold(why, language))
 
 
 async def _answering(call: Call, version: int) -> str:
@@ -189,14 +188,14 @@ async def _answering(call: Call, version: int) -> str:
     return states.answering(version, off=off, language=call.user.language)
 
 
-def _one(words: Sequence[str]) -> int:
+def _one(call: Call, words: Sequence[str]) -> int:
     if len(words) != 1:
-        raise UsageError("say one version: `adapters pin 7`")
-    return version_of(words[0])
+        raise wrong(call.event, "wrong_one_version", command="pin")
+    return version_of(call, words[0])
 
 
 def _to(call: Call, word: str) -> int:
     try:
-        return version_of(word)
+        return version_of(call, word)
     except UsageError:
         raise wrong(call.event, "wrong_rollback") from None

@@ -4,77 +4,59 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from goodbot.api.adapters import manifest
+from goodbot.api.sentences import words
 from goodbot.api.server import BASE
-from goodbot.base.errors import AdapterError, UsageError
-from goodbot.base.intervals import wilson
+from goodbot.api.texts import beside, commas, explained, pauses, percent, retold, say
+from goodbot.base.errors import AdapterError
 from goodbot.base.spawn import child_environment
-from goodbot.commands.base import DETAILS, Call, Result
+from goodbot.commands.base import DETAILS, Call, Result, wrong
+from goodbot.commands.liked import Liked, liked
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.trainings import counted, kept
 from goodbot.learning.adapters import lineage
 from goodbot.learning.adapters.examining import Distance, examine
-from goodbot.learning.evaluation.report import ENOUGH
-from goodbot.store import acceptance, news, runs, settings
+from goodbot.store import news, runs, settings
 from goodbot.store.adapters import AdapterRow
-from goodbot.store.training_pool import Pool
 
 _ALL = 1_000_000
 _VERDICT = 60
 """Characters of a verdict in the list."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Liked:
-    """How the rated answers of a version were rated; low and high bound 95 % of the share."""
-
-    good: int
-    rated: int
-    share: float
-    low: float
-    high: float
-
-    @property
-    def text(self) -> str:
-        if self.rated < ENOUGH:
-            return f"liked {self.good} of {self.rated} rated answer{'' if self.rated == 1 else 's'}"
-        return f"liked {self.share:.0%} ({self.low:.0%} to {self.high:.0%}) of {self.rated} rated answers"
-
-
 async def listed(call: Call) -> Result:
     """The tree of versions; `→` marks the one that answers: `*` would be a list in a chat."""
     s = call.services
-    registry = s.registry
+    registry, language = s.registry, call.user.language
     active, rows = await registry.active(), await registry.rows()
     told_of = await liked(call)
     ends = {run.id: run for run in await s.store.read(lambda db: runs.last_runs(db, registry.scope, _ALL))}
-    lines = [_line("", f"base  {s.model.name}", told_of.get(BASE), active == BASE)]
+    base = say("why_base", language)
+    lines = [_line("", f"{base}  {s.model.name}", told_of.get(BASE), active == BASE, language)]
     entries: list[dict[str, Any]] = []
     for lead, row in lineage.branches(rows):
         made_of = await _material(call, row)
         end = ends.get(row.run or 0)
-        verdict = end.reason if end else ""
-        parts = [f"v{row.version}", f"from {f'v{row.parent}' if row.parent else 'base'}"]
-        parts += [
-            _day(row.created_at),
-            f"{made_of.trained} rating{'' if made_of.trained == 1 else 's'}" if row.run else "imported",
-        ]
+        parent = f"v{row.parent}" if row.parent else base
+        parts = [f"v{row.version}", say("adapters_from", language, parent=parent), _day(row.created_at)]
+        ratings = say("count_ratings", language, count=made_of.trained)
+        parts.append(ratings if row.run else say("adapters_imported", language))
         if row.model != registry.model:
-            parts.append(f"of {row.model}")
-        parts += _state(row)
-        lines.append(_line(lead, "  ".join(parts), told_of.get(row.version), row.version == active))
-        if verdict and not row.tainted:
-            lines.append(f"  {lead}   {_short(verdict)}")
+            parts.append(say("adapters_of", language, model=row.model))
+        parts += _state(row, language)
         told = told_of.get(row.version)
+        lines.append(_line(lead, "  ".join(parts), told, row.version == active, language))
+        if end and end.ending and not row.tainted:
+            lines.append(f"  {lead}   {_short(words(*end.ending, language=language))}")
         entries.append(
             {
                 **asdict(row),
-                "verdict": verdict,
+                "verdict": end.reason if end else "",
                 "ratings": made_of.trained,
                 "liked": asdict(told) if told else None,
                 "active": row.version == active,
@@ -85,58 +67,66 @@ async def listed(call: Call) -> Result:
     return Result(text="\n".join(lines), data=data)
 
 
-def _line(lead: str, text: str, liked: Liked | None, active: bool) -> str:
-    told = f"  {liked.text}" if liked else ""
+def _line(lead: str, text: str, liked: Liked | None, active: bool, language: str) -> str:
+    told = f"  {liked.told(language)}" if liked else ""
     return f"{'→' if active else ' '} {lead}{text}{told}"
 
 
-def _state(row: AdapterRow) -> list[str]:
+def _state(row: AdapterRow, language: str) -> list[str]:
     gone = row.erased_at is not None
-    found = ["pinned"] if row.pinned and not (row.tainted or gone) else []
+    found: list[str] = []
+    if row.pinned and not (row.tainted or gone):
+        found.append(say("adapters_pinned", language))
     if row.tainted:
-        found.append(f"not to be used: {row.tainted}")
+        found.append(say("adapters_withdrawn", language, why=retold(row.tainted, language)))
     elif row.waits and not gone:
-        found.append(f"waits: {row.waits}")
-    return [*found, "files removed"] if gone else found
+        found.append(say("adapters_waits", language, why=retold(row.waits, language)))
+    return [*found, say("adapters_gone", language)] if gone else found
 
 
-async def show(call: Call, words: Sequence[str]) -> Result:
+async def show(call: Call, named: Sequence[str]) -> Result:
     """All of one version."""
-    words, details = _without_details(words)
+    named, details = _without_details(named)
     s = call.services
-    registry = s.registry
-    row = await registry.row(_one(words, await registry.active()))
+    registry, language = s.registry, call.user.language
+    row = await registry.row(_one(call, named, await registry.active()))
     known = await _manifest(call, row)
     line = [f"v{one.version}" for one in lineage.ancestors(await registry.rows(), row.version)]
     made_of = await _material(call, row)
     cause, verdict = await s.store.read(lambda db: news.cause(db, row.run or 0))
     told = (await liked(call)).get(row.version)
     active = await registry.active()
+    way = " → ".join([say("why_base", language), *line[::-1]])
+    on = f"{row.model} ({known.revision})" if known and known.revision else row.model
     lines = [
-        f"v{row.version}, made {_day(row.created_at)}, {' → '.join(['base', *line[::-1]])}",
-        f"base: {row.model}" + (f" at {known.revision}" if known and known.revision else ""),
+        say("adapters_made", language, version=row.version, day=_day(row.created_at), line=way),
+        say("adapters_base", language, model=on),
     ]
     if row.run:
-        lines.append("; ".join(filter(None, [f"learnt from {counted(made_of)}", kept(made_of)])))
-        lines += [f"training {row.run}: {cause}", f"gate: {verdict}"]
+        learnt = say("adapters_learnt", language, learnt=counted(made_of, language))
+        lines.append(pauses(language, learnt, kept(made_of, language)))
+        why = words(*cause, language=language)
+        lines.append(say("adapters_began", language, run=row.run, why=why))
+        lines.append(say("safety_check", language, reason=words(*verdict, language=language)))
     else:
-        lines.append(f"imported: {known.source if known else 'from elsewhere'}")
+        source = known.source if known else say("adapters_elsewhere", language)
+        lines.append(say("adapters_source", language, source=source))
     if told:
-        lines.append(told.text)
+        lines.append(told.told(language))
     off = bool(await s.store.read(lambda db: settings.switch(db, "off")))
     if row.version == active and not row.tainted:
-        lines.append(states.answering(row.version, off=off))
-    lines += _state(row)
+        lines.append(states.answering(row.version, off=off, language=language))
+    lines += _state(row, language)
     lines += [f"{name}: {value:g}" for name, value in _numbers(row.metrics)] if details else []
     where = registry.root / row.directory
     if row.erased_at is None:
-        lines.append(f"files: {where}" + ("" if known else " (they cannot be used: see `doctor`)"))
-        lines.append(f"weights: sha256 {row.sha256}")
+        lines.append(say("adapters_files" if known else "adapters_broken", language, where=where))
+        lines.append(say("adapters_weights", language, hash=row.sha256))
     data = {
         **asdict(row),
         "active": row.version == active,
-        "cause": cause,
-        "verdict": verdict,
+        "cause": words(*cause),
+        "verdict": words(*verdict),
         "trained_on": asdict(made_of),
         "liked": asdict(told) if told else None,
         "path": str(where) if row.erased_at is None else None,
@@ -145,22 +135,22 @@ async def show(call: Call, words: Sequence[str]) -> Result:
     return Result(text="\n".join(lines), data=data)
 
 
-async def diff(call: Call, words: Sequence[str]) -> Result:
+async def diff(call: Call, named: Sequence[str]) -> Result:
     """Told later: a child reads the files, and other commands do not wait for that."""
-    words, details = _without_details(words)
-    if len(words) != 2:
-        raise UsageError("say which two: `adapters diff 6 7`, or `adapters diff base 7`")
-    first, second = (version_of(word) for word in words)
+    named, details = _without_details(named)
+    if len(named) != 2:
+        raise wrong(call.event, "wrong_diff")
+    first, second = (version_of(call, word) for word in named)
     if second == BASE:
         first, second = second, first
     if first == second:
-        raise UsageError("say two different versions: `adapters diff 6 7`")
+        raise wrong(call.event, "wrong_diff_same")
     return Result(text="", later=partial(_diff, call, first, second, details=details))
 
 
 async def _diff(call: Call, first: int, second: int, *, details: bool) -> Result:
     s = call.services
-    registry = s.registry
+    registry, language = s.registry, call.user.language
     rows = await registry.rows()
     before = None if first == BASE else await registry.path(first)
     found = await examine(before, await registry.path(second), child_environment())
@@ -168,12 +158,13 @@ async def _diff(call: Call, first: int, second: int, *, details: bool) -> Result
     between = [row for row in lineage.ancestors(rows, second) if row.version not in old]
     between.reverse()
     made_of = await s.store.read(lambda db: news.material(db, [row.run for row in between if row.run]))
-    names = [_name(first), _name(second)]
+    names = [_name(first, language), _name(second, language)]
+    learnt = say("diff_learnt", language, learnt=counted(made_of, language))
     lines = [
-        f"{names[0]} → {names[1]}: {_steps(between)}",
-        *([f"learnt in between: {counted(made_of)}"] if any(row.run for row in between) else []),
+        explained(f"{names[0]} → {names[1]}", _steps(between, language), language),
+        *([learnt] if any(row.run for row in between) else []),
         *(_metrics(rows, first, second) if details else ()),
-        *_sizes(found, names, details=details),
+        *_sizes(found, names[0], language, details=details),
     ]
     data = {
         "before": first,
@@ -188,9 +179,14 @@ async def _diff(call: Call, first: int, second: int, *, details: bool) -> Result
     return Result(text="\n".join(lines), data=data)
 
 
-def _steps(between: Sequence[AdapterRow]) -> str:
-    steps = [f"v{row.version}{'' if row.run else ' (imported)'}" for row in between]
-    return f"by way of {', '.join(steps)}" if steps else "none comes from the other"
+def _steps(between: Sequence[AdapterRow], language: str) -> str:
+    imported = say("adapters_imported", language)
+    steps = [
+        f"v{row.version}" if row.run else beside(f"v{row.version}", imported, language) for row in between
+    ]
+    if not steps:
+        return say("diff_apart", language)
+    return say("diff_steps", language, versions=commas(language, *steps))
 
 
 def _metrics(rows: Sequence[AdapterRow], first: int, second: int) -> list[str]:
@@ -204,40 +200,44 @@ def _metrics(rows: Sequence[AdapterRow], first: int, second: int) -> list[str]:
     ]
 
 
-def _sizes(found: Distance, names: Sequence[str], *, details: bool) -> list[str]:
-    share = f", {found.change / found.before:.0%} of the size of {names[0]}" if found.before else ""
+def _sizes(found: Distance, first: str, language: str, *, details: bool) -> list[str]:
+    change = f"{found.change:.4g}"
+    if found.before:
+        share = percent(found.change / found.before, language)
+        change = commas(language, change, say("diff_share", language, share=share, name=first))
     if not details:
-        return [f"change of the weights: {found.change:.4g}{share}; `--details` says where"]
+        return [say("diff_weights", language, change=change)]
     wide = max(len(group.name) for group in found.groups)
-    lines = [f"change of the weights: {found.change:.4g}{share}. By part:"]
+    lines = [say("diff_parts", language, change=change)]
     for group in found.groups:
         part = (group.change / found.change) ** 2 if found.change else 0.0
-        own = f", {group.change / group.before:.0%} of its own" if group.before else ""
-        lines.append(f"  {group.name:{wide}}  {part:4.0%}{own}")
+        share = percent(group.change / group.before, language) if group.before else ""
+        own = say("diff_own", language, share=share) if share else ""
+        lines.append(f"  {group.name:{wide}}  {commas(language, f'{part:4.0%}', own)}")
     return lines
 
 
-def _without_details(words: Sequence[str]) -> tuple[list[str], bool]:
+def _without_details(named: Sequence[str]) -> tuple[list[str], bool]:
     """The other words, and whether all figures are asked for."""
-    return [word for word in words if word != DETAILS], DETAILS in words
+    return [word for word in named if word != DETAILS], DETAILS in named
 
 
-def version_of(word: str) -> int:
+def version_of(call: Call, word: str) -> int:
     """`7`, `v7` or `base`. Raises UsageError."""
     number = word.removeprefix("v")
     if number == "base":
         return BASE
     if not (number.isascii() and number.isdecimal() and len(number) < 10):
-        raise UsageError(f"{word[:40]!r} is no version: say a number from `adapters`, or `base`")
+        raise wrong(call.event, "wrong_version", word=repr(word[:40]))
     return int(number)
 
 
-def _one(words: Sequence[str], active: int) -> int:
-    if len(words) > 1:
-        raise UsageError("say one version: `adapters show 7`")
-    version = version_of(words[0]) if words else active
+def _one(call: Call, named: Sequence[str], active: int) -> int:
+    if len(named) > 1:
+        raise wrong(call.event, "wrong_one_version", command="show")
+    version = version_of(call, named[0]) if named else active
     if version == BASE:
-        raise UsageError("the base model is as it came: say a version, `adapters show 7`")
+        raise wrong(call.event, "wrong_show_base")
     return version
 
 
@@ -258,21 +258,6 @@ async def _material(call: Call, row: AdapterRow) -> news.RunMaterial:
     return await call.services.store.read(lambda db: news.material(db, [row.run] if row.run else []))
 
 
-async def liked(call: Call) -> dict[int, Liked]:
-    """By version, how its answers were rated; nothing of one of which no answer was."""
-    registry = call.services.registry
-    pool = Pool(scope=registry.scope, model=registry.model, owners=())
-    found = await call.services.store.read(lambda db: acceptance.by_version(db, pool, limit=_ALL))
-    told: dict[int, Liked] = {}
-    for one in found:
-        if one.rated:
-            low, high = wilson(one.good, one.rated)
-            told[one.version] = Liked(
-                good=one.good, rated=one.rated, share=one.good / one.rated, low=low, high=high
-            )
-    return told
-
-
 def _numbers(metrics: Mapping[str, Any]) -> list[tuple[str, float]]:
     """The numbers of a run and of its gate, which lie one level deeper."""
     flat = {**metrics, **dict(metrics.get("gate") or {})}
@@ -283,8 +268,8 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
 
 
-def _name(version: int) -> str:
-    return f"v{version}" if version else "base"
+def _name(version: int, language: str) -> str:
+    return f"v{version}" if version else say("why_base", language)
 
 
 def _day(seconds: float) -> str:

@@ -15,7 +15,7 @@ from goodbot.api.sentences import ended, sentence
 from goodbot.api.server import BASE
 from goodbot.base.errors import UsageError
 from goodbot.commands.base import Call
-from goodbot.commands.lineage import liked
+from goodbot.commands.liked import liked
 from goodbot.commands.why import untrained, what_changed
 from goodbot.conversation.notifications import states
 from goodbot.store import comparisons, settings
