@@ -11,11 +11,10 @@ import aiosqlite
 from goodbot.access.authorization import person
 from goodbot.api.connector import Capability
 from goodbot.api.events import ChannelKind, RatingEvent, RatingKind
-from goodbot.api.texts import say
+from goodbot.api.sentences import version
+from goodbot.api.texts import joined, say
 from goodbot.api.turns import CHOICE
-from goodbot.base.errors import UsageError
-from goodbot.base.suggest import version_name
-from goodbot.commands.base import Call, Result
+from goodbot.commands.base import Call, Result, wrong
 from goodbot.learning.evaluation import blind, side_by_side
 from goodbot.store import choices, comparisons, news, settings
 from goodbot.store.comparisons import Comparison, Pair
@@ -23,21 +22,10 @@ from goodbot.store.comparisons import Comparison, Pair
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
 
-_USAGE = (
-    "type `compare` for the open question, `compare a`, `b`, `same` or `skip` to answer it, `compare undo` "
-    "to take your last choice back, or "
-    "`compare v6 v7 PROMPT` for two versions side by side (numbers from `adapters`, or `base`)"
-)
-_NOTHING = (
-    "There is nothing to compare now. After a training I ask you about your own questions. "
-    "`compare v6 v7 PROMPT` shows two versions side by side."
-)
-_REST = "It counts once `resume` lets training go on."
-
 
 async def compare(call: Call) -> Result:
     if call.event.channel.kind is not ChannelKind.PRIVATE:
-        raise UsageError("that is for the two of us: say it in our private chat")
+        raise wrong(call.event, "wrong_compare_private")
     words = call.event.args.split(maxsplit=2)
     if len(words) == 3 and (versions := named_versions(words[0], words[1])) is not None:
         return Result(text="", later=partial(_side_by_side, call, versions, words[2]))
@@ -51,14 +39,15 @@ async def compare(call: Call) -> Result:
         case [number, word] if word in blind.WORDS and _is_number(number):
             return await _chosen(call, word, int(number))
         case _:
-            raise UsageError(_USAGE)
+            raise wrong(call.event, "wrong_compare")
 
 
 async def _side_by_side(call: Call, versions: tuple[int, int], words: str) -> Result:
     """Told later: other commands do not wait for the model."""
-    answers = await call.services.side_by_side.ask(versions, words)
+    language = call.user.language
+    answers = await call.services.side_by_side.ask(versions, words, language)
     data = {"answers": [{"version": one.version, "text": one.text} for one in answers]}
-    return Result(text=side_by_side.shown(answers), data=data)
+    return Result(text=side_by_side.shown(answers, language), data=data)
 
 
 async def _pairs(call: Call) -> tuple[Comparison | None, list[Pair]]:
@@ -71,13 +60,14 @@ async def _pairs(call: Call) -> tuple[Comparison | None, list[Pair]]:
 async def _question(call: Call, said: str = "") -> Result:
     """The first pair that has no choice yet, after what there is to say of the last one."""
     found, pairs = await _pairs(call)
+    language = call.user.language
     waiting = next((pair for pair in pairs if not pair.choice), None)
     if found is None or waiting is None:
-        why = _why_not(found, pairs, await later(call.services, found))
-        return Result(text=f"{said} {why}".strip(), data={"question": None})
+        why = _why_not(found, pairs, await later(call.services, found, language), language)
+        return Result(text=joined(language, said, why), data={"question": None})
     seen = _seen(call, waiting)
     await call.services.store.write(lambda db: settings.tell_once(db, seen))
-    opening = [said or blind.invitation(found)]
+    opening = said or blind.invitation(found, language)
     first, second = blind.answers(waiting)
     data: dict[str, Any] = {
         "question": {
@@ -90,9 +80,8 @@ async def _question(call: Call, said: str = "") -> Result:
             "choices": list(blind.WORDS),
         }
     }
-    return Result(
-        text="\n\n".join([*opening, blind.question(pairs, waiting)]), offer=blind.buttons(waiting), data=data
-    )
+    asks = blind.question(pairs, waiting, language)
+    return Result(text=f"{opening}\n\n{asks}", offer=blind.buttons(waiting, language), data=data)
 
 
 def _seen(call: Call, pair: Pair) -> str:
@@ -126,40 +115,34 @@ async def later(s: Services, found: Comparison | None, language: str = "") -> st
     return why if number == found.id else ""
 
 
-def _why_not(found: Comparison | None, pairs: list[Pair], later: str) -> str:
+def _why_not(found: Comparison | None, pairs: list[Pair], later: str, language: str) -> str:
     """Why this person is asked nothing now."""
     if found is None:
-        return _NOTHING
-    new = version_name(found.new)
+        return say("compare_none", language)
     if found.state == "preparing":
-        return (
-            f"The answers to compare {new} by are not written yet: {later}."
-            if later
-            else f"The answers to compare {new} by are being written: ask again in a few minutes."
-        )
+        key = "compare_unwritten" if later else "compare_writing"
+        return say(key, language, name=version(found.new, language), why=later)
     if pairs:
-        return f"You have answered all that was asked of you; {new} waits for what others say."
-    return (
-        f"{version_name(found.new, begins=True)} is compared by those who have asked the questions: none was "
-        "yours, at this account or one that is joined with it."
-    )
+        return say("compare_done", language, name=version(found.new, language))
+    return say("compare_others", language, name=version(found.new, language, begins=True))
 
 
 async def _chosen(call: Call, word: str, number: int | None = None) -> Result:
-    ab_test = call.services.ab_test
+    ab_test, language = call.services.ab_test, call.user.language
     found, pairs = await _pairs(call)
     pair = next((p for p in pairs if (p.id == number if number is not None else not p.choice)), None)
     given = number is not None  # a press, or who names the pair, has it before their eyes
     if found and pair and not (given or await _knows(call, found, pairs, pair)):
-        return await _question(call, f"Look at it first, then type `compare {word}` again.")
+        return await _question(call, say("compare_look", language, word=word))
     if pair is None or not await _chose(call, pair, word):
-        return await _question(call, "That question is closed.")
-    outcome = await ab_test.decide(told=person(call.user))
+        return await _question(call, say("compare_closed", language))
+    noted = say("noted", language)
+    outcome = await ab_test.decide(told=person(call.user), language=language)
     if outcome is not None:
-        return Result(text=f"Noted. {outcome}".strip(), data={"question": None, "outcome": outcome})
+        return Result(text=joined(language, noted, outcome), data={"question": None, "outcome": outcome})
     _, pairs = await _pairs(call)
-    rest = "" if any(not pair.choice for pair in pairs) or not await ab_test.rests() else f" {_REST}"
-    return await _question(call, f"Noted.{rest}")
+    rests = all(pair.choice for pair in pairs) and await ab_test.rests()
+    return await _question(call, joined(language, noted, say("compare_rests", language) if rests else ""))
 
 
 async def _chose(call: Call, pair: Pair, word: str) -> bool:
@@ -189,9 +172,9 @@ async def _taken_back(call: Call) -> Result:
         return pair
 
     if await s.store.write(operation) is None:
-        raise UsageError("you have chosen nothing that could be taken back")
+        raise wrong(call.event, "wrong_compare_undo")
     s.scheduler.wake()  # a version may have learnt from it
-    return await _question(call, "Your last choice is taken back.")
+    return await _question(call, say("compare_undone", call.user.language))
 
 
 def _rating(call: Call, turn: str, kind: RatingKind, value: float | None = None) -> RatingEvent:

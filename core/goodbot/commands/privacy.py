@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,26 +14,22 @@ import aiosqlite
 from goodbot.access import linking
 from goodbot.access.authorization import origin, person
 from goodbot.api.commands import Grant
-from goodbot.base.errors import GoodbotError, UsageError
+from goodbot.api.texts import commas, joined, say
+from goodbot.base.errors import GoodbotError
 from goodbot.commands import confirm
 from goodbot.commands.audit import name
-from goodbot.commands.base import Call, Result
-from goodbot.config.layout import beside, replaced
+from goodbot.commands.base import Call, Result, wrong
+from goodbot.config.layout import beside
 from goodbot.learning.adapters.erasure import delete_replaced
 from goodbot.store import exporting, forgetting, people, settings
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
 
-_FORGET = "type `forget me`"
-_FORGET_ANYBODY = f"{_FORGET}, or `forget PERSON` (CONNECTOR:ID, see `people`)"
-
 
 async def share(call: Call) -> Result:
     if call.args not in (("on",), ("off",)):
-        raise UsageError(
-            "type `share on` or `share off`: whether your private chats may train what others talk to"
-        )
+        raise wrong(call.event, "wrong_share")
     on = call.args == ("on",)
     s, who = call.services, person(call.user)
 
@@ -45,8 +43,11 @@ async def share(call: Call) -> Result:
 
     accounts = await s.store.write(operation)
     s.scheduler.wake()
-    of = f" (those of {', '.join(accounts)})" if len(accounts) > 1 else ""
-    return Result(text=f"Your private chats{of} {'may' if on else 'do not'} train what others talk to.")
+    language = call.user.language
+    if len(accounts) == 1:
+        return Result(text=say("shared" if on else "unshared", language))
+    key = "shared_of" if on else "unshared_of"
+    return Result(text=say(key, language, accounts=commas(language, *accounts)))
 
 
 async def forget(call: Call) -> Result:
@@ -54,17 +55,17 @@ async def forget(call: Call) -> Result:
     s = call.services
     administers = s.authorization.may(call.user, Grant.ADMINISTER)
     if len(call.args) not in (1, 2) or call.args[1:] not in ((), ("yes",)):
-        raise UsageError(_FORGET_ANYBODY if administers else _FORGET)
+        raise wrong(call.event, "wrong_forget_anybody" if administers else "wrong_forget")
     word, sure = call.args[0], bool(call.args[1:])
     who = person(call.user) if word == "me" else word
     if who != person(call.user) and not administers:
-        raise UsageError(f"{_FORGET}: only an owner lets others be forgotten")
+        raise wrong(call.event, "wrong_forget_others")
     connector, _, id_ = who.partition(":")
     known = connector in s.authorization.connectors or await s.store.read(
         lambda db: forgetting.knows(db, who)
     )
     if not id_ or not known:  # of a platform that is off, or brought in, words may lie here all the same
-        raise UsageError(_FORGET_ANYBODY)
+        raise wrong(call.event, "wrong_forget_anybody")
     what = f"forget {who}"
     if not confirm.agreed(call, what, sure=sure, programs=True):
         return confirm.ask(
@@ -72,7 +73,7 @@ async def forget(call: Call) -> Result:
             what,
             await _question(call, who, word, owner=administers),
             command=f"forget {word} yes",
-            label="Yes, delete it all",
+            label=say("button_forget", call.user.language),
             personal=True,
         )
     return await _forget(call, who)
@@ -80,17 +81,18 @@ async def forget(call: Call) -> Result:
 
 async def _question(call: Call, who: str, word: str, *, owner: bool) -> str:
     accounts = await call.services.store.read(lambda db: people.accounts(db, who))
-    whose = "you" if word == "me" else who
-    several = f", of all {len(accounts)} linked accounts" if len(accounts) > 1 else ""
-    return (
-        f"This deletes what is stored of {whose}: words, answers, ratings{several}. Adapters that "
-        "learnt from them are withdrawn or trained anew, and erased. It cannot be undone."
-        f"{replaced(call.services.config.home) if owner else ''}"
-    )
+    language, count = call.user.language, len(accounts)
+    if word == "me":
+        told = say("ask_forget_me_all" if count > 1 else "ask_forget_me", language, count=count)
+    else:
+        told = say("ask_forget_all" if count > 1 else "ask_forget", language, who=who, count=count)
+    paths = [str(path) for path in beside(call.services.config.home)] if owner else []
+    gone = say("ask_forget_replaced", language, paths=commas(language, *paths)) if paths else ""
+    return joined(language, told, say("ask_forget_learnt", language), gone)
 
 
 async def _forget(call: Call, who: str) -> Result:
-    s, now = call.services, call.services.clock.now()
+    s, now, language = call.services, call.services.clock.now(), call.user.language
     accounts = await s.store.read(lambda db: people.accounts(db, who))
     last_owner = _last_owner(s, accounts)
     # Linking gives no power over what another account may, so neither does forgetting.
@@ -131,13 +133,13 @@ async def _forget(call: Call, who: str) -> Result:
     try:
         exported = await asyncio.to_thread(exporting.files, s.config.home)
         await s.eraser.sweep()
-        note = " What was exported is deleted too." if exported else ""
+        note = say("forgot_exported", language) if exported else ""
     except (GoodbotError, OSError) as error:  # it goes on by itself
-        note = f" Wiping the disk waits: {error}."
-    note += await asyncio.to_thread(
-        _copies, s.config.home, owner=s.authorization.may(call.user, Grant.ADMINISTER)
-    )
-    return Result(text=_told(done, keeps, last_owner=last_owner) + note, data=_data(done))
+        note = say("forgot_later", language, why=error)
+    owner = s.authorization.may(call.user, Grant.ADMINISTER)
+    copies = await asyncio.to_thread(_copies, s.config.home, language, owner=owner)
+    told = _told(done, keeps, language, last_owner=last_owner)
+    return Result(text=joined(language, *told, note, copies), data=_data(done))
 
 
 def _last_owner(s: Services, accounts: list[str]) -> bool:
@@ -146,37 +148,39 @@ def _last_owner(s: Services, accounts: list[str]) -> bool:
     return bool(owners) and set(owners) <= set(accounts)
 
 
-def _told(done: forgetting.Forgotten, keeps: list[str], *, last_owner: bool) -> str:
-    sentences = [f"{_count(done.answers, 'answer')}, {_count(done.ratings, 'rating')} deleted."]
+def _told(done: forgetting.Forgotten, keeps: list[str], language: str, *, last_owner: bool) -> Iterator[str]:
+    answers = say("count_answers", language, answers=done.answers)
+    yield say("forgot", language, answers=answers, ratings=say("count_ratings", language, count=done.ratings))
     if done.quoted:
-        sentences.append(f"{_count(done.quoted, 'answer')} to others quoted them and went too.")
+        yield say("forgot_quoted", language, count=done.quoted)
     if done.versions:
-        names = " and ".join(f"v{version}" for version in done.versions)
-        one = len(done.versions) == 1
-        sentences.append(
-            f"{names} {'was' if one else 'were'} trained on them and {'is' if one else 'are'} "
-            "withdrawn or trained anew, then erased."
-        )
+        names = _listed([f"v{version}" for version in done.versions], language)
+        key = "forgot_versions" if len(done.versions) > 1 else "forgot_version"
+        yield say(key, language, versions=names)
     if last_owner:
-        sentences.append("The grants stay: there is no other owner.")
+        yield say("forgot_last_owner", language)
     elif keeps:
-        sentences.append(f"The grant of {' and '.join(keeps)} stays: it says more than yours.")
-    return " ".join(sentences)
+        yield say("forgot_keeps", language, accounts=_listed(keeps, language))
 
 
-def _copies(home: Path, *, owner: bool) -> str:
+def _listed(names: Sequence[str], language: str) -> str:
+    """`v1 and v2`."""
+    return reduce(lambda one, other: say("and_also", language, first=one, second=other), names)
+
+
+def _copies(home: Path, language: str, *, owner: bool) -> str:
     """Where else the words are, and what of it is deleted. That is for owners to do and to know."""
-    backups = "Backups that were made before still hold it"
     if not beside(home):
-        return f" {backups}: delete them."
+        return say("copies_delete", language)
     if not owner:
-        return f" {backups}, and so does what a restore has replaced: ask an owner to delete them."
+        return say("copies_ask", language)
     try:
-        gone = ", ".join(str(path) for path in delete_replaced(home))
+        gone = commas(language, *(str(path) for path in delete_replaced(home)))
     except OSError as error:
-        return f" {error.filename} holds it, too, and cannot be deleted: {error.strerror}. {backups}."
-    what = f" What a restore has replaced is deleted, too ({gone})." if gone else ""
-    return f"{what} {backups}: delete them."
+        stuck = say("copies_stuck", language, path=error.filename, why=error.strerror)
+        return joined(language, stuck, say("copies_kept", language))
+    what = say("copies_gone", language, paths=gone) if gone else ""
+    return joined(language, what, say("copies_delete", language))
 
 
 def _data(done: forgetting.Forgotten) -> dict[str, object]:
@@ -186,7 +190,3 @@ def _data(done: forgetting.Forgotten) -> dict[str, object]:
         "quoted": done.quoted,
         "versions": list(done.versions),
     }
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

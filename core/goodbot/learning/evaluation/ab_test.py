@@ -183,14 +183,16 @@ class AbTest:
             waiting = next((pair for pair in pairs if not pair.choice), None)
             if waiting is None:
                 continue
-            text = f"{blind.invitation(found)}\n\n{blind.question(pairs, waiting)}"
             for account in filter(self._authorization.is_owner, accounts):
+                language = self._courier.readers.language(account)
+                asks = blind.question(pairs, waiting, language)
+                text = f"{blind.invitation(found, language)}\n\n{asks}"
                 await self._courier.tell(
                     Notice(
                         key=comparisons.invited(found, account),
                         person=account,
                         text=text,
-                        buttons=blind.buttons(waiting),
+                        buttons=blind.buttons(waiting, language),
                     )
                 )
 
@@ -201,7 +203,7 @@ class AbTest:
 
     # -- deciding
 
-    async def decide(self, *, told: str = "") -> str | None:
+    async def decide(self, *, told: str = "", language: str = "") -> str | None:
         """Close the question if that can be: what owners are told then, None while it stays open.
 
         `told` is an account (`connector:id`) whose person the caller tells.
@@ -225,7 +227,7 @@ class AbTest:
             key = _key(found, account)
             await self._store.write(lambda db, k=key: settings.tell_once(db, k))
         self._wake.set()  # the others are to hear of it
-        return blind.outcome(found, tally, state)
+        return blind.outcome(found, tally, state, language)
 
     async def _carry_out(self, found: Comparison, state: str) -> bool:
         """Let the version that won answer; the question ends in the same transaction, or stays open."""
@@ -285,9 +287,10 @@ class AbTest:
         if last is None or last.state == "superseded":
             return
         tally = await self._store.read(lambda db: comparisons.tally(db, last.id))
-        text = blind.outcome(last, tally, last.state)
-        for owner in self._authorization.owners() if text else ():
-            await self._courier.tell(Notice(key=_key(last, owner), person=owner, text=text))
+        for owner in self._authorization.owners():
+            language = self._courier.readers.language(owner)
+            if text := blind.outcome(last, tally, last.state, language):
+                await self._courier.tell(Notice(key=_key(last, owner), person=owner, text=text))
 
 
 def _key(comparison: Comparison, account: str) -> str:

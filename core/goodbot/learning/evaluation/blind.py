@@ -9,18 +9,16 @@ from collections.abc import Sequence
 from goodbot.api.actions import run
 from goodbot.api.events import Button
 from goodbot.api.sentences import version
-from goodbot.api.texts import commas, say
-from goodbot.base.suggest import version_name
+from goodbot.api.texts import commas, ended, joined, quoted, say
 from goodbot.learning.evaluation.rule import loses
 from goodbot.store.comparisons import Comparison, Pair, Tally
 
 WORDS = ("a", "b", "same", "skip")
 """What can be said of a pair."""
-_LABELS = {"a": "A", "b": "B", "same": "Same", "skip": "Skip"}
+_LABELS = {"a": "A", "b": "B"}
 _LONGEST = 800
 """Characters of an answer that are shown: with two of them it fits every platform's message."""
 _LONGEST_QUESTION = 160
-_HOW = "`/rl compare a`, `b`, `same` or `skip`"
 
 
 def new_first(pair: Pair) -> bool:
@@ -41,33 +39,28 @@ def choice(pair: Pair, word: str) -> str:
     return "new" if (word == "a") is new_first(pair) else "old"
 
 
-def question(pairs: Sequence[Pair], pair: Pair) -> str:
+def question(pairs: Sequence[Pair], pair: Pair, language: str = "") -> str:
     """One pair, as its owner is asked."""
-    first, second = (_cut(text, _LONGEST) for text in answers(pair))
+    first, second = (_cut(text, _LONGEST, language) for text in answers(pair))
     number = [one.id for one in pairs].index(pair.id) + 1
+    asks = say("compare_question", language, number=number, of=len(pairs))
     return (
-        f"Which is better? ({number} of {len(pairs)})\n“{_line(pair.question)}”\n\n"
-        f"A:\n{first}\n\nB:\n{second}\n\n{_HOW}"
+        f"{asks}\n{quoted(_line(pair.question, language), language)}\n\n"
+        f"A:\n{first}\n\nB:\n{second}\n\n{say('compare_how', language)}"
     )
 
 
-def invitation(comparison: Comparison) -> str:
+def invitation(comparison: Comparison, language: str = "") -> str:
     """What comes before the first question."""
-    new, old = version_name(comparison.new), version_name(comparison.old)
-    until = (
-        f"I switch to {new} unless it loses; without a reply, after 24 hours."
-        if comparison.held
-        else f"{new} answers already: if it loses, {old} comes back."
-    )
-    return (
-        "I have finished learning. Here are some of your questions, each with two answers: which do you "
-        f"prefer? You won’t see which version wrote which. {until}"
-    )
+    new, old = version(comparison.new, language), version(comparison.old, language)
+    key = "compare_held" if comparison.held else "compare_live"
+    return joined(language, say("compare_invitation", language), say(key, language, new=new, old=old))
 
 
-def buttons(pair: Pair) -> tuple[Button, ...]:
+def buttons(pair: Pair, language: str = "") -> tuple[Button, ...]:
     """The choices; each names its pair, so that an old message never answers a new question."""
-    return tuple(run(f"compare {pair.id} {word}", _LABELS[word]) for word in WORDS)
+    labels = {**_LABELS, "same": say("choose_same", language), "skip": say("choose_skip", language)}
+    return tuple(run(f"compare {pair.id} {word}", labels[word]) for word in WORDS)
 
 
 def summed(old: int, new: int, tally: Tally, language: str = "") -> str:
@@ -77,25 +70,26 @@ def summed(old: int, new: int, tally: Tally, language: str = "") -> str:
     return commas(language, *chosen, say("choice_same", language, count=tally.same) if tally.same else "")
 
 
-def outcome(comparison: Comparison, tally: Tally, state: str) -> str:
+def outcome(comparison: Comparison, tally: Tally, state: str, language: str = "") -> str:
     """What came of it; empty where nothing was asked, or nobody has chosen and nothing changes."""
-    new, old = (version_name(one, begins=True) for one in (comparison.new, comparison.old))
-    said = f"{summed(comparison.old, comparison.new, tally)}."
+    new, old = (version(one, language, begins=True) for one in (comparison.new, comparison.old))
+    said = ended(summed(comparison.old, comparison.new, tally, language), language)
     if state == "lost":
-        return f"{said} {f'{new} does not go live' if comparison.held else f'{old} answers again'}."
+        lost = say("compare_lost_held" if comparison.held else "compare_lost", language, new=new, old=old)
+        return joined(language, said, lost)
     if tally.decided or tally.same:
-        return f"{said} {new} {'may go live' if comparison.held else 'stays'}."
+        stays = say("compare_passed_held" if comparison.held else "compare_passed", language, new=new)
+        return joined(language, said, stays)
     if not comparison.held or not (asked := tally.open + tally.skip):
         return ""
     enough = loses(Tally(old=asked))
-    why = "Nobody has chosen" if enough else "Too few of your questions have answers that differ"
-    return f"{why}, so the safety check alone decided: {new} may go live."
+    return say("compare_unchosen" if enough else "compare_alike", language, new=new)
 
 
-def _line(text: str) -> str:
-    return _cut(" ".join(text.split()), _LONGEST_QUESTION)
+def _line(text: str, language: str) -> str:
+    return _cut(" ".join(text.split()), _LONGEST_QUESTION, language)
 
 
-def _cut(text: str, longest: int) -> str:
-    text = text.strip() or "(empty)"
+def _cut(text: str, longest: int, language: str) -> str:
+    text = text.strip() or say("no_answer", language)
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"

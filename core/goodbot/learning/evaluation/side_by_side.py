@@ -6,10 +6,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from goodbot.api.sentences import version as version_name
 from goodbot.api.server import BASE, GenerateRequest
+from goodbot.api.texts import retold, say
 from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.base.sampling import Sampling
-from goodbot.base.suggest import version_name
 from goodbot.config import ServingConfig
 from goodbot.inference import prompts
 from goodbot.inference.prompts import Room, TooLongError
@@ -46,14 +47,17 @@ class SideBySide:
         self._sampling = sampling
         self._room = room
 
-    async def ask(self, versions: tuple[int, int], words: str) -> tuple[VersionAnswer, VersionAnswer]:
+    async def ask(
+        self, versions: tuple[int, int], words: str, language: str = ""
+    ) -> tuple[VersionAnswer, VersionAnswer]:
         """Raises UsageError, AdapterError, ServerError with a sentence."""
         first, second = versions
         if first == second:
-            raise UsageError("name two different versions: `compare v6 v7 PROMPT`, or `base`")
+            raise UsageError(say("wrong_compare_same", language), english=say("wrong_compare_same"))
         for version in versions:
             if version != BASE and (why := (await self._registry.row(version)).tainted):
-                raise AdapterError(f"v{version} is not to be used: {why}")
+                told = retold(why, language)
+                raise AdapterError(say("wrong_withdrawn", language, version=version, why=told))
         try:
             prompt = prompts.compose(self._config.system_prompt, [], words, self._room)
         except TooLongError as error:
@@ -62,9 +66,7 @@ class SideBySide:
             async with asyncio.timeout(_SECONDS), self._registry.beside(*versions):
                 return await self._say(first, prompt), await self._say(second, prompt)
         except TimeoutError:
-            raise ServerError(
-                "there was no quiet moment to ask the model in: try again in a few minutes"
-            ) from None
+            raise ServerError(say("compare_busy", language)) from None
 
     async def _say(self, version: int, prompt: prompts.Prompt) -> VersionAnswer:
         config = self._config
@@ -79,6 +81,9 @@ class SideBySide:
         return VersionAnswer(version=version, text=(await self._spare.answer(request)).text)
 
 
-def shown(answers: tuple[VersionAnswer, VersionAnswer]) -> str:
+def shown(answers: tuple[VersionAnswer, VersionAnswer], language: str = "") -> str:
     """Both answers under their names."""
-    return "\n\n".join(f"{version_name(one.version)}:\n{one.text.strip() or '(empty)'}" for one in answers)
+    empty = say("no_answer", language)
+    return "\n\n".join(
+        f"{version_name(one.version, language)}:\n{one.text.strip() or empty}" for one in answers
+    )

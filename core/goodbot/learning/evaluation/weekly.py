@@ -8,9 +8,12 @@ from datetime import datetime, timedelta
 
 from goodbot.access.direct_message import Courier
 from goodbot.api.notice import Notice
+from goodbot.api.texts import say
 from goodbot.base.clock import Clock
 from goodbot.learning.evaluation import report
 from goodbot.store import Store, acceptance, comparisons
+from goodbot.store.acceptance import Acceptance
+from goodbot.store.comparisons import Sum
 from goodbot.store.training_pool import Pool
 
 
@@ -25,7 +28,7 @@ class Week:
         self._clock = clock
         self._pool = pool
         self._owners = owners
-        self._known = ("", "")
+        self._known: tuple[str, Sequence[Acceptance], Sequence[Sum]] = ("", (), ())
         """The last week that was looked at, and what there is to tell of it."""
 
     async def look(self) -> None:
@@ -33,19 +36,21 @@ class Week:
         monday = _monday(self._clock.now())
         week = f"{monday - timedelta(days=7):%G-W%V}"
         if self._known[0] != week:
-            self._known = (week, await self._text(monday))
-        text = self._known[1]
-        for owner in self._owners() if text else ():
-            await self._courier.tell(Notice(key=f"week {week} {owner}", person=owner, text=text))
+            self._known = (week, *await self._of(monday))
+        _, rated, chosen = self._known
+        for owner in self._owners() if rated or chosen else ():
+            language = self._courier.readers.language(owner)
+            told = [report.accepted(one, language) for one in rated]
+            lines = [say("week", language), *told, *report.chosen(chosen, language)]
+            await self._courier.tell(Notice(key=f"week {week} {owner}", person=owner, text="\n".join(lines)))
 
-    async def _text(self, monday: datetime) -> str:
+    async def _of(self, monday: datetime) -> tuple[Sequence[Acceptance], Sequence[Sum]]:
         since, until = (monday - timedelta(days=7)).timestamp(), monday.timestamp()
         rated = await self._store.read(
             lambda db: acceptance.by_version(db, self._pool, since=since, until=until)
         )
         chosen = await self._store.read(lambda db: comparisons.sums(db, self._pool, since=since, until=until))
-        told = [*map(report.accepted, rated), *report.chosen(chosen)]
-        return "\n".join(["Last week:", *told]) if told else ""
+        return rated, chosen
 
 
 def _monday(now: float) -> datetime:
