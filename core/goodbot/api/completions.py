@@ -75,6 +75,9 @@ class FarSide:
     """Whether those log-probs are the policy's own, of before `filters`."""
     takes: Collection[str] = FILTERS
     """Filters that a program may ask for there."""
+    template: str = ""
+    """Its model's chat template, which may begin a thought that no parser there takes out of the text; empty
+    where that is not at hand."""
     marks: Pattern = ANY
     """What its model's template writes: to be broken (`goodbot.api.marks`) in all that goes there."""
 

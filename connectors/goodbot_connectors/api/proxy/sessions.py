@@ -17,7 +17,7 @@ from typing import Any
 from goodbot.api.events import Message
 from goodbot.base.clock import Clock
 
-from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, objects
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, objects, unthought
 from goodbot_connectors.kit.fields import Json, as_json, string, sub
 
 _HEADERS = ("session_id", "x-session-id", "x-session-affinity", "x-claude-code-session-id")
@@ -76,7 +76,7 @@ class ProxySessions:
     def answered(self, client: str, session: ProxySession, asked: ChatRequest, said: ChatResponse) -> None:
         """Remember an answer, so that what goes on from it is known again."""
         calls = [_called(one.name, one.arguments) for one in said.calls]
-        message: Message = {"role": "assistant", "content": said.text, "calls": calls}
+        message: Message = {"role": "assistant", "content": unthought(said.text), "calls": calls}
         *_, last = _digests([*asked.messages, message])
         self._answers[client, last] = session.id
         while len(self._answers) > _MOST_ANSWERS:

@@ -54,6 +54,7 @@ def far_side(
     filters: Filters,
     *,
     marks: Pattern,
+    template: str = "",
     own: bool = False,
 ) -> FarSide:
     """Where a program may ask `version` itself, with the fields that our own request would have."""
@@ -68,6 +69,7 @@ def far_side(
         own=own,
         manners=upstream.manners,
         marks=marks,
+        template=template,
     )
 
 

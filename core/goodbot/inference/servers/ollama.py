@@ -19,6 +19,7 @@ from typing import Any
 
 from goodbot.api.chat_answers import Completion
 from goodbot.api.completions import FarSide
+from goodbot.api.marks import opened
 from goodbot.api.server import BASE, AdapterFormat, GenerateRequest, ServerParts
 from goodbot.api.survey import ListedModel
 from goodbot.base import sampling
@@ -234,7 +235,8 @@ class OllamaServer(RemoteServer):
     def write(self, name: str, request: GenerateRequest) -> AsyncGenerator[str | Thought | Completion]:
         """One answer. Ollama tells no token ids, so its log-probs are not kept: training recomputes them."""
         self._proven.clear()
-        return self._api.chat(body(name, request))
+        begun = opened(self.parts.model.path, thinking=request.thinking)
+        return self._api.chat(body(name, request), begun)
 
     async def first(self, name: str, request: GenerateRequest, top: int) -> Mapping[str, float]:
         """Empty, too, for a question that was asked before and since when nobody talked.
@@ -252,8 +254,10 @@ class OllamaServer(RemoteServer):
 
     async def drawn(self, far: FarSide) -> FarSide:
         """Its `/v1/chat/completions` takes `top_p` alone; else it draws as the model's parameters say."""
-        own = (await self._api.show(str(far.fields["model"]))).filters
-        return replace(far, filters=replace(own, top_p=far.filters.top_p), takes=("top_p",))
+        shown = await self._api.show(str(far.fields["model"]))
+        filters = replace(shown.filters, top_p=far.filters.top_p)
+        template = "" if shown.thinks else far.template  # Ollama tells its thoughts apart by itself
+        return replace(far, filters=filters, takes=("top_p",), template=template)
 
     # memory
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from goodbot.api.manners import said
 from goodbot.api.server import GenerateRequest
 from goodbot.base.errors import ServerError
 from goodbot.base.sampling import Filters, checked
-from goodbot.base.thoughts import Thought
+from goodbot.base.thoughts import Thought, ThoughtTags
 from goodbot.inference.servers.upstream import StatusError, Unreachable, Upstream, UpstreamResponse
 
 _QUICK_SECONDS = 30.0
@@ -133,11 +133,20 @@ class OllamaApi:
         body: dict[str, Any] = {"model": name, "messages": []}
         await self._done("/api/chat", body, "POST", seconds=LOAD_SECONDS)
 
-    async def chat(self, body: Mapping[str, Any]) -> AsyncGenerator[str | Thought | Completion]:
-        """The pieces, then one `Completion`. Closing it early ends the answer there too."""
-        reader = Reader(body.get("messages"))
-        if body.get("think") and not (await self.show(str(body["model"]))).thinks:
-            body = {**body, "think": False}  # it refuses what its template cannot do
+    async def chat(
+        self, body: Mapping[str, Any], opened: ThoughtTags | None = None
+    ) -> AsyncGenerator[str | Thought | Completion]:
+        """The pieces, then one `Completion`. Closing it early ends the answer there too.
+
+        `opened`: our base's template begins such a thought. A model of which Ollama knows that it thinks has
+        its thoughts told apart there; of one that was made of a GGUF file it may not know.
+        """
+        if body.get("think") or opened:
+            if (await self.show(str(body["model"]))).thinks:
+                opened = None
+            else:
+                body = {**body, "think": False}  # it refuses what its template cannot do
+        reader = Reader(body.get("messages"), opened)
         async for line in self._lines("/api/chat", body):
             if line.get("error"):
                 raise ServerError(f"{self._upstream.place} failed: {said(line)}")
@@ -147,7 +156,11 @@ class OllamaApi:
                 finish = "length" if line.get("done_reason") == "length" else "stop"
                 for piece in reader.end(0, cut=finish == "length"):
                     yield piece
-                yield reader.completed(Completion(text="", finish=finish))
+                whole = reader.completed(Completion(text="", finish=finish))
+                if opened and finish == "stop" and whole.thought and not whole.text:
+                    yield whole.thought  # the prompt was another there, and it did not think
+                    whole = replace(whole, text=whole.thought, thought="")
+                yield whole
                 return
         raise ServerError(f"{self._upstream.place} broke its answer off")
 

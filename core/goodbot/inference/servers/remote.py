@@ -19,6 +19,7 @@ from typing import Any
 from goodbot.api.chat_answers import Completion
 from goodbot.api.completions import FarSide
 from goodbot.api.events import Message
+from goodbot.api.marks import chat_template
 from goodbot.api.server import BASE, GenerateRequest, Piece, ServerParts
 from goodbot.base.clock import growing
 from goodbot.base.errors import ServerError
@@ -146,6 +147,7 @@ class RemoteServer(ServerDriver):
                 filters,
                 own=self.tells_own(request),
                 marks=await self.marks(),
+                template=chat_template(self.parts.model.path),
             )
             yield await self._described(far)
 

@@ -7,11 +7,13 @@ import contextlib
 import dataclasses
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 from goodbot.api.chat_answers import Completion
+from goodbot.api.model import ResolvedModel
 from goodbot.api.server import Generated, GenerateRequest
 from goodbot.base.thoughts import KNOWN, Thought
 from goodbot.config.secrets import Secret
@@ -33,8 +35,8 @@ def chunk(delta: Chunk, finish: str | None = None, **more: Any) -> Chunk:
 
 
 @contextlib.asynccontextmanager
-async def serving(lines: Sequence[bytes], path: str) -> AsyncGenerator[str]:
-    """A server that streams these bytes, five at a time."""
+async def serving(lines: Sequence[bytes], path: str, shown: Sequence[str] = ()) -> AsyncGenerator[str]:
+    """A server that streams these bytes, five at a time; `shown`: what Ollama says that its model can do."""
     data = b"".join(lines)
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -47,8 +49,11 @@ async def serving(lines: Sequence[bytes], path: str) -> AsyncGenerator[str]:
     async def models(_: web.Request) -> web.Response:
         return web.json_response({"data": [{"id": "m"}]})
 
+    async def show(_: web.Request) -> web.Response:
+        return web.json_response({"capabilities": list(shown)})
+
     app = web.Application()
-    app.add_routes([web.post(path, answer), web.get("/v1/models", models)])
+    app.add_routes([web.post(path, answer), web.get("/v1/models", models), web.post("/api/show", show)])
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -212,20 +217,59 @@ async def test_tokens_that_may_be_either_are_not_kept() -> None:
     assert whole.tokens == whole.logprobs == ()
 
 
-async def test_ollama_tells_thoughts_in_a_field_of_its_own() -> None:
-    lines: list[Chunk] = [
-        {"message": {"role": "assistant", "content": "", "thinking": "Hm."}, "done": False},
-        {"message": {"role": "assistant", "content": "Green."}, "done": False},
-        {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"},
-    ]
-    data = [json.dumps(line).encode() + b"\n" for line in lines]
-    async with serving(data, "/api/chat") as url:
+def _lines(*messages: Chunk) -> list[bytes]:
+    """As Ollama streams them."""
+    lines: list[Chunk] = [{"message": {"role": "assistant", **one}, "done": False} for one in messages]
+    lines.append({"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"})
+    return [json.dumps(line).encode() + b"\n" for line in lines]
+
+
+async def _ollamas(
+    lines: Sequence[bytes], opened: bool = False, *, knows: bool = False
+) -> tuple[list[Any], Completion]:
+    """What it says; `knows`: that its model thinks."""
+    async with serving(lines, "/api/chat", shown=["thinking"] if knows else []) as url:
         upstream = Upstream("Ollama", url, Secret(""))
         await upstream.open()
         try:
-            *pieces, whole = [piece async for piece in OllamaApi(upstream).chat({"model": "m"})]
+            answer = OllamaApi(upstream).chat({"model": "m"}, KNOWN[0] if opened else None)
+            *pieces, whole = [piece async for piece in answer]
         finally:
             await upstream.close()
-    assert pieces == [Thought("Hm."), "Green."]
     assert isinstance(whole, Completion)
+    return pieces, whole
+
+
+async def test_ollama_tells_thoughts_in_a_field_of_its_own() -> None:
+    pieces, whole = await _ollamas(_lines({"content": "", "thinking": "Hm."}, {"content": "Green."}))
+    assert pieces == [Thought("Hm."), "Green."]
     assert (whole.text, whole.thought) == ("Green.", "Hm.")
+
+
+@pytest.mark.parametrize("says", ["Hm.\n</think>\n\nGreen.", "<think>\nHm.\n</think>\n\nGreen."])
+async def test_a_thought_that_the_prompt_begins_is_no_text_where_ollama_knows_of_none(says: str) -> None:
+    """Of a model that was made of a GGUF file it may not know that it thinks."""
+    half = len(says) // 2
+    pieces, whole = await _ollamas(_lines({"content": says[:half]}, {"content": says[half:]}), opened=True)
+    assert "".join(piece for piece in pieces if isinstance(piece, str)) == "Green."
+    assert (whole.text, whole.thought) == ("Green.", "Hm.")
+
+
+@pytest.mark.parametrize("knows", [False, True])
+async def test_an_answer_of_ollamas_without_a_thought_is_the_answer(knows: bool) -> None:
+    pieces, whole = await _ollamas(_lines({"content": "Green."}), opened=True, knows=knows)
+    assert "Green." in pieces
+    assert (whole.text, whole.thought) == ("Green.", "")
+
+
+async def test_a_program_is_sent_on_with_the_template_that_may_begin_a_thought(tmp_path: Path) -> None:
+    template = "{% if add_generation_prompt %}<think>{% endif %}"
+    (tmp_path / "chat_template.jinja").write_text(template)
+    model = ResolvedModel(name="m", path=tmp_path)
+    async with (
+        serving([], chat.PATH) as url,
+        started(OpenAIServer(None, parts(url, model=model))) as server,
+        server.far_side(ASKED) as far,
+    ):
+        assert far is not None
+        assert far.template == template

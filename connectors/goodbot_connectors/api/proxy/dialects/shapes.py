@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast
 from goodbot.api.events import Message
 from goodbot.api.plain import question
 from goodbot.base import sampling
+from goodbot.base.thoughts import split
 
 from goodbot_connectors.kit.fields import as_json, string, sub
 
@@ -129,6 +130,12 @@ def text_of(content: object) -> str:
     return "".join(_words(part) for part in objects(content))
 
 
+def unthought(text: str) -> str:
+    """What an assistant has said, without a thought before it."""
+    thought, answer = split(text)
+    return answer if thought else text
+
+
 def told(content: object) -> str:
     """What a model of words gets of a message: its words, and what came with it, as chats say that."""
     return question(text_of(content), attached(content)).lstrip("\n")
@@ -185,7 +192,8 @@ def function(name: str, description: str, parameters: object) -> dict[str, Any]:
 
 
 def assistant(text: str, calls: Sequence[Mapping[str, Any]]) -> Message:
-    """A message of the assistant."""
+    """A message of the assistant, without what it thought first: that is no part of any history."""
+    text = unthought(text)
     return {"role": "assistant", "content": text, **({"tool_calls": list(calls)} if calls else {})}
 
 

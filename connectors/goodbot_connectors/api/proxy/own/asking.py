@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 import aiohttp
-from goodbot.api.chat_answers import Completion, Reader
 from goodbot.api.completions import FarSide, with_tools, without_tools
 from goodbot.api.marks import broken, whole
 from goodbot.base.errors import ServerError
@@ -19,9 +18,11 @@ from goodbot.base.sse import EventStream
 from multidict import CIMultiDict
 
 from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer
-from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, count, objects, told
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, count, objects
 from goodbot_connectors.api.proxy.dialects.tools import InTurn
+from goodbot_connectors.api.proxy.own.apart import reader_of, told_apart
 from goodbot_connectors.api.proxy.own.deltas import Delta, End
+from goodbot_connectors.api.proxy.own.history import seen
 from goodbot_connectors.kit.bridge.body import HttpError
 from goodbot_connectors.kit.fields import Json, string, sub
 
@@ -95,25 +96,11 @@ def same(far: FarSide, body: Mapping[str, Any], asked: ChatRequest) -> dict[str,
         fields = {name: value for name, value in fields.items() if name not in _TELLING}
     given = {name: value for name, value in body.items() if name in PASSED and value is not None}
     if "messages" in given:
-        given["messages"] = [_seen(one) for one in objects(body["messages"])]
+        given["messages"] = [seen(one) for one in objects(body["messages"])]
     made = {**fields, **given, "model": far.fields["model"]}
     if tells(far, asked):
         made["logprobs"] = True
     return made
-
-
-def _seen(message: Json) -> Json:
-    """A message as it is; where its pictures were left out while it was read, it says that they came."""
-    content = message.get("content")
-    gone = [part for part in objects(content) if _is_gone(part)]
-    return {**message, "content": told(content)} if gone else message
-
-
-def _is_gone(part: Json) -> bool:
-    place = sub(part, string(part, "type"))
-    return "data:" in (place.get("url"), place.get("file_data"), part.get("image_url")) or (
-        place.get("data") == ""
-    )
 
 
 def guarded(far: FarSide, made: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,7 +175,7 @@ async def answer(
     `mend`: marks were broken in the question, and the model may repeat them so.
     """
     listener = ChatAnswer()
-    reader, in_turn = Reader(asked.messages), InTurn(listener.calls)
+    reader, in_turn = reader_of(far, far.fields, asked), InTurn(listener.calls)
     counts = (0, 0)
     async for heard, part in _chunks(far, response):
         chunk = whole(heard) if mend else heard
@@ -203,10 +190,7 @@ async def answer(
     said = listener.said()
     for delta in (*reader.end(0, cut=said.finish == "length"), *in_turn.end()):
         yield delta
-    read = reader.completed(Completion(text="", finish=said.finish))
-    if read.thought:  # which tokens are the thought's is not known: training reads the words
-        said = replace(said, thought=read.thought, prompt_tokens=(), tokens=(), logprobs=())
-    said = replace(said, text=read.text)
+    said = told_apart(reader, said)
     if not said.finish:
         raise ServerError(f"{far.title} broke its answer off")
     finish = "tool_calls" if said.calls else _LIMITS.get(said.finish, said.finish)

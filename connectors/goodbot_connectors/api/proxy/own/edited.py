@@ -2,7 +2,8 @@
 """An answer of our model's server in the API that the program speaks itself.
 
 It goes through as it comes, but for what we asked for and the program did not: token ids and log-probs.
-And the model has the name that the program gave it, not the one that its version has on the server.
+What the model thought is told apart from what it says, and goes to who asks for it. And the model has the
+name that the program gave it, not the one that its version has on the server.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from goodbot.base.errors import ServerError
 from goodbot.base.sse import EventStream
 
 from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer
-from goodbot_connectors.api.proxy.dialects.shapes import ResponseReader, objects
+from goodbot_connectors.api.proxy.dialects.shapes import ChatResponse, ResponseReader, objects
 from goodbot_connectors.api.proxy.dialects.tools import Part
+from goodbot_connectors.api.proxy.own.apart import ThoughtEditor
+from goodbot_connectors.api.proxy.own.deltas import ResponseHead
 from goodbot_connectors.kit.fields import sub
 
 _TOP = ("prompt_token_ids", "sglext", "prompt_logprobs", "kv_transfer_params")
@@ -28,15 +31,26 @@ class ResponseEditor:
     """Edits one answer, and lets `answer` read it as it came."""
 
     def __init__(
-        self, answer: ResponseReader, *, model: str, asked: Mapping[str, Any], mend: bool = False
+        self,
+        answer: ResponseReader,
+        about: ResponseHead,
+        *,
+        mend: bool = False,
+        thoughts: ThoughtEditor | None = None,
     ) -> None:
-        """`asked` is the program's own request; `mend`: marks in it were broken (`goodbot.api.marks`)."""
-        self._mend = mend
-        self._answer, self._model = answer, model
-        self._keeps_logprobs = bool(asked.get("logprobs"))
+        """`mend`: marks in the request were broken (`goodbot.api.marks`); `thoughts`: None where the API has
+        no place for any."""
+        self._mend, self._thoughts = mend, thoughts
+        self._answer, self._model = answer, about.model
+        self._keeps_logprobs = bool(about.body.get("logprobs"))
         self._events = EventStream()
         self.over = False
         """The end of a stream has gone by."""
+
+    def said(self) -> ChatResponse:
+        """What is known now."""
+        said = self._answer.said()
+        return self._thoughts.said(said) if self._thoughts else said
 
     def feed(self, piece: bytes) -> bytes:
         """What of a stream goes out. Raises ServerError for what is none."""
@@ -50,7 +64,7 @@ class ResponseEditor:
         """An answer at once."""
         body = self._read(data)
         self._answer.whole(body)
-        return json.dumps(self._edited(body), ensure_ascii=False).encode("utf-8", "replace")
+        return json.dumps(self._edited(body, "message"), ensure_ascii=False).encode("utf-8", "replace")
 
     def _event(self, data: str) -> bytes:
         if data.strip() == "[DONE]":
@@ -58,14 +72,14 @@ class ResponseEditor:
             return b"data: [DONE]\n\n"
         body = self._read(data)
         self._answer.event(body)
-        text = json.dumps(self._edited(body), ensure_ascii=False)
+        text = json.dumps(self._edited(body, "delta"), ensure_ascii=False)
         return f"data: {text}\n\n".encode("utf-8", "replace")
 
     def _read(self, data: str | bytes) -> dict[str, Any]:
         body = _object(data)
         return whole(body) if self._mend else body
 
-    def _edited(self, body: dict[str, Any]) -> dict[str, Any]:
+    def _edited(self, body: dict[str, Any], part: str) -> dict[str, Any]:
         for name in _TOP:
             body.pop(name, None)
         if "model" in body:
@@ -77,6 +91,8 @@ class ResponseEditor:
                 choice.pop(name, None)
             if not self._keeps_logprobs and "logprobs" in choice:
                 choice["logprobs"] = None
+            if self._thoughts:
+                self._thoughts.edit(choice, part)
         return body
 
 

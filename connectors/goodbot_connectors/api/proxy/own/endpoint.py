@@ -22,6 +22,7 @@ from goodbot_connectors.api.proxy.config import ANTHROPIC, OPENAI
 from goodbot_connectors.api.proxy.dialects import chat, completions, messages, responses
 from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ResponseReader
 from goodbot_connectors.api.proxy.own import asking, embedded, listing, wishes
+from goodbot_connectors.api.proxy.own.apart import ThoughtEditor
 from goodbot_connectors.api.proxy.own.deltas import AnswerWriter, Delta, End, ResponseHead
 from goodbot_connectors.api.proxy.own.edited import ResponseEditor
 from goodbot_connectors.api.proxy.own.far_sides import EMBEDDINGS, Fars
@@ -221,15 +222,15 @@ class OwnDoor:
         far: FarSide,
     ) -> web.StreamResponse:
         path, asked = request.path, about.asked
-        answer = _SAME[path]()
         own = asking.same(far, about.body, asked)
         made = asking.guarded(far, own)
-        editor = ResponseEditor(answer, model=about.model, asked=about.body, mend=made != own)
+        thoughts = ThoughtEditor(far, made, asked) if path == CHAT else None
+        editor = ResponseEditor(_SAME[path](), about, mend=made != own, thoughts=thoughts)
         done = False
 
         async def kept() -> str:
             nonlocal done
-            said = answer.said()
+            said = editor.said()
             if done or not said.finish:
                 return ""
             done = True
