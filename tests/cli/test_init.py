@@ -587,7 +587,7 @@ def test_where_no_model_fits_the_config_is_written_and_says_what_is_missing(
     assert (home / ".goodbot" / "config.toml").exists()
 
 
-def test_the_best_that_fits_is_proposed_and_downloaded_without_a_question(home: Path) -> None:
+def test_a_small_one_that_fits_best_is_proposed_and_downloaded_without_a_question(home: Path) -> None:
     require("torch")
     require("huggingface_hub")
     with FakeHub(models={one.name: Path(MODEL) for one in catalogue.entries()}) as hub:
@@ -603,6 +603,23 @@ def test_the_best_that_fits_is_proposed_and_downloaded_without_a_question(home: 
     assert hub.bytes_of("model.safetensors") > 0
     assert f"{name} is the largest that serves and trains" in " ".join(done.stderr.split())
     assert tomllib.loads(Path(result["config"]).read_text())["model"]["path"] == result["model"]
+
+
+@pytest.mark.parametrize("flags", [(), ("--model", "auto")])
+def test_a_large_one_is_downloaded_only_where_somebody_names_it(flags: tuple[str, ...], home: Path) -> None:
+    require("torch")
+    require("huggingface_hub")
+    with FakeHub(models={one.name: Path(MODEL) for one in catalogue.entries()}) as hub:
+        hub.more = 700_000_000
+        surroundings = {"HF_ENDPOINT": hub.url, "HF_HOME": str(home / "hf"), "HF_TOKEN": ""}
+        given = ("--yes", "--json", "--platform", "terminal", "--backend", "torch", *flags)
+        done = call(home, *given, **surroundings)
+        assert hub.bytes_of("model.safetensors") == 0
+    assert done.returncode == 1
+    result = json.loads(done.stdout)
+    assert (result["model"], result["next"]) == ("", "goodbot init")
+    assert "there is no model yet" in result["missing"][0]
+    assert (home / ".goodbot" / "config.toml").exists()
 
 
 def test_while_a_goodbot_runs_it_says_what_takes_the_change(home: Path, telegram: int) -> None:

@@ -150,7 +150,7 @@ async def _now(home: Path, staging: Path) -> authority.Authority:
     except GoodbotError:  # damaged, or of a newer one: nothing in it is known to hold
         return await authority.read(home)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        trees.remove(folder, ignore_errors=True)
 
 
 async def _is_current(database: Path) -> bool:

@@ -11,6 +11,7 @@ from goodbot.base.errors import ConfigError, GoodbotError, UsageError
 from goodbot.base.installed import missing_modules
 from goodbot.cli.setup.dialogue import Choice, Dialogue, Refused
 from goodbot.cli.setup.draft import DEMO, Draft, StateFound
+from goodbot.cli.setup.extras import MOST_UNASKED
 from goodbot.inference.models import disk
 
 if TYPE_CHECKING:
@@ -121,11 +122,19 @@ def _goes_on(dialogue: Dialogue, place: StateFound, proposal: Proposal) -> Mappi
 
 
 def _get(dialogue: Dialogue, place: StateFound, proposal: Proposal, *, sure: bool) -> Obtained | None:
-    """The weights, here; None if the person does not want them. Raises GoodbotError."""
+    """The weights, here; None if the person does not want them. Raises GoodbotError.
+
+    `sure`: they were named. What only fits best is not fetched unasked, where it is large.
+    """
     from goodbot.cli.model import gigabytes
     from goodbot.inference.models.obtain import obtain
 
     size = gigabytes(proposal.download)
+    if proposal.download > MOST_UNASKED and not (sure or dialogue.asks):
+        raise GoodbotError(
+            f"{proposal.name} would be {size} to download, and so much is fetched only if you name it: "
+            f"add --model {proposal.name}"
+        )
     question = dialogue.phrase("setup_download" if proposal.download else "setup_take", size=size)
     if (proposal.download or not sure) and not dialogue.confirm("", question):
         return None

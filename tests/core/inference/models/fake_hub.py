@@ -57,6 +57,8 @@ class FakeHub(BackgroundServer):
         self.broken = 0
         self.delay = 0.0
         self.refuse = 0
+        self.more = 0
+        """Bytes by which it says that weights are larger than they are."""
         self.status = 0
         """A status for every question about a model."""
         self.sent: list[Sent] = []
@@ -104,13 +106,13 @@ class FakeHub(BackgroundServer):
             }
         )
 
-    @staticmethod
-    def _sibling(file: str, data: bytes) -> dict[str, Any]:
+    def _sibling(self, file: str, data: bytes) -> dict[str, Any]:
         blob = hashlib.sha1(f"blob {len(data)}\0".encode() + data, usedforsecurity=False)
         found: dict[str, Any] = {"rfilename": file, "size": len(data), "blobId": blob.hexdigest()}
         if file.endswith((".safetensors", ".bin")):
+            found["size"] += self.more
             digest = hashlib.sha256(data).hexdigest()
-            found["lfs"] = {"sha256": digest, "size": len(data), "pointerSize": 135}
+            found["lfs"] = {"sha256": digest, "size": found["size"], "pointerSize": 135}
         return found
 
     async def _resolve(self, request: web.Request) -> web.StreamResponse:
