@@ -46,7 +46,7 @@ _QUEUE = 2048
 """Connections that the kernel holds until they are taken; it may have a lower limit."""
 _TAKEN = 128
 """Connections at most a turn of the event loop: those who are answered have the rest of it."""
-_LET_IN = 16
+_LET_IN = 8
 """Those of them that may ask."""
 _AT_ONCE = 1 << 16
 _ITS_OWN = {errno.ECONNABORTED, errno.EPROTO, errno.EPERM, errno.ENOPROTOOPT, errno.EOPNOTSUPP} | (
