@@ -46,8 +46,10 @@ _QUEUE = 2048
 """Connections that the kernel holds until they are taken; it may have a lower limit."""
 _TAKEN = 128
 """Connections at most a turn of the event loop: those who are answered have the rest of it."""
-_LET_IN = 8
-"""Those of them that may ask."""
+_LET_IN = 16
+"""Those of them that are let in …"""
+_ASK = 8
+"""… and that have asked already: it takes a few turns until they are answered, and so long they wait."""
 _AT_ONCE = 1 << 16
 _ITS_OWN = {errno.ECONNABORTED, errno.EPROTO, errno.EPERM, errno.ENOPROTOOPT, errno.EOPNOTSUPP} | (
     {errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH, getattr(errno, "ENONET", -1)}
@@ -138,9 +140,9 @@ class Crowd:
         free = self._free()
         full: set[bool] = set()
         """For whom there is no place: those who ask, those who do not."""
-        taken = 0
+        taken = asking = 0
         for _ in range(_TAKEN):
-            if taken >= _LET_IN or len(self.open) >= self._most + self._spare + CLOSING:
+            if taken >= _LET_IN or asking >= _ASK or len(self.open) >= self._most + self._spare + CLOSING:
                 return
             try:
                 one, _ = listening.accept()
@@ -158,6 +160,7 @@ class Crowd:
                 continue
             newcomer.coming = self._loop.create_task(self._enters(one, newcomer))
             free -= asks
+            asking += asks
             taken += 1
 
     def _asks(self, one: socket.socket) -> bool:
