@@ -86,3 +86,19 @@ def test_a_blind_question_is_asked_in_the_language(language: str) -> None:
             told = blind.outcome(asked, tally, state, language)
             assert told not in ("", blind.outcome(asked, tally, state))
             assert "v7" in told
+
+
+@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize("more", ["", "--details"])
+async def test_what_a_training_would_be_is_told_in_the_language(
+    tmp_path: Path, language: str, more: str
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        nothing = (await typed(bot, language, "train", f"--dry-run {more}")).text
+        assert nothing.startswith(say("dry_nothing", language))
+        await bot.rated(8)
+        english = (await typed(bot, "", "train", f"--dry-run {more}")).text
+        told = (await typed(bot, language, "train", f"--dry-run {more}")).text
+        assert len(told.splitlines()) == len(english.splitlines())
+        assert not set(english.splitlines()) & set(told.splitlines())
+        assert bot.app.model.name in told

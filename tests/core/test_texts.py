@@ -33,6 +33,7 @@ NEVER_ONE = {
     "capture_messages",
     "changes_seen",
     "check_on_rounds",
+    "dry_steps",
     "changes_apart",
     "learnt_people",
     "answers_now",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from goodbot.api.texts import ENGLISH, after, catalogue, commas, figure, joined, percent, retold, say
+from goodbot.api.texts import ENGLISH, after, catalogue, commas, figure, joined, percent, retold, say, size
 from goodbot.api.texts import ended as stopped
 
 _SAID = ("server", "plugin", "replaces")
@@ -129,7 +129,8 @@ def _shown(facts: Mapping[str, Any], language: str) -> dict[str, Any]:
     shown = {name: _figure(name, value, language) for name, value in facts.items()}
     if "what" in facts:  # a reason within one
         code, inner = facts["what"]
-        shown["what"] = say(code, language, **_shown(inner, language))
+        made = _MADE.get(code)
+        shown["what"] = made(language, **inner) if made else say(code, language, **_shown(inner, language))
     if "change" in facts:
         shown["interval"] = say("check_interval", language, **shown)
         on = "check_on_rounds" if facts.get("rounds", 0) > 1 else "check_on"
@@ -147,6 +148,8 @@ def _figure(name: str, value: Any, language: str) -> Any:
     if name == "limit":
         digits = len(f"{value:g}".partition(".")[2])
         return figure(value, language, digits=digits)
+    if name == "room":
+        return size(value, language)
     return retold(value, language) if name == "why" else value
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from goodbot.api.events import ChannelKind
 from goodbot.api.progress import phase
-from goodbot.base.errors import UsageError
-from goodbot.base.suggest import version_name
-from goodbot.commands.base import DETAILS, Call, Result
+from goodbot.api.sentences import at, version, words
+from goodbot.api.texts import beside, commas, figure, joined, pauses, percent, retold, say, size
+from goodbot.commands.base import DETAILS, Call, Result, wrong
 from goodbot.commands.state import filtered
-from goodbot.learning.training.memory_sharing import Sharing, told
+from goodbot.learning.training.memory_sharing import Sharing
 from goodbot.store.quarantined import FILTER
 
 FLAG = "--dry-run"
@@ -21,9 +21,9 @@ FLAG = "--dry-run"
 
 async def dry_run(call: Call) -> Result:
     """`data["trains"]` is False where `train` would have nothing to train on."""
-    s = call.services
+    s, language = call.services, call.user.language
     if call.event.channel.kind is ChannelKind.SHARED:
-        raise UsageError(f"it tells much of others: write `train {FLAG}` to me privately")
+        raise wrong(call.event, "wrong_dry_run")
     readiness, pressure = await s.scheduler.readiness(), await s.scheduler.pressure()
     standing = await s.scheduler.standing()
     prospect = await s.trainer.dry_run(busy=s.scheduler.training)
@@ -31,6 +31,7 @@ async def dry_run(call: Call) -> Result:
         "model": s.model.name,
         "learning": s.learning or None,
         **asdict(prospect),
+        "unknown": words(*prospect.unknown),
         "trains": prospect.train > 0 and prospect.train + prospect.held_out > 1,
         "training": s.scheduler.training,
         "waiting_for_consent": standing.waiting_for_consent,
@@ -38,149 +39,172 @@ async def dry_run(call: Call) -> Result:
         "why": readiness.condition.for_owners(),
         "pressure": pressure.for_owners() if pressure else None,
     }
-    busy = pressure.for_owners() if pressure and pressure.name != readiness.condition.name else ""
-    said = sentences(data, busy) if DETAILS in call.args else summary(data, busy)
+    told = {
+        **data,
+        "unknown": words(*prospect.unknown, language=language),
+        "why": readiness.condition.for_owners(language),
+        "interrupted": at(prospect.step, prospect.steps, language),
+    }
+    apart = pressure and pressure.name != readiness.condition.name
+    busy = pressure.for_owners(language) if pressure and apart else ""
+    said = sentences(told, busy, language) if DETAILS in call.args else summary(told, busy, language)
     return Result(text="\n".join(said), data=data)
 
 
-def summary(data: Mapping[str, Any], busy: str = "") -> list[str]:
+def summary(data: Mapping[str, Any], busy: str = "", language: str = "") -> list[str]:
     """What a person wants to know of it: `sentences` has all the figures."""
     if not data["trains"]:
-        return sentences(data, busy)
-    lines = [_what({**data, "settings": {}}), _ratings({**data, "replayed": 0, "off_policy": 0})]
-    if unused := _unused(data):
-        lines.append(f"Not used: {'; '.join(unused)}.")
+        return sentences(data, busy, language)
+    few = {**data, "settings": {}, "replayed": 0, "off_policy": 0}
+    lines = [_what(few, language), _ratings(few, language)]
+    if unused := _unused(data, language):
+        lines.append(say("dry_unused", language, told=pauses(language, *unused)))
     if estimate := data["estimate"]:
-        memory = told(estimate["peak"] or estimate["memory"]["needed"])
-        lines.append(f"It takes about {_seconds(estimate['total']['wall'])}, and about {memory} of memory.")
+        memory = size(estimate["peak"] or estimate["memory"]["needed"], language)
+        time = _seconds(estimate["total"]["wall"], language)
+        lines.append(say("dry_takes", language, time=time, memory=memory))
     else:
         lines.append(data["unknown"])
     return [
         *lines,
-        _meanwhile(data["tenancy"]),
-        _now(data, busy),
-        f"`train {FLAG} {DETAILS}` has all figures.",
+        _meanwhile(data["tenancy"], language),
+        _now(data, busy, language),
+        say("dry_all", language),
     ]
 
 
-def _ratings_of(count: int) -> str:
-    return f"{count} rating{'' if count == 1 else 's'}"
-
-
-def sentences(data: Mapping[str, Any], busy: str = "") -> list[str]:
+def sentences(data: Mapping[str, Any], busy: str = "", language: str = "") -> list[str]:
     """What `data` says, a line a subject. `busy`: what else the machine is needed for."""
     trains = data["trains"]
-    lines = [_what(data)] if trains else ["There is nothing to train on: rate some answers first."]
+    lines = [_what(data, language) if trains else say("dry_nothing", language)]
     if data["train"] or data["held_out"]:
-        lines.append(_ratings(data))
-    if unused := _unused(data):
-        lines.append(f"Not used: {'; '.join(unused)}.")
+        lines.append(_ratings(data, language))
+    if unused := _unused(data, language):
+        lines.append(say("dry_unused", language, told=pauses(language, *unused)))
     if trains:
         if data["learning"]:
-            lines.append(f"Learns: {data['learning']}.")
+            lines.append(say("dry_learning", language, learning=data["learning"]))
         if data["lora"]:
-            lines.append(
-                f"LoRA: {data['lora']:,} weights beside the model's {data['parameters']:,}, on "
-                f"{data['projections']} attention and MLP projections in {data['layers']} layers."
-            )
-        lines += _cost(data["estimate"]) if data["estimate"] else [data["unknown"]]
-        lines.append(_tenancy(data["tenancy"]))
-    lines.append(_now(data, busy))
+            weights = {name: figure(data[name], language) for name in ("lora", "parameters")}
+            where = {name: data[name] for name in ("projections", "layers")}
+            lines.append(say("dry_lora", language, **weights, **where))
+        lines += _cost(data["estimate"], language) if data["estimate"] else [data["unknown"]]
+        lines.append(_tenancy(data["tenancy"], language))
+    lines.append(_now(data, busy, language))
     return lines
 
 
-def _what(data: Mapping[str, Any]) -> str:
-    start = version_name(data["parent"])
+def _what(data: Mapping[str, Any], language: str) -> str:
+    start = version(data["parent"], language)
     if data["parent"] and data["estimate"] and data["estimate"].get("start_over"):
-        start = f"the base model again, since v{data['parent']} is liked less than that was"
-    objective = data["settings"].get("objective")
-    by = f" with the objective {objective}" if objective else ""
+        start = say("dry_afresh", language, version=data["parent"])
+    model, objective = data["model"], data["settings"].get("objective")
     if data["interrupted"]:
-        return f"The interrupted training of {data['model']} would go on{data['interrupted']}{by}."
-    return f"Would train {data['model']}, from {start}{by}."
+        key = "dry_goes_on_by" if objective else "dry_goes_on"
+        return say(key, language, model=model, at=data["interrupted"], objective=objective)
+    key = "dry_train_by" if objective else "dry_train"
+    return say(key, language, model=model, start=start, objective=objective)
 
 
-def _ratings(data: Mapping[str, Any]) -> str:
-    again = f" ({data['replayed']} of them once more)" if data["replayed"] else ""
-    others = f" Other models wrote {data['off_policy']} of them." if data["off_policy"] else ""
-    return (
-        f"It learns from {_ratings_of(data['train'])}{again}; {data['held_out']} more are kept to check it, "
-        f"and are used next time.{others}"
-    )
+def _ratings(data: Mapping[str, Any], language: str) -> str:
+    ratings = say("count_ratings", language, count=data["train"])
+    if data["replayed"]:
+        ratings = beside(ratings, say("dry_once_more", language, count=data["replayed"]), language)
+    others = say("dry_others", language, count=data["off_policy"]) if data["off_policy"] else ""
+    learns = say("dry_learns", language, ratings=ratings, count=data["held_out"])
+    return joined(language, learns, others)
 
 
-def _unused(data: Mapping[str, Any]) -> list[str]:
+def _unused(data: Mapping[str, Any], language: str) -> list[str]:
     found: list[str] = []
     if data["estimate"] and (too_long := data["estimate"]["too_long"]):
         limit = data["settings"].get("max_sequence_tokens")
-        found.append(f"{too_long} of these too long (over {limit} tokens)")
-    if data["ties"]:
-        found.append(f"{data['ties']} on which opinions are split")
-    if data["unheard"]:
-        found.append(f"{data['unheard']} whose raters want the opposite of the others")
-    if data["waiting_for_consent"]:
-        found.append(f"{data['waiting_for_consent']} of private chats until their people type `/rl share on`")
-    found.extend(
-        f"{one['answers']} set aside by training {one['run']} ({one['reason']}), until `train retry`"
-        for one in data["set_aside"]
-        if one["kind"] != FILTER
-    )
-    return [*found, *filtered(data["set_aside"])]
+        found.append(say("dry_too_long", language, count=too_long, limit=limit))
+    for key, name in (
+        ("dry_ties", "ties"),
+        ("dry_unheard", "unheard"),
+        ("dry_unshared", "waiting_for_consent"),
+    ):
+        if data[name]:
+            found.append(say(key, language, count=data[name]))
+    for one in data["set_aside"]:
+        if one["kind"] != FILTER:
+            why = retold(one["reason"], language)
+            found.append(say("dry_aside", language, answers=one["answers"], run=one["run"], reason=why))
+    return [*found, *filtered(data["set_aside"], language)]
 
 
-def _cost(estimate: Mapping[str, Any]) -> list[str]:
-    cpu, wall = estimate["total"]["cpu"], estimate["total"]["wall"]
-    parts = ", ".join(
-        f"{phase({'phase': name})} {_seconds(cost['cpu'])}" for name, cost in estimate["parts"].items()
+def _cost(estimate: Mapping[str, Any], language: str) -> list[str]:
+    cpu, wall = (_seconds(estimate["total"][name], language) for name in ("cpu", "wall"))
+    parts = commas(
+        language,
+        *(
+            f"{phase({'phase': name}, language)} {_seconds(cost['cpu'], language)}"
+            for name, cost in estimate["parts"].items()
+        ),
     )
-    how = {"measured": "measured on a small trial", "counted": "computed, since one step takes long"}.get(
-        estimate["how"], estimate["how"]
-    )
-    memory = estimate["memory"]
-    need = estimate["peak"] or memory["needed"]
-    free = f" of {told(memory['free'])} that are free" if memory["free"] else ""
+    how = estimate["how"]
+    how = say(f"dry_{how}", language) if how in ("measured", "counted") else how
     part = estimate.get("share", 1)
-    less = f", and goes {part:.0%} of the usual way, since some raters are outvoted" if part < 1 else ""
-    again = "computed again for the gradient" if memory["recompute"] else "kept"
+    steps = say(
+        "dry_steps",
+        language,
+        steps=estimate["steps"],
+        rate=f"{estimate['learning_rate']:.1e}",
+        passes=figure(estimate["passes"], language, digits=1),
+        tokens=figure(estimate["tokens"], language),
+        longest=figure(estimate["longest"], language),
+    )
+    less = say("dry_less", language, share=percent(part, language)) if part < 1 else ""
+    least, most = (_seconds(estimate[name]["cpu"], language) for name in ("least", "most"))
     return [
-        f"Steps: {estimate['steps']} at a rate of {estimate['learning_rate']:.1e} or less, each answer "
-        f"about {estimate['passes']:.1f} times{less}; "
-        f"{estimate['tokens']:,} tokens in all, {estimate['longest']:,} in the longest answer.",
-        f"Time: about {_seconds(wall)} ({how}).",
-        f"Processor time: about {_seconds(cpu)} ({parts}). It can be {_seconds(estimate['least']['cpu'])} to "
-        f"{_seconds(estimate['most']['cpu'])}: the check ends when it is sure.",
-        f"Memory: about {told(need)}{free}; {memory['tokens_per_forward']:,} tokens at once, "
-        f"activations {again}.",
+        joined(language, steps, less),
+        say("dry_time", language, time=wall, how=how),
+        say("dry_cpu", language, time=cpu, parts=parts, least=least, most=most),
+        _memory(estimate, language),
     ]
 
 
-def _tenancy(plan: Mapping[str, Any]) -> str:
+def _memory(estimate: Mapping[str, Any], language: str) -> str:
+    memory = estimate["memory"]
+    return say(
+        "dry_memory_free" if memory["free"] else "dry_memory",
+        language,
+        memory=size(estimate["peak"] or memory["needed"], language),
+        free=size(memory["free"] or 0, language),
+        tokens=figure(memory["tokens_per_forward"], language),
+        kept=say("dry_recompute" if memory["recompute"] else "dry_kept", language),
+    )
+
+
+def _tenancy(plan: Mapping[str, Any], language: str) -> str:
     """Both peaks, and how they go together."""
-    peaks, meanwhile = plan["peaks"], _meanwhile(plan)
-    known = {"the model that answers": peaks["serving"], "a training": peaks["training"]}
-    parts = [f"{who} about {told(size)}" for who, size in known.items() if size]
-    return f"Peaks: {', '.join(parts) or 'not known'}. {plan['why']} {meanwhile}"
+    peaks = plan["peaks"]
+    parts = [
+        say(f"dry_peak_{name}", language, memory=size(peaks[name], language))
+        for name in ("serving", "training")
+        if peaks[name]
+    ]
+    known = say("dry_peaks", language, told=commas(language, *parts)) if parts else ""
+    why = words(*plan["said"], language=language)
+    return joined(language, known or say("dry_no_peaks", language), why, _meanwhile(plan, language))
 
 
-def _meanwhile(plan: Mapping[str, Any]) -> str:
-    return {
-        Sharing.TURNS: "Questions wait meanwhile, and who asks is told.",
-        Sharing.TOGETHER: "It answers meanwhile.",
-        Sharing.ELSEWHERE: "It answers meanwhile.",
-    }[plan["sharing"]]
+def _meanwhile(plan: Mapping[str, Any], language: str) -> str:
+    return say("dry_waits" if plan["sharing"] == Sharing.TURNS else "dry_answers", language)
 
 
-def _now(data: Mapping[str, Any], busy: str) -> str:
+def _now(data: Mapping[str, Any], busy: str, language: str) -> str:
     if data["training"]:
-        return "Now: a training is under way; `status` shows how far it is."
+        return say("dry_underway", language)
     if data["due"]:
-        return f"Now: it starts by itself ({data['why']})."
-    starts = " `train` starts it all the same." if data["trains"] else ""
-    beside = f" The machine: {busy}." if busy else ""
-    return f"Now: it does not start by itself: {data['why']}.{beside}{starts}"
+        return say("dry_due", language, why=data["why"])
+    starts = say("dry_starts", language) if data["trains"] else ""
+    machine = say("dry_machine", language, why=busy) if busy else ""
+    return joined(language, say("dry_not", language, why=data["why"]), machine, starts)
 
 
-def _seconds(seconds: float) -> str:
+def _seconds(seconds: float, language: str) -> str:
     if seconds < 10:
-        return f"{seconds:.1f} s"
+        return f"{figure(seconds, language, digits=1)} s"
     return f"{seconds:.0f} s" if seconds < 300 else f"{seconds / 60:.0f} min"

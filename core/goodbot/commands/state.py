@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from goodbot.api import progress as told
-from goodbot.api.sentences import Condition, findings
+from goodbot.api.sentences import Condition, findings, words
 from goodbot.api.sentences import version as name_of
 from goodbot.api.texts import beside, explained, pauses, retold, say
 from goodbot.inference.servers.health import VersionHealth
@@ -170,7 +170,7 @@ class Status(Public):
         """How trainings are done, and what came of the last one."""
         lines: list[str] = []
         if self.tenancy and self.tenancy.sharing != Sharing.TOGETHER:
-            lines.append(say("status_memory", language, why=self.tenancy.why))
+            lines.append(say("status_memory", language, why=words(*self.tenancy.said, language=language)))
         if self.learning:
             lines.append(say("status_style", language, style=self.learning if details else self.preset))
         if self.reward != "binary":

@@ -238,6 +238,13 @@ def percent(share: float, language: str = "", *, signed: bool = False) -> str:
     return f"{number}{_of(language).percent}"
 
 
+def size(number: float, language: str = "") -> str:
+    """So many bytes: `1.4 GB`, `350 MB`."""
+    if number >= 1e9:
+        return f"{figure(number / 1e9, language, digits=1)} GB"
+    return f"{figure(number / 1e6, language)} MB"
+
+
 def day(moment: datetime, language: str = "") -> str:
     """`21 Nov 2026`; in other languages `2026-11-21`."""
     if (language_of(language) or ENGLISH) == ENGLISH:

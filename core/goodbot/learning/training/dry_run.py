@@ -16,6 +16,7 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.model_shape import Architecture
+from goodbot.api.sentences import Reason, because
 from goodbot.base import trees
 from goodbot.base.errors import GoodbotError
 from goodbot.learning import worker_process
@@ -56,6 +57,9 @@ class Prospect:
     """Of `train` and `held_out`, those that another model has written."""
     interrupted: str
     """Where the run stands that would go on, as a clause; empty: a new one."""
+    step: int = 0
+    steps: int = 0
+    """The same as numbers."""
     parameters: int = 0
     lora: int = 0
     """Weights of the model, and of an adapter on `projections` matrices in `layers`; 0: not known."""
@@ -63,8 +67,8 @@ class Prospect:
     layers: int = 0
     estimate: Mapping[str, Any] | None
     """As the worker protocol has it (`docs/worker-protocol.md`)."""
-    unknown: str
-    """Why there is no estimate, as a sentence."""
+    unknown: tuple[Reason, ...]
+    """Why there is no estimate."""
     tenancy: Plan
     """How it would share the memory with the model that answers."""
 
@@ -88,14 +92,15 @@ async def look(
     heard = [item for item in items if item.weight]
     others = await store.read(lambda db: turns.off_policy(db, pool.model, [item.turn for item in heard]))
     train = sum(item.split == "train" for item in heard)
-    estimate, unknown = None, ""
+    estimate: Mapping[str, Any] | None = None
+    unknown: tuple[Reason, ...] = ()
     if busy:
-        unknown = "Not estimated: a training is under way."
+        unknown = (because("not_estimated_busy"),)
     elif train:
         try:
             estimate = await _estimate(core, registry, lines, parent, items)
         except GoodbotError as error:
-            unknown = f"Not estimated: {error}"
+            unknown = (because("not_estimated", why=str(error)),)
     return Prospect(
         parent=parent,
         settings=core.settings,
@@ -107,6 +112,8 @@ async def look(
         set_aside=screening.listed(aside),
         off_policy=others,
         interrupted=waiting.progress.where if waiting else "",
+        step=waiting.progress.step if waiting else 0,
+        steps=waiting.progress.steps if waiting else 0,
         **_sizes(shape(core.model.path), int(core.settings.get("rank", 8))),
         estimate=estimate,
         unknown=unknown,

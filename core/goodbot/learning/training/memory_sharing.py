@@ -12,12 +12,12 @@ import contextlib
 import logging
 import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from goodbot.api.sentences import Reason, because
+from goodbot.api.sentences import Reason, because, in_words, words
 from goodbot.api.server import Server
 from goodbot.base.errors import GoodbotError, boundary, message_of
 from goodbot.learning.core import Core
@@ -44,11 +44,18 @@ class Sharing(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """How a training and the server share the memory; `why` is a sentence."""
+    """How a training and the server share the memory; `why` is a sentence of English."""
 
     sharing: Sharing
     why: str
     peaks: Peaks
+    said: tuple[Reason, ...]
+    """`why` as it is told in every language."""
+
+    @classmethod
+    def of(cls, sharing: Sharing, found: Peaks, *said: Reason) -> Plan:
+        """A plan with these peaks, for that reason."""
+        return cls(sharing=sharing, why=words(*said), peaks=found, said=said)
 
 
 def choose(wanted: str, found: Peaks, *, apart: str, gives_room: bool) -> Plan:
@@ -58,26 +65,20 @@ def choose(wanted: str, found: Peaks, *, apart: str, gives_room: bool) -> Plan:
     work to the memory that it finds, and says so if there is too little.
     """
     tight = bool(found.training) and found.training > found.room
-    there = f"beside the model that answers, {told(max(0, found.room))} are there for a training"
+    there = because("plan_room", room=max(0, found.room))
+    asked = because("plan_asked", wanted=str(wanted))
     if wanted == Sharing.ELSEWHERE or (wanted == "auto" and apart):
-        where = apart or 'memory = "elsewhere" says so'
-        return Plan(sharing=Sharing.ELSEWHERE, peaks=found, why=f"It answers elsewhere: {where}.")
+        where = in_words(apart)[0] if apart else asked
+        return Plan.of(Sharing.ELSEWHERE, found, because("plan_elsewhere", what=where))
     if wanted == Sharing.TURNS or (wanted == "auto" and tight):
-        asked = 'memory = "turns" says so' if wanted == Sharing.TURNS else there
-        if gives_room:
-            return Plan(sharing=Sharing.TURNS, peaks=found, why=f"They take turns: {asked}.")
-        return Plan(
-            sharing=Sharing.TOGETHER,
-            peaks=found,
-            why=f"They should take turns ({asked}), but this server cannot give its memory back.",
-        )
+        key = "plan_turns" if gives_room else "plan_stuck"
+        sharing = Sharing.TURNS if gives_room else Sharing.TOGETHER
+        what = asked if wanted == Sharing.TURNS else there
+        return Plan.of(sharing, found, because(key, what=what))
     if wanted == Sharing.TOGETHER:
-        return Plan(sharing=Sharing.TOGETHER, peaks=found, why='memory = "together" says so.')
-    if not found.training:
-        why = "Both stay: what the model takes cannot be read from its config."
-    else:
-        why = f"Both fit: {there}."
-    return Plan(sharing=Sharing.TOGETHER, peaks=found, why=why)
+        return Plan.of(Sharing.TOGETHER, found, because("plan_together"))
+    both = because("plan_both", what=there) if found.training else because("plan_unknown")
+    return Plan.of(Sharing.TOGETHER, found, both)
 
 
 class MemorySharing:
@@ -152,13 +153,13 @@ class MemorySharing:
         try:
             if await self._server.make_room():
                 return
-            why = "This server cannot give its memory back now, so both stay."
+            why = because("plan_not_now")
         except (GoodbotError, OSError) as error:
-            why = f"The server could not give its memory back ({message_of(error)}), so both stay."
-        logger.warning("memory: %s", why)
+            why = because("plan_failed", why=message_of(error))
+        logger.warning("memory: %s", words(why))
         await self._end()
         if self.plan is not None:
-            self.plan = replace(self.plan, sharing=Sharing.TOGETHER, why=why)
+            self.plan = Plan.of(Sharing.TOGETHER, self.plan.peaks, why)
 
     async def _come_back(self) -> None:
         """Who is cancelled meanwhile leaves no half of it: the next one waits for the same return."""
@@ -211,8 +212,3 @@ class MemorySharing:
             self._served, model, settings, self._backend, up=self._ours and self._server.healthy()
         )
         return found, "" if self._ours else memory_estimate.apart(self._url, self._served, self._backend)
-
-
-def told(size: float) -> str:
-    """`1.4 GB`, `350 MB`."""
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
