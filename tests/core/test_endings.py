@@ -61,6 +61,12 @@ def test_an_old_sentence_stays_as_it_is(kept: str) -> None:
     assert codec.load_reasons(codec.dump_reasons(in_words(kept))) == in_words(kept)
 
 
+def test_a_goodbot_before_codes_gets_the_sentences() -> None:
+    assert codec.worded_reasons(codec.dump_reasons(SOUND)) == words(*SOUND)
+    assert codec.worded_reasons(codec.dump_reasons(news.asked_by("a:1"))) == "asked for by a:1"
+    assert codec.worded_reasons("it was cancelled") == "it was cancelled"
+
+
 def test_nothing_stays_nothing() -> None:
     assert codec.load_reasons(codec.dump_reasons(())) == () == in_words("")
 

@@ -33,6 +33,8 @@ NEVER_ONE = {
     "capture_messages",
     "changes_seen",
     "check_on_rounds",
+    "compare_live",
+    "compare_lost",
     "dry_steps",
     "changes_apart",
     "learnt_people",

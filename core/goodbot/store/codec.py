@@ -58,6 +58,11 @@ def load_reasons(text: str) -> tuple[Reason, ...]:
         return in_words(text)
 
 
+def worded_reasons(text: str) -> str:
+    """What `dump_reasons` has made as a goodbot before it has it: in English."""
+    return words(*load_reasons(text))
+
+
 def dump_receipt(receipt: Receipt, digest: str = "") -> str:
     """A receipt as JSON, without `duplicate`, with its event's `digest`; reasons in place of their words.
 

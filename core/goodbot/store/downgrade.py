@@ -137,6 +137,7 @@ async def _alone(home: Path) -> AsyncGenerator[aiosqlite.Connection]:
             await check(db)
             await set_pragmas(db)
             await db.create_function("worded", 1, codec.worded_receipt)  # pyright: ignore[reportUnknownMemberType]
+            await db.create_function("sentences", 1, codec.worded_reasons)  # pyright: ignore[reportUnknownMemberType]
             yield db
         finally:
             await db.close()

@@ -5,6 +5,7 @@ UPDATE events SET receipt = worded(receipt) WHERE json_extract(receipt, '$.r') I
 -- And of nobody what language they read.
 UPDATE inbox SET payload = json_remove(payload, '$.user.language') WHERE payload <> '';
 UPDATE inbox SET receipt = worded(receipt) WHERE json_extract(receipt, '$.r') IS NOT NULL;
+UPDATE runs SET why = sentences(why), reason = sentences(reason);
 DROP TABLE grants;
 DROP TABLE codes;
 -- A linked person's label belongs to the account that gave it.
