@@ -78,8 +78,15 @@ def ask_settings(dialogue: Dialogue, place: StateFound, draft: Draft, setup: typ
         now = str(getattr(before, question.key))
         if question.optional and not now and not dialogue.asks and not dialogue.has(flag):
             continue
-        text = f"{question.text} (Enter: none)" if question.optional and not now else question.text
+        text = _put(dialogue, question) if question.optional and not now else question.text
         draft.settings[question] = dialogue.text(flag, text, check, now)
+
+
+def _put(dialogue: Dialogue, question: Question) -> str:
+    """A question that may be left without an answer."""
+    if dialogue.at_terminal:
+        return f"{question.text} (Enter: none)"
+    return dialogue.phrase("setup_optional", what=question.text)
 
 
 def flag_of(key: str) -> str:
