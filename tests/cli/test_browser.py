@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import argparse
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,14 @@ from typing import Any
 import pytest
 from goodbot.api.texts import LANGUAGES, say
 from goodbot.base.own_page import CONTENT_POLICY
+from goodbot.cli import init
+from goodbot.cli.browser import command
 from goodbot.cli.browser.site import WORDS
+from goodbot.cli.browser.stage import Stage
+from goodbot.cli.setup.draft import Draft
 from goodbot.cli.setup.flow import STEPS
 
-from tests.cli.program import Bot, need_backend
+from tests.cli.program import Bot, need_backend, until
 from tests.cli.setting_up import call, configured, tokens
 from tests.cli.setup_page import SetupProgram, SetupTab, left_behind
 from tests.connectors.telegram.peer import SECRET, serve
@@ -116,6 +122,15 @@ def test_what_is_no_answer_is_refused(program: SetupProgram) -> None:
     assert program.ask("/api/answer", {"number": number, "do": "leave"}, plain)[0] == 415
 
 
+def test_over_ssh_it_says_how_the_page_comes_to_its_reader(home: Path) -> None:
+    with SetupProgram(home, SSH_CONNECTION="192.0.2.1 50000 192.0.2.2 22") as program:
+        port = program.host.rpartition(":")[2]
+        headers = {"Host": f"localhost:{port}", "Origin": f"http://localhost:{port}"}
+        assert program.ask("/api/begin", {"code": program.code}, headers)[0] == 200
+        assert program.ctrl_c() == 130
+        assert f"  ssh -N -L {port}:127.0.0.1:{port} " in program.said
+
+
 def test_the_link_is_good_for_one_tab(program: SetupProgram) -> None:
     tab = SetupTab(program)
     status, text, _ = program.ask("/api/begin", {"code": program.code})
@@ -162,6 +177,30 @@ def test_who_leaves_on_the_page_leaves_nothing(home: Path, program: SetupProgram
     assert left_behind(home, program) == []
 
 
+def test_ctrl_c_once_it_is_written_is_no_leaving(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As while the service is installed."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(init, "settle", interrupted)
+    stage = Stage()
+    stage.begin("")
+    tab = threading.Thread(target=lambda: until(lambda: stage.view()["end"]))
+    tab.start()
+    with pytest.raises(KeyboardInterrupt):
+        command.settle(stage, argparse.Namespace(), Draft(), {})
+    tab.join()
+    assert stage.view()["end"] == "failed", "nobody is told that nothing was written"
+
+
+def test_who_leaves_is_told_once(program: SetupProgram) -> None:
+    tab = SetupTab(program)
+    tab.answer(do="leave")
+    end = tab.ended()
+    assert (end["end"], end["said"]) == ("left", [])
+
+
 # -- the same questions, the same config
 
 
@@ -193,6 +232,20 @@ def test_it_writes_what_the_terminal_writes(home: Path, tmp_path: Path, program:
     assert done.returncode == 0, done.stderr
     written = (home / ".goodbot" / "config.toml").read_text()
     assert written == (other / ".goodbot" / "config.toml").read_text()
+
+
+def test_what_no_page_shows_is_told_in_the_terminal(program: SetupProgram) -> None:
+    """As where the tab is closed before the end."""
+    need_backend()
+    tab = SetupTab(program)
+    to_the_model(tab, TERMINAL)
+    tab.answer(label=DEMO)
+    tab.answer()
+    tab.answer()
+    tab.answer(label=LATER)
+    assert program.ends() == 0
+    assert "Written to " in program.said
+    assert program.said.count("Next: goodbot") == 1
 
 
 def test_the_way_back_asks_again(program: SetupProgram) -> None:

@@ -134,6 +134,59 @@ async def test_a_second_tab_is_told_of_the_first(chromium: Any, program: SetupPr
         assert await first.get_by_role("heading", name="Where do people talk to it?").count() == 1
 
 
+async def test_an_answer_that_is_lost_on_its_way_is_asked_for_again(
+    chromium: Any, program: SetupProgram
+) -> None:
+    async with person(chromium) as ada:
+        await ada.open(program.address)
+        keys = Keys(ada)
+        await keys.at("Where do people talk to it?")
+        await ada.page.route("**/api/answer", lambda route: route.abort(), times=1)
+        await keys.press("Telegram")
+        await keys.press("Telegram")
+        await keys.at("The bot's token")
+
+
+async def test_where_no_page_may_keep_anything_it_works(chromium: Any, program: SetupProgram) -> None:
+    async with person(chromium) as ada:
+        refused = "get() { throw new DOMException('no', 'SecurityError'); }"
+        await ada.context.add_init_script(f"Object.defineProperty(window, 'sessionStorage', {{ {refused} }})")
+        await ada.open(program.address)
+        await Keys(ada).at("Where do people talk to it?")
+
+
+async def test_a_time_of_its_own_is_proposed_again(chromium: Any, tmp_path: Path) -> None:
+    need_backend()
+    home = tmp_path / "ada"
+    home.mkdir()
+    configured(home, '[training]\nschedule = "02:15"\n')
+    given = {
+        "platform": "terminal",
+        "backend": "auto",
+        "install": "no",
+        "model": "demo",
+        "preset": "balanced",
+    }
+    words = [word for name, value in given.items() for word in (f"--{name}", value)]
+    with SetupProgram(home, "init", *words) as program:
+        async with person(chromium) as ada:
+            await ada.open(program.address)
+            keys = Keys(ada)
+            await keys.at("When does it learn?")
+            assert await ada.page.locator("#asked input").input_value() == "02:15"
+            await keys.press("Continue")
+            await keys.at("Ready")
+
+
+async def test_who_has_gone_is_told_of(chromium: Any, program: SetupProgram) -> None:
+    async with person(chromium) as ada:
+        await ada.open(program.address)
+        await Keys(ada).at("Where do people talk to it?")
+        program.process.kill()
+        await ada.page.get_by_role("alert").get_by_text("goodbot does not answer any more.").wait_for()
+        await ada.page.locator("#asked[hidden]").wait_for(state="attached")
+
+
 async def test_leaving_is_asked_about_and_writes_nothing(
     chromium: Any, program: SetupProgram, tmp_path: Path
 ) -> None:

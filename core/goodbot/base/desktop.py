@@ -25,9 +25,13 @@ _GOES_ON = (
 def sits_here() -> bool:
     """Whether somebody types in a terminal of this machine's desktop: not over SSH, not in a container."""
     screen = sys.platform == "darwin" or any(map(os.environ.get, _SCREENS))
-    remote = any(map(os.environ.get, _REMOTE))
     contained = bool(os.environ.get(_CONTAINED)) or any(Path(file).exists() for file in _CONTAINERS)
-    return sys.stdin.isatty() and sys.stdout.isatty() and screen and not remote and not contained
+    return sys.stdin.isatty() and sys.stdout.isatty() and screen and not over_ssh() and not contained
+
+
+def over_ssh() -> bool:
+    """Whether this terminal is that of another machine."""
+    return any(map(os.environ.get, _REMOTE))
 
 
 def show(url: str, page: Path) -> bool:

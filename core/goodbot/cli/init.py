@@ -98,7 +98,8 @@ def settle(dialogue: Dialogue, arguments: argparse.Namespace, draft: Draft) -> S
             discard_manifest(draft)
             raise
     except (Left, KeyboardInterrupt):
-        dialogue.say(f"\n{dialogue.phrase('setup_left')}")
+        if dialogue.at_terminal:
+            dialogue.say(f"\n{dialogue.phrase('setup_left')}")
         return None
     from goodbot.cli.setup import ending  # it needs the store, the first question does not
 

@@ -7,23 +7,31 @@ Exit codes as for `goodbot init`; 2 where goodbot is set up and does not run.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from goodbot.base import desktop
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.printing import say
 from goodbot.cli import init, web
 from goodbot.cli.browser.dialogue import PageDialogue
-from goodbot.cli.browser.serving import served
+from goodbot.cli.browser.serving import HOST, served
 from goodbot.cli.browser.stage import Stage
 from goodbot.cli.setup.dialogue import Dialogue
 from goodbot.cli.setup.draft import Draft
 
 _SHOWN = """\
 Your browser shows the setup. If it does not, open this in a browser of this computer; it works once:"""
+_FROM_ELSEWHERE = """
+
+If you sit at another computer, type this in a second terminal there, and open the link there:
+
+  ssh -N -L {port}:{host}:{port} NAME@SERVER"""
 _TO_OPEN = "Open this in a browser of this computer to set goodbot up; it works once:"
 _ENDS = "Ctrl-C ends it. Settings are written after the last question."
 
@@ -49,12 +57,15 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
     given, stage = init.given(arguments), Stage()
     with served(stage) as address, tempfile.TemporaryDirectory(prefix="goodbot-") as folder:
         _open(address, Path(folder))
-        settled = _ask(stage, arguments, draft, given)
+        settled = settle(stage, arguments, draft, given)
     dialogue = Dialogue({}, asks=False, out=sys.stdout)
     if settled is None:
         dialogue.say(dialogue.phrase("setup_left"))
         return 130
-    if settled.draft.start != "now":
+    unseen = stage.unseen()
+    for text in unseen:
+        dialogue.say(text)
+    if settled.draft.start != "now" and not unseen:
         dialogue.say(dialogue.phrase("setup_next", what=settled.result["next"]))
     return settled.start(dialogue)
 
@@ -62,23 +73,36 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
 def _open(address: str, folder: Path) -> None:
     """Show the page where its person sits. Other accounts see what programs are started with, so the
     browser gets a file of ours; the address itself is for whoever reads this terminal."""
-    try:
-        opened = desktop.sits_here() and desktop.show(address, folder / "setup.html")
-    except OSError:  # the disk is full, say
-        opened = False
-    say(f"{_SHOWN if opened else _TO_OPEN}\n\n  {address}\n\n{_ENDS}", flush=True)
+    here = desktop.sits_here()
+    port = urlsplit(address).port
+    elsewhere = _FROM_ELSEWHERE.format(host=HOST, port=port) if desktop.over_ssh() else ""
+    say(f"{_SHOWN if here else _TO_OPEN}\n\n  {address}{elsewhere}\n\n{_ENDS}", flush=True)
+    if here:  # some browsers come back only when they are closed
+        page = folder / "setup.html"
+        threading.Thread(target=_show, args=(address, page), name="browser", daemon=True).start()
 
 
-def _ask(
+def _show(address: str, page: Path) -> None:
+    with contextlib.suppress(OSError):  # the disk is full, say: the address is printed
+        desktop.show(address, page)
+
+
+def settle(
     stage: Stage, arguments: argparse.Namespace, draft: Draft, given: Mapping[str, str]
 ) -> init.Settled | None:
-    """The set-up, with an end that its page is told of. Raises GoodbotError, OSError."""
+    """The set-up, with an end that its page is told of; None where somebody has left, and nothing is written.
+
+    Raises GoodbotError, OSError, and KeyboardInterrupt once it is written.
+    """
     try:
         stage.wait_for_page()
+    except KeyboardInterrupt:
+        return None
+    try:
         settled = init.settle(PageDialogue(stage, given), arguments, draft)
     except KeyboardInterrupt:
-        stage.end("left")
-        return None
+        stage.end("failed")
+        raise
     except (GoodbotError, OSError) as error:
         stage.end("failed", [str(error)])
         raise

@@ -38,7 +38,7 @@ class Stage:
         self._title: dict[str, Any] = {"title": "", "step": 0, "of": 0}
         self._said: list[dict[str, Any]] = []
         self._asked: dict[str, Any] | None = None
-        self._answer: PageAnswer | None = None
+        self._answers: list[PageAnswer] = []
         self._working = ""
         self._end: End | None = None
         self._end_seen = False
@@ -70,7 +70,7 @@ class Stage:
         with self._changed:
             if self._asked is None or self._asked["number"] != number:
                 return False
-            self._asked, self._answer = None, answer
+            self._asked, self._answers = None, [answer]
             self._change()
             return True
 
@@ -108,10 +108,9 @@ class Stage:
         """Put a question, and wait for what is answered."""
         with self._changed:
             self._change()
-            self._asked, self._answer = {**question, "number": self._number}, None
-            self._changed.wait_for(lambda: self._answer is not None)
-            answer, self._answer = self._answer, None
-            assert answer is not None  # noqa: S101  it was waited for
+            self._asked, self._answers = {**question, "number": self._number}, []
+            self._changed.wait_for(lambda: self._answers)
+            answer = self._answers.pop()
             self._said = [one for one in self._said if one["stays"]]
             self._change()
             return answer
@@ -124,6 +123,13 @@ class Stage:
             self._change()
             if self._begun:
                 self._changed.wait_for(lambda: self._end_seen, _FAREWELL_SECONDS)
+
+    def unseen(self) -> list[str]:
+        """What it ended with, where no page has shown that: how somebody owns the bot is in it."""
+        with self._changed:
+            if self._end_seen:
+                return []
+            return ["\n".join(one[name] for name in ("text", "address") if name in one) for one in self._said]
 
     def _change(self) -> None:
         self._number += 1

@@ -250,7 +250,7 @@ class Dialogue:
                 answer = asked.default if given is None else given
             try:
                 taken = check(answer)
-                if given is not None and self.asks:
+                if given is not None and self.asks and self.at_terminal:
                     self.say("As given." if asked.kind == "secret" else f"As given: {given}")
                 return taken
             except Refused as refused:

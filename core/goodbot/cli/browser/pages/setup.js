@@ -41,6 +41,7 @@ const LONG = 80; // signs of an address; one with a whole manifest in it has tho
 
 function outside(address) {
   const shown = address.length > LONG ? `${address.slice(0, LONG)}…` : address;
+  if (!/^https?:\/\//.test(address)) return el("code", {}, address); // a plugin can name any
   return el("a", { href: address, target: "_blank", rel: "noopener noreferrer" }, shown);
 }
 
@@ -100,7 +101,8 @@ function send(number, act, value = "") {
   find("#asked").hidden = true;
   find("#ways").hidden = true;
   working(words.working);
-  return ask("/api/answer", { number, do: act, value }).catch(() => ({})); // the next look shows what is so
+  const again = () => { shown = -1; }; // it was not taken: the next look asks as before
+  return ask("/api/answer", { number, do: act, value }).then(({ status }) => { if (status !== 200) again(); }, again);
 }
 
 function choices(asked) {
@@ -114,7 +116,8 @@ function field(asked) {
   const typed = asked.choices.find((one) => one.typed);
   const hidden = asked.kind === "secret";
   const label = typed ? typed.label : asked.choices.length ? words.typed : asked.text;
-  const value = asked.choices.length || hidden ? "" : asked.default;
+  const button = asked.choices.length && /^\d+$/.test(asked.default); // what is proposed has one
+  const value = button || hidden ? "" : asked.default;
   const input = el("input", { name: "value", type: hidden ? "password" : "text", value, autocomplete: "off", autocapitalize: "none", spellcheck: "false", maxlength: "5000" });
   return [el("label", {}, el("span", {}, label), input), hidden ? el("p", { class: "hint" }, words.hidden) : "",
     el("div", { class: "row" }, el("button", { type: "submit", class: asked.choices.length ? "chip" : "primary" }, words.continue))].filter(Boolean);
@@ -129,7 +132,7 @@ function draw(asked) {
     event.preventDefault();
     const input = form.elements.value;
     const given = input.value;
-    if (!given.trim() && asked.choices.length) return input.focus(); // what is proposed has a button
+    if (!given.trim() && asked.choices.length) return input.focus();
     input.value = ""; // a token stays nowhere
     return send(asked.number, "answer", given);
   };
@@ -184,10 +187,14 @@ async function look() {
       lost = 0;
       if (found.number !== shown) show(found);
       shown = found.number;
-      if (found.end) return sessionStorage.removeItem(KEY);
+      if (found.end) return keep("");
     } catch {
       lost += 1;
-      if (lost === LOST) { draw(null); working(""); refuse(words.lost); shown = -1; }
+      if (lost === LOST) { // whoever listens at this port next is somebody else: nothing more is asked there
+        draw(null);
+        working("");
+        return refuse(words.lost);
+      }
     }
     await pause(LOOK_MS);
   }
@@ -195,8 +202,16 @@ async function look() {
 
 const refuse = (text) => find("#troubles").replaceChildren(el("p", { class: "trouble" }, text));
 
+// What this tab keeps for itself; where its person lets no page keep anything, it only cannot be loaded again.
+function keep(what) {
+  try {
+    if (what === undefined) return sessionStorage.getItem(KEY);
+    return sessionStorage.setItem(KEY, what);
+  } catch { return ""; }
+}
+
 async function begin() {
-  const kept = JSON.parse(sessionStorage.getItem(KEY) || "null");
+  const kept = JSON.parse(keep() || "null");
   const code = location.hash.slice(1);
   history.replaceState(null, "", "/"); // out of the address bar and the history
   let got = kept;
@@ -206,7 +221,7 @@ async function begin() {
     else if (!kept) return refuse(found.error);
   }
   if (!got) return refuse("This page belongs to goodbot's setup: `goodbot --browser` opens it.");
-  sessionStorage.setItem(KEY, JSON.stringify(got)); // so that the page can be loaded again
+  keep(JSON.stringify(got)); // so that the page can be loaded again
   ({ key, words } = got);
   document.documentElement.lang = got.language;
   document.title = `${words.title} · goodbot`;
