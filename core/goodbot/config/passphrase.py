@@ -6,6 +6,7 @@ from __future__ import annotations
 import getpass
 import hashlib
 import sys
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +20,7 @@ _MEMORY = 1 << 28
 
 def ask(what: str, salt: str, holds: Callable[[bytes], bool], home: Path) -> bytes:
     """The key that the right passphrase makes; asks three times. Raises StoreError."""
-    if not sys.stdin.isatty():
+    if not _terminal():
         raise StoreError(
             f"the data in {home} are encrypted, and their passphrase is asked for at a terminal, which "
             "is not here: start goodbot in one, or type `goodbot encrypt --rekey --key file:PATH` there"
@@ -35,7 +36,7 @@ def ask(what: str, salt: str, holds: Callable[[bytes], bool], home: Path) -> byt
 
 def new(salt: str) -> bytes:
     """The key of a passphrase that a person chooses now. Raises UsageError."""
-    if not sys.stdin.isatty():
+    if not _terminal():
         raise UsageError("a passphrase is asked for at a terminal, which is not here: name another --key")
     chosen = _typed(f"A new passphrase, at least {_LEAST} characters: ")
     if len(chosen) < _LEAST:
@@ -46,11 +47,20 @@ def new(salt: str) -> bytes:
 
 
 def _typed(question: str) -> str:
-    return getpass.getpass(printable(question), sys.stderr)
+    try:
+        return getpass.getpass(printable(question), sys.stderr)
+    except EOFError:
+        raise UsageError("no passphrase was typed: nothing was changed") from None
+
+
+def _terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()  # a closed one is None
 
 
 def _key(text: str, salt: str) -> bytes:
-    """It takes a good part of a second and much memory, so that guessing does, too."""
-    return hashlib.scrypt(
-        text.encode(), salt=bytes.fromhex(salt), n=1 << 17, r=8, p=1, maxmem=_MEMORY, dklen=32
-    )
+    """It takes a good part of a second and much memory, so that guessing does, too.
+
+    An ä is one character or two, as keyboards and systems like it: here it is always one.
+    """
+    typed = unicodedata.normalize("NFC", text).encode()
+    return hashlib.scrypt(typed, salt=bytes.fromhex(salt), n=1 << 17, r=8, p=1, maxmem=_MEMORY, dklen=32)

@@ -209,7 +209,10 @@ def from_keyring(name: str) -> str:
 
 def to_keyring(name: str, value: str) -> None:
     """Keep it there, and read it back. Raises ConfigError, MissingExtraError."""
-    keeper = _usable_keyring()
+    try:
+        keeper = _usable_keyring()
+    except ConfigError as error:
+        raise ConfigError(f"{error}: name a file, as --key file:PATH") from error
     try:
         _limited(lambda: keeper.set_password(_SERVICE, name, value))
     except ConfigError:
@@ -223,7 +226,7 @@ def to_keyring(name: str, value: str) -> None:
 def _usable_keyring() -> Any:
     keeper = _require_keyring()
     if not keyring_usable():
-        raise ConfigError("this session has no keyring: name a file, as --key file:PATH")
+        raise ConfigError("this session has no keyring")
     return keeper
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from goodbot import config
+from goodbot.base import cage
 from goodbot.base.encrypted import KeyMark
 from goodbot.base.errors import ConfigError, StoreError, UsageError
 from goodbot.config import secrets
@@ -28,6 +29,7 @@ Doing = Literal["", "encrypt", "decrypt", "rekey"]
 _BYTES = 32
 _NO_SALT = "00" * 16
 _HEAD = "# Keys of goodbot. Who has one reads all that was encrypted with it."
+_COPY = 'set [encryption] key = "file:PATH" with the copy that you have saved'
 _NOBODY = "without the key nobody can read them"
 
 
@@ -85,6 +87,7 @@ class Vault:
         `asked`: what is asked for, where it is one. Raises StoreError, a sentence that says what to do.
         """
         if (known := _known.get(mark.id)) is None:
+            cage.no_core_dump()  # the key and people's words would be in it, in clear
             known = _known[mark.id] = self._found(mark, place or self.settings.key, asked)
         return known
 
@@ -99,12 +102,12 @@ class Vault:
         try:
             text = secrets.from_keyring(_entry(mark))
         except ConfigError as error:
-            raise StoreError(f"the data in {self.home} are encrypted, and {error}") from error
+            raise StoreError(f"the data in {self.home} are encrypted, and {error}; or {_COPY}") from error
         key = _bytes(text)
         if key is None or mark_of(key).id != mark.id:
             raise StoreError(
-                f"the data in {self.home} are encrypted, and the keyring has no key {mark.id}: set "
-                f'[encryption] key = "file:PATH" with the copy that you have saved; {_NOBODY}'
+                f"the data in {self.home} are encrypted, and the keyring has no key {mark.id}: {_COPY}; "
+                f"{_NOBODY}"
             )
         return key
 
@@ -120,6 +123,7 @@ class Vault:
         mark = replace(mark_of(key), salt=salt)
         if kind == "file":
             save(Path(file).expanduser(), key, self.home)
+            _in_file(Path(file).expanduser(), mark, self.home)  # as the next start does: on FAT it cannot
         elif kind == "keyring":
             secrets.to_keyring(_entry(mark), key.hex())
         _known[mark.id] = key
@@ -194,6 +198,11 @@ def save(path: Path, key: bytes, home: Path) -> None:
         _sync(path.parent)
 
 
+def keys_in(path: Path) -> list[bytes]:
+    """The keys in a file. Raises ConfigError, OSError."""
+    return [key for line in _text(path).splitlines() if (key := _bytes(line)) is not None]
+
+
 def _entry(mark: KeyMark) -> str:
     return f"GOODBOT_KEY_{mark.id}"
 
@@ -221,7 +230,7 @@ def _in_file(path: Path, mark: KeyMark, home: Path) -> bytes:
             f"from a copy; {_NOBODY}"
         )
     try:
-        keys = [key for line in _text(path).splitlines() if (key := _bytes(line)) is not None]
+        keys = keys_in(path)
     except (OSError, ConfigError) as error:
         raise StoreError(f"the key file {path} cannot be used: {error}") from error
     for key in keys:
@@ -241,7 +250,9 @@ def _text(path: Path) -> str:
         if not stat.S_ISREG(info.st_mode):
             raise ConfigError("it is no plain file")
         if info.st_uid != os.geteuid() or info.st_mode & 0o077:
-            raise ConfigError(f"others can read the keys in it: chmod 600 {path}")
+            raise ConfigError(
+                f"others can read the keys in it: chmod 600 {path}, or take a disk where that works"
+            )
         return file.read(1 << 16)
 
 

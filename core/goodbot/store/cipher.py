@@ -59,15 +59,19 @@ def key(path: Path) -> bytes | None:
     record = found.record() if found else None
     if found is None or record is None:
         if found and found.settings.enabled and path.name == DATABASE:
-            raise StoreError(_without_record(path))
+            raise StoreError(without_record(path))
         return None
     _require_settled(found, record, path)
     return database_key(found.key(record.key))
 
 
-def _without_record(path: Path) -> str:
+def without_record(path: Path) -> str:
+    """What is missing where there is no `encryption.json`, and what helps, as a sentence."""
     if is_clear(path) is False:
-        return f"{path.with_name(vault.FILE)} is missing: bring it back; without it nothing can be read"
+        return (
+            f"{path.with_name(vault.FILE)} is missing: bring it back, or type "
+            "`goodbot encrypt --key file:PATH` with a file that holds the key"
+        )
     return "[encryption] enabled is true, and nothing is encrypted yet: type `goodbot encrypt`"
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from functools import partial
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,11 @@ async def connect(
     key = cipher.key(path)
     if how == "mode=rwc":
         _private(path)
-    # see `inline` for the last one
-    opened = partial(cipher.connect, path, how, key, timeout=BUSY_SECONDS, check_same_thread=False)
+
+    def opened() -> sqlite3.Connection:  # a `partial` would show the key: aiosqlite logs what it is given
+        # see `inline` for the last one
+        return cipher.connect(path, how, key, timeout=BUSY_SECONDS, check_same_thread=False)
+
     connection = aiosqlite.Connection(opened, iter_chunk_size=64)
     try:
         db = await connection

@@ -32,10 +32,15 @@ def missing() -> list[str]:
 
 def keep_to_itself() -> None:
     """This process holds people's words and tokens: no core dump, and no other program looks into it."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    no_core_dump()
     if sys.platform == "linux":
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def no_core_dump() -> None:
+    """A crash writes none, from here on."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -36,7 +36,7 @@ def turn_on(home: Path, config: Path | None, place: str, told: Told) -> KeyMark:
     """
     _require_libraries()
     found = _vault(home)
-    record = found.record()
+    record = found.record() or _known_again(found, place)
     if record is not None and record.doing == "rekey":
         raise UsageError(_FINISH)
     if record is not None:  # also back from `decrypt`; and what came in clear meanwhile is encrypted, too
@@ -87,6 +87,23 @@ def rekey(home: Path, config: Path | None, place: str, told: Told) -> KeyMark:
     _settle(home, config, enabled=True, place=record.place)
     found.write(VaultRecord(key=following, place=record.place))
     return following
+
+
+def _known_again(found: Vault, place: str) -> VaultRecord | None:
+    """Where `encryption.json` was lost: the key in that file which opens the database.
+
+    A new key would leave what is encrypted without the record of its own. None: nothing is encrypted.
+    """
+    path = found.home / DATABASE
+    if cipher.is_clear(path) is not False:
+        return None
+    kind, _, file = place.partition(":")
+    if kind != "file":
+        raise StoreError(cipher.without_record(path))
+    keys = {database_key(key): key for key in vault.keys_in(Path(file).expanduser())}
+    opens = conversion.key_of(path, [*keys])
+    assert opens is not None  # noqa: S101  it is not in clear
+    return VaultRecord(key=vault.mark_of(keys[opens]), place=place, doing="encrypt")
 
 
 def _require_libraries() -> None:
@@ -168,9 +185,10 @@ def rewrite_file(file: Path, keys: Mapping[str, bytes], to: KeyMark | None) -> N
             _copy(source, writer.write)
             writer.finish()
     partial.replace(target)
+    backup.sync(file.parent)  # the one is there for good before the other goes
     if target != file:
         file.unlink()
-    backup.sync(file.parent)
+        backup.sync(file.parent)
 
 
 def reveal(file: Path, out: Path, found: Vault) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot import config
+from goodbot.base import cage
 from goodbot.base.errors import BusyError, UsageError
 from goodbot.base.live_line import LiveLine
 from goodbot.base.printing import print_answer
@@ -24,6 +25,7 @@ from goodbot.config.vault import Vault, placed
 
 def main(arguments: argparse.Namespace) -> int:
     """What of it was typed."""
+    cage.keep_to_itself()
     settings = config.load(arguments.home, arguments.config)
     found = Vault(arguments.home, settings.encryption)
     if arguments.command == "encrypt":
