@@ -166,6 +166,11 @@ def test_a_passphrase(home: Path) -> None:
     assert not is_sqlite(home / "goodbot.db")
     with Person(home, "decrypt", "--yes", columns=200) as person:
         person.sees("The passphrase of")
+        person.type("\x04")
+        person.sees("no passphrase was typed")
+        assert person.ends() == 2
+    with Person(home, "decrypt", "--yes", columns=200) as person:
+        person.sees("The passphrase of")
         person.type("another one entirely\n")
         person.sees("That is another one. Once more:")
         person.type("correct horse battery\n")

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import asyncio
 import io
+import logging
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from goodbot.base.errors import GoodbotError, MissingExtraError, StoreDamagedError, StoreError, UsageError
-from goodbot.config import EncryptionConfig, load, vault
+from goodbot.cli.encryption import change
+from goodbot.config import EncryptionConfig, load, passphrase, private, vault
 from goodbot.config.vault import Vault
 from goodbot.store import Store, backup, cipher, downgrade, inspection
 from goodbot.store.migrate import migrations
@@ -28,6 +31,7 @@ from tests.encryption import (
     turned_off,
     turned_on,
 )
+from tests.support import patience
 
 PLANTED = "xylophone-7731"
 
@@ -193,6 +197,94 @@ async def test_what_was_begun_is_to_be_finished(home: Path) -> None:
 def test_a_key_is_not_kept_beside_what_it_locks(home: Path) -> None:
     with pytest.raises(GoodbotError, match="lies beside what the key locks"):
         vault.save(home / "key", bytes(32), home)
+
+
+def test_a_key_that_the_next_start_could_not_read_encrypts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = state_of_0_1_0(tmp_path / "home")
+    kept = vault.save
+
+    def on_fat(path: Path, key: bytes, home: Path) -> None:
+        kept(path, key, home)
+        path.chmod(0o755)  # as such a disk shows every file
+
+    monkeypatch.setattr(vault, "save", on_fat)
+    with pytest.raises(StoreError, match="take a disk where that works"):
+        turned_on(tmp_path / "home", tmp_path / "key")
+    assert is_sqlite(path)
+    assert not (tmp_path / "home" / vault.FILE).exists()
+
+
+async def test_a_lost_record_is_made_again_by_the_key_and_never_by_another(
+    home: Path, tmp_path: Path
+) -> None:
+    path = home / "goodbot.db"
+    store = await Store.open(path)
+    await add_turn(store, "t1", response=PLANTED)
+    await store.close()
+    before, data = content(path), path.read_bytes()
+    (home / vault.FILE).unlink()
+    assert "is missing: bring it back, or type `goodbot encrypt --key file:PATH`" in await refused(home)
+    other = tmp_path / "other"
+    other.write_text(f"{'ab' * 32}\n")
+    other.chmod(0o600)
+    for place in ("keyring", "prompt", f"file:{other}"):
+        with pytest.raises(StoreError):
+            change.turn_on(home, None, place, lambda *_: None)
+        assert path.read_bytes() == data
+        assert not (home / vault.FILE).exists()
+    turned_on(home, tmp_path / "key")
+    assert content(path) == before
+
+
+async def test_the_key_shows_in_no_log(home: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="aiosqlite"):
+        await (await Store.open(home / "goodbot.db")).close()
+    assert "executing" in caplog.text
+    key = bytes.fromhex((tmp_path / "key").read_text().split()[-1])
+    for secret in (key, vault.database_key(key)):
+        assert secret.hex() not in caplog.text
+        assert repr(secret) not in caplog.text
+
+
+def test_an_edited_config_lets_nothing_out_in_clear(home: Path, tmp_path: Path) -> None:
+    vault.register(home, EncryptionConfig(enabled=False, key=f"file:{tmp_path}/key"))
+    path = private.named(home / "one")
+    file = private.create(path)
+    file.write(PLANTED.encode())
+    file.finish()
+    assert holding(home, PLANTED) == []
+    with private.opened(path) as clear:
+        assert clear.read() == PLANTED.encode()
+
+
+def test_who_holds_the_key_leaves_no_core_dump(home: Path) -> None:
+    look = """
+import resource, sys
+from pathlib import Path
+from goodbot.config import load
+from goodbot.store import cipher
+
+hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+load(Path(sys.argv[1]))
+assert cipher.key(Path(sys.argv[1], "goodbot.db"))
+print(*resource.getrlimit(resource.RLIMIT_CORE))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", look, str(home)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=patience(60),
+    )
+    assert done.stdout.split() == ["0", "0"], done.stderr
+
+
+def test_a_passphrase_is_the_same_however_its_letters_are_made() -> None:
+    salt = "11" * 16
+    assert passphrase._key("für mich allein", salt) == passphrase._key("fu\u0308r mich allein", salt)
 
 
 def test_without_it_the_library_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
