@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from goodbot.api.backend import BackendSpec
-from goodbot.api.registry import automatic_backend
+from goodbot.api.registry import automatic_backend, automatic_backends
 from goodbot.base import packages
 from goodbot.base.errors import ConfigError, MissingExtraError
 from packaging.requirements import Requirement
@@ -184,6 +184,12 @@ def test_the_fastest_that_is_installed_else_the_small_one(
         "small": _backend("small", here=small_here, priority=5, download=65_000_000),
     }
     assert automatic_backend(specs).name == taken
+    order = [one.name for one in automatic_backends(specs)]
+    assert order[0] == taken
+    assert (
+        order
+        == {2: ["large", "small"], 1: [taken], 0: ["small", "large", "unknown"]}[small_here + large_here]
+    )
 
 
 def test_no_backend_at_all_is_a_sentence() -> None:

@@ -95,9 +95,17 @@ def automatic_backend(backends: Mapping[str, BackendSpec]) -> BackendSpec:
     """The fastest that is installed, else the least to fetch. ConfigError where there is none."""
     if not backends:
         raise ConfigError("no plugin offers a training backend: install goodbot whole")
+    return automatic_backends(backends)[0]
+
+
+def automatic_backends(backends: Mapping[str, BackendSpec]) -> list[BackendSpec]:
+    """Those that are taken by themselves, in this order: all that are installed, the fastest first.
+
+    Where none is, all that there are, the least to fetch first. `make` goes by the same rule.
+    """
     if installed := [one for one in backends.values() if not missing_modules(one.requires)]:
-        return max(installed, key=lambda one: one.priority)
-    return min(backends.values(), key=lambda one: (one.download is None, one.download, -one.priority))
+        return sorted(installed, key=lambda one: -one.priority)
+    return sorted(backends.values(), key=lambda one: (one.download is None, one.download or 0, -one.priority))
 
 
 def reward_policy(plugins: PluginHost, wanted: str, where: Where | None = None) -> RewardPolicy:

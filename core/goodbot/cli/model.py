@@ -85,15 +85,13 @@ def proposed(arguments: argparse.Namespace, names: Sequence[str]) -> Proposal:
 
 def backends(settings: config.Config) -> list[str]:
     """The training backends that may be used, the preferred one first. Raises GoodbotError."""
-    from goodbot.api.registry import choose_backend
-    from goodbot.base.installed import missing_modules
+    from goodbot.api.registry import automatic_backends, choose_backend
 
     specs = _plugins(settings).backends()
     chosen = choose_backend(specs, settings.training.backend)
     if settings.training.backend != "auto":
         return [chosen.name]
-    installed = [spec for spec in specs.values() if not missing_modules(spec.requires)]
-    return [spec.name for spec in sorted(installed, key=lambda one: -one.priority)]
+    return [spec.name for spec in automatic_backends(specs)]
 
 
 def model_servers(settings: config.Config) -> Collection[ServerSpec]:

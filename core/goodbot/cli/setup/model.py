@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from goodbot.api.registry import automatic_backends
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
-from goodbot.base.installed import missing_modules
 from goodbot.cli.setup.dialogue import Choice, Dialogue, Refused
 from goodbot.cli.setup.draft import DEMO, Draft, StateFound
 from goodbot.cli.setup.extras import MOST_UNASKED
@@ -94,11 +94,9 @@ def _look_up(dialogue: Dialogue, place: StateFound, draft: Draft, wanted: str) -
     from goodbot.inference.models.choose import choose, propose
 
     dialogue.hint(dialogue.phrase("setup_looking"))
-    specs = place.plugins.backends().values()
-    ready = sorted((s for s in specs if not missing_modules(s.requires)), key=lambda s: -s.priority)
     names = [draft.backend]
     if draft.backend == "auto":
-        names = [spec.name for spec in ready or specs]
+        names = [spec.name for spec in automatic_backends(place.plugins.backends())]
     home = place.config.home
     if wanted == AUTO:
         found = propose(home, names)
