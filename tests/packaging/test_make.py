@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from goodbot.api.backend import BackendSpec
@@ -13,6 +17,7 @@ from goodbot.cli.setup.extras import MOST_UNASKED, amount
 from goodbot_training.backends import mlx, torch
 
 from tests.architecture.source import ROOT
+from tests.support import patience
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 LARGE = ("check", "bench-learning", "bench-learning-quick", "bench-words")
@@ -45,3 +50,60 @@ def test_where_only_a_large_one_is_left_it_tells_its_size_and_the_words(
     [told] = re.findall(r"could not be installed, see above.*?exit 1", MAKEFILE, flags=re.S)
     assert f"make BACKEND={left.name} demo" in told
     assert f"on Linux about {amount(left.download)}" in told
+
+
+def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """What `make` does there; it is no part of one that runs these tests."""
+    environ = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
+    return subprocess.run(
+        ["make", *words],
+        cwd=folder,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=patience(30),
+        check=False,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """As it was fetched, with an environment that has what the tests need."""
+    if shutil.which("make") is None:
+        pytest.skip("there is no make here")
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    peers = tmp_path / "tests" / "node" / "package-lock.json"
+    peers.parent.mkdir(parents=True)
+    peers.touch()
+    for name in ("ready", "installed", "installed-test"):
+        (tmp_path / ".venv" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / ".venv" / name).touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize("target", LARGE)
+def test_what_needs_all_of_it_fetches_nothing_by_itself(folder: Path, target: str) -> None:
+    asked = make(folder, "--dry-run", target)
+    assert "Say so first: make install-all" in asked.stdout
+    assert "on Linux about 2.5 GB" in asked.stdout
+    assert "pip" not in asked.stdout.partition("Say so first")[0]
+    (folder / ".venv" / "installed-all").touch()
+    done = make(folder, "--dry-run", target)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Say so first" not in done.stdout
+    assert ".venv/bin/" in done.stdout
+
+
+def test_it_stops_there(folder: Path) -> None:
+    done = make(folder, "check")
+    assert done.returncode == 2
+    assert "Say so first: make install-all" in done.stderr
+    assert not (folder / ".venv" / "installed-all").exists()
+
+
+def test_who_asks_for_both_gets_both(folder: Path) -> None:
+    done = make(folder, "--dry-run", "install-all", "check")
+    assert "installing every backend and tracker (on Linux about 2.5 GB" in done.stdout
+    assert "ruff check" in done.stdout
+    assert "Say so first" not in done.stdout
