@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -53,3 +54,9 @@ def python(
         timeout=patience(seconds),
         check=False,
     )
+
+
+def stranger(line: str) -> bool:
+    """Whether it tells an installer to fetch goodbot by its name."""
+    told = re.search(r"\b(?:pip|pipx|uv)\b['\"]? +(?:install|inject)\b(?P<what>[^`]*)", line)
+    return told is not None and re.search(r"[ '\"]goodbot(?:$|[\[\"' ](?!s\b))", told["what"]) is not None

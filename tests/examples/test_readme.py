@@ -17,7 +17,7 @@ from goodbot.config import sections
 from goodbot_training.tiny import show
 
 from tests.architecture.source import ROOT, modules, pyproject
-from tests.examples.support import tool
+from tests.examples.support import stranger, tool
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SETTINGS = (ROOT / "docs/config.md").read_text(encoding="utf-8")
@@ -166,6 +166,20 @@ def test_no_sentence_installs_it_either() -> None:
         (str(module.path), line)
         for module in modules()
         for line in module.text.splitlines()
-        if re.search(r"'goodbot\[[a-z{]", line)
+        if re.search(r"'goodbot\[[a-z{]|pip_line\(.*\bNAME\b", line) or stranger(line)
     ]
     assert found == []
+
+
+def test_what_a_stranger_could_answer_is_known_again() -> None:
+    for line in (
+        "pip install goodbot",
+        "run `pip install --upgrade goodbot[torch]` for it",
+        "'/home/ada/my venv/bin/pip' install --upgrade 'goodbot[telegram,torch]'",
+        "uv pip install --python /v/bin/python goodbot",
+        "pipx install goodbot",
+    ):
+        assert stranger(line), line
+    for line in ("pip install .", "pip install '.[mlx]'", "pip install 'torch>=2.6'", "uninstall goodbot"):
+        assert not stranger(line), line
+    assert not stranger("`goodbot service install` makes one; goodbot runs")

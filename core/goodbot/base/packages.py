@@ -65,6 +65,12 @@ def install_line(extra: str) -> str:
     return pip_line(*names) if names else "the page of its plugin says how"
 
 
+def folder_line(folder: str = ".", *options: str) -> str:
+    """What a person types to install goodbot itself from its folder, with the extras that are here."""
+    extras = extras_here()
+    return pip_line(*options, f"{folder}[{','.join(extras)}]" if extras else folder)
+
+
 def install_command(extra: str) -> tuple[str, ...] | None:
     """The same for a child process; None where nothing that could install is here."""
     names = requirements(extra)

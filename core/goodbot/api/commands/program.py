@@ -140,8 +140,8 @@ KEEPING = (
     ),
     _own(
         "upgrade",
-        "look whether there is a newer goodbot",
-        option("--check", "look, change nothing"),
+        "say how a newer goodbot is installed here",
+        option("--check", "say it, change nothing"),
         option("--back", "make the data fit the release before this one"),
         option("--yes", "go back without asking"),
         group="fix",
