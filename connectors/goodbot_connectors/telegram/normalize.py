@@ -127,12 +127,12 @@ class Normalizer:
 
     def _command(self, text: str, message: Json) -> tuple[str, str] | None:
         """Name and arguments of a command at the start; no name when it is another bot's."""
-        entity = next(items(message, "entities"), None)
-        if entity is None or string(entity, "type") != "bot_command":
+        # What is bold as well is told before it.
+        found = (one for one in items(message, "entities") if string(one, "type") == "bot_command")
+        entity = next(found, None)
+        if entity is None or integer(entity, "offset") != 0:
             return None
-        end = integer(entity, "length") or 0
-        if integer(entity, "offset") != 0 or end < 0:
-            return None
+        end = max(integer(entity, "length") or 0, 0)
         verb, _, target = text[:end].casefold().partition("@")
         if not _COMMAND.fullmatch(verb):
             return None
@@ -231,8 +231,9 @@ class Normalizer:
         """The id of the message that this one answers, and whether that one is ours."""
         target = sub(message, "reply_to_message")
         target_id = integer(target, "message_id")
-        # In a topic, Telegram shows every message as an answer to the topic's first.
-        if target_id is None or sub(target, "forum_topic_created"):
+        # In a topic, Telegram shows every message as an answer to the topic's first, which may be ours.
+        begins = message.get("is_topic_message") and target_id == integer(message, "message_thread_id")
+        if target_id is None or begins or sub(target, "forum_topic_created"):
             return "", False
         author = integer(sub(target, "from"), "id")
         return str(target_id), author is not None and str(author) == self.me.id
