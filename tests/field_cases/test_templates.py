@@ -72,9 +72,9 @@ USED: dict[str, Any] = {
         "{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}"
     ),
     "parts or text, whichever comes": (
-        "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{% if m['content'] is string %}{{ m['content'] }}"
-        "{% else %}{% for p in m['content'] %}{{ p['text'] }}{% endfor %}{% endif %}<|im_end|>\n{% endfor %}"
-        + OPEN
+        "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{% if m['content'] is string %}"
+        "{{ m['content'] }}{% else %}{% for p in m['content'] %}{{ p['text'] }}{% endfor %}{% endif %}"
+        "<|im_end|>\n{% endfor %}" + OPEN
     ),
     "writes the rules in capitals around what is said": (
         "{% for m in messages %}<|im_start|>{{ m['role'] | upper }}\n{{ m['content'] }}<|im_end|>\n"
