@@ -226,9 +226,9 @@ class SlackConnector(Connector):
         """By its words, which come at once where a workspace allows no edits."""
 
         async def words(_: object) -> str:
-            place = {"channel": message.channel.id, "timestamp": message.id}
+            asked = self._connected().call("reactions.get", channel=message.channel.id, timestamp=message.id)
             try:
-                found = sub(await self._connected().call("reactions.get", **place), "message")
+                found = sub(await asked, "message")
             except RefusedError as error:
                 if error.code == "message_not_found":
                     return ""

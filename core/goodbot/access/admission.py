@@ -72,7 +72,7 @@ class Admission:
             back = event.kind is RatingKind.RETRACT
         else:
             typed = actions.typed(event) if isinstance(event, PressEvent) else event
-            back = isinstance(typed, CommandEvent) and typed.name in _BACK
+            back = typed.name in _BACK
         return self._quotas.too_many(person(event.user), back=back)
 
     def no_reserve(self) -> Reason | None:

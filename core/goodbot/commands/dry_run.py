@@ -55,7 +55,7 @@ def summary(data: Mapping[str, Any], busy: str = "", language: str = "") -> list
     """What a person wants to know of it: `sentences` has all the figures."""
     if not data["trains"]:
         return sentences(data, busy, language)
-    few = {**data, "settings": {}, "replayed": 0, "off_policy": 0}
+    few: dict[str, Any] = {**data, "settings": {}, "replayed": 0, "off_policy": 0}
     lines = [_what(few, language), _ratings(few, language)]
     if unused := _unused(data, language):
         lines.append(say("dry_unused", language, told=pauses(language, *unused)))
