@@ -22,7 +22,11 @@ ROOMS = (
     *("goodbot.commands.activity", "goodbot.commands.state", "goodbot.commands.status"),
     *("goodbot.commands.taught", "goodbot.commands.why", "goodbot.commands.confirm"),
     *("goodbot.commands.rollback_window", "goodbot.commands.training"),
-    "goodbot.learning.evaluation.report",
+    *("goodbot.commands.adapters", "goodbot.commands.lineage", "goodbot.commands.liked"),
+    *("goodbot.commands.compare", "goodbot.commands.dry_run", "goodbot.commands.privacy"),
+    *("goodbot.commands.notes", "goodbot.commands.links", "goodbot.commands.thought"),
+    *("goodbot.commands.channels", "goodbot.commands.help", "goodbot.commands.people"),
+    *(f"goodbot.learning.evaluation.{name}" for name in ("blind", "report", "side_by_side", "weekly")),
     *("goodbot.api.actions", "goodbot.api.events", "goodbot.api.reply_stream", "goodbot.api.sentences"),
     *("goodbot.inference.prompts", "goodbot.inference.servers.wordless", "goodbot.daemon.alerts"),
     *(f"goodbot_connectors.{name}" for name in ("discord", "slack", "teams", "telegram", "terminal", "web")),
@@ -39,6 +43,9 @@ ELSEWHERE: dict[str, int] = {
     # module: how many sentences
     "goodbot.api.actions": 5,  # to the model
     "goodbot.commands.activity": 1,  # to programs
+    "goodbot.commands.adapters": 1,  # the names of its actions
+    "goodbot.commands.channels": 1,
+    "goodbot.commands.people": 12,  # why a grant stays, and codes: in terminals
     "goodbot.commands.rollback_window": 3,  # what the store keeps, and a command
     "goodbot.commands.training": 7,  # another base model: in terminals
     "goodbot.commands.runner": 2,  # a name in the log, and what the audit trail says

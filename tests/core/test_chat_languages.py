@@ -102,3 +102,45 @@ async def test_what_a_training_would_be_is_told_in_the_language(
         assert len(told.splitlines()) == len(english.splitlines())
         assert not set(english.splitlines()) & set(told.splitlines())
         assert bot.app.model.name in told
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("name", "args", "key"),
+    [
+        ("notes", "", "notes_none"),
+        ("thought", "", "no_thought"),
+        ("channels", "", "channels_none"),
+        ("people", "grant talker loopback:guest", "granted_as_talker"),
+        ("people", "refuse loopback:stranger", "refused_person"),
+        ("help", "", "help_rate"),
+    ],
+)
+async def test_an_answer_is_in_the_language(
+    tmp_path: Path, language: str, name: str, args: str, key: str
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.say("Hello?")
+        told = (await typed(bot, language, name, args)).text
+        assert told.startswith(say(key, language, who=args.rpartition(" ")[2])), told
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("name", "args", "key"),
+    [
+        ("notes", "please", "wrong_notes"),
+        ("notes", "on", "wrong_notes_here"),
+        ("channels", "please", "wrong_channels"),
+        ("enable", "", "wrong_channel_here"),
+        ("people", "please", "wrong_people"),
+        ("unlink", "", "wrong_unlink"),
+    ],
+)
+async def test_what_was_wrong_is_said_in_the_language(
+    tmp_path: Path, language: str, name: str, args: str, key: str
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        with pytest.raises(UsageError) as caught:
+            await typed(bot, language, name, args)
+        assert str(caught.value) == say(key, language, word=args)

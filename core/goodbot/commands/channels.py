@@ -8,12 +8,11 @@ from datetime import datetime
 
 from goodbot.access.authorization import person
 from goodbot.api.events import ChannelKind, ChannelRef
+from goodbot.api.texts import pauses, say
 from goodbot.base.errors import UsageError
 from goodbot.base.suggest import instead
-from goodbot.commands.base import Call, Result
+from goodbot.commands.base import Call, Result, wrong
 from goodbot.store import channels
-
-_USAGE = "type `channels`, `channels enable CONNECTOR:ID` or `channels disable CONNECTOR:ID`"
 
 
 async def list_or_switch(call: Call) -> Result:
@@ -25,7 +24,7 @@ async def list_or_switch(call: Call) -> Result:
         case ("disable", name):
             return await _disable(call, await _named(call, name))
         case _:
-            raise UsageError(_USAGE)
+            raise wrong(call.event, "wrong_channels")
 
 
 async def enable(call: Call) -> Result:
@@ -37,21 +36,26 @@ async def disable(call: Call) -> Result:
 
 
 async def _list(call: Call) -> Result:
-    rows = await call.services.store.read(channels.everywhere)
+    rows, language = await call.services.store.read(channels.everywhere), call.user.language
     met = {(row.connector, row.channel) for row in rows}
+    by_config = say("given_config", language)
     lines = [
-        f"{row.connector}:{row.channel}  since {_day(row.enabled_at)}, by {row.enabled_by}"
-        + ("" if row.noticed_at else "; its notice is posted as soon as the bot can")
+        f"{row.connector}:{row.channel}  "
+        + pauses(
+            language,
+            say("channel_on", language, day=_day(row.enabled_at), who=row.enabled_by),
+            "" if row.noticed_at else say("channel_notice", language),
+        )
         for row in rows
     ]
     lines += [  # not running yet
-        f"{name}:{id_}  by the config"
+        f"{name}:{id_}  {by_config}"
         for name, grants in call.services.authorization.connectors.items()
         for id_ in grants.channels
         if (name, id_) not in met
     ]
     return Result(
-        text="\n".join(lines) or "I am on in no channel: `/rl enable` in one switches me on there",
+        text="\n".join(lines) or say("channels_none", language),
         data={"channels": [asdict(row) for row in rows]},
     )
 
@@ -60,12 +64,9 @@ async def _enable(call: Call, channel: ChannelRef) -> Result:
     s = call.services
     fresh = await s.store.write(lambda db: channels.enable(db, channel, person(call.user), s.clock.now()))
     if not fresh:
-        return Result(text="I am on there already.")
+        return Result(text=say("channel_on_already", call.user.language))
     await s.notices.post()
-    return Result(
-        text="I answer here from now on, when I am mentioned or replied to. What you rate in private "
-        "goes on teaching me: `/rl share off` keeps your private chats out."
-    )
+    return Result(text=say("channel_enabled", call.user.language))
 
 
 async def _disable(call: Call, channel: ChannelRef) -> Result:
@@ -74,15 +75,12 @@ async def _disable(call: Call, channel: ChannelRef) -> Result:
         where = s.config.where(f"connectors.{channel.connector}")
         raise where.error("channels", f"the config switches {channel.id} on: take it out here")
     done = await s.store.write(lambda db: channels.disable(db, channel, s.clock.now()))
-    return Result(text="I am off there." if done else "I was not on there.")
+    return Result(text=say("channel_disabled" if done else "channel_off_already", call.user.language))
 
 
 def _here(call: Call) -> ChannelRef:
     if call.event.channel.kind is not ChannelKind.SHARED:
-        raise UsageError(
-            "only a group or a channel is switched on or off: type it there, or name it with "
-            "`channels`; a person is let in with `people grant`"
-        )
+        raise wrong(call.event, "wrong_channel_here")
     return call.event.channel
 
 
@@ -91,7 +89,7 @@ async def _named(call: Call, name: str) -> ChannelRef:
     s = call.services
     connector, colon, id_ = name.partition(":")
     if not (colon and id_ and id_.isprintable()):
-        raise UsageError(_USAGE)
+        raise wrong(call.event, "wrong_channels")
     known = s.authorization.connectors
     if connector not in known:
         raise UsageError(f"there is no connector {connector[:40]!r}; {instead(connector, known)}")

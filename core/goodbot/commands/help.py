@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from goodbot.api.commands import GROUPS, Command, Grant, allowed
 from goodbot.api.events import ChannelKind
+from goodbot.api.texts import commas, say
 from goodbot.base.errors import UsageError
 from goodbot.base.suggest import instead
 from goodbot.commands.base import Call, Result
@@ -14,9 +15,6 @@ from goodbot.commands.base import Call, Result
 ALL = "all"
 LINES = 12
 """Of the short help, about as many as a phone shows at once."""
-_RATE = "React 👍 or 👎 to one of my answers, or type:"
-_TALK = "You can type:"
-_HERE = "Owners: `/rl enable` and `/rl disable` here; `/rl help` in private lists the rest."
 
 
 async def help_(call: Call) -> Result:
@@ -25,11 +23,12 @@ async def help_(call: Call) -> Result:
     shared = call.event.channel.kind is ChannelKind.SHARED
     most = Grant.RATE if shared else Grant.ADMINISTER
     known = allowed(level, most=most)
-    here = [_HERE] if shared and level is Grant.ADMINISTER else []
+    language = call.user.language
+    here = [say("help_here", language)] if shared and level is Grant.ADMINISTER else []
     topic = " ".join(call.args).casefold()
     there = [group for group in GROUPS if any(one.group == group for one in known)]
     if not topic:
-        return Result(text="\n".join([*_short(known, there), *here]))
+        return Result(text="\n".join([*_short(known, there, language), *here]))
     if topic != ALL and topic not in there:
         raise UsageError(f"`help` knows no {topic[:40]!r}; {instead(topic, [ALL, *there])}")
     parts = [
@@ -40,10 +39,11 @@ async def help_(call: Call) -> Result:
     return Result(text="\n\n".join("\n".join(part) for part in (*parts, here) if part))
 
 
-def _short(known: Sequence[Command], groups: Sequence[str]) -> list[str]:
+def _short(known: Sequence[Command], groups: Sequence[str], language: str) -> list[str]:
     """All of it where that is short, else the first ones, and where the others are."""
-    heading = _RATE if any(one.rates for one in known) else _TALK
+    heading = say("help_rate" if any(one.rates for one in known) else "help_talk", language)
     first = known if len(known) < LINES else [one for one in known if "chat" in one.first]
     lines = [one.explained("/rl ") for one in first]
-    more = [f"More: `/rl help all`, or `/rl help` and one of {', '.join(groups)}."] if first != known else []
+    groups_ = commas(language, *groups)
+    more = [say("help_more", language, groups=groups_)] if first != known else []
     return [heading, *lines, *more]

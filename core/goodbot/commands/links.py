@@ -8,16 +8,16 @@ import aiosqlite
 from goodbot.access import linking, pairing
 from goodbot.access.authorization import person
 from goodbot.api.events import ChannelKind
+from goodbot.api.texts import say
 from goodbot.base import one_time
-from goodbot.base.errors import UsageError
-from goodbot.commands.base import Call, Result
+from goodbot.commands.base import Call, Result, wrong
 from goodbot.store import settings
 
 
 async def link(call: Call) -> Result:
     """Without a code, make one; with one, join this account with the one that made it."""
     if call.event.channel.kind is not ChannelKind.PRIVATE:
-        raise UsageError("accounts are linked in a private chat with me: type it there")
+        raise wrong(call.event, "wrong_link_private")
     return await (_join(call) if call.args else _offer(call))
 
 
@@ -26,8 +26,7 @@ async def _offer(call: Call) -> Result:
     expires = s.clock.now() + pairing.LINK_SECONDS
     code = await s.store.write(lambda db: pairing.make(db, pairing.LINK, person(call.user), expires))
     return Result(
-        text=f"{code}\n\nType `/rl link {code}` to me from your other account, in a private chat, "
-        "within 15 minutes. Then both have one vote. Each keeps what it may.",
+        text=f"{code}\n\n{say('link_code', call.user.language, code=code)}",
         data={"code": code, "seconds": pairing.LINK_SECONDS},
         once=True,
     )
@@ -41,26 +40,18 @@ async def _join(call: Call) -> Result:
         """The other account, or a refusal: the count of wrong guesses must be committed."""
         first, more = await pairing.redeem_link(db, who, code, now) if code else ("", True)
         if not first:
-            return "", (
-                "that is no code that holds: ask for a fresh one with `/rl link` from the other account"
-                if more
-                else "too many wrong codes: wait a quarter of an hour"
-            )
+            return "", "wrong_link_code" if more else "wrong_link_often"
         if first == who:
-            return "", "that is your code for your *other* account: type it there"
+            return "", "wrong_link_same"
         together = await linking.join(db, s.registry.scope, first, who, now)
         await settings.record(db, await settings.alias(db, who), "link", {"accounts": len(together)}, now)
         return first, ""
 
     other, refusal = await s.store.write(operation)
     if refusal:
-        raise UsageError(refusal)
+        raise wrong(call.event, refusal)
     s.scheduler.wake()
-    return Result(
-        text=f"{other} and this account are one person now: one vote, the last one given counts; "
-        "`forget me` by either forgets both. Each keeps what it may. "
-        f"Is {other} not yours? `/rl unlink` ends it."
-    )
+    return Result(text=say("linked", call.user.language, other=other))
 
 
 async def unlink(call: Call) -> Result:
@@ -73,6 +64,6 @@ async def unlink(call: Call) -> Result:
         return apart
 
     if not await s.store.write(operation):
-        raise UsageError("this account is linked with no other")
+        raise wrong(call.event, "wrong_unlink")
     s.scheduler.wake()
-    return Result(text="This account is a person of its own again.")
+    return Result(text=say("unlinked", call.user.language))

@@ -11,27 +11,15 @@ import aiosqlite
 from goodbot.access.authorization import person
 from goodbot.api.commands import Grant
 from goodbot.api.events import ChannelKind, ChannelRef, CommandEvent, OrderKey, UserRef
+from goodbot.api.texts import commas, ended, explained, joined, quoted, say
 from goodbot.api.turns import OwnNote
-from goodbot.base.errors import UsageError
 from goodbot.commands.audit import audit
-from goodbot.commands.base import Call, Result
+from goodbot.commands.base import Call, Result, wrong
 from goodbot.commands.services import Services
 from goodbot.conversation import note_rules
 from goodbot.store import channels, distilled
 from goodbot.store import notes as lines
 from goodbot.store.notes import EVERYBODY, Note
-
-_USAGE = (
-    "type `notes`, `notes on N`, `notes off N`, `notes delete N`, `notes edit N TEXT` or "
-    "`notes move N me|everybody`; `notes` shows the numbers"
-)
-_LEARNT = (
-    "My answers go on like that: I have learnt it. Take back the ratings it came from, and I unlearn it."
-)
-_NONE = "I keep nothing in mind. Say what was wrong with an answer: by a button under it, or `/rl reason`."
-_NO_OWNER = "only an owner decides what holds for others"
-_OFF = "My answers here follow no notes: they are off, or my model cannot follow them."
-_FOR = {"person": "for you alone", "channel": "for this channel", "everybody": "for everybody"}
 
 
 async def notes(call: Call) -> Result:
@@ -48,7 +36,7 @@ async def notes(call: Call) -> Result:
         case ("move", number, "me" | "everybody" as where):
             return await _move(call, number, where)
         case _:
-            raise UsageError(_USAGE)
+            raise wrong(call.event, "wrong_notes")
 
 
 async def own_notes(services: Services, user: UserRef, words: Sequence[str]) -> list[OwnNote]:
@@ -84,18 +72,20 @@ async def _shown(call: Call) -> list[Note]:
 async def _list(call: Call) -> Result:
     shown = await _shown(call)
     kept = await call.services.store.read(lambda db: call.services.notes.kept(db, call.event.channel))
-    said = [*map(_line, shown)]
+    language = call.user.language
+    said = [_line(note, language) for note in shown]
     if not (shown and kept):
-        said.append(_NONE if kept else _OFF)
+        said.append(say("notes_none" if kept else "notes_off", language))
     return Result(text="\n".join(said), data={"notes": [asdict(note) for note in shown]})
 
 
-def _line(note: Note) -> str:
-    count = len(note.ratings)
-    origin = "in your words" if note.edited else f"from {count} rating{'' if count == 1 else 's'}"
-    whom = "" if note.scope == "person" else f", {_FOR[note.scope]}"
-    state = "(off) " if not note.used else "(learnt) " if note.retired else ""
-    return f"{note.id}  {state}“{note.text}”  {origin}{whom}"
+def _line(note: Note, language: str) -> str:
+    from_ratings = say("note_ratings", language, count=len(note.ratings))
+    origin = say("note_own_words", language) if note.edited else from_ratings
+    whom = "" if note.scope == "person" else say(f"note_for_{note.scope}", language)
+    key = "note_is_off" if not note.used else "note_is_learnt" if note.retired else ""
+    state = f"{say(key, language)} " if key else ""
+    return f"{note.id}  {state}{quoted(note.text, language)}  {commas(language, origin, whom)}"
 
 
 async def _seen(db: aiosqlite.Connection, call: Call) -> list[Note]:
@@ -114,27 +104,23 @@ async def _named(db: aiosqlite.Connection, call: Call, number: str) -> Note:
     for note in await _seen(db, call):
         if str(note.id) == number:
             return note
-    raise UsageError(f"you have no line {number[:20]!r}: `notes` shows yours")
+    raise wrong(call.event, "wrong_note", word=repr(number[:20]))
 
 
 async def _switch(call: Call, used: bool) -> Result:
     """Whether answers in a shared channel follow any."""
     channel = call.event.channel
     if channel.kind is not ChannelKind.SHARED:
-        raise UsageError(
-            f"type that in the channel that is meant; `notes {'on' if used else 'off'} N` is a line"
-        )
+        raise wrong(call.event, "wrong_notes_here", word="on" if used else "off")
     if not _owns(call):
-        raise UsageError(_NO_OWNER)
+        raise wrong(call.event, "wrong_notes_owner")
     follows = await call.services.store.read(call.services.notes.follows)
     if used and not follows:
-        raise UsageError("I follow none: the config says never, or my model cannot follow them")
+        raise wrong(call.event, "wrong_notes_never")
     if not await call.services.store.write(lambda db: channels.set_notes(db, channel, used)):
-        raise UsageError("this channel is off: type `/rl enable` first")
+        raise wrong(call.event, "wrong_notes_off_here")
     await audit(call, "notes", {"done": True})
-    return Result(
-        text="My answers here follow notes from now on." if used else "My answers here follow no notes."
-    )
+    return Result(text=say("notes_on_here" if used else "notes_off_here", call.user.language))
 
 
 async def _change(call: Call, action: str, number: str) -> Result:
@@ -152,51 +138,51 @@ async def _change(call: Call, action: str, number: str) -> Result:
     note, taught = await call.services.store.write(operation)
     if note.scope != "person":
         await audit(call, "notes", {"done": True})
-    done = {
-        "on": "I keep this in mind again",
-        "off": "I do not follow this any more",
-        "delete": "This is gone; your ratings still count",
-    }[action]
-    text = f"{done}: “{note.text}”"
+    language = call.user.language
+    told = explained(say(f"note_{action}", language), quoted(note.text, language), language)
     if taught and action != "on":
-        text += f". {_LEARNT}"
-    return Result(text=text, data={"id": note.id})
+        told = joined(language, ended(told, language), say("note_learnt", language))
+    return Result(text=told, data={"id": note.id})
 
 
 async def _edit(call: Call, number: str) -> Result:
     """In the words of whose line it is; what others share stays in mine."""
     if not call.services.authorization.may(call.user, Grant.RATE):
-        raise UsageError("only who may rate changes the words of a line")
+        raise wrong(call.event, "wrong_note_rater")
     text = note_rules.one_line(" ".join(call.args[2:]), call.services.notes.marks)
     if not text:
-        raise UsageError("there was nothing in it: say in a few words how I should answer")
+        raise wrong(call.event, "wrong_note_empty")
 
     async def operation(db: aiosqlite.Connection) -> Note:
         note = await _named(db, call, number)
         if note.scope != "person":
-            raise UsageError(f"others share line {note.id}: switch it off, or delete it")
+            raise wrong(call.event, "wrong_note_shared", number=note.id)
         await lines.edit(db, note, text)
         await distilled.keep(db, note.id)  # what was learnt is the line that it was
         return note
 
     note = await call.services.store.write(operation)
-    return Result(text=f"I keep this in mind now: “{text}”", data={"id": note.id, "text": text})
+    language = call.user.language
+    told = explained(say("note_edited", language), quoted(text, language), language)
+    return Result(text=told, data={"id": note.id, "text": text})
 
 
 async def _move(call: Call, number: str, where: str) -> Result:
     """To everybody's lines, or back. Only the wording of a chip goes to others: nobody's own words do."""
     if not _owns(call):
-        raise UsageError(_NO_OWNER)
+        raise wrong(call.event, "wrong_notes_owner")
     scope, key = EVERYBODY if where == "everybody" else ("person", person(call.user))
 
     async def operation(db: aiosqlite.Connection) -> Note:
         note = await _named(db, call, number)
         if not note.rule:
-            raise UsageError("only a line that a button has made holds for others: this one is in your words")
+            raise wrong(call.event, "wrong_note_words")
         await lines.move(db, note, scope, key)
         await distilled.keep(db, note.id)  # it was tried on one person's questions
         return note
 
     note = await call.services.store.write(operation)
     await audit(call, "notes", {"done": True})
-    return Result(text=f"This holds {_FOR[scope]} now: “{note.text}”", data={"id": note.id})
+    language = call.user.language
+    told = explained(say(f"note_moved_{scope}", language), quoted(note.text, language), language)
+    return Result(text=told, data={"id": note.id})

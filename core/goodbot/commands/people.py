@@ -12,30 +12,11 @@ import aiosqlite
 from goodbot import config
 from goodbot.access import linking, pairing
 from goodbot.access.authorization import LEVELS, WEB, Granted, person
+from goodbot.api.texts import joined, say
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.suggest import TERMINAL, instead
-from goodbot.commands.base import Call, Result
+from goodbot.commands.base import Call, Result, wrong
 from goodbot.store import people, raters, settings, turns
-
-_USAGE = (
-    "type `people`, `people grant owner|rater|talker PERSON`, `people revoke PERSON`, or at the machine "
-    "`people link|unlink PERSON`; PERSON is CONNECTOR:ID, or reply to my answer to them"
-)
-ADDED = (
-    "What you rate in private goes on teaching me, and others hear what I learn: `/rl share off` keeps "
-    "your private chats out. Theirs teach me once they type `/rl share on`."
-)
-"""Said to whoever lets somebody in."""
-_JOINED = {
-    silent: "{who} and you are one person: one vote, one inbox, one answer to `share`. What is said "
-    f"there {teaches}. It may no more than before; `goodbot people unlink {{who}}` ends it."
-    for silent, teaches in (
-        (False, "teaches me, as your private chats do, until you type `/rl share off`"),
-        (True, "does not teach me, since you have typed `share off`"),
-    )
-}
-_APART = "is a person of its own, with a vote of its own."
-_MAY = {"owner": "can do everything", "rater": "may talk and rate", "talker": "may talk"}
 
 
 async def list_or_change(call: Call) -> Result:
@@ -47,43 +28,38 @@ async def list_or_change(call: Call) -> Result:
         case ("refuse", who):
             named = await _person(call, [who])
             if call.services.authorization.level_of(named):
-                raise UsageError(f"{named} is let in already: `people revoke {named}` ends that")
+                raise wrong(call.event, "wrong_refuse", who=named)
             await call.services.store.write(lambda db: settings.tell_once(db, f"{raters.REFUSED}{named}"))
-            return Result(text=f"{named} may not talk to me, as before. I do not ask again.")
+            return Result(text=say("refused_person", call.user.language, who=named))
         case ("revoke", *rest) if len(rest) <= 1:
             return await _revoke(call, await _person(call, rest))
         case ("link" | "unlink" as deed, who):
-            return await _own(call, await _person(call, [who]), joined=deed == "link")
+            return await _own(call, await _person(call, [who]), joins=deed == "link")
         case _:
-            raise UsageError(_USAGE)
+            raise wrong(call.event, "wrong_people")
 
 
 def _list(call: Call) -> Result:
-    entries = call.services.authorization.people()
+    entries, language = call.services.authorization.people(), call.user.language
     groups = [
-        f"rater    the members of {group} on {name}"
+        f"rater    {say('group_members', language, group=group, connector=name)}"
         for name, grants in call.services.authorization.connectors.items()
         for group in grants.rater_groups
     ]
-    lines = [f"{entry.role:8} {entry.person}  {granted_by(entry)}" for entry in entries]
+    lines = [f"{entry.role:8} {entry.person}  {granted_by(entry, language)}" for entry in entries]
     return Result(
-        text="\n".join([*lines, *groups]) or "nobody may anything: `goodbot pair CONNECTOR`",
+        text="\n".join([*lines, *groups]) or say("people_none", language),
         data={"people": [asdict(entry) for entry in entries]},
     )
 
 
-def granted_by(entry: Granted) -> str:
+def granted_by(entry: Granted, language: str = "") -> str:
     """By whom or what somebody has a role, and since when."""
-    since = ""
-    if entry.since is not None:
-        day = datetime.fromtimestamp(entry.since).date()  # noqa: DTZ006  the owner's clock
-        since = f" on {day.isoformat()}"
-    return {
-        "config": "by the config",
-        "paired": f"by pairing{since}",
-        "granted": f"by {entry.by}{since}",
-        "group": f"as a member of {entry.by}",
-    }[entry.source]
+    key = f"given_{entry.source}"
+    if entry.since is None or entry.source not in ("paired", "granted"):
+        return say(key, language, who=entry.by)
+    day = datetime.fromtimestamp(entry.since).date()  # noqa: DTZ006  the owner's clock
+    return say(f"{key}_on", language, who=entry.by, day=day.isoformat())
 
 
 async def _grant(call: Call, role: str, who: str) -> Result:
@@ -97,24 +73,27 @@ async def _grant(call: Call, role: str, who: str) -> Result:
     await s.store.write(operation)
     await s.authorization.refresh(s.store)
     more = [e for e in s.authorization.people() if e.person == who and LEVELS[e.role] > LEVELS[role]]
-    note = f" By {more[0].source} they are {more[0].role} all the same." if more else ""
-    if who not in await s.store.read(lambda db: people.accounts(db, by)):
-        note += f" {ADDED}"
-    return Result(text=f"{who} {_MAY[role]} now.{note}", data={"person": who, "role": role})
+    language = call.user.language
+    still = ""
+    if more:
+        role_, source = more[0].role, say(f"given_{more[0].source}", language, who=more[0].by)
+        still = say("granted_more", language, role=role_, source=source)
+    others = who not in await s.store.read(lambda db: people.accounts(db, by))
+    added = say("person_added", language) if others else ""
+    told = say(f"granted_as_{role}", language, who=who)
+    return Result(text=joined(language, told, still, added), data={"person": who, "role": role})
 
 
-async def _own(call: Call, who: str, *, joined: bool) -> Result:
+async def _own(call: Call, who: str, *, joins: bool) -> Result:
     """An account of this machine is one person with its owner, or one of its own."""
     s, by, now = call.services, person(call.user), call.services.clock.now()
     if call.user.connector != TERMINAL:
-        raise UsageError("that is said at the machine itself; in a private chat `/rl link` does it")
+        raise wrong(call.event, "wrong_own_machine")
     if not s.authorization.is_local(who) or who == by:
-        raise UsageError(
-            f"{who} is no program or browser of this machine: `/rl link` there links it with a code"
-        )
+        raise wrong(call.event, "wrong_own", who=who)
 
     async def operation(db: aiosqlite.Connection) -> bool:
-        if joined:
+        if joins:
             await linking.adopt(db, s.authorization, s.registry.scope, by, who, now)
         else:
             await linking.part(db, s.authorization, s.registry.scope, who, now)
@@ -122,7 +101,8 @@ async def _own(call: Call, who: str, *, joined: bool) -> Result:
 
     silent = await s.store.write(operation)
     s.scheduler.wake()
-    return Result(text=_JOINED[silent].format(who=who) if joined else f"{who} {_APART}")
+    key = ("own_silent" if silent else "own_joined") if joins else "own_apart"
+    return Result(text=say(key, call.user.language, who=who))
 
 
 async def _revoke(call: Call, who: str) -> Result:
@@ -139,12 +119,8 @@ async def _revoke(call: Call, who: str) -> Result:
     if left:
         raise _stays(call, left[0], done=done)
     if not done:
-        raise UsageError(f"{who} has no grant: see `people`")
-    return Result(
-        text=f"{who} has no grant any more. What they have rated still counts: `rollback since` "
-        f"leaves a time out, `forget {who}` all that was theirs.",
-        data={"person": who},
-    )
+        raise wrong(call.event, "wrong_revoke", who=who)
+    return Result(text=say("revoked", call.user.language, who=who), data={"person": who})
 
 
 def _stays(call: Call, entry: Granted, *, done: bool) -> GoodbotError:
@@ -163,7 +139,7 @@ def _stays(call: Call, entry: Granted, *, done: bool) -> GoodbotError:
 def _refuse_to_lower_oneself(call: Call, who: str, role: str) -> None:
     """Nobody locks themselves out by a slip; another owner can."""
     if who == person(call.user) and role != "owner":
-        raise UsageError("you cannot take your own ownership away: another owner can")
+        raise wrong(call.event, "wrong_own_ownership")
 
 
 async def _person(call: Call, words: list[str]) -> str:
@@ -173,16 +149,16 @@ async def _person(call: Call, words: list[str]) -> str:
         answer = await s.store.read(lambda db: turns.by_message(db, call.event.channel, call.event.reply_to))
         turn = await s.store.read(lambda db: turns.get(db, answer)) if answer else None
         if turn is None:
-            raise UsageError("that message is not one of my answers: reply to one of them")
+            raise wrong(call.event, "wrong_message")
         return person(turn.talker)
     if not words:
-        raise UsageError(_USAGE)
+        raise wrong(call.event, "wrong_people")
     own = call.user.connector
     if own != TERMINAL and words[0].isalnum() and any(sign.isdecimal() for sign in words[0]):
         return f"{own}:{words[0]}"  # an id of their own platform, as it shows it; a name may be all letters
     connector, colon, id_ = words[0].partition(":")
     if not (colon and id_ and id_.isprintable() and len(id_) <= 200):
-        raise UsageError(_USAGE)
+        raise wrong(call.event, "wrong_people")
     if connector not in s.authorization.connectors:
         known = instead(connector, s.authorization.connectors)
         raise UsageError(f"there is no connector {connector[:40]!r}; {known}")

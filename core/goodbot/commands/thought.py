@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from goodbot.api.commands import Grant
+from goodbot.api.texts import say
 from goodbot.api.turns import Turn
-from goodbot.base.errors import UsageError
-from goodbot.commands.base import Call, Result
+from goodbot.commands.base import Call, Result, wrong
 from goodbot.store import turns
 
 
@@ -17,8 +17,8 @@ async def thought(call: Call) -> Result:
     id_ = named or await store.read(lambda db: turns.last_in(db, channel))
     turn = await store.read(lambda db: turns.get(db, id_)) if id_ else None
     if turn is None or not _may(call, turn):
-        raise UsageError("you have no answer here yet: ask something first")
-    text = turn.thought or "It did not think before that answer."
+        raise wrong(call.event, "wrong_thought")
+    text = turn.thought or say("no_thought", call.user.language)
     return Result(text=text, data={"turn": turn.id, "thought": turn.thought}, turn=turn.id)
 
 

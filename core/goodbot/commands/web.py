@@ -7,13 +7,12 @@ from goodbot.access import login
 from goodbot.access.authorization import WEB, person
 from goodbot.api.commands import Grant
 from goodbot.api.events import ChannelKind
+from goodbot.api.texts import say
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.suggest import TERMINAL
-from goodbot.commands.base import Call, Result
+from goodbot.commands.base import Call, Result, wrong
 
 SIGN_OUT = "sign-out"
-_SHOWN_TO_NOBODY = "Open it within ten minutes; it works once. Show it to nobody."
-_THIS_MACHINE = "It works on the machine that goodbot runs on: elsewhere, set `[http] url`."
 
 
 async def web(call: Call) -> Result:
@@ -25,9 +24,9 @@ async def web(call: Call) -> Result:
     if local:
         return await _link(call, _named(call))
     if call.event.channel.kind is not ChannelKind.PRIVATE:
-        raise UsageError("a link is made in a private chat with me: type it there")
+        raise wrong(call.event, "wrong_web_private")
     if call.args:
-        raise UsageError("type `web` and nothing else")
+        raise wrong(call.event, "wrong_web")
     who = person(call.user)
     return await _link(call, who.removeprefix(f"{WEB}:"))
 
@@ -35,11 +34,12 @@ async def web(call: Call) -> Result:
 def _require_running(call: Call, *, local: bool) -> None:
     s = call.services
     if WEB not in s.authorization.connectors:
-        raise UsageError("the browser is not set up: `goodbot connect web`")
+        raise wrong(call.event, "wrong_web_setup")
     if WEB not in s.connectors.running:
-        raise UsageError("goodbot is not running: start it (`goodbot run`), then ask again")
+        raise wrong(call.event, "wrong_web_stopped")
     if why := s.connectors.problems.get(WEB):
-        raise GoodbotError(f"the browser does not work: {why}" if local else "the browser does not work now")
+        key = "web_broken" if local else "web_broken_now"
+        raise GoodbotError(say(key, call.user.language, why=why))
 
 
 def _named(call: Call) -> str:
@@ -63,9 +63,9 @@ async def _link(call: Call, user: str) -> Result:
     s = call.services
     code = await s.logins.make(user)
     url = f"{s.http.address}/login#{code}"
-    lines = [url, "", _SHOWN_TO_NOBODY]
+    lines = [url, "", say("web_once", call.user.language)]
     if not s.config.http.url:
-        lines.append(_THIS_MACHINE)
+        lines.append(say("web_machine", call.user.language))
     data = {"url": url, "user": user, "seconds": login.SECONDS}
     return Result(text="\n".join(lines), data=data, once=True)
 
@@ -75,4 +75,4 @@ async def _sign_out(call: Call) -> Result:
     s = call.services
     await s.logins.drop()
     await s.connectors.running[WEB].sign_out()
-    return Result(text="Everybody is signed out of the browser; `goodbot web` makes a new link.")
+    return Result(text=say("web_signed_out", call.user.language))
