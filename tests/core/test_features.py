@@ -13,7 +13,7 @@ from goodbot import hookimpl
 from goodbot.api.feature import Feature, FeatureHost, FeatureSpec
 from goodbot.api.plugins import PluginHost
 from goodbot.api.setup import CheckState
-from goodbot.base.errors import ConfigError, unexpected
+from goodbot.base.errors import ConfigError, MissingExtraError, unexpected
 from goodbot.cli.backup.authority import tokens
 from goodbot.cli.doctor import daemon
 from goodbot.testing import VirtualClock
@@ -56,7 +56,18 @@ class Lamp(Feature):
 
 
 LAMPS: list[Lamp] = []
+HALF = FeatureSpec(
+    name="half", factory="half_a_lamp:Lamp", settings=LampSettings, requires=("half_there",), extra="otel"
+)
 SPEC = FeatureSpec(name="lamp", factory=f"{__name__}:Lamp", settings=LampSettings, secrets=("LAMP_KEY",))
+
+
+class HalfPlugin:
+    """Registers one that needs more than there is."""
+
+    @hookimpl
+    def register_feature(self) -> FeatureSpec:
+        return HALF
 
 
 class LampPlugin:
@@ -139,6 +150,31 @@ async def test_a_mistake_in_the_config_ends_the_start_with_what_was_meant(
 ) -> None:
     with pytest.raises(ConfigError, match=said):
         async with open_bot(tmp_path, extra=(LampPlugin(),), sections={"features": features}):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("from half_there.rest import Lamp", MissingExtraError),
+        ("from half_there import Lamp", MissingExtraError),
+        ("import a_slip_of_its_own", ModuleNotFoundError),
+    ],
+)
+async def test_one_whose_packages_are_there_in_part_says_what_to_install(
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    line: str,
+    error: type[Exception],
+) -> None:
+    folder = tmp_path_factory.mktemp("packages")
+    (folder / "half_there").mkdir()
+    (folder / "half_there/__init__.py").touch()
+    (folder / "half_a_lamp.py").write_text(line, encoding="utf-8")
+    monkeypatch.syspath_prepend(folder)
+    with pytest.raises(error):
+        async with open_bot(tmp_path, extra=(HalfPlugin(),), sections={"features": {"half": {}}}):
             pass
 
 

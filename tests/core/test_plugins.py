@@ -299,6 +299,7 @@ OBSERVATIONS: Sequence[tuple[str, Mapping[str, Any]]] = (
     ("on_training_interrupted", {"run": 1}),
     ("on_training_finished", {"run": 1, "state": "activated", "reason": "It is better."}),
     ("on_adapter_activated", {"version": 2, "previous": 1}),
+    ("on_forgotten", {"people": ["slack:U1"]}),
 )
 
 
@@ -338,6 +339,10 @@ class Observer:
     async def on_adapter_activated(self, version: int, previous: int) -> None:
         await asyncio.sleep(0)
         self.seen.append(("on_adapter_activated", {"version": version, "previous": previous}))
+
+    @hookimpl
+    def on_forgotten(self, people: Sequence[str]) -> None:
+        self.seen.append(("on_forgotten", {"people": people}))
 
 
 @pytest.mark.parametrize(("hook", "arguments"), OBSERVATIONS, ids=lambda value: str(value)[:24])

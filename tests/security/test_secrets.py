@@ -248,7 +248,9 @@ WITHIN = {
     f"https://x.webhook.office.com/webhookb2/1@2/IncomingWebhook/{_HEX[:32]}/{_UUID}": (
         "https://x.webhook.office.com/webhookb2/1@2/IncomingWebhook/***"
     ),
-    f"Private-Lines: 1\n{_WORD[:64]}\nPrivate-MAC: 0": "Private-Lines: 1***-MAC: 0",
+    f"Private-Lines: 2\n{_WORD[:64]}\n{_WORD[:20]}==\nPrivate-MAC: 0": (
+        "Private-Lines: 2\n***\nPrivate-MAC: 0"
+    ),
 }
 HARMLESS = (
     "The key-value store holds task-force data; sk-learn is a library.",
@@ -281,6 +283,8 @@ HARMLESS = (
     "config=the_configuration_of_the_second_machine; design=AStrangeWordWithManyLettersInItAndMoreOfThem",
     "01ARZ3NDEKTSV4RRFFQ69G5FAV 01ARZ3NDEKTSV4RRFFQ69G5FAW, 2026-11-28T01:33:01.512Z, 00:1B:44:11:3A:B7",
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6",
+    "Private-Lines: 14 is how many lines of it follow, says the head of each file that PuTTY has written",
+    "jina_embeddings_v2_base_en_with_a_context_of_8192_tokens_or_less, the table of jina_clip_v1_as_of_2026",
     "fw_version_of_the_second_board_2026 and re_sampled_audio_of_the_first_recording_2026",
     "/usr/lib/python3.11/site-packages/goodbot_connectors/telegram/normalize.py:120 in key_of_the_chat",
     "Wörter, die länger als zwanzig Zeichen sind: Donaudampfschifffahrtsgesellschaft",

@@ -167,6 +167,15 @@ def on_adapter_activated(version: int, previous: int) -> Awaitable[None] | None:
 
 
 @hookspec
+def on_forgotten(people: Sequence[str]) -> Awaitable[None] | None:
+    """Hear that all that was stored of a person is deleted: drop what you keep of them.
+
+    Args:
+        people: All of their accounts, `connector:id`.
+    """
+
+
+@hookspec
 def veto_capture(turn: Turn) -> str | None:
     """Refuse to learn from a turn; it is answered, but ratings of it train nothing."""
 

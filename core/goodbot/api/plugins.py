@@ -234,6 +234,10 @@ class PluginHost:
         """See `hookspecs.on_adapter_activated`."""
         await self._observe("on_adapter_activated", version=version, previous=previous)
 
+    async def on_forgotten(self, people: Sequence[str]) -> None:
+        """See `hookspecs.on_forgotten`."""
+        await self._observe("on_forgotten", people=people)
+
     def observed(self, hook: str) -> bool:
         """Whether any plugin wants to be told of this."""
         return bool(getattr(self._manager.hook, hook).get_hookimpls())

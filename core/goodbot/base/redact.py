@@ -48,7 +48,8 @@ _KINDS = (
     # of models
     ("sk-", rf"(?:(?:proj|ant|svcacct|admin|None|or|lf)-{_wide(20)}|{_word(32)})"),
     ("hf_ gsk_ xai- pplx- csk- tvly- r8_ api_org_ vck_ rpa_", _word(30)),
-    ("nvapi- lsv2_pt_ lsv2_sk_ pcsk_ tgp_v1_ jina_ wandb_v1_", _wide(40)),
+    ("nvapi- lsv2_pt_ lsv2_sk_ pcsk_ tgp_v1_ wandb_v1_", _wide(40)),
+    ("jina_", _word(40)),
     ("fw_", rf"{_word(22)}(?!{_WIDE})"),
     ("gb_", rf"{_WIDE}{{43}}(?!{_WIDE})"),
     # of code and packages
@@ -142,7 +143,10 @@ _SHAPES = (
         "EAA",
         rf"(){_begins('EAA', '[A-Za-z0-9+/_-]')}(?:A{_WIDE}{{60}}(?!{_WIDE})|{_word(100)})",
     ),
-    ("Private-Lines:", r"(Private-Lines: [0-9]{1,4})[A-Za-z0-9+/=\s]{40,}+"),  # PuTTY's keys
+    (  # PuTTY's keys
+        "Private-Lines:",
+        rf"(Private-Lines: [0-9]{{1,4}}\s{{1,4}}){_BASE64}{{40,}}+=*+(?:\s{{1,4}}[A-Za-z0-9+/=]++(?!-))*+",
+    ),
     ("earer ", r"(earer )(?=[A-Za-z._~+/-]{0,60}[0-9])[A-Za-z0-9._~+/-]{24,}+=*+"),
     ("asic ", r"(asic )(?=[A-Za-z+/]{0,60}[0-9=])[A-Za-z0-9+/]{12,}+=*+"),
     ("ecret", rf"(ecret_?[Aa]ccess_?[Kk]ey{_AMAZON}"),

@@ -124,6 +124,7 @@ async def _forget(call: Call, who: str) -> Result:
         return done
 
     done = await s.store.write(operation)
+    await s.plugins.on_forgotten(done.people)
     await s.authorization.refresh(s.store)
     for account in accounts:
         s.dispatcher.requests.names.pop(account, None)

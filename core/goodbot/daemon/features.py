@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Iterator, Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from goodbot.api.feature import Feature, FeatureSpec, Figures, Happened, HappenedWanted
@@ -59,6 +60,17 @@ class Looking:
         self._services.connectors.trouble(f"{self._name}.{part}", text)
 
 
+def _imported(spec: FeatureSpec, module: str) -> ModuleType:
+    """Its module. Raises MissingExtraError where what it needs is there in part, or is too old."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        needs = {name.partition(".")[0] for name in spec.requires}
+        if (error.name or "").partition(".")[0] not in needs:
+            raise
+        raise MissingExtraError(f"[features.{spec.name}]", spec.extra or spec.name) from error
+
+
 class Features:
     """All that `[features.NAME]` names, by name."""
 
@@ -75,7 +87,7 @@ class Features:
             settings = section(spec.settings, config.features[name], config.where(f"features.{name}"))
             module, _, cls = spec.factory.partition(":")
             host = Looking(self._services, name, self._secrets(spec))
-            made = getattr(import_module(module), cls)(host, settings)
+            made = getattr(_imported(spec, module), cls)(host, settings)
             plugins.attach(made)
             self._made[name] = made
 

@@ -263,6 +263,37 @@ async def test_what_is_not_taken_is_tried_again_and_said_in_one_wording(
     assert len(set(lines)) == 1, "of the same words the log has one line a minute"
 
 
+async def test_of_what_was_not_taken_nothing_goes_once_it_is_let_go() -> None:
+    host, to = Laid(), Collector(refuses=1)
+    async with leaving(host, to) as made:
+        for number in range(sending.MOST):  # some leave, some wait
+            made.add(number)
+        await until(lambda: to.asked == 1 and len(host.clock.slept) == 1)
+        made.clear()
+        made.add("later")
+        host.clock.advance(1.0)
+        await until(lambda: to.got)
+        assert to.got == ["later"]
+        await until(lambda: host.troubles == {})
+
+
+@pytest.mark.parametrize("content", [False, True])
+async def test_words_that_wait_go_when_somebody_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bool
+) -> None:
+    down = (Collector(refuses=1 << 30), Collector(refuses=1 << 30))
+    monkeypatch.setattr(sending, "exporters", lambda settings: down)
+    async with told(tmp_path, content=content) as bot:
+        await bot.react(await bot.say(WORDS, user="rater", channel=ROOM), "👎", user="rater")
+        made = bot.app.manager.features._made["otel"]
+        waits = made._spans, made._events
+        await until(lambda: all(one._leaving for one in waits))
+        for said in ("me", "me yes"):
+            await bot.command("forget", said, user="rater")
+        left = [[*one._leaving, *one._waiting] for one in waits]
+        assert [bool(one) for one in left] == [not content] * 2, "numbers may wait on"
+
+
 async def test_what_a_collector_never_takes_is_dropped_and_the_next_goes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -65,6 +64,7 @@ class SendQueue:
         self._kind, self._host = kind, host
         self._where = urlsplit(settings.endpoint).netloc
         self._waiting: deque[Any] = deque(maxlen=MOST)
+        self._leaving: list[Any] = []
         self._news = asyncio.Event()
         self._dropped = 0
 
@@ -74,30 +74,37 @@ class SendQueue:
         self._waiting.append(one)
         self._news.set()
 
+    def clear(self) -> None:
+        """Send nothing of what waits, nor again what was not taken."""
+        self._waiting.clear()
+        self._leaving.clear()
+
     async def run(self, exporter: Exporter) -> None:
         """Send what comes, until cancelled."""
         try:
             while True:
                 await self._news.wait()
                 self._news.clear()
-                while batch := [*islice(self._waiting, _BATCH)]:
-                    for _ in batch:
-                        self._waiting.popleft()
-                    await self._leave(exporter, batch)
+                while self._waiting:
+                    self._leaving = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
+                    await self._leave(exporter)
+                    self._leaving.clear()
         finally:
             exporter.shutdown()
 
-    async def _leave(self, exporter: Exporter, batch: Sequence[Any]) -> None:
+    async def _leave(self, exporter: Exporter) -> None:
         for tries in range(_TRIES):
-            why = await _sent(exporter, batch)
+            why = await _sent(exporter, [*self._leaving])
             if not why:
                 break
             text = f"{self._where} takes no {self._kind}: {why}"
             logger.warning("%s", text)
             self._host.trouble(self._kind, text + self._lost())
             await self._host.clock.sleep(growing(tries, most=_LONGEST))
+            if not self._leaving:
+                return
         else:
-            self._dropped += len(batch)
+            self._dropped += len(self._leaving)
             return
         self._host.trouble(self._kind, "")
         if self._dropped:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,20 +25,16 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from goodbot import __version__
-from goodbot.api.events import ChannelKind, Message, RatingEvent, RatingKind, Receipt
+from goodbot.api.events import ChannelKind, RatingEvent, RatingKind, Receipt
 from goodbot.api.feature import Feature, FeatureHost
 from goodbot.api.hookspecs import hookimpl
 from goodbot.api.turns import Turn
-from goodbot.base.redact import redact
-from goodbot.features.otel import sending
+from goodbot.features.otel import attributes, sending
 from goodbot.features.otel.sending import SendQueue
 
 _KNOWN = 200
 """So many answers at most wait for the word of what came of them."""
-_LONGEST = 8000
-"""Characters of one text."""
 _SCOPE = "goodbot"
-_LABELS = {RatingKind.RETRACT: "taken_back", RatingKind.COMMENT: "words", RatingKind.BETTER: "words"}
 
 
 @dataclass(kw_only=True, slots=True)
@@ -124,14 +119,14 @@ class Spans(Feature):
             return  # the answer that it is about is not known yet
         about: dict[str, Any] = {
             "gen_ai.evaluation.name": "outcome" if event.kind is RatingKind.OUTCOME else "rating",
-            "gen_ai.evaluation.score.label": _label(event),
+            "gen_ai.evaluation.score.label": attributes.label(event),
             "gen_ai.response.id": turn,
             "goodbot.platform": event.user.connector,
         }
         if event.value is not None:
             about["gen_ai.evaluation.score.value"] = float(event.value)
         if event.text and self._words_of(event.channel.kind):
-            about["gen_ai.evaluation.explanation"] = _text(event.text)
+            about["gen_ai.evaluation.explanation"] = attributes.masked(event.text)
         at = _ns(self.host.clock.now())
         record = LogRecord(
             timestamp=at,
@@ -144,6 +139,14 @@ class Spans(Feature):
         self._events.add(
             ReadableLogRecord(log_record=record, resource=self._resource, instrumentation_scope=scope)
         )
+
+    @hookimpl
+    def on_forgotten(self) -> None:
+        """What waits may hold words of theirs, or an answer that repeats them."""
+        if self.settings.content:
+            self._turns.clear()
+            self._spans.clear()
+            self._events.clear()
 
     @hookimpl
     def on_training_started(self, run: int, items: int) -> None:
@@ -200,10 +203,10 @@ class Spans(Feature):
         }
         name = "chat"
         if turn is not None:
-            said |= _of_turn(turn)
+            said |= attributes.of_turn(turn)
             name = f"chat {said['gen_ai.request.model']}"
             if self._words_of(turn.channel.kind):
-                said |= _words(turn)
+                said |= attributes.words(turn)
         failed = "" if outcome == "sent" else outcome
         self._span(name, _context(id_), said, began, ended, failed=failed, kind=SpanKind.CLIENT)
 
@@ -224,63 +227,13 @@ class Spans(Feature):
     ) -> None:
         self._ids.trace, self._ids.span = own.trace_id, own.span_id
         parent = trace.set_span_in_context(NonRecordingSpan(within), Context()) if within else Context()
-        attributes = {**said, "error.type": failed} if failed else dict(said)
+        kept = {**said, "error.type": failed} if failed else dict(said)
         span = self._tracer.start_span(
-            name, context=parent, kind=kind, attributes=attributes, start_time=_ns(began)
+            name, context=parent, kind=kind, attributes=kept, start_time=_ns(began)
         )
         if failed:
             span.set_status(Status(StatusCode.ERROR))
         span.end(_ns(max(began, ended)))
-
-
-def _of_turn(turn: Turn) -> dict[str, Any]:
-    """The numbers of an answer."""
-    model = turn.answered_by or turn.model
-    said: dict[str, Any] = {
-        "gen_ai.request.model": model,
-        "gen_ai.response.id": turn.id,
-        "gen_ai.request.temperature": turn.temperature,
-        "goodbot.origin": turn.origin,
-    }
-    if not turn.answered_by:
-        said["gen_ai.response.model"] = f"{model} v{turn.version}" if turn.version else model
-        said["goodbot.version"] = turn.version
-    if turn.filters.top_p < 1:
-        said["gen_ai.request.top_p"] = turn.filters.top_p
-    if turn.filters.top_k:
-        said["gen_ai.request.top_k"] = turn.filters.top_k
-    if turn.tokens:
-        said["gen_ai.usage.input_tokens"] = len(turn.prompt_tokens) - turn.thought_tokens
-        said["gen_ai.usage.output_tokens"] = len(turn.tokens) + turn.thought_tokens
-    if turn.thought_tokens:
-        said["gen_ai.usage.reasoning.output_tokens"] = turn.thought_tokens
-    return said
-
-
-def _words(turn: Turn) -> dict[str, Any]:
-    """What was asked and answered, as the conventions write messages. Earlier exchanges are left out."""
-    asked = [_message(turn.question)]
-    told = [_message({"role": "assistant", "content": turn.response}) | {"finish_reason": "stop"}]
-    return {
-        "gen_ai.input.messages": json.dumps(asked, ensure_ascii=False),
-        "gen_ai.output.messages": json.dumps(told, ensure_ascii=False),
-    }
-
-
-def _message(message: Message) -> dict[str, Any]:
-    text = message.get("content")
-    part = {"type": "text", "content": _text(text if isinstance(text, str) else "")}
-    return {"role": str(message["role"]), "parts": [part]}
-
-
-def _text(text: str) -> str:
-    return redact(text)[:_LONGEST].encode(errors="replace").decode()
-
-
-def _label(event: RatingEvent) -> str:
-    if event.value is None:
-        return _LABELS.get(event.kind, "words")
-    return "good" if event.value > 0 else "bad" if event.value < 0 else "neutral"
 
 
 def _context(of: str) -> SpanContext:
