@@ -10,7 +10,7 @@ from goodbot.api.events import MessageEvent, OrderKey, Outcome
 from goodbot.store import people
 from goodbot.testing import VirtualClock
 
-from tests.core.builders import Bot, open_bot, rows
+from tests.core.builders import Bot, open_bot, rows, until
 
 
 async def ratings(bot: Bot) -> tuple[int, int]:
@@ -76,6 +76,48 @@ async def test_who_said_nothing_waits_when_others_talk(tmp_path: Path) -> None:
         assert await ratings(bot) == (0, 1)
         await bot.command("share", "on", user="bob")
         assert await ratings(bot) == (1, 0)
+
+
+async def test_whose_ratings_stop_counting_is_told_so_at_once_and_once(tmp_path: Path) -> None:
+    """An owner by a grant, whose ratings counted while only owners talked; not the one who set it up."""
+
+    def told(bot: Bot) -> list[str]:
+        return [one.message.channel.id for one in bot.chat.news if "do not count yet" in one.text]
+
+    async with open_bot(tmp_path) as bot:
+        await bot.command("people", "grant owner loopback:bob")
+        await rated(bot, "bob")
+        await rated(bot, "owner")
+        await bot.app.news.look()
+        assert told(bot) == []
+        await bot.say("Hello?", user="talker")
+        assert await ratings(bot) == (1, 1)
+        await bot.app.news.look()
+        await until(lambda: told(bot) == ["bob"])
+        await bot.app.news.look()
+        [notice] = [one for one in bot.chat.news if "do not count yet" in one.text]
+        assert notice.buttons == ("run:share on",)
+
+
+async def test_who_said_no_is_not_asked_again(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("people", "grant owner loopback:bob")
+        await rated(bot, "bob")
+        await bot.command("share", "off", user="bob")
+        await bot.say("Hello?", user="talker")
+        await bot.app.news.look()
+        assert [one for one in bot.chat.news if "do not count yet" in one.text] == []
+
+
+async def test_who_lets_somebody_in_hears_what_becomes_of_their_own(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        said = await bot.command("people", "grant owner loopback:bob")
+        assert "What you rate in private goes on teaching me" in said
+        said = await bot.command("people", "grant talker loopback:carl", user="bob")
+        assert "What you rate in private waits as soon as others talk to me" in said
+        await bot.command("share", "on", user="bob")
+        said = await bot.command("people", "grant talker loopback:dora", user="bob")
+        assert "What you rate in private goes on teaching me" in said
 
 
 async def test_who_was_paired_at_the_machine_teaches_from_the_start(tmp_path: Path) -> None:

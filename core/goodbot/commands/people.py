@@ -16,7 +16,7 @@ from goodbot.api.texts import joined, say
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.suggest import TERMINAL, instead
 from goodbot.commands.base import Call, Result, wrong
-from goodbot.store import people, raters, settings, turns
+from goodbot.store import news, people, raters, settings, turns
 
 
 async def list_or_change(call: Call) -> Result:
@@ -74,12 +74,13 @@ async def _grant(call: Call, role: str, who: str) -> Result:
     await s.authorization.refresh(s.store)
     more = [e for e in s.authorization.people() if e.person == who and LEVELS[e.role] > LEVELS[role]]
     language = call.user.language
-    still = ""
+    still = added = ""
     if more:
         role_, source = more[0].role, say(f"given_{more[0].source}", language, who=more[0].by)
         still = say("granted_more", language, role=role_, source=source)
-    others = who not in await s.store.read(lambda db: people.accounts(db, by))
-    added = say("person_added", language) if others else ""
+    if who not in await s.store.read(lambda db: people.accounts(db, by)):
+        goes_on = await s.store.read(lambda db: news.goes_on(db, s.pool, by))
+        added = say("person_added" if goes_on else "person_added_waits", language)
     told = say(f"granted_as_{role}", language, who=who)
     return Result(text=joined(language, told, still, added), data={"person": who, "role": role})
 

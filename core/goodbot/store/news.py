@@ -13,7 +13,7 @@ from goodbot.api.events import ChannelKind, ChannelRef, Message, UserRef
 from goodbot.api.judge import JUDGE
 from goodbot.api.sentences import Reason, because
 from goodbot.store import codec, distilled, settings, words
-from goodbot.store.consent import CONSENT, OWNERS, PERSON
+from goodbot.store.consent import ALWAYS, CONSENT, OWNERS, PERSON, SHARING
 from goodbot.store.people import IDENTITY
 from goodbot.store.prompts import ASKABLE
 from goodbot.store.query import fetch, first, value
@@ -36,6 +36,11 @@ _WAITED = (
     f" AND {PERSON} NOT IN (SELECT person FROM shares)"
     " AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = t.spent AND r.finished_at < :since)"
     f" AND EXISTS (SELECT 1 FROM talkers WHERE scope = :scope AND person NOT IN {OWNERS})"
+)
+_STOPPED = (
+    f"SELECT DISTINCT {PERSON} FROM turns t WHERE t.scope = :scope AND t.trainable AND t.rated > 0"  # noqa: S608
+    f" AND t.spent IS NULL AND t.channel_kind = 'private' AND {PERSON} IN {OWNERS}"
+    f" AND {PERSON} NOT IN ({SHARING}) AND {PERSON} NOT IN (SELECT person FROM withheld)"
 )
 TEACHING_SINCE = "teaching since"
 """The switch that says since when owners teach from private chats although others talk to the bot."""
@@ -160,6 +165,17 @@ async def waited(db: aiosqlite.Connection, pool: Pool) -> list[str]:
     since = await settings.switch(db, TEACHING_SINCE)
     rows = await fetch(db, _WAITED, {**pool.values(), "since": float(since or 0)})
     return [row[0] for row in rows]
+
+
+async def stopped(db: aiosqlite.Connection, pool: Pool) -> list[str]:
+    """Owners whose private ratings counted while only owners talked, and wait for their word since."""
+    return [row[0] for row in await fetch(db, _STOPPED, pool.values())]
+
+
+async def goes_on(db: aiosqlite.Connection, pool: Pool, person: str) -> bool:
+    """Whether what this one rates in private teaches, whoever else talks."""
+    rows = await fetch(db, f"SELECT 1 WHERE :person IN ({ALWAYS})", {**pool.values(), "person": person})
+    return bool(rows)
 
 
 async def told_of(db: aiosqlite.Connection, subject: str) -> list[str]:

@@ -15,6 +15,7 @@ from goodbot.base.clock import Clock, woken
 from goodbot.base.errors import boundary
 from goodbot.conversation.notifications import changed, serving, trainings
 from goodbot.conversation.notifications.alarms import advised
+from goodbot.conversation.notifications.raters import asks_to_share
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training.readiness import Readiness
@@ -92,6 +93,7 @@ class OwnerNews:
         await self._look_at_serving()
         await self._look_at_ratings()
         await self._look_at_consent()
+        await self._look_at_what_waits()
         await self._look_at_notes()
 
     async def _look_at_runs(self) -> None:
@@ -166,6 +168,11 @@ class OwnerNews:
             await self._tell(key, owner, say("teaches", self._reads(owner)))
         heard = [await self._store.read(lambda db, k=key: news.told(db, k)) for key in keys]
         self._all_know = all(heard)
+
+    async def _look_at_what_waits(self) -> None:
+        """Tell owners whom nobody has paired that their private ratings wait now that others talk."""
+        for owner in await self._store.read(lambda db: news.stopped(db, self._pool)):
+            await self._courier.tell(asks_to_share(owner, self._reads(owner)))
 
     async def _look_at_notes(self) -> None:
         """Tell whose notes they are, owners of what others share, which are not needed any more."""

@@ -213,6 +213,12 @@ def share_row(language: str) -> tuple[Button, ...]:
     return (run("share on", say("button_share", language)),)
 
 
+def asks_to_share(person: str, language: str) -> Notice:
+    """What is told once to somebody whose private ratings wait: under the same key as at a rating."""
+    text = say("waits_for_you", language)
+    return Notice(key=f"{_CONSENT}{person}", person=person, text=text, buttons=share_row(language))
+
+
 def _likes(event: RatingEvent) -> bool:
     """Whether it is good: whoever has begun like that need not be told to."""
     return (event.value or 0.0) > 0
