@@ -132,7 +132,7 @@ def text_of(content: object) -> str:
 
 def unthought(text: str) -> str:
     """What an assistant has said, without a thought before it."""
-    thought, answer = split(text)
+    thought, answer = split(text, asked=text)  # tags around the answer are its own
     return answer if thought else text
 
 
