@@ -18,6 +18,7 @@ from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.commands import fixed_questions
 from goodbot.commands.overview import in_private
 from goodbot.commands.report import made, most
+from goodbot.store import inspection
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 KEPT_SECONDS = 15 * 60
-"""A report names people, and some of them may be forgotten meanwhile: it does not stay in the memory."""
+"""It shows what was found when it was made; once anybody is forgotten it is not shown any more."""
 
 
 class ReportDesk:
@@ -40,6 +41,8 @@ class ReportDesk:
         self._of_whom = ""
         self._at: float | None = None
         self._parts: Sequence[ReportTold] = ()
+        self._forgettings = 0
+        """So many had been when it was begun."""
         self._task: asyncio.Task[None] | None = None
         self._done = self._of = 0
         self._asking, self._trouble = False, ""
@@ -53,8 +56,7 @@ class ReportDesk:
         if not services.authorization.may(user, Grant.ADMINISTER):
             language = user.language or services.courier.readers.language(person(user))
             raise UsageError(say("see_report", language))
-        if self._at is not None and services.clock.now() - self._at > KEPT_SECONDS:
-            self._at, self._parts = None, ()
+        await self._let_go()
         mine = self._of_whom == person(user)
         of = await most(services) if anew else 0
         making = self._task is not None and not self._task.done()
@@ -73,9 +75,18 @@ class ReportDesk:
             trouble=self._trouble,
         )
 
+    async def _let_go(self) -> None:
+        """Of one that is too old, or that may hold words of somebody who is forgotten since."""
+        if self._at is None:
+            return
+        now = await self._services.store.read(inspection.forgettings)
+        if self._services.clock.now() - self._at > KEPT_SECONDS or now != self._forgettings:
+            self._at, self._parts = None, ()
+
     async def _make(self, user: UserRef, of: int) -> None:
         services = self._services
         try:
+            before = await services.store.read(inspection.forgettings)
             if self._asking:
                 await fixed_questions.ask(services, self._count)
                 self._asking = False
@@ -88,6 +99,7 @@ class ReportDesk:
             self._trouble = sentence("there is no report; the log says more")
         else:
             self._at, self._parts, self._of_whom = services.clock.now(), parts, person(user)
+            self._forgettings = before
 
     def _count(self, done: int, of: int) -> None:
         self._done, self._of = done, of

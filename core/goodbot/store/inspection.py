@@ -73,6 +73,11 @@ async def forgotten_since(db: aiosqlite.Connection, moment: float) -> bool:
     return bool(await fetch(db, query, (moment,)))
 
 
+async def forgettings(db: aiosqlite.Connection) -> int:
+    """How often somebody was forgotten: another number later says that somebody was meanwhile."""
+    return (await fetch(db, "SELECT count(*) FROM audit WHERE action = 'forget'"))[0][0]
+
+
 async def newest(db: aiosqlite.Connection) -> float:
     """When the last rating or message came, by the clock of then; 0 if none has."""
     rows = await fetch(

@@ -34,6 +34,18 @@ class Slow(ReportPart):
         return ReportSection(lines=["slow"], data={"answers": bot.answers})
 
 
+class Late(Slow):
+    """Has seen all, and waits then."""
+
+    def add(self, answers: Sequence[ReportedAnswer]) -> None:
+        pass
+
+    def told(self, bot: ReportedBot) -> ReportSection:
+        BEGUN.set()
+        assert GO_ON.wait(patience(60))
+        return super().told(bot)
+
+
 class Broken(Slow):
     """Fails."""
 
@@ -135,6 +147,35 @@ async def test_a_part_that_fails_is_told_in_a_sentence_and_another_try_is_possib
         assert found.trouble.startswith("There is no report: its part own has failed")
         assert "loopback" not in bot.app.connectors.errors, "the platform goes on"
         assert (await made(bot)).trouble
+
+
+async def test_it_goes_when_anybody_is_forgotten_also_while_it_is_made(tmp_path: Path) -> None:
+    BEGUN.clear()
+    GO_ON.set()
+    async with open_bot(tmp_path, extra=(Offers("Late"),)) as bot:
+
+        async def forget(who: str) -> None:
+            await bot.say("mine", user=who)
+            for said in ("me", "me yes"):
+                await bot.command("forget", said, user=who)
+
+        await bot.rated(1)
+        assert (await made(bot)).parts
+        await forget("rater")
+        assert await seen(bot) == ReportSeen(done=1, of=1), "it may name them"
+        BEGUN.clear()
+        GO_ON.clear()
+        assert (await seen(bot, anew=True)).making
+        await until(BEGUN.is_set)
+        await forget("talker")
+        GO_ON.set()
+
+        async def done() -> bool:
+            return not (await seen(bot)).making
+
+        await until(done)
+        assert (await seen(bot)).parts == (), "it has seen them before"
+        assert (await made(bot)).parts
 
 
 async def test_nobody_else_sees_it_and_it_is_not_kept_long(

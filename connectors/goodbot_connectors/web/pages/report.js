@@ -27,8 +27,11 @@ class Report extends Page {
   async load() {
     if (!this.may.has("adapters")) return find("#count").replaceChildren("Owners of this bot see here who taught it what.");
     let seen = await get("/api/report");
-    if (!seen.at && !seen.making && !this.#begun) seen = await post("/api/report", { do: "make" });
-    this.#begun = true;
+    if (!seen.at && !seen.making && !this.#begun) { // while another owner's is made it waits for that
+      this.#begun = true;
+      seen = await post("/api/report", { do: "make" });
+    }
+    this.#begun ||= Boolean(seen.at);
     return this.#show(seen);
   }
 
