@@ -35,6 +35,21 @@ class Setting:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PlaceSeen:
+    """Where people can talk to the bot, or could."""
+
+    name: str
+    """`telegram`"""
+    title: str
+    connected: bool
+    """The config has it."""
+    works: bool
+    """It runs, and nothing is wrong with it."""
+    command: str
+    """What connects it, typed at the bot's machine."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SettingsSeen:
     """All settings, by section."""
 
@@ -43,6 +58,7 @@ class SettingsSeen:
     """Where they are written."""
     trouble: str = ""
     """Why the file as it is now would not be taken; empty: it would."""
+    places: Sequence[PlaceSeen] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

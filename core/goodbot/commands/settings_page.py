@@ -23,6 +23,7 @@ from goodbot.base.errors import GoodbotError, StoreError, UsageError
 from goodbot.base.redact import redact
 from goodbot.commands.audit import NOT_ALLOWED, audit
 from goodbot.commands.overview import in_private
+from goodbot.commands.places import places
 from goodbot.config import Config, Grants
 from goodbot.config.described import Described, described
 from goodbot.config.file import ConfigFile
@@ -128,7 +129,7 @@ def _seen(services: Services) -> SettingsSeen:
     settings = [
         _setting(one, now, known, written=file is not None and file.get(one.key) is not None) for one in every
     ]
-    return SettingsSeen(settings=settings, file=str(path), trouble=trouble)
+    return SettingsSeen(settings=settings, file=str(path), trouble=trouble, places=places(services))
 
 
 def _every(services: Services, *configs: Config) -> Iterator[Described]:

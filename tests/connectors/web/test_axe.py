@@ -13,7 +13,7 @@ from goodbot.api.overview import LearntCard, TrainingNow, VersionRatings
 from goodbot.api.people import AccountSeen, PeoplePage, PersonAsking, PersonSeen, RaterAgreement
 from goodbot.api.rated import RatedAnswer, RatedBy, RatedPage, RatedTaught, RatedWords
 from goodbot.api.report import ReportSeen, ReportTold
-from goodbot.api.settings_page import Setting, SettingsSeen
+from goodbot.api.settings_page import PlaceSeen, Setting, SettingsSeen
 from goodbot.api.versions import BlindPlace, Versions, VersionsCompared, VersionSeen
 
 from tests.connectors.web.browsing import DESK, Person, person
@@ -166,6 +166,10 @@ SET = SettingsSeen(
     ],
     file="config.toml",
     trouble="stars must be true or false.",
+    places=[
+        PlaceSeen(name=name, title=name, connected=number < 2, works=number == 0, command=f"connect {name}")
+        for number, name in enumerate(("The browser", "Discord", "Slack"))
+    ],
 )
 REPORT = ReportSeen(
     at=1.8e9,
@@ -359,13 +363,13 @@ async def test_nothing_stands_in_anybody_s_way(
             await ada.page.goto(bot.address + path)
             if path == "/ratings":
                 await ada.page.locator(".tick input").first.check()
-            if path in ("/ratings", "/activity", "/settings"):
+            if path in ("/ratings", "/activity"):
                 await ada.page.locator("summary").first.click()
             if path == "/ratings":
                 await ada.page.get_by_role("button", name="What it taught").click()
                 await ada.page.locator(".heat summary").click()
-            if path == "/people":
-                await ada.page.locator(shown).first.wait_for(state="attached")
+            if path in ("/people", "/settings"):
+                await ada.page.locator(shown.split()[0]).first.wait_for(state="attached")
                 for line in await ada.page.locator("summary").all():
                     await line.click()
             if path == "/report":

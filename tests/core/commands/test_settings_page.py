@@ -5,22 +5,26 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 from collections.abc import AsyncGenerator
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+import goodbot_connectors.slack
+import goodbot_connectors.web
 import pytest
 from goodbot import config
 from goodbot.api.events import UserRef
 from goodbot.api.settings_page import Setting, SettingsSeen, SettingWanted
 from goodbot.base.errors import ConfigError, GoodbotError, StoreError, UsageError
 from goodbot.commands import settings_page
+from goodbot.config import HttpConfig
 from goodbot.config.file import ConfigFile
 from goodbot.features.webhooks import plugin as webhooks
 from goodbot.store import Store, settings
 
-from tests.core.builders import Bot, open_bot
+from tests.core.builders import Bot, open_bot, until
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 WRITTEN = """\
@@ -71,6 +75,32 @@ def written(bot: Bot) -> str:
 async def trail(bot: Bot) -> list[tuple[str, dict[str, Any]]]:
     entries, _ = await bot.store.read(settings.audit)
     return [(entry.actor, json.loads(entry.detail)) for entry in entries if entry.action == "settings"]
+
+
+async def test_every_place_is_told_with_the_command_that_connects_it(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    (tmp_path / "a b").mkdir()
+    sections = {"http": HttpConfig(port=unused_tcp_port), "connectors": {"web": {}}}
+    extra = (goodbot_connectors.slack, goodbot_connectors.web)
+    async with open_bot(tmp_path / "a b", extra=extra, sections=sections, terminal=True) as bot:
+
+        async def works() -> bool:
+            return (await seen(bot)).places[0].works
+
+        await until(works)
+        web, slack = (await seen(bot)).places
+        assert (web.title, web.connected, slack.title, slack.connected, slack.works) == (
+            "The browser",
+            True,
+            "Slack",
+            False,
+            False,
+        )
+        home = shlex.quote(str(tmp_path / "a b/bot"))
+        assert slack.command == f"goodbot --home {home} connect slack --browser"
+        with pytest.raises(UsageError):
+            await seen(bot, "rater")
 
 
 async def test_every_setting_is_told_with_words_its_value_and_its_default(tmp_path: Path) -> None:

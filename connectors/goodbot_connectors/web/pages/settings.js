@@ -2,6 +2,7 @@
 // All that can be set, with what it is for; what gives nobody power can be changed here.
 
 import { get, post } from "/files/api.js";
+import { copyButton } from "/files/copy.js";
 import { button, el, find } from "/files/dom.js";
 import { signedOut } from "/files/header.js";
 import { Page } from "/files/page.js";
@@ -32,9 +33,10 @@ class Settings extends Page {
     const found = await get("/api/settings");
     find("#file code").textContent = found.file;
     find("#file").hidden = false;
+    find("#places").hidden = !found.places.length;
+    find("#places").replaceChildren(connected(found.places));
     this.#take(found);
-    const places = grouped(found.settings);
-    find("#sections").replaceChildren(...places.map(([name, settings]) => el("details", { class: "section" },
+    find("#sections").replaceChildren(...grouped(found.settings).map(([name, settings]) => el("details", { class: "section" },
       el("summary", {}, el("h2", {}, SECTIONS[name] || name), el("code", {}, `[${name}]`)), el("ul", {}, ...settings.map((one) => this.#row(one))))));
     return this.#narrow();
   }
@@ -117,10 +119,22 @@ class Settings extends Page {
   }
 }
 
+// Where people talk to the bot, and what is typed for another place: no browser but one at its machine connects it.
+function connected(places) {
+  const here = places.filter((one) => one.connected).map((one) => one.title).join(", ");
+  const row = (one) => el("li", { class: "place" }, el("h3", {}, one.title),
+    one.connected
+      ? el("p", {}, ...words(one.works ? "Connected." : "Connected, and does not work now: `goodbot doctor` says why."))
+      : el("div", { class: "command" }, el("code", {}, one.command), copyButton(() => one.command, { class: "chip small", "aria-label": `Copy the command for ${one.title}` })));
+  return el("details", { class: "places" }, el("summary", {}, el("h2", {}, "Where people talk to it"), el("span", { class: "meta" }, here)),
+    el("p", { class: "about" }, "For another place, type its command at the bot's machine. It asks all that is needed, on a page in the browser there. Then restart goodbot."),
+    el("ul", {}, ...places.map(row)));
+}
+
 function grouped(settings) {
-  const places = new Map();
-  for (const one of settings) places.set(sectionOf(one.key), [...(places.get(sectionOf(one.key)) || []), one]);
-  return [...places];
+  const sections = new Map();
+  for (const one of settings) sections.set(sectionOf(one.key), [...(sections.get(sectionOf(one.key)) || []), one]);
+  return [...sections];
 }
 
 function fieldFor(one) {
