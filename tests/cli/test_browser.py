@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import queue
 import signal
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from goodbot.api.texts import LANGUAGES, say
+from goodbot.base import desktop
 from goodbot.base.own_page import CONTENT_POLICY
 from goodbot.cli import init
 from goodbot.cli.browser import command
@@ -24,7 +26,7 @@ from tests.cli.program import Bot, need_backend, until
 from tests.cli.setting_up import call, configured, tokens
 from tests.cli.setup_page import SetupProgram, SetupTab, left_behind
 from tests.connectors.telegram.peer import SECRET, serve
-from tests.support import require
+from tests.support import patience, require
 
 LATER = "Write this, and start it later"
 DEMO = "The tiny demo model"
@@ -129,6 +131,23 @@ def test_over_ssh_it_says_how_the_page_comes_to_its_reader(home: Path) -> None:
         assert program.ask("/api/begin", {"code": program.code}, headers)[0] == 200
         assert program.ctrl_c() == 130
         assert f"  ssh -N -L {port}:127.0.0.1:{port} " in program.said
+
+
+def test_a_browser_that_comes_back_when_it_is_closed_holds_nothing_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As one that the variable BROWSER names."""
+    by: queue.Queue[threading.Thread] = queue.Queue()
+
+    def show(url: str, page: Path) -> bool:
+        del url, page
+        by.put(threading.current_thread())
+        return True
+
+    monkeypatch.setattr(desktop, "sits_here", lambda: True)
+    monkeypatch.setattr(desktop, "show", show)
+    command.open_page("http://127.0.0.1:1/#code", tmp_path)
+    assert by.get(timeout=patience(30)) is not threading.current_thread()
 
 
 def test_the_link_is_good_for_one_tab(program: SetupProgram) -> None:

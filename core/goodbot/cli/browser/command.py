@@ -56,7 +56,7 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
         raise UsageError("--browser is for a person: leave --yes and --json away")
     given, stage = init.given(arguments), Stage()
     with served(stage) as address, tempfile.TemporaryDirectory(prefix="goodbot-") as folder:
-        _open(address, Path(folder))
+        open_page(address, Path(folder))
         settled = settle(stage, arguments, draft, given)
     dialogue = Dialogue({}, asks=False, out=sys.stdout)
     if settled is None:
@@ -70,7 +70,7 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
     return settled.start(dialogue)
 
 
-def _open(address: str, folder: Path) -> None:
+def open_page(address: str, folder: Path) -> None:
     """Show the page where its person sits. Other accounts see what programs are started with, so the
     browser gets a file of ours; the address itself is for whoever reads this terminal."""
     here = desktop.sits_here()
