@@ -261,6 +261,7 @@ async def _material(call: Call, row: AdapterRow) -> news.RunMaterial:
 def _numbers(metrics: Mapping[str, Any]) -> list[tuple[str, float]]:
     """The numbers of a run and of its gate, which lie one level deeper."""
     flat = {**metrics, **dict(metrics.get("gate") or {})}
+    flat.pop("peak_memory", None)  # it says nothing of how good they are; `report` tells it
     return [(name, value) for name, value in flat.items() if isinstance(value, int | float)]
 
 

@@ -51,7 +51,7 @@ _GIVEN_UP: dict[int, dict[str, str]] = {
         "quarantines WHERE turn IS NOT NULL": "answers left out one by one: what was said of them stays away "
         "until they are rated again",
     },
-    19: {"fixed_answers": "what versions said to fixed questions (`report --pairs`)"},
+    19: {"fixed_answers": "answers of versions to fixed questions (`report --pairs`)"},
     17: {
         "quarantines WHERE turn IS NULL AND rater IS NULL": _LEFT_OUT,
         "quarantines WHERE rater IS NOT NULL": "people whose ratings so far are left out (`rollback "

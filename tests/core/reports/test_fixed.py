@@ -147,6 +147,9 @@ async def test_the_memory_of_a_training_is_in_the_table(tmp_path: Path) -> None:
         result = await bot.app.commands.execute(bot.chat.typed("report", "versions"))
         assert [row["memory"] for row in dict(result.data)["versions"]["versions"]] == [None, 2_000_000_000]
         assert "in 2.0 GB of memory at most" in result.text
+        shown = await bot.command("adapters", "show 1 --details")
+        assert "loss: 0.1" in shown
+        assert "peak_memory" not in shown, "how good it is has another place"
 
 
 @pytest.mark.parametrize(
@@ -164,6 +167,21 @@ async def test_the_memory_of_a_training_is_in_the_table(tmp_path: Path) -> None:
 )
 def test_a_right_answer_holds_a_word_whole(text: str, word: str, there: bool) -> None:
     assert pairs.holds(text, word) is there
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("我喜欢你的猫很可爱", "我喜欢你的狗很可爱", 0.8),
+        ("我喜欢你的猫很可爱", "大家都这样说", 0.0),
+        ("ein schönes Haus", "ein schönes Tier", 0.5),
+        ("", "", 1.0),
+    ],
+)
+def test_where_no_spaces_stand_between_words_characters_are_compared(
+    one: str, other: str, alike: float
+) -> None:
+    assert pairs.likeness(one, other) == pytest.approx(alike)
 
 
 def test_pairs_are_compared_by_their_words_and_the_least_alike_come_first() -> None:

@@ -166,6 +166,8 @@ async def test_what_is_given_up_is_told_before(tmp_path: Path) -> None:
         await db.execute(
             "INSERT INTO quarantines (since, last_event_seq, made_by, made_at) VALUES (5, 1, 'o', 1)"
         )
+        await db.execute("INSERT INTO fixed_answers VALUES ('m', 1, 'Who?', 'Somebody.', 1)")
+        await db.execute("INSERT INTO waits SELECT id, 1.5 FROM turns LIMIT 1")
 
     store = await Store.open(path)
     await store.write(people)
@@ -175,6 +177,7 @@ async def test_what_is_given_up_is_told_before(tmp_path: Path) -> None:
     assert lines[1].startswith("1 times of which no rating counts")
     assert lines[2].startswith("1 answers that trainings have left out")
     assert any(line.startswith("2 answers left out one by one") for line in lines)
+    assert any(line.startswith("1 answers of versions to fixed questions") for line in lines)
     assert not any("linked" in line for line in lines)
     assert not any("pinned" in line or "wait to go live" in line for line in lines)
     assert any("config.toml" in line for line in lines)

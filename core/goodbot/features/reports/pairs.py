@@ -52,8 +52,17 @@ def _pairs(questions: Sequence[FixedQuestion]) -> list[tuple[FixedQuestion, Fixe
 
 def likeness(one: str, other: str) -> float:
     """Which part of the words of two answers is in both."""
-    here, there = words(one), words(other)
+    here, there = _pieces(one), _pieces(other)
     return len(here & there) / len(here | there) if here | there else 1.0
+
+
+def _pieces(text: str) -> frozenset[str]:
+    """The words of its beginning; of scripts that put no spaces between them the characters."""
+    return frozenset(piece for word in words(text) for piece in (word if _unspaced(word) else [word]))
+
+
+def _unspaced(word: str) -> bool:
+    return any("\u0e00" <= letter <= "\u0eff" or "\u2e80" <= letter <= "\u9fff" for letter in word)
 
 
 def _row(
