@@ -55,7 +55,7 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
     if arguments.yes or arguments.json:
         raise UsageError("--browser is for a person: leave --yes and --json away")
     given, stage = init.given(arguments), Stage()
-    with served(stage) as address, tempfile.TemporaryDirectory(prefix="goodbot-") as folder:
+    with served(stage) as address, _folder() as folder:
         open_page(address, Path(folder))
         settled = settle(stage, arguments, draft, given)
     dialogue = Dialogue({}, asks=False, out=sys.stdout)
@@ -68,6 +68,11 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
     if settled.draft.start != "now" and not unseen:
         dialogue.say(dialogue.phrase("setup_next", what=settled.result["next"]))
     return settled.start(dialogue)
+
+
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """For the browser's file, which a slow one may still be given while all this ends."""
+    return tempfile.TemporaryDirectory(prefix="goodbot-", ignore_cleanup_errors=True)
 
 
 def open_page(address: str, folder: Path) -> None:
