@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""I5: settings of Claude Code and Codex as people have them: connected and put back, or left with a sentence."""
+"""I5: settings of Claude Code and Codex as people have them: put back as they were, or left with a sentence."""
 
 from __future__ import annotations
 
@@ -150,12 +150,11 @@ def test_i5_settings_of_codex_that_are_none_stay_and_are_named(
     file = person / ".codex" / name
     file.write_text(text, encoding="utf-8")
     other = person / ".codex" / ("config.toml" if name == "hooks.json" else "hooks.json")
-    if name == "hooks.json":
-        other.write_text('model = "x"\n')
-    before = other.read_text() if other.exists() else None
+    before = 'model = "x"\n' if name == "hooks.json" else '{"hooks": {}}\n'
+    other.write_text(before)
     assert connected("codex") != 0
     said = capsys.readouterr().err
     assert name in said
     assert "Traceback" not in said
     assert file.read_text(encoding="utf-8") == text
-    assert (other.read_text() if other.exists() else None) == before
+    assert other.read_text() == before, "nothing was begun"
