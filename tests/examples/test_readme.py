@@ -175,7 +175,7 @@ def test_what_a_stranger_could_answer_is_known_again() -> None:
     for line in (
         "pip install goodbot",
         "run `pip install --upgrade goodbot[torch]` for it",
-        "'/home/ada/my venv/bin/pip' install --upgrade 'goodbot[telegram,torch]'",
+        "'/srv/my venv/bin/pip' install --upgrade 'goodbot[telegram,torch]'",
         "uv pip install --python /v/bin/python goodbot",
         "pipx install goodbot",
     ):

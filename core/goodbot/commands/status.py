@@ -83,14 +83,7 @@ async def _now(s: Services, compared: report.Report, language: str) -> Status:
         training=progress,
         judged=await _judged(s),
         pressure=pressure.for_owners(language) if pressure else None,
-        last_run={
-            **asdict(last[0]),
-            "why": last[0].why,
-            "reason": last[0].reason,
-            "told": await _told(s, last[0], rows, now, language),
-        }
-        if last
-        else None,
+        last_run=await _run(s, last[0], rows, now, language) if last else None,
         tenancy=s.memory.plan,
         waits=words(s.memory.note(), language=language),
         connectors={**dict.fromkeys(sorted(s.connectors.running), "running"), **s.connectors.problems},
@@ -138,10 +131,11 @@ async def _judged(s: Services) -> dict[str, Any] | None:
     return {"by": by, **asdict(await s.store.read(lambda db: judgements.counts(db, s.pool)))}
 
 
-async def _told(
+async def _run(
     s: Services, run: runs.Run, rows: Sequence[adapters.AdapterRow], now: states.Now, language: str
-) -> str:
-    return states.of_run(run, rows, now, await changed.said(s.store, run, language), language)
+) -> dict[str, Any]:
+    told = states.of_run(run, rows, now, await changed.said(s.store, run, language), language)
+    return {**asdict(run), "why": run.why, "reason": run.reason, "told": told}
 
 
 def _clock(title: str, ahead: float, language: str) -> str:

@@ -79,15 +79,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict
     if afresh:
         verdict = replace(verdict, metrics={**verdict.metrics, "start_over": 1.0})
     verdict = replace(verdict, said=(*told, *verdict.said))
-    emit(
-        {
-            "event": "gate",
-            "passed": verdict.passed,
-            "said": verdict.said,
-            "reason": verdict.reason,
-            "metrics": telling.rounded(verdict.metrics),
-        }
-    )
+    emit(telling.judged(verdict))
     emit(
         {
             "event": "done",

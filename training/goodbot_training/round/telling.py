@@ -10,6 +10,7 @@ from typing import Any
 from goodbot.api.backend import OptimizerSettings, StepStats
 
 from goodbot_training.backends.scoring import Tell
+from goodbot_training.gate.decide import Verdict
 
 Emit = Callable[[dict[str, Any]], None]
 """Takes one event of the worker protocol."""
@@ -55,6 +56,12 @@ def teller(
 def safe(emit: Emit, planned: int, step: int) -> None:
     """Tell that so many steps would survive a kill."""
     emit({"event": "checkpoint", "step": step, "steps": planned})
+
+
+def judged(verdict: Verdict) -> dict[str, Any]:
+    """What the candidate was found to be."""
+    told = {name: getattr(verdict, name) for name in ("passed", "said", "reason")}
+    return {"event": "gate", **told, "metrics": rounded(verdict.metrics)}
 
 
 def quarantine(turns: Mapping[str, str]) -> dict[str, Any]:
