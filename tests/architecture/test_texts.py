@@ -140,7 +140,10 @@ def _keys(of: ast.expr) -> Iterator[str]:
             return
 
 
-MADE = {"soon": ("soon_auto", "soon_manual", "soon_at", "takes_seconds", "takes_minutes")}
+MADE = {
+    "soon": ("soon_auto", "soon_manual", "soon_at", "takes_seconds", "takes_minutes"),
+    "trial_figures": ("rated_good", "trial_before"),
+}
 """Codes that are made of several texts."""
 BY_SQL = {"unused", "from_others", "set_aside", "filtered", "other_model", "used"}
 """Codes that a query of the store answers with."""

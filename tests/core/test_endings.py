@@ -25,6 +25,7 @@ ENDINGS: tuple[tuple[Reason, ...], ...] = (
     (*SOUND, because("waits_on_trial", share=0.2, version=3)),
     (*SOUND, because("waits_compared", version=3, why="the model is not running")),
     (because("ended_model", model="beta"),),
+    (because("trial_figures", good=2, rated=20, then=30, of=40, old=0),),
     (because("ended_parent", why="a rating that it was trained on has changed"),),
 )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""I5: settings of Claude Code and Codex as people have them: put back as they were, or left with a sentence."""
+"""I5: settings of Claude Code and Codex as people have them: put back, or left with a sentence."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_i5_settings_of_claude_code_that_are_none_stay_and_are_named(
 CODEX = {
     "no notify": 'model = "gpt-5"\n[mcp_servers.a]\ncommand = "x"\n',
     "another's notify over several lines": (
-        'notify = [\n  "python3", # mine\n  "/home/me/n.py",\n]\nmodel = "x"\n'
+        'notify = [\n  "python3", # mine\n  "/srv/n.py",\n]\nmodel = "x"\n'
     ),
     "notify in a table, by mistake": 'model = "x"\n[tui]\nnotify = ["a"]\n',
     "Windows' line ends": 'model = "x"\r\n[tui]\r\ntheme = "a"\r\n',

@@ -51,6 +51,11 @@ def _text(language: str, *, text: str) -> str:
     return retold(text, language)
 
 
+def _trial_figures(language: str, *, good: int, rated: int, then: int, of: int, old: int) -> str:
+    new = say("rated_good", language, good=good, rated=rated)
+    return commas(language, new, say("trial_before", language, then=then, of=of, name=version(old, language)))
+
+
 def _met(language: str, *, name: str, facts: Mapping[str, Any]) -> str:
     return _condition(name, facts, language)
 
@@ -60,6 +65,7 @@ _MADE: dict[str, Callable[..., str]] = {
     "soon": _soon,
     "stranger": _stranger,
     "text": _text,
+    "trial_figures": _trial_figures,
     "met": _met,
 }
 """Codes whose sentence needs more than the facts that are kept with them."""

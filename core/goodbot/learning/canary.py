@@ -14,13 +14,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from goodbot.api.events import ChannelRef
+from goodbot.api.sentences import Reason, because, in_words, words
 from goodbot.api.server import BASE
 from goodbot.base.clock import Clock, Reached
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.intervals import difference
-from goodbot.base.suggest import version_name
 from goodbot.learning.adapters.registry import AdapterRegistry
-from goodbot.store import Store, acceptance, adapters, canaries
+from goodbot.store import Store, acceptance, adapters, canaries, codec
 from goodbot.store.acceptance import Acceptance
 from goodbot.store.canaries import Trial
 from goodbot.store.training_pool import Pool
@@ -52,12 +52,11 @@ class TrialTally:
         return difference((self.new.good, self.new.rated), (self.old.good, self.old.rated))
 
     @property
-    def told(self) -> str:
-        """`12 of 15 good, 30 of 40 of v6`."""
-        old = version_name(self.old.version)
-        return (
-            f"{self.new.good} of {self.new.rated} rated answers good, "
-            f"{self.old.good} of {self.old.rated} of {old}"
+    def figures(self) -> Reason:
+        """`12 of 15 rated answers good, 30 of 40 of v6`."""
+        new, old = self.new, self.old
+        return because(
+            "trial_figures", good=new.good, rated=new.rated, then=old.good, of=old.rated, old=old.version
         )
 
     def verdict(self, now: float) -> str:
@@ -123,23 +122,24 @@ class Canary:
         if verdict == "passed":
             await self._pass(trial)
         elif verdict or await self._registry.active() != trial.against:
-            await self._end(trial, verdict or "superseded", tainted or standing.told)
+            why = in_words(tainted) or (standing.figures,)
+            await self._end(trial, verdict or "superseded", why)
 
     async def _pass(self, trial: Trial) -> None:
         try:
             live = await self._registry.activate(trial.version, expected=trial.against)
         except AdapterError as error:
             logger.error("v%d does not go live: %s", trial.version, error)
-            return await self._end(trial, "failed", str(error))
+            return await self._end(trial, "failed", in_words(str(error)))
         if live:
             logger.info("v%d has passed its trial", trial.version)
         elif await self._registry.active() != trial.against:
-            await self._end(trial, "superseded", "another version was made active")
+            await self._end(trial, "superseded", in_words("another version was made active"))
 
-    async def _end(self, trial: Trial, state: str, reason: str) -> None:
-        logger.info("v%d is tried no more (%s): %s", trial.version, state, reason)
-        now = self._clock.now()
-        closed = await self._store.write(lambda db: canaries.close(db, trial.version, state, reason, now))
+    async def _end(self, trial: Trial, state: str, why: tuple[Reason, ...]) -> None:
+        logger.info("v%d is tried no more (%s): %s", trial.version, state, words(*why))
+        now, kept = self._clock.now(), codec.dump_reasons(why)
+        closed = await self._store.write(lambda db: canaries.close(db, trial.version, state, kept, now))
         if closed and state == "lost":
             await self._stop(LOST)  # it was trained from what nobody wants
         try:

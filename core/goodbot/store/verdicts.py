@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import aiosqlite
 
 from goodbot.api.learnt import AnsweredTwice
-from goodbot.api.sentences import Reason
+from goodbot.api.sentences import Reason, words
 from goodbot.store import codec
 from goodbot.store.query import fetch, records
 from goodbot.store.training_pool import Pool
@@ -59,7 +59,8 @@ async def worse(db: aiosqlite.Connection, pool: Pool) -> set[int]:
 async def less_liked(db: aiosqlite.Connection, pool: Pool) -> dict[int, str]:
     """The versions that have lost their trial, and the figures."""
     query = "SELECT version, reason FROM canaries WHERE (scope, model, state) = (?, ?, 'lost')"
-    return {row[0]: row[1] for row in await fetch(db, query, (pool.scope, pool.model))}
+    rows = await fetch(db, query, (pool.scope, pool.model))
+    return {version: words(*codec.load_reasons(kept)) for version, kept in rows}
 
 
 async def answered(

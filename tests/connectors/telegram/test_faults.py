@@ -312,7 +312,7 @@ def driver_is_quiet(driver: Driver) -> Any:
 
 
 async def answered(app: App, driver: Driver) -> int:
-    """Ask something; the id of the answer, once goodbot has noted that it was sent, and writes no more of it."""
+    """Ask something; the id of the answer, once goodbot writes no more of it."""
     await driver.say("How much is 2 + 2?")
     done = "SELECT message FROM messages WHERE NOT EXISTS (SELECT 1 FROM inbox WHERE payload <> '')"
     noted = await eventually(lambda: rows(app.store, done))

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from goodbot.api.sentences import version
+from goodbot.api.sentences import version, words
 from goodbot.api.texts import retold, say
 from goodbot.base.clock import ago
-from goodbot.store import adapters
+from goodbot.store import adapters, codec
 from goodbot.store.adapters import AdapterRow
 from goodbot.store.canaries import Trial
 
@@ -44,4 +44,5 @@ def _tried(trial: Trial, language: str) -> str:
     if trial.state == "passed":
         return say("trial_passed", language, version=trial.version)
     old = version(trial.against, language, begins=True)
-    return say("trial_lost", language, version=trial.version, reason=trial.reason, other=old)
+    why = words(*codec.load_reasons(trial.reason), language=language)
+    return say("trial_lost", language, version=trial.version, reason=why, other=old)
