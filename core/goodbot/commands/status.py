@@ -83,7 +83,7 @@ async def _now(s: Services, compared: report.Report, language: str) -> Status:
         training=progress,
         judged=await _judged(s),
         pressure=pressure.for_owners(language) if pressure else None,
-        last_run=await _run(s, last[0], rows, now, language) if last else None,
+        last_run=await _last_run(s, last[0], rows, now, language) if last else None,
         tenancy=s.memory.plan,
         waits=words(s.memory.note(), language=language),
         connectors={**dict.fromkeys(sorted(s.connectors.running), "running"), **s.connectors.problems},
@@ -131,9 +131,10 @@ async def _judged(s: Services) -> dict[str, Any] | None:
     return {"by": by, **asdict(await s.store.read(lambda db: judgements.counts(db, s.pool)))}
 
 
-async def _run(
+async def _last_run(
     s: Services, run: runs.Run, rows: Sequence[adapters.AdapterRow], now: states.Now, language: str
 ) -> dict[str, Any]:
+    """Its codes, the same in English, and what came of it as it is told here."""
     told = states.of_run(run, rows, now, await changed.said(s.store, run, language), language)
     return {**asdict(run), "why": run.why, "reason": run.reason, "told": told}
 

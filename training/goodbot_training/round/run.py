@@ -79,7 +79,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict
     if afresh:
         verdict = replace(verdict, metrics={**verdict.metrics, "start_over": 1.0})
     verdict = replace(verdict, said=(*told, *verdict.said))
-    emit(telling.judged(verdict))
+    emit(telling.verdict(verdict))
     emit(
         {
             "event": "done",

@@ -10,7 +10,7 @@ from typing import Any
 from goodbot.api.backend import OptimizerSettings, StepStats
 
 from goodbot_training.backends.scoring import Tell
-from goodbot_training.gate.decide import Verdict
+from goodbot_training.gate import Verdict
 
 Emit = Callable[[dict[str, Any]], None]
 """Takes one event of the worker protocol."""
@@ -58,15 +58,15 @@ def safe(emit: Emit, planned: int, step: int) -> None:
     emit({"event": "checkpoint", "step": step, "steps": planned})
 
 
-def judged(verdict: Verdict) -> dict[str, Any]:
-    """What the candidate was found to be."""
-    told = {name: getattr(verdict, name) for name in ("passed", "said", "reason")}
-    return {"event": "gate", **told, "metrics": rounded(verdict.metrics)}
-
-
 def quarantine(turns: Mapping[str, str]) -> dict[str, Any]:
     """The event that says without which turns the round goes, and why."""
     return {"event": "quarantine", "turns": [{"id": id_, "reason": reason} for id_, reason in turns.items()]}
+
+
+def verdict(found: Verdict) -> dict[str, Any]:
+    """The event that says what the gate has found."""
+    said = {"passed": found.passed, "said": found.said, "reason": found.reason}
+    return {"event": "gate", **said, "metrics": rounded(found.metrics)}
 
 
 def _shown(stats: StepStats, learning_rate: float) -> dict[str, float]:
