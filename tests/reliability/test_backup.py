@@ -115,13 +115,14 @@ def test_a_restore_is_all_or_nothing(tmp_path: Path) -> None:
     shutil.rmtree(next((old / "adapters").iterdir()))
     (old / "models" / "own").mkdir(parents=True)
     (old / "models" / "own" / "config.json").write_text("{}")
+    (old / "questions.toml").write_text("# a person's own\n")
     before = files(old)
     attempts = left_by(restore, tmp_path)
     assert len(attempts) > 40
     after = files(attempts[-1] / "home")
     assert after["secrets.env"] == before["secrets.env"]
-    given = "models/own/config.json"
-    assert after[given] == before[given]
+    given = ("models/own/config.json", "questions.toml")
+    assert [after[name] for name in given] == [before[name] for name in given]
     assert len([name for name in after if name.startswith("adapters/")]) == 6
     between = 0
     for folder in attempts:
@@ -132,7 +133,7 @@ def test_a_restore_is_all_or_nothing(tmp_path: Path) -> None:
         assert found in (before, after)
         if found == after:
             [kept] = folder.glob("home.before-restore-*")
-            assert files(kept) == {name: before[name] for name in before if name != given}
+            assert files(kept) == {name: before[name] for name in before if name not in given}
         for stamp in folder.glob("home.before-restore-*"):
             shutil.rmtree(stamp)
         restore(folder)

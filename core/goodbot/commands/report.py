@@ -92,6 +92,7 @@ def _made(spec: ReportSpec) -> ReportPart:
 async def _shown(call: Call, parts: Mapping[str, ReportPart], count: Callable[[int], None]) -> ReportedBot:
     """Show them the answers, and return what else they may know."""
     s = call.services
+    questions = await asyncio.to_thread(fixed_questions.load, s.config.home)
     live, rows = await s.registry.active(), await s.registry.rows()
     line = [*lineage.ancestors(rows, live)]
     learnt: dict[int, int] = {}
@@ -116,7 +117,7 @@ async def _shown(call: Call, parts: Mapping[str, ReportPart], count: Callable[[i
         versions=await rated(call, live),
         learnt=learnt,
         memory={row.version: held for row in rows if isinstance(held := row.metrics.get("peak_memory"), int)},
-        questions=await asyncio.to_thread(fixed_questions.load, s.config.home),
+        questions=questions,
         said=await s.store.read(lambda db: fixed.of(db, s.model.name)),
         answers=seen,
         more=before is not None,

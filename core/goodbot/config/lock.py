@@ -181,7 +181,7 @@ def finish_restore(home: Path) -> None:
 
 def _is_left(old: Path, new: Path) -> bool:
     """Whether a rename is still to be done."""
-    return os.path.isdir(old) and not os.path.lexists(new)
+    return os.path.exists(old) and not os.path.lexists(new)
 
 
 def _replaced_last(home: Path) -> Path | None:
