@@ -40,6 +40,7 @@ _KEYS = (
 )
 _RATED = " INDEXED BY turns_rated WHERE rated > 0"
 _PICKED = "id IN (SELECT turn FROM quarantines WHERE turn IS NOT NULL)"
+_NAMED = " WHERE id IN (SELECT value FROM json_each(:turns))"
 _OUT = f"EXISTS (SELECT 1 FROM events e WHERE e.turn = t.id AND {rollback_window.LEFT_OUT})"  # noqa: S608
 _MINE = "EXISTS (SELECT 1 FROM labels m WHERE m.turn = t.id AND m.rater = :me{0})"
 _SIGN = "CASE :rating WHEN 'good' THEN m.value > 0 WHEN 'bad' THEN m.value < 0 ELSE m.value = 0 END"
@@ -103,8 +104,9 @@ async def page(
         "since": -1e18 if wanted.since is None else wanted.since,
         "until": 1e18 if wanted.until is None else wanted.until,
         "searched": _SEARCHED,
+        "turns": codec.dump_json(list(wanted.turns or ())),
     }
-    keys = await _keys(db, bounds, owner=viewer.owner, left_out=left_out)
+    keys = await _keys(db, bounds, owner=viewer.owner, left_out=left_out, named=bool(wanted.turns))
     but = ("since", "until") if viewer.owner else _FOREIGN
     terms, values = await selection.terms(db, wanted, but=but, left_out=viewer.owner)
     if left_out:
@@ -137,13 +139,15 @@ _FOREIGN = ("since", "until", "rating")
 
 
 async def _keys(
-    db: aiosqlite.Connection, bounds: dict[str, Any], *, owner: bool, left_out: bool
+    db: aiosqlite.Connection, bounds: dict[str, Any], *, owner: bool, left_out: bool, named: bool
 ) -> list[tuple[float, int]]:
     """Where to look, the newest first: all of what is wanted there, and little else.
 
     Of a time that is left out, any answer may have had ratings in it.
     """
-    if owner and await fetch(db, "SELECT 1 FROM quarantines WHERE turn IS NULL LIMIT 1"):
+    if named:  # however old they are
+        where = [_NAMED]
+    elif owner and await fetch(db, "SELECT 1 FROM quarantines WHERE turn IS NULL LIMIT 1"):
         where = [" WHERE 1"]
     elif left_out:
         where = [f" WHERE {_PICKED}"]

@@ -163,7 +163,7 @@ async def test_a_rater_gets_their_own_ratings_and_a_talker_nothing(tmp_path: Pat
 
 
 async def test_answers_that_are_named_are_found_and_a_rater_gets_none_that_is_not_theirs(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot(tmp_path) as bot:
         made = await bot.rated(4)
@@ -172,3 +172,7 @@ async def test_answers_that_are_named_are_found_and_a_rater_gets_none_that_is_no
         assert await questions(bot, turns=named) == ["question 2", "question 0"]
         assert await questions(bot, turns=named, rating="bad") == []
         assert await questions(bot, "rater", turns=named) == []
+        unrated = await bot.say("nobody rates this")
+        assert await questions(bot, turns=[unrated.turn]) == []
+        monkeypatch.setattr(rated, "_SEARCHED", 2)
+        assert await questions(bot, turns=named) == ["question 2", "question 0"], "however old they are"
