@@ -51,7 +51,8 @@ $(PEERS): tests/node/package-lock.json $(VENV)/installed-test
 	@$(BIN)/python -m tests.node.install || echo "they did not install; tests that need them are skipped"
 
 $(VENV)/installed-all: $(VENV)/installed-test
-	@echo "installing every backend and tracker (on Linux about 2.5 GB, elsewhere 300 MB) ..."
+	@echo "PyTorch comes, too: on Linux about 2.5 GB, elsewhere 300 MB"
+	@echo "installing every backend and tracker ..."
 	@$(PIP) --editable '.[mlx,torch-4bit,gguf,encryption,discord,slack,teams,telegram,zstd,tensorboard,wandb,trackio,otel,bench,dev]'
 	@touch $@
 

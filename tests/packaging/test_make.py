@@ -104,6 +104,6 @@ def test_it_stops_there(folder: Path) -> None:
 
 def test_who_asks_for_both_gets_both(folder: Path) -> None:
     done = make(folder, "--dry-run", "install-all", "check")
-    assert "installing every backend and tracker (on Linux about 2.5 GB" in done.stdout
+    assert "PyTorch comes, too: on Linux about 2.5 GB" in done.stdout
     assert "ruff check" in done.stdout
     assert "Say so first" not in done.stdout
