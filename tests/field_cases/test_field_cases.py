@@ -12,12 +12,16 @@ from goodbot.commands.compare import named_versions
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("core/goodbot", "connectors/goodbot_connectors", "training/goodbot_training")
-CASES = [f"{letter}{n}" for letter, count in (("F", 16), ("I", 5), ("A", 12)) for n in range(1, count + 1)]
+CASES = [
+    f"{letter}{n}"
+    for letter, count in (("F", 16), ("I", 5), ("A", 12), ("C", 6))
+    for n in range(1, count + 1)
+]
 
 
 def _rows() -> list[list[str]]:
     page = (ROOT / "docs/decisions/field-cases.md").read_text(encoding="utf-8")
-    rows = [line.strip("|").split(" | ") for line in page.splitlines() if re.match(r"\| [FIA]\d", line)]
+    rows = [line.strip("|").split(" | ") for line in page.splitlines() if re.match(r"\| [FIAC]\d", line)]
     assert all(len(row) == 4 for row in rows)
     return rows
 
