@@ -12,6 +12,7 @@ from goodbot.cli import main
 from goodbot.config.lock import prepare_home
 from goodbot.config.secrets import SecretStore
 
+from tests.cli.program import need_backend
 from tests.support import require
 
 TOKEN = "GOODBOT_TELEGRAM_TOKEN"
@@ -47,7 +48,7 @@ TOLD: dict[str, tuple[str, str]] = {
     ),
     "a server that goodbot has not": (
         '[serving]\nserver = "lmstudio"\nurl = "http://localhost:1234"\n',
-        "lmstudio",
+        "LM Studio cannot be used while goodbot learns",
     ),
     # Siblings: other odd values of the same keys.
     "owners as a table": (f"{TELEGRAM}owners = {{ada = 1}}\n", "owners must be a list in [ ]"),
@@ -93,6 +94,7 @@ TAKEN: dict[str, tuple[str, bytes]] = {
 
 @pytest.mark.parametrize("name", TAKEN)
 def test_i5_what_can_be_meant_is_taken(name: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need_backend()
     config(home, *TAKEN[name])
     assert main(["status"]) == 0
     assert capsys.readouterr().err == ""
