@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,10 @@ from tests.cli.program import need_backend
 
 
 @pytest.fixture
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A home directory in which goodbot has never been."""
     need_backend()
+    mask = os.umask(0o077)  # as the program sets it for itself
     person = tmp_path / "ada"
     for name in (".claude", ".codex"):
         (person / name).mkdir(parents=True)
@@ -24,7 +27,8 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(person))
     monkeypatch.setenv("GOODBOT_HOME", str(person / "gb"))
-    return person
+    yield person
+    os.umask(mask)
 
 
 def connected(agent: str) -> int:

@@ -16,6 +16,7 @@ from goodbot.api.server import Generated, GenerateRequest
 from goodbot.base.errors import ServerError
 from goodbot.inference.servers.openai import OpenAIServer
 
+from tests.cli.program import need_backend
 from tests.cli.setting_up import far_side
 from tests.cli.terminal import Person
 from tests.core.inference.servers.remote import parts, started
@@ -165,6 +166,8 @@ async def test_f7_what_is_no_answer_is_one_sentence(refuses: Any, words: str) ->
 
 
 CONFIG = """\
+[model]
+path = "demo"
 [serving]
 server = "openai"
 url = "{url}"
@@ -199,6 +202,7 @@ def streamed(*chunks: Any) -> web.Response:
 def test_f6_f7_whoever_chats_sees_the_answer_or_why_there_is_none(
     manner: Any, shown: str, stored: str, tmp_path: Path
 ) -> None:
+    need_backend()
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     with far_side(lambda: strict(manner)) as far, contextlib.ExitStack() as stack:
