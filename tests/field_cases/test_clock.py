@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from goodbot.base.clock import SystemClock
-from goodbot_fakes.slack import FakeSlack, Pace
+from goodbot_fakes.slack import FakeSlack
 
 from tests.connectors.slack.peer import SlackPeer
 from tests.end_to_end.daemon import running
 from tests.end_to_end.slack import Person, daemon_beside
+from tests.end_to_end.test_slack import PATIENT
 from tests.support import require
 
 
@@ -27,7 +28,7 @@ class Ahead(SystemClock):
 @pytest.mark.parametrize("seconds", [180.0, 0.0, -180.0, 7200.0])
 async def test_f2_a_word_after_a_reaction_counts_and_is_taken_back(seconds: float, tmp_path: Path) -> None:
     require("slack_bolt")
-    async with FakeSlack(pace=Pace(ack=3.0, retries=(0.0,)), clock=Ahead(seconds)) as slack:
+    async with FakeSlack(pace=PATIENT, clock=Ahead(seconds)) as slack:
         peer = SlackPeer(slack)
         ada = Person(peer, "ada")
         async with running(daemon_beside(tmp_path / "h", peer)) as daemon:

@@ -13,12 +13,13 @@ from goodbot_connectors.slack.config import SlackSettings
 from goodbot_connectors.slack.identity import ActorOrigin, BotIdentity
 from goodbot_connectors.slack.normalize import Normalizer
 from goodbot_connectors.slack.threads import Threads
-from goodbot_fakes.slack import FakeSlack, Pace
+from goodbot_fakes.slack import FakeSlack
 from goodbot_fakes.slack.blocks import shown
 
 from tests.connectors.slack.peer import SlackPeer
 from tests.end_to_end.daemon import running
 from tests.end_to_end.slack import Person, daemon_beside
+from tests.end_to_end.test_slack import PATIENT
 from tests.support import require
 
 ME = BotIdentity(user="U0BOT", team="T0OURS", bot="B0BOT", name="goodbot")
@@ -226,7 +227,7 @@ def test_f1_who_is_proved_is_heard() -> None:
 @pytest.mark.slow
 async def test_f1_a_running_goodbot_answers_and_stores_nobody_of_another_workspace(tmp_path: Path) -> None:
     require("slack_bolt")
-    async with FakeSlack(pace=Pace(ack=3.0, retries=(0.0,))) as slack:
+    async with FakeSlack(pace=PATIENT) as slack:
         peer = SlackPeer(slack)
         frida, ada, lab = slack.people.guest("frida", "T0THEIRS9"), Person(peer, "ada"), peer.lab.id
         async with running(daemon_beside(tmp_path / "h", peer)) as daemon:
