@@ -29,9 +29,8 @@ HEALTH = 8
 """Beyond those, while nobody can go: for who asks how we are, or has not said yet what they want."""
 CLOSING = 16
 """Beyond those: connections that were driven out and are not closed yet."""
-WAITING = 64
-"""Requests at once that have come whole, and whose answer has not begun; more are told to come again.
-They are answered within moments: whoever waits for more has a place elsewhere (`takes_its_time`)."""
+WAITING = 128
+"""Requests at once that have come whole, and whose answer has not begun; more are told to come again."""
 IDLE_SECONDS = 30.0
 """Between two requests of one connection."""
 REFUSED = 32
@@ -47,9 +46,7 @@ _QUEUE = 2048
 _TAKEN = 128
 """Connections at most a turn of the event loop: those who are answered have the rest of it."""
 _LET_IN = 16
-"""Those of them that are let in …"""
-_ASK = 8
-"""… and that have asked already: it takes a few turns until they are answered, and so long they wait."""
+"""Those of them that may ask."""
 _AT_ONCE = 1 << 16
 _ITS_OWN = {errno.ECONNABORTED, errno.EPROTO, errno.EPERM, errno.ENOPROTOOPT, errno.EOPNOTSUPP} | (
     {errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH, getattr(errno, "ENONET", -1)}
@@ -140,9 +137,9 @@ class Crowd:
         free = self._free()
         full: set[bool] = set()
         """For whom there is no place: those who ask, those who do not."""
-        taken = asking = 0
+        taken = 0
         for _ in range(_TAKEN):
-            if taken >= _LET_IN or asking >= _ASK or len(self.open) >= self._most + self._spare + CLOSING:
+            if taken >= _LET_IN or len(self.open) >= self._most + self._spare + CLOSING:
                 return
             try:
                 one, _ = listening.accept()
@@ -160,7 +157,6 @@ class Crowd:
                 continue
             newcomer.coming = self._loop.create_task(self._enters(one, newcomer))
             free -= asks
-            asking += asks
             taken += 1
 
     def _asks(self, one: socket.socket) -> bool:
