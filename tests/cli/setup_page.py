@@ -57,9 +57,8 @@ class SetupProgram:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        if self.process.poll() is None:
+        with self.process:
             self.process.kill()
-        self.process.communicate()
 
     @property
     def code(self) -> str:
@@ -91,9 +90,10 @@ class SetupProgram:
         """Wait for the end, after a signal where one is named; the exit code."""
         if number:
             self.process.send_signal(number)
-        rest, _ = self.process.communicate(timeout=patience(60))
-        self.said += rest
-        return self.process.returncode
+        code = self.process.wait(patience(60))
+        assert self.process.stdout is not None
+        self.said += self.process.stdout.read()
+        return code
 
     def ctrl_c(self) -> int:
         return self.ends(signal.SIGINT)

@@ -8,6 +8,7 @@ import queue
 import signal
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,10 @@ import pytest
 from goodbot.api.texts import LANGUAGES, say
 from goodbot.base import desktop
 from goodbot.base.own_page import CONTENT_POLICY
-from goodbot.cli import init
+from goodbot.cli import init, parser
 from goodbot.cli.browser import command
 from goodbot.cli.browser.site import WORDS
-from goodbot.cli.browser.stage import Stage
+from goodbot.cli.browser.stage import PageAnswer, Stage
 from goodbot.cli.setup.draft import Draft
 from goodbot.cli.setup.flow import STEPS
 
@@ -175,6 +176,33 @@ def test_ctrl_c_leaves_nothing(home: Path, program: SetupProgram) -> None:
     assert program.ctrl_c() == 130
     assert program.said.splitlines()[-1] == "Left. Nothing was written."
     assert left_behind(home, program) == []
+
+
+def test_ctrl_c_while_the_address_is_shown_is_a_leaving(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "open_page", interrupted)
+    arguments = parser.parse(["--home", str(tmp_path / "home"), "init", "--browser"])
+    try:
+        assert command.ask(arguments, Draft()) == 130
+    except KeyboardInterrupt:
+        pytest.fail("nobody is told that nothing was written")
+    assert capsys.readouterr().out == "Left. Nothing was written.\n"
+
+
+def test_an_answer_wakes_who_has_asked() -> None:
+    """No page need look after it."""
+    stage, answer = Stage(), PageAnswer(do="answer", value="1")
+    with ThreadPoolExecutor() as wizard:
+        asked = wizard.submit(stage.ask, {"kind": "text"})
+        until(lambda: stage.take(1, answer))
+        try:
+            assert asked.result(patience(30)) == answer
+        finally:
+            stage.view()
 
 
 def test_ctrl_c_in_the_middle_is_told_to_the_page(home: Path, program: SetupProgram) -> None:

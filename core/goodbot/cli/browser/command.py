@@ -56,8 +56,8 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
         raise UsageError("--browser is for a person: leave --yes and --json away")
     given, stage = init.given(arguments), Stage()
     with served(stage) as address, _folder() as folder:
-        open_page(address, Path(folder))
-        settled = settle(stage, arguments, draft, given)
+        came = _comes(stage, address, Path(folder))
+        settled = settle(stage, arguments, draft, given) if came else None
     dialogue = Dialogue({}, asks=False, out=sys.stdout)
     if settled is None:
         dialogue.say(dialogue.phrase("setup_left"))
@@ -73,6 +73,16 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
 def _folder() -> tempfile.TemporaryDirectory[str]:
     """For the browser's file, which a slow one may still be given while all this ends."""
     return tempfile.TemporaryDirectory(prefix="goodbot-", ignore_cleanup_errors=True)
+
+
+def _comes(stage: Stage, address: str, folder: Path) -> bool:
+    """Show the page, and wait until it is there; False where somebody has left before."""
+    try:
+        open_page(address, folder)
+        stage.wait_for_page()
+    except KeyboardInterrupt:
+        return False
+    return True
 
 
 def open_page(address: str, folder: Path) -> None:
@@ -99,10 +109,6 @@ def settle(
 
     Raises GoodbotError, OSError, and KeyboardInterrupt once it is written.
     """
-    try:
-        stage.wait_for_page()
-    except KeyboardInterrupt:
-        return None
     try:
         settled = init.settle(PageDialogue(stage, given), arguments, draft)
     except KeyboardInterrupt:

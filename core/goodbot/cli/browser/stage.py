@@ -134,3 +134,4 @@ class Stage:
     def _change(self) -> None:
         self._number += 1
         self._end_seen = False
+        self._changed.notify_all()
