@@ -44,6 +44,6 @@ async def test_f2_a_word_after_a_reaction_counts_and_is_taken_back(seconds: floa
             assert label() == [-1.0]
             assert "Taken back." in await ada.command("undo", like="Taken back.")
             assert label() == []
-            again = await ada.command("undo", like="take")
+            again = await ada.command("undo", like="undo")
             assert "nothing" in again.lower()
             assert label() == []
