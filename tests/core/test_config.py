@@ -59,7 +59,7 @@ def test_a_whole_file() -> None:
         ("[model]\npth = 'x'", 2, "unknown key 'pth'; did you mean 'path'?"),
         ("[serving]\n\n\ntemprature = 1.0", 4, "did you mean 'temperature'?"),
         ("[sreving]\n", 1, "did you mean 'serving'?"),
-        ("zzz = 1", 1, "there are: adapters, connectors, features, filters, http"),
+        ("zzz = 1", 1, "there are: adapters, connectors, encryption, features, filters, http"),
         ("[model]\npath = 3", 2, "path must be a text in quotes, not 3"),
         ("[serving]\nmax_tokens = '5'", 2, "max_tokens must be a whole number"),
         ("[serving]\nmax_tokens = true", 2, "max_tokens must be a whole number, not True"),

@@ -12,7 +12,7 @@ import contextlib
 import dataclasses
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Collection, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -140,29 +140,33 @@ class RemoteServer(ServerDriver):
         with self._in_flight.on(name := self.name_of(version)):
             filters = self.takes(request.filters, far=True)
             request = dataclasses.replace(request, filters=filters)
-            far = chat.far_side(
-                self.upstream,
-                version,
-                self.body(name, request),
-                filters,
-                own=self.tells_own(request),
-                marks=await self.marks(),
-                template=chat_template(self.parts.model.path),
-            )
-            yield await self._described(far)
 
-    async def _described(self, far: FarSide) -> FarSide:
-        """As `drawn`, asked again for some seconds where the server does not say it. Raises ServerError."""
+            async def described() -> FarSide:
+                far = chat.far_side(
+                    self.upstream,
+                    version,
+                    self.body(name, request),
+                    filters,
+                    own=self.tells_own(request),
+                    marks=await self.marks(),
+                    template=chat_template(self.parts.model.path),
+                )
+                return await self.drawn(far)
+
+            yield await self._insisted(described)
+
+    async def _insisted(self, described: Callable[[], Awaitable[FarSide]]) -> FarSide:
+        """What is said of a server, asked again for some seconds where it does not. Raises ServerError."""
         for tries in range(_TRIES):
             try:
-                return await self.drawn(far)
+                return await described()
             except ServerError as error:
                 if error.refused:
                     raise
                 logger.info("%s is asked again: %s", self.upstream.place, error)
             await self.parts.clock.sleep(growing(tries, most=_PAUSE))
         try:
-            return await self.drawn(far)
+            return await described()
         except Unreachable as error:
             self._heartbeat.down = str(error)
             raise

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +23,7 @@ S = TypeVar("S", bound=RemoteServer)
 
 def parts(url: str, *, key: str = "", **changes: Any) -> ServerParts:
     """For a driver of the server at `url`."""
-    return server_parts(SPEC, Path("/nowhere"), url=checked(url), key=Secret(key), **changes)
+    return replace(server_parts(SPEC, Path("/nowhere"), url=checked(url), key=Secret(key)), **changes)
 
 
 @contextlib.asynccontextmanager

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -59,6 +59,9 @@ class Present:
     """A model that is there, or authorization that lets everybody talk."""
 
     async def present(self) -> None: ...
+
+    async def asked(self, ask: Callable[[], Awaitable[Any]]) -> Any:
+        return await ask()
 
     def may_talk(self, *_: object, **__: object) -> bool:
         return True

@@ -60,12 +60,8 @@ async def test_a_job_carries_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         return train(backend, job, *rest, **more)
 
     monkeypatch.setattr(worker_process, "train", looked_at)
-    drawn = ServingConfig(
-        history=0, ask="never", sampling=SamplingConfig(temperature=0.6, top_k=5, top_p=1.0)
-    )
-    async with open_bot(
-        tmp_path, sections={"serving": ServingConfig(sampling=drawn)}, anchors=("Hello", "Bye")
-    ) as bot:
+    drawn = ServingConfig(sampling=SamplingConfig(temperature=0.6, top_k=5, top_p=1.0))
+    async with open_bot(tmp_path, sections={"serving": drawn}, anchors=("Hello", "Bye")) as bot:
         await bot.rated(8)
         await bot.train()
     asked = [[{"role": "user", "content": text}] for text in ("Hello", "Bye")]
