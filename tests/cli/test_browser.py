@@ -190,7 +190,7 @@ def test_ctrl_c_while_the_address_is_shown_is_a_leaving(
         assert command.ask(arguments, Draft()) == 130
     except KeyboardInterrupt:
         pytest.fail("nobody is told that nothing was written")
-    assert capsys.readouterr().out == "Left. Nothing was written.\n"
+    assert capsys.readouterr().out == "\nLeft. Nothing was written.\n"
 
 
 def test_an_answer_wakes_who_has_asked() -> None:

@@ -85,6 +85,7 @@ async def test_a_bot_on_telegram_by_keyboard_alone(
         assert "#" not in ada.page.url, "the code is out of the address bar"
         keys = Keys(ada)
         await keys.at("Where do people talk to it?")
+        assert await ada.page.locator("#asked .note code").inner_text() == "goodbot chat"
         await keys.press("Telegram")
         await keys.at("The bot's token")
         drawing = ada.page.get_by_role("img", name="t.me/BotFather")

@@ -60,7 +60,7 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
         settled = settle(stage, arguments, draft, given) if came else None
     dialogue = Dialogue({}, asks=False, out=sys.stdout)
     if settled is None:
-        dialogue.say(dialogue.phrase("setup_left"))
+        dialogue.say(f"\n{dialogue.phrase('setup_left')}")  # the terminal's own ^C has no end of line
         return 130
     unseen = stage.unseen()
     for text in unseen:

@@ -29,13 +29,12 @@ function el(tag, properties = {}, ...children) {
 
 const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
 
-// Words with their addresses and what stands in backticks.
-function marked(text) {
-  return text.split(/(`[^`]*`|https:\/\/[^\s`]*[^\s`.,;:)])/).map((part) => {
-    if (/^`.*`$/.test(part)) return el("code", {}, part.slice(1, -1));
-    return part.startsWith("https://") ? outside(part) : part;
-  });
-}
+// Words with what stands in backticks: in a button there is no link.
+const coded = (text) => text.split(/(`[^`]*`)/).map((part) => (/^`.*`$/.test(part) ? el("code", {}, part.slice(1, -1)) : part));
+
+// The same, with their addresses.
+const marked = (text) => coded(text).flatMap((part) => (typeof part !== "string" ? [part]
+  : part.split(/(https:\/\/[^\s`]*[^\s`.,;:)])/).map((piece) => (piece.startsWith("https://") ? outside(piece) : piece))));
 
 const LONG = 80; // signs of an address; one with a whole manifest in it has thousands
 
@@ -109,7 +108,7 @@ function choices(asked) {
   const pressed = (at) => send(asked.number, "answer", String(at + 1));
   return el("ul", { class: "choices" }, ...asked.choices.map((one, at) => [one, at]).filter(([one]) => !one.typed).map(([one, at]) => el("li", {},
     el("button", { type: "button", class: String(at + 1) === asked.default ? "default" : "", onclick: () => pressed(at) },
-      el("span", { class: "label" }, one.label), one.note ? el("span", { class: "note" }, one.note) : ""))));
+      el("span", { class: "label" }, one.label), one.note ? el("span", { class: "note" }, ...coded(one.note)) : ""))));
 }
 
 function field(asked) {
