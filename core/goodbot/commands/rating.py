@@ -11,7 +11,7 @@ import aiosqlite
 from goodbot.access.authorization import person
 from goodbot.access.inbox import viewer_of
 from goodbot.api.commands import Grant
-from goodbot.api.events import ChannelKind, ChannelRef, Outcome, RatingKind, Receipt
+from goodbot.api.events import ChannelKind, ChannelRef, Outcome, RatingEvent, RatingKind, Receipt
 from goodbot.api.labels import STARS, star_value
 from goodbot.api.sentences import because, clause
 from goodbot.base.errors import UsageError
@@ -79,7 +79,7 @@ async def _record(
 ) -> Result:
     event = call.event
 
-    async def operation(db: aiosqlite.Connection) -> tuple[Receipt, str, bool]:
+    async def operation(db: aiosqlite.Connection) -> tuple[RatingEvent, Receipt, str, bool]:
         turn = await _target(db, call, args, rated=kind is RatingKind.RETRACT)
         rating = call.rating(turn, kind, source=source, value=value, text=text)
         before = await _said(db, turn)
@@ -88,13 +88,15 @@ async def _record(
         if nothing and not source:  # where a rating of theirs stands all the same, the receipt says which
             nothing = await people.identity(db, person(call.user)) not in before[0]
         stored = await turns.get(db, turn)
-        return receipt, stored.response if stored else "", nothing
+        return rating, receipt, stored.response if stored else "", nothing
 
-    receipt, response, nothing = await call.services.store.write(operation)
+    rating, receipt, response, nothing = await call.services.store.write(operation)
     if receipt.outcome is Outcome.FAILED:
         raise UsageError(clause(receipt.text))
     if receipt.outcome is Outcome.ACCEPTED:
         call.services.scheduler.wake()
+        if not receipt.duplicate:
+            await call.services.plugins.on_rating(rating, receipt)
     if kind is RatingKind.RETRACT and receipt.outcome is Outcome.ACCEPTED and nothing:
         receipt = replace(receipt, text=event.say(because("nothing_said")))
     quote = " ".join(response.split())

@@ -161,7 +161,8 @@ class RemoteServer(ServerDriver):
             try:
                 return await described()
             except ServerError as error:
-                if error.refused:
+                fails = isinstance(error, StatusError) and error.reply.status >= _FAILS
+                if error.refused and not fails:  # nothing of the question was in what it was asked
                     raise
                 logger.info("%s is asked again: %s", self.upstream.place, error)
             await self.parts.clock.sleep(growing(tries, most=_PAUSE))

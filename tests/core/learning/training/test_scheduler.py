@@ -253,7 +253,7 @@ async def test_after_three_failures_it_waits_for_new_ratings(tmp_path: Path) -> 
         bot.fake.set(train="nan")
         await bot.rated(10)
         assert await rest(bot) == 3
-        assert "the last training failed (The loss was nan.)" in (await bot.status())["next"]
+        assert "the last training failed (The loss was nan)" in (await bot.status())["next"]
         await bot.rated(1)
         assert await rest(bot) == 3
         bot.fake.set(train="ok")

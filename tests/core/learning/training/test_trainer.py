@@ -254,7 +254,7 @@ async def test_a_verdict_that_could_not_be_stored_does_not_block_the_next_run(
 async def test_a_run_that_a_crash_left_before_its_child_began_goes_on(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
-        await bot.app.trainer._claimed(0, "a test", 1, False)
+        await bot.app.trainer._claimed(0, in_words("a test"), 1, False)
         assert (await bot.status())["ratings"] == 2
     async with open_bot(tmp_path) as bot:
         await bot.settle()
