@@ -161,7 +161,7 @@ class RemoteServer(ServerDriver):
             try:
                 return await described()
             except ServerError as error:
-                fails = isinstance(error, StatusError) and error.reply.status >= _FAILS
+                fails = isinstance(error, StatusError) and error.reply.status >= 500
                 if error.refused and not fails:  # nothing of the question was in what it was asked
                     raise
                 logger.info("%s is asked again: %s", self.upstream.place, error)
