@@ -17,6 +17,7 @@ import pytest
 from goodbot.api.backend import LoraSettings
 from goodbot.api.sampler import Sampled, SampleRequest
 from goodbot.base.errors import GoodbotError
+from goodbot.cli.doctor.weights import problems
 from goodbot_training.tiny import model_path
 
 from tests.support import require
@@ -147,8 +148,6 @@ ANSWERING: dict[str, tuple[Callable[[], Any], Callable[[Path], None] | None]] = 
     "tied embeddings": (lambda: llama(tie_word_embeddings=True), None),
     "no end in any file": (llama, no_end),
     "an end outside the vocabulary": (llama, end_outside),
-    "generation_config.json is a list": (llama, generation_is_a_list),
-    "the template in chat_template.json": (llama, template_elsewhere("chat_template.json")),
     "the template in chat_template.jinja": (llama, template_elsewhere("chat_template.jinja")),
     "links to files beside it": (llama, links),
     "in several files": (llama, sharded),
@@ -165,6 +164,22 @@ def test_i2_a_model_with_a_quirk_answers(name: str, tmp_path: Path) -> None:
     assert isinstance(ended, Sampled), ended
     assert ended.finish in ("stop", "length")
     assert 0 < len(ended.tokens) <= 24
+
+
+REFUSED = {
+    "generation_config.json is a list": (generation_is_a_list, "cannot be loaded"),
+    "the template in chat_template.json": (template_elsewhere("chat_template.json"), "has no chat template"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_i2_what_the_library_does_not_read_is_a_sentence(name: str, tmp_path: Path) -> None:
+    change, why = REFUSED[name]
+    change(directory := put(tmp_path / "m", llama()))
+    with pytest.raises(GoodbotError, match=why):
+        loaded(directory)
+    if "template" in name:
+        assert any("no chat template" in problem for problem in problems(directory)), "doctor says so, too"
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1e-6])

@@ -16,7 +16,8 @@ _MAX_HEADER = 100_000_000
 """Bytes; the format's own limit."""
 _MALFORMED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "tokenizer_config.json")
-_TEMPLATES = ("chat_template.jinja", "chat_template.json", "additional_chat_templates")
+_TEMPLATES = ("chat_template.jinja", "additional_chat_templates")
+"""A chat_template.json is read for processors of pictures alone."""
 
 
 def damaged(path: Path) -> str:
