@@ -108,7 +108,7 @@ async def test_what_a_training_would_be_is_told_in_the_language(
 @pytest.mark.parametrize(
     ("name", "args", "key"),
     [
-        ("notes", "", "notes_none"),
+        ("notes", "", "notes_off"),
         ("thought", "", "no_thought"),
         ("channels", "", "channels_none"),
         ("people", "grant talker loopback:guest", "granted_as_talker"),

@@ -172,6 +172,8 @@ def test_it_is_tried_as_the_bot_answers_whoever_elses_answers_were_rated() -> No
     assert (job.temperature, job.filters.told(), job.usual) == (0.7, {"top_p": 0.9}, 1.0)
     whole = Job.parse(raw_job(items=ours, sampling={"temperature": 1.0}))
     assert (whole.temperature, whole.filters.told()) == (1.0, {}), "the whole distribution is told, too"
+    frozen = Job.parse(raw_job(items=[raw_item(temperature=1e-6)], sampling={"temperature": 1e-6}))
+    assert frozen.temperature == 1.0, "at that heat every gap of logits is beyond all bounds"
     untold = Job.parse(raw_job(items=[*others, *ours]))
     assert (untold.temperature, untold.filters.told()) == (1.0, {})
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import asdict
 
 from goodbot.api.events import ChannelRef
@@ -12,6 +13,8 @@ from goodbot.base.errors import RetriableError, StoreError
 
 from goodbot_connectors.web.cache import Shelf
 from goodbot_connectors.web.live import Live
+
+logger = logging.getLogger(__name__)
 
 _LONGEST_PAUSE = 60.0
 
@@ -58,3 +61,5 @@ class Keeper:
                 await self.save(channel)
             except RetriableError:  # so would the others
                 return
+            except Exception:  # of this one alone, forgotten in between
+                logger.exception("a conversation was not stored")

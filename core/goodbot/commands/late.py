@@ -6,7 +6,8 @@ None of them overrules what somebody else was told as done meanwhile: it is told
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import AsyncGenerator, Iterable, Sequence
 
 from goodbot.api.events import Event
 from goodbot.store import Store, trail
@@ -33,10 +34,14 @@ class LateCommands:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._since: dict[tuple[str, str, str], int] = {}
+        self._own = set[int]()
+        """Entries of the trail that they have made themselves."""
+        self._waited = frozenset[tuple[str, str, str]]()
 
     def wait(self, events: Iterable[Event], since: int) -> None:
         """They were left undone before the entry `since` of the audit trail."""
         self._since |= {_key(event): since for event in events}
+        self._waited |= frozenset(self._since)
 
     async def overtaken(self, event: Event, name: str, args: Sequence[str]) -> bool:
         """Whether something of its kind was done since it was left undone; asked once, when its turn is."""
@@ -45,7 +50,19 @@ class LateCommands:
         if since is None or kind is None or not _changes(name, args):
             return False
         done = await self._store.read(lambda db: trail.done_after(db, since, kind))
-        return any(_changes(action, said.split()) for action, said in done)
+        return any(_changes(action, said.split()) for seq, action, said in done if seq not in self._own)
+
+    @contextlib.asynccontextmanager
+    async def done(self, event: Event) -> AsyncGenerator[None]:
+        """While one of them is done: what the next of them finds of it has overtaken nobody."""
+        if _key(event) not in self._waited:
+            yield
+            return
+        before = await self._store.read(trail.newest)
+        try:
+            yield
+        finally:
+            self._own.update(range(before + 1, await self._store.read(trail.newest) + 1))
 
 
 def _changes(name: str, args: Sequence[str]) -> bool:

@@ -65,7 +65,8 @@ class CommandRunner:
         name = command.name if command else ""
         overtaken = await self.late.overtaken(event, name, typed.args.split())
         work = self._not_done(typed) if overtaken else self.execute(typed)
-        later = await self._answer(event, command, work)
+        async with self.late.done(event):
+            later = await self._answer(event, command, work)
         if later is not None:
             self._apart(self._later(event, command, later), "who waits")
 

@@ -84,14 +84,16 @@ async def newest(db: aiosqlite.Connection) -> int:
     return await value(db, "SELECT seq FROM sqlite_sequence WHERE name = 'audit'", default=0)
 
 
-async def done_after(db: aiosqlite.Connection, seq: int, actions: Iterable[str]) -> list[tuple[str, str]]:
-    """Of these acts those that were done after an entry, each with what was typed behind it."""
+async def done_after(
+    db: aiosqlite.Connection, seq: int, actions: Iterable[str]
+) -> list[tuple[int, str, str]]:
+    """Of these acts those that were done after an entry: its number, and what was typed behind each."""
     query = (
-        f"SELECT action, coalesce({_DETAIL.format('args')}, '') FROM audit WHERE seq > :seq"  # noqa: S608
+        f"SELECT seq, action, coalesce({_DETAIL.format('args')}, '') FROM audit WHERE seq > :seq"  # noqa: S608
         f" AND action IN (SELECT value FROM json_each(:actions)) AND {_DETAIL.format('done')} ORDER BY seq"
     )
     rows = await fetch(db, query, {"seq": seq, "actions": codec.dump_json(sorted(actions))})
-    return [(action, args) for action, args in rows]
+    return [(number, action, args) for number, action, args in rows]
 
 
 def first_changed(rows: Iterable[Row], last: int, before: str) -> int:

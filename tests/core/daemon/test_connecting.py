@@ -197,6 +197,27 @@ async def test_b1_what_was_left_undone_overrules_nothing_that_was_done_since(
         assert ("away:bob" in people) is ("bob" in meanwhile[1])
 
 
+async def test_b1_of_several_that_were_left_undone_none_overtakes_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("goodbot.daemon.app._DRAIN_SECONDS", 0.0)
+    async with starting(tmp_path, "away") as bot:
+        away = platform(bot, "away")
+        away.goes.set()
+        await bot.app.connected()
+        await bot.app.loaded()
+        bot.app._tasks["commands"].cancel()
+        await away.asks("/rl pause")
+        await away.asks("/rl resume")
+        await until(lambda: _open(bot, 2))
+    async with starting(tmp_path, "away") as bot:
+        away = platform(bot, "away")
+        away.goes.set()
+        await until(lambda: len(away.did) > 3)
+        assert not [said for said in away.did if "before this was done" in said]
+        assert (await bot.status())["paused"] is False
+
+
 async def _open(bot: Bot, count: int) -> bool:
     return len(await bot.app.dispatcher.unfinished()) == count
 

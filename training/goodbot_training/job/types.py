@@ -130,7 +130,8 @@ class Job:
     @property
     def temperature(self) -> float:
         """At which it is tried: as the bot answers, whoever else's answers were rated."""
-        return float(self.sampling.get("temperature") or self.usual or 1.0)
+        told = float(self.sampling.get("temperature", 0.0))
+        return (told if told >= COLDEST else self.usual) or 1.0
 
     @property
     def filters(self) -> Filters:

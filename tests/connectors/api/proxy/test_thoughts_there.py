@@ -65,6 +65,22 @@ async def test_a_thought_is_told_from_the_answer(
         assert kept.tokens == kept.logprobs == ()
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+async def test_an_answer_that_is_held_to_a_form_is_no_thought(
+    tmp_path: Path, fake: Upstream, web: aiohttp.ClientSession, stream: bool
+) -> None:
+    """Its first token is the form's, though the prompt opens a thought."""
+    fake.says = '{"colour": "green"}'
+    far = dataclasses.replace(far_side(fake.url), template=OPENS)
+    async with proxied(tmp_path, model=Scripted(far=far)) as ground:
+        form = {"response_format": {"type": "json_object"}}
+        body = {**requests.BODIES[CHAT], "stream": stream, **form}
+        async with web.post(ground.url + CHAT, json=body, headers=ground.bearer) as response:
+            assert "colour" in await response.text()
+        [kept] = await ground.captured()
+        assert (kept.thought, kept.response) == ("", fake.says)
+
+
 @pytest.mark.parametrize("thinks", [False, True])
 async def test_a_template_that_may_begin_a_thought_does_so_where_it_is_told_to(
     tmp_path: Path, fake: Upstream, web: aiohttp.ClientSession, thinks: bool
@@ -125,7 +141,9 @@ def _chunk(said: Mapping[str, Any], part: str = "delta", finish: str | None = No
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 @pytest.mark.parametrize("thinks", [False, True])
-def test_what_a_parser_there_has_told_apart_is_kept_and_shown_by_one_name(field: str, thinks: bool) -> None:
+def test_what_a_parser_there_has_told_apart_is_kept_and_shown_by_the_servers_name(
+    field: str, thinks: bool
+) -> None:
     asked = ChatRequest(model="m", messages=(), thinks=thinks)
     editor = _editor(asked)
     chunks = [
@@ -134,15 +152,13 @@ def test_what_a_parser_there_has_told_apart_is_kept_and_shown_by_one_name(field:
         _chunk({}, finish="stop"),
     ]
     deltas = _deltas(b"".join(editor.feed(data(one)) for one in chunks) + editor.end())
-    assert [one.get("reasoning_content") for one in deltas if field in one or "reasoning_content" in one] == (
-        ["Hm."] if thinks else []
-    )
+    assert [one[field] for one in deltas if field in one] == (["Hm."] if thinks else [])
     assert "".join(one.get("content") or "" for one in deltas) == "Green."
     assert (editor.said().thought, editor.said().text) == ("Hm.", "Green.")
     editor = _editor(asked)
     told = editor.whole(json.dumps(_chunk({field: "Hm.", "content": "Green."}, "message", "stop")).encode())
     message = json.loads(told)["choices"][0]["message"]
-    assert message == {"content": "Green.", **({"reasoning_content": "Hm."} if thinks else {})}
+    assert message == {"content": "Green.", **({field: "Hm."} if thinks else {})}
     assert (editor.said().thought, editor.said().text) == ("Hm.", "Green.")
 
 

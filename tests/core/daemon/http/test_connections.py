@@ -662,25 +662,6 @@ async def test_who_has_asked_is_not_driven_out_by_the_next(monkeypatch: pytest.M
             one.close()
 
 
-async def test_b6_a_turn_lets_in_no_more_who_ask_than_are_answered_before_the_queue_is_full() -> None:
-    """Half as many wait as before. A crowd whose answers come at once is answered all the same."""
-    async with listening() as server:
-        ground, callers = crowd(server), list[socket.socket]()
-        [real] = ground._sockets
-        asyncio.get_running_loop().remove_reader(real)
-        with closed(callers):
-            for _ in range(20):
-                callers.append(socket.create_connection(("127.0.0.1", server.port)))
-                callers[-1].sendall(PAGE)
-                callers[-1].settimeout(patience(20))
-            ground._take(real)
-            assert len(ground.waiting) == crowds._ASK
-            assert crowds._ASK * 8 <= crowds.WAITING
-            ground._listen(real)
-            for caller in callers:
-                assert (await asyncio.to_thread(caller.recv, 1 << 16)).split(b" ")[1] == b"200"
-
-
 async def test_b6_who_does_not_send_a_body_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """A platform's body is read before anybody knows who sends it: 128 slow ones kept everybody out."""
     monkeypatch.setattr(crowds, "WAITING", 3)

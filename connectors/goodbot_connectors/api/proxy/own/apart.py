@@ -15,12 +15,17 @@ from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatRespon
 from goodbot_connectors.kit.fields import Json, string, sub
 
 _FIRST = 0
+_HELD = ("structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar")
+"""Fields by which an answer is held to a form, beside `response_format`."""
 
 
 def reader_of(far: FarSide, made: Json, asked: ChatRequest) -> Reader:
     """What reads an answer to `asked`, which that server got as `made`: its template may begin a thought."""
     told = sub(made, "chat_template_kwargs")
     thinking = any(told.get(name) is True for name in options(True))
+    form = sub(made, "response_format").get("type", "text") != "text"
+    if form or any(made.get(name) for name in _HELD):  # a form leaves no room for the end of a thought
+        return Reader(asked.messages)
     return Reader(asked.messages, opened_by_template(far.template, thinking=thinking))
 
 
@@ -58,12 +63,13 @@ class ThoughtEditor:
         if part == "message":
             read = reader.completed(Completion(text="", finish=finish))
             thought, text = read.thought, read.text
+        field = next((name for name in FIELDS if name in said), "reasoning_content")
         for name in FIELDS:
             said.pop(name, None)
         if text or said.get("content") is not None:
             said["content"] = text
         if thought and self._asked.thinks:
-            said["reasoning_content"] = thought
+            said[field] = thought
         elif thought and "logprobs" in choice:  # they hold its words
             choice["logprobs"] = None
         choice[part] = said
