@@ -66,8 +66,8 @@ class Far(Connector):
         self.did.append(reply.text)
         return (MessageRef(channel=channel, id=str(len(self.did))),)
 
-    async def asks(self, text: str) -> None:
-        await self.heard(text, user="ada", message="m1", at=self.host.clock.now())
+    async def asks(self, text: str, message: str = "m1") -> None:
+        await self.heard(text, user="ada", message=message, at=self.host.clock.now())
 
 
 def far(name: str) -> tuple[ConnectorSpec, Any]:
@@ -208,7 +208,7 @@ async def test_b1_of_several_that_were_left_undone_none_overtakes_the_next(
         await bot.app.loaded()
         bot.app._tasks["commands"].cancel()
         await away.asks("/rl pause")
-        await away.asks("/rl resume")
+        await away.asks("/rl resume", "m2")
         await until(lambda: _open(bot, 2))
     async with starting(tmp_path, "away") as bot:
         away = platform(bot, "away")
