@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
+import logging
 import math
 import time
 from collections.abc import Awaitable, Callable
@@ -23,6 +25,7 @@ from typing import TypeVar
 import aiosqlite
 
 from goodbot.api.rewards import RewardPolicy
+from goodbot.base.clock import growing
 from goodbot.base.errors import StoreDamagedError, StoreError
 from goodbot.store import cipher, soundness, teaching
 from goodbot.store.commit_queue import CommitQueue, Operation, explain, is_damage
@@ -31,8 +34,9 @@ from goodbot.store.inline import Quick
 from goodbot.store.migrate import check, migrate, migrations, schema
 from goodbot.store.query import fetch, first
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
-_LOOK_SECONDS = 10.0
+_LOOK_SECONDS, _LONGEST_PAUSE = 10.0, 600.0
 _LOG_PAGES = 1000
 """Of the log, with so many it is written into the file: what SQLite does by itself."""
 
@@ -161,7 +165,9 @@ class Store:
         async def go_on(db: aiosqlite.Connection) -> None:
             await fetch(db, f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
 
-        while not self._closing.is_set():
+        for tries in itertools.count():
+            if self._closing.is_set():
+                return
             if await self._look():
                 with contextlib.suppress(StoreError):  # it ends, or is opened anew, which checks it, too
                     await self._writer.alone(go_on)
@@ -169,8 +175,10 @@ class Store:
                 return
             if self._writer.damaged:
                 return
+            # What is written stays in the log meanwhile, which grows.
+            logger.warning("the database cannot be read whole, so that it is not checked: %s", self._found)
             with contextlib.suppress(TimeoutError):  # the disk did not give it just now
-                async with asyncio.timeout(_LOOK_SECONDS):
+                async with asyncio.timeout(growing(tries, first=_LOOK_SECONDS, most=_LONGEST_PAUSE)):
                     await self._closing.wait()
 
     async def _look(self) -> bool:
