@@ -36,16 +36,14 @@ class LateCommands:
         self._since: dict[tuple[str, str, str], int] = {}
         self._own = set[int]()
         """Entries of the trail that they have made themselves."""
-        self._waited = frozenset[tuple[str, str, str]]()
 
     def wait(self, events: Iterable[Event], since: int) -> None:
         """They were left undone before the entry `since` of the audit trail."""
         self._since |= {_key(event): since for event in events}
-        self._waited |= frozenset(self._since)
 
     async def overtaken(self, event: Event, name: str, args: Sequence[str]) -> bool:
-        """Whether something of its kind was done since it was left undone; asked once, when its turn is."""
-        since = self._since.pop(_key(event), None)
+        """Whether something of its kind was done since it was left undone."""
+        since = self._since.get(_key(event))
         kind = next((kind for kind in _KINDS if name in kind), None)
         if since is None or kind is None or not _changes(name, args):
             return False
@@ -55,7 +53,7 @@ class LateCommands:
     @contextlib.asynccontextmanager
     async def done(self, event: Event) -> AsyncGenerator[None]:
         """While one of them is done: what the next of them finds of it has overtaken nobody."""
-        if _key(event) not in self._waited:
+        if _key(event) not in self._since:
             yield
             return
         before = await self._store.read(trail.newest)

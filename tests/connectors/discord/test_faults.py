@@ -475,9 +475,7 @@ async def test_discord_s_own_buckets_are_kept_to(tmp_path: Path) -> None:
                 await sent(connector, peer)
         tries = [call.status for call in discord.called(*SEND.split(" "))]
         assert tries.count(200) == 12
-        assert tries.count(429) <= 4, (
-            "what the headers say is believed, though a busy machine reads them late"
-        )
+        assert tries.count(429) <= 2, "what the headers say is believed"
         assert len(await peer.posts()) == 12
 
 

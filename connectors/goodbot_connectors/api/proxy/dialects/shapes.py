@@ -273,6 +273,13 @@ def narrowing(body: Mapping[str, Any]) -> str:
     return next((name for name, off in _WHOLE.items() if body.get(name) not in (None, off, [], {})), "")
 
 
+def is_formed(body: Mapping[str, Any]) -> bool:
+    """Whether the answer is held to a form, which its first token belongs to."""
+    named = [(body.get(name), off) for name, off in _WHOLE.items() if name.startswith(_FORMS)]
+    return any(said not in (None, off, [], {}) for said, off in named)
+
+
+_FORMS = ("response_format", "structured_outputs", "guided_")
 _WHOLE: Mapping[str, object] = {
     "frequency_penalty": 0,
     "presence_penalty": 0,

@@ -11,20 +11,17 @@ from goodbot.api.completions import FarSide
 from goodbot.api.marks import opened_by_template
 from goodbot.base.thoughts import Thought, options
 
-from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse
+from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, is_formed
 from goodbot_connectors.kit.fields import Json, string, sub
 
 _FIRST = 0
-_HELD = ("structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar")
-"""Fields by which an answer is held to a form, beside `response_format`."""
 
 
 def reader_of(far: FarSide, made: Json, asked: ChatRequest) -> Reader:
     """What reads an answer to `asked`, which that server got as `made`: its template may begin a thought."""
     told = sub(made, "chat_template_kwargs")
     thinking = any(told.get(name) is True for name in options(True))
-    form = sub(made, "response_format").get("type", "text") != "text"
-    if form or any(made.get(name) for name in _HELD):  # a form leaves no room for the end of a thought
+    if is_formed(made):  # that leaves no room for the end of a thought
         return Reader(asked.messages)
     return Reader(asked.messages, opened_by_template(far.template, thinking=thinking))
 
