@@ -4,36 +4,36 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
-from tests.learning.first_rounds import LIKES, MIXES
-from tests.learning.whole_gate import PAGE, Judged, text
+from tests.learning.whole_gate import PAGE, Judged, text, wanted
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_half_of_the_strength_is_not_whole() -> None:
-    found = [
-        Judged("demo", "terse", True, "No harm found in 128 sampled answers."),
-        Judged("demo", "friendly", True, "At half strength. At full strength it has lost knowledge."),
-        Judged("only sums", "terse", False, "It has lost knowledge."),
-    ]
-    page = text(found)
+    page = text(
+        [
+            Judged("tiny", "demo", "terse", 302, "whole", "No harm found in 128 sampled answers."),
+            Judged("tiny", "demo", "friendly", 302, "at half", "Half of the change is kept."),
+            Judged("tiny", "only sums", "terse", 302, "refused", "It has lost knowledge."),
+        ]
+    )
     assert "**1 of 3 go live whole" in page
-    assert [line.split(" | ")[2] for line in page.splitlines() if line.startswith("| demo")] == [
-        "whole",
-        "at half",
-    ]
-    assert "| only sums | terse | refused |" in page
+    assert "| tiny | demo | 1 of 2 | 1 | 0 |" in page
+    assert "| tiny | only sums | 0 of 1 | 0 | 1 |" in page
+    assert "| tiny | only sums | terse | 302 | refused | It has lost knowledge. |" in page
 
 
 def test_the_page_has_every_round_and_the_docs_quote_its_count() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (.+?) \| (\w+) \| (whole|at half|refused) \|", page, flags=re.M)
-    assert sorted((mix, like) for mix, like, _ in rows) == sorted(
-        (mix, like) for mix in MIXES for like in LIKES
+    rows = re.findall(r"^\| (\S+) \| (.+?) \| (\d+) of (\d+) \| (\d+) \| (\d+) \|$", page, flags=re.M)
+    assert Counter({(base, mix): int(several) for base, mix, _, several, *_ in rows}) == Counter(
+        (one.base, one.ratings) for one in wanted()
     )
-    whole = sum(live == "whole" for *_, live in rows)
-    assert f"**{whole} of {len(rows)} go live whole" in page
+    assert all(int(whole) + int(half) + int(no) == int(several) for _, _, whole, several, half, no in rows)
+    whole = sum(int(row[2]) for row in rows)
+    assert f"**{whole} of {len(wanted())} go live whole" in page
     training = " ".join((ROOT / "docs/training.md").read_text(encoding="utf-8").split())
-    assert f"{whole} of {len(rows)}](../tests/learning/results/whole_gate.md)" in training
+    assert f"{whole} of {len(wanted())}](../tests/learning/results/whole_gate.md)" in training
