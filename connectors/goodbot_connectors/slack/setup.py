@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
+from functools import partial
 
-from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Permission, Sketch
+from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Permission, Sketch, ok
 from goodbot.api.texts import say
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import ConnectorError, RetriableError
@@ -27,6 +28,7 @@ _WHERE = {
 }
 _MENU = ("Basic Information", "Install App", "OAuth & Permissions", "App Manifest")
 """Entries at the side of an app's pages."""
+_PAGE = partial(Sketch, address="api.slack.com/apps", menu=_MENU)
 _SOCKETS = "wss://wss-primary.slack.com"
 _AGAIN = (
     "put the manifest of `goodbot manifest slack` in at api.slack.com/apps (App Manifest), then "
@@ -40,25 +42,9 @@ class SlackSetup(ConnectorSetup):
     title = "Slack"
     guide = say("guide_slack")
     sketches = (
-        Sketch(line=2, address="api.slack.com/apps", menu=_MENU, here=_MENU[1], press="Install to Workspace"),
-        Sketch(
-            line=3,
-            address="api.slack.com/apps",
-            menu=_MENU,
-            here=_MENU[2],
-            field="Bot User OAuth Token",
-            value="xoxb-…",
-            press="Copy",
-        ),
-        Sketch(
-            line=4,
-            address="api.slack.com/apps",
-            menu=_MENU,
-            here=_MENU[0],
-            field="App-Level Tokens",
-            value="xapp-…",
-            press="Generate Token",
-        ),
+        _PAGE(line=2, here=_MENU[1], press="Install to Workspace"),
+        _PAGE(line=3, here=_MENU[2], field="Bot User OAuth Token", value="xoxb-…", press="Copy"),
+        _PAGE(line=4, here=_MENU[0], field="App-Level Tokens", value="xapp-…", press="Generate Token"),
     )
     settings: SlackSettings
     clock: Clock = SystemClock()
@@ -196,4 +182,4 @@ def _http(settings: SlackSettings) -> Check:
         f"HTTP mode: a proxy with TLS must bring https://…{settings.path} to "
         f"http://127.0.0.1:{settings.port}{settings.path}; Slack's page for it tells whether it does"
     )
-    return Check(part="slack requests", state=CheckState.OK, text=text)
+    return ok("slack requests", text)

@@ -7,6 +7,7 @@ import contextlib
 import json
 import uuid
 from collections.abc import AsyncGenerator, Sequence
+from functools import partial
 
 import aiohttp
 from goodbot.api.setup import (
@@ -18,6 +19,7 @@ from goodbot.api.setup import (
     Permission,
     Question,
     Sketch,
+    ok,
 )
 from goodbot.api.texts import say
 from goodbot.base.clock import Clock, SystemClock
@@ -37,6 +39,8 @@ _ANSWERS = "https://smba.trafficmanager.net"
 _UPLOAD = "https://teams.microsoft.com/l/app-management"
 _MENU = ("Overview", "Configuration", "Channels")
 """Entries at the side of a bot's pages."""
+_PORTAL = partial(Sketch, address="portal.azure.com")
+_BOT = partial(_PORTAL, menu=_MENU)
 _WHERE = "portal.azure.com, your bot, Configuration, “Manage Password”"
 
 
@@ -46,18 +50,12 @@ class TeamsSetup(ConnectorSetup):
     title = "Microsoft Teams"
     guide = say("guide_teams")
     sketches = (
-        Sketch(line=1, address="portal.azure.com", field="Azure Bot", value="goodbot", press="Create"),
-        Sketch(
-            line=2,
-            address="portal.azure.com",
-            menu=_MENU,
-            here=_MENU[1],
-            field="Microsoft App ID",
-            value="6b00d807-60a0-…",
-            press="Manage Password",
+        _PORTAL(line=1, field="Azure Bot", value="goodbot", press="Create"),
+        _BOT(
+            line=2, here=_MENU[1], field="Microsoft App ID", value="6b00d807-60a0-…", press="Manage Password"
         ),
-        Sketch(line=3, address="portal.azure.com", field="Value", value="Abc8Q~…", press="New client secret"),
-        Sketch(line=5, address="portal.azure.com", menu=_MENU, here=_MENU[2], press="Microsoft Teams"),
+        _PORTAL(line=3, field="Value", value="Abc8Q~…", press="New client secret"),
+        _BOT(line=5, here=_MENU[2], press="Microsoft Teams"),
     )
     questions = (
         Question(key="app_id", text="Microsoft App ID"),
@@ -195,7 +193,7 @@ def _endpoint(settings: TeamsSettings) -> Check:
         f"a proxy with TLS must bring https://…{settings.path} to "
         f"http://127.0.0.1:{settings.port}{settings.path}; the bot's Configuration names that address"
     )
-    return Check(part="teams requests", state=CheckState.OK, text=text)
+    return ok("teams requests", text)
 
 
 def _is_guid(value: str) -> bool:

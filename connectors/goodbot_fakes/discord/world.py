@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of a Discord around one bot: who is where, what was said. No network.
 
-What changes is told to `World.listener` with the channel where it happened; what of it the bot gets
-is decided in `sessions`.
+What changes is told to `World.listener` with its channel; `sessions` decides what of it the bot gets.
 """
 
 from __future__ import annotations

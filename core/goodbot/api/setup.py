@@ -3,9 +3,8 @@
 
 `goodbot connect` (and `init`) shows the guide and the manifest, asks for the secrets and shows who
 they belong to, `goodbot doctor` examines what they may do, `goodbot disconnect` and `uninstall` take
-away what the connector has left on the platform. A
-`ConnectorSpec` names its `ConnectorSetup` the way it names its connector, so that no SDK is
-imported before it is needed.
+away what the connector has left on the platform. A `ConnectorSpec` names its `ConnectorSetup` the way
+it names its connector, so that no SDK is imported before it is needed.
 """
 
 from __future__ import annotations

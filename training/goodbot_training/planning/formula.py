@@ -16,7 +16,7 @@ text has, beside its own tokens, those of the chat template, as the rated answer
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -46,12 +46,13 @@ _IMPORTS = 6.0
 """Seconds of a process before it loads a model."""
 _CALIBRATION = 0.2
 
+Row = tuple[RatedSample, int, int]
+"""A rated answer, with the tokens of its prompt and of its response."""
+
 
 def step_seconds(job: Job, shape: Architecture, backend: str) -> float:
     """Of one optimizer step, by the formula."""
-    marks = _marks(job)
-    rows = [_tokens(item, marks) for item in job.items] or [(1, 1)]
-    rows = [row for row in rows if sum(row) <= job.settings.max_sequence_tokens] or [(1, 1)]
+    rows = [row[1:] for row in _kept(job, _marks(job))] or [(1, 1)]
     mean = [sum(side) / len(rows) for side in zip(*rows, strict=True)]
     here = place(backend)
     flops = training_flops(mean[0] + mean[1], mean[1], shape, shape.lora(job.settings.rank))
@@ -76,8 +77,7 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundE
     job, share = settled(job)
     settings = job.settings
     marks = _marks(job)
-    rows = [(item, *_tokens(item, marks)) for item in job.items]
-    kept = [row for row in rows if row[1] + row[2] <= settings.max_sequence_tokens]
+    kept = _kept(job, marks)
     train = [row for row in kept if row[0].split != HELD_OUT and row[0].weight]
     if not train:
         raise data_error("There is no rated turn to train on.")
@@ -86,24 +86,17 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundE
     answered = _answered(job, train) if objective.hindsight else []
     plan = memory.plan([*lengths, *map(sum, answered)], job)
     here = place(backend)
-    learnt = [(prompt, response) for _, prompt, response in train] + answered
+    learnt = [row[1:] for row in train] + answered
     steps = planned_steps(len(learnt), settings)
     passes = steps * settings.batch_size / len(learnt)
     forward = 2 * shape.active / here.flops  # seconds a token
-    policies = sum(
-        (1 + (item.split == HELD_OUT) + (not item.captured and item.version in job.behaviour)) * size
-        + (hindsight.passes(job, item) * size + _said(item) if objective.hindsight else 0)
-        for (item, _, _), size in zip(kept, lengths, strict=True)
-    )
-    lora = shape.lora(settings.rank)
-    one_pass = sum(training_flops(sum(row), row[1], shape, lora, recompute=plan.recompute) for row in learnt)
-    trained = sum(map(sum, learnt))
+    one_pass = _learning(learnt, shape, here, shape.lora(settings.rank), recompute=plan.recompute)
     judged = sum(prompt + response for item, prompt, response in kept if item.split == HELD_OUT)
     portion = _portion(job, shape, here, forward, marks)
     parts = {
         "load": _IMPORTS + memory.fixed / _DISK,
-        "rollouts": policies * forward + len(answered) / PORTION * portion,
-        "train": passes * (one_pass / here.flops + trained * _moving(shape, here)),
+        "rollouts": _scored(job, kept, objective) * forward + len(answered) / PORTION * portion,
+        "train": passes * one_pass,
     }
     least, usual, most = (number * portion for number in portions(settings, tried=len(job.trials)))
     before = sum(parts.values()) + judged * forward
@@ -112,12 +105,12 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundE
     rate = settings.bolder * settings.rate_for(adapted(shape))
     return RoundEstimate(
         how="counted",
-        train=sum(not item.demonstration for item, _, _ in train),
+        train=_rated(train),
         held_out=len(kept) - len(train),
-        too_long=len(job.rated) - sum(not item.demonstration for item, _, _ in kept),
+        too_long=len(job.rated) - _rated(kept),
         tokens=sum(lengths),
         longest=max(lengths),
-        learning_rate=rate * _to_learn(job, objective, [item for item, _, _ in train]),
+        learning_rate=rate * _to_learn(job, objective, train),
         share=share,
         steps=steps,
         passes=passes,
@@ -130,18 +123,49 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> RoundE
     )
 
 
-def _answered(job: Job, train: Sequence[tuple[RatedSample, int, int]]) -> list[tuple[int, int]]:
+def _kept(job: Job, marks: float) -> list[Row]:
+    """What is not too long."""
+    rows: Iterator[Row] = ((item, *_tokens(item, marks)) for item in job.items)
+    return [row for row in rows if row[1] + row[2] <= job.settings.max_sequence_tokens]
+
+
+def _rated(rows: Sequence[Row]) -> int:
+    """How many of them somebody rated."""
+    return sum(not item.demonstration for item, _, _ in rows)
+
+
+def _scored(job: Job, rows: Sequence[Row], objective: Objective) -> int:
+    """Tokens of forward passes: an answer once for each policy, and what was said of it."""
+    total = 0
+    for item, prompt, response in rows:
+        passes = 1 + (item.split == HELD_OUT) + (not item.captured and item.version in job.behaviour)
+        if objective.hindsight:
+            passes += hindsight.passes(job, item)
+            total += _said(item)
+        total += passes * (prompt + response)
+    return total
+
+
+def _learning(
+    rows: Sequence[tuple[int, int]], shape: Architecture, here: Device, lora: int, *, recompute: bool
+) -> float:
+    """Seconds of one pass over all that is learnt."""
+    flops = sum(training_flops(sum(row), row[1], shape, lora, recompute=recompute) for row in rows)
+    return flops / here.flops + sum(map(sum, rows)) * _moving(shape, here)
+
+
+def _answered(job: Job, train: Sequence[Row]) -> list[tuple[int, int]]:
     """Of the answers that notes teach: tokens of the prompt and of the response, at most."""
     most = job.settings.gate_max_tokens
     return [(prompt, most) for item, prompt, _ in train if notes.taught(job, item)]
 
 
-def _to_learn(job: Job, objective: Objective, items: Sequence[RatedSample]) -> float:
+def _to_learn(job: Job, objective: Objective, rows: Sequence[Row]) -> float:
     """The part of the learning rate that these ratings and demonstrations are worth."""
-    rated = [item for item in items if not item.demonstration]
+    rated = [item for item, _, _ in rows if not item.demonstration]
     rewards, weights = [item.reward for item in rated], [item.weight for item in rated]
     advantages, _ = restart.advantages(job, objective, rewards, weights)
-    shown = [item.weight for item in items if item.demonstration]
+    shown = [item.weight for item, _, _ in rows if item.demonstration]
     return to_learn(job.baseline, rewards, weights, advantages, shown)
 
 

@@ -36,7 +36,6 @@ from goodbot.store import codec, progress, quarantined, runs
 logger = logging.getLogger(__name__)
 
 STOPPED = "training was stopped"
-
 Claimed = tuple[int, tuple[runs.RunItem, ...]]
 """A run, and what it learns from."""
 
