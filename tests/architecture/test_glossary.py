@@ -35,6 +35,8 @@ WORDS = {
     "rollback window",
     "note",
     "scope",
+    *("event", "receipt", "inbox", "late command", "review queue", "commit queue"),
+    *("feature", "report", "trace", "vault"),
 }
 FIRST = dict(
     re.findall(

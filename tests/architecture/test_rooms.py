@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.architecture.rooms import FLOORS, NOT_YET, TRAINING, allowed, place, places
-from tests.architecture.source import Module, modules
+from tests.architecture.rooms import FLOORS, NOT_YET, PACKAGES, TRAINING, allowed, place, places
+from tests.architecture.source import ROOT, Module, modules
 
 
 def made(text: str, name: str = "goodbot_training.made") -> Module:
@@ -58,6 +58,28 @@ def test_folders_of_training_point_down() -> None:
 def test_two_folders_of_connectors_never_know_each_other(package: str) -> None:
     arrows = folders(package)
     assert arrows & {(b, a) for a, b in arrows} == set()
+
+
+PICTURE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8").partition("\n## Rooms\n")[2]
+PICTURE = PICTURE.partition("\n## ")[0]
+
+
+def inside(path: str) -> set[str]:
+    """The folders with files of ours in a folder."""
+    folders = (one for one in (ROOT / path).iterdir() if one.is_dir() and one.name[0] not in "._")
+    return {f"`{one.name}/`" for one in folders if any(path.is_file() for path in one.glob("[!.]*"))}
+
+
+@pytest.mark.parametrize("room", sorted(set(FLOORS) - set(PACKAGES)))
+def test_the_page_draws_a_room_with_its_floor_and_folders(room: str) -> None:
+    [(floor, told)] = re.findall(rf"^\| (\d+) \| `{room}/` \| (.+) \|$", PICTURE, flags=re.M)
+    assert int(floor) == FLOORS[room]
+    assert {folder for folder in inside(f"core/goodbot/{room}") if folder not in told} == set()
+
+
+def test_the_page_names_the_folders_of_training() -> None:
+    assert inside("training/goodbot_training") == {f"`{folder}/`" for folder in TRAINING}
+    assert {f"`{folder}/`" for folder in TRAINING if f"`{folder}/`" not in PICTURE} == set()
 
 
 def back_doors(module: Module) -> set[str]:
