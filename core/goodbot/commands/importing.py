@@ -17,7 +17,8 @@ from goodbot.api.sentences import words
 from goodbot.base.errors import GoodbotError, StoreError, StoreFullError, UsageError
 from goodbot.commands.base import Call, Result
 from goodbot.conversation.capture_rules import trains
-from goodbot.conversation.imports.checks import Here, Unfit, checked
+from goodbot.conversation.imports.checks import Here, checked
+from goodbot.conversation.imports.fields import Unfit
 from goodbot.conversation.imports.files import objects
 from goodbot.learning.training.settings import vocabulary
 from goodbot.store import exporting, importing

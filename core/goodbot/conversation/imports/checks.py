@@ -7,8 +7,7 @@ report (`capture_rules`), keys are masked, and what a database cannot take is re
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -29,20 +28,14 @@ from goodbot.base.redact import redact
 from goodbot.base.sampling import Filters
 from goodbot.base.text import clean
 from goodbot.conversation import capture_rules, sanitize
+from goodbot.conversation.imports import fields
+from goodbot.conversation.imports.fields import Unfit
 from goodbot.store import codec
 from goodbot.store.importing import ACCOUNT, ImportedAnswer, ImportedChoice
 from goodbot.store.retries import Retry
 
-_LONGEST_ID = 512
-_MOST = 1000
-"""Ratings, remarks or choices of one answer."""
 _EARLIEST = 1.0
 _HOTTEST = 100
-_INT32 = 2**31
-
-
-class Unfit(ValueError):  # noqa: N818  it is no error of the program
-    """Why a record cannot be stored, as a sentence."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,13 +66,13 @@ def checked(record: Mapping[str, Any], here: Here) -> ImportedAnswer:
 
 def _checked(record: Mapping[str, Any], here: Here) -> ImportedAnswer:
     me = here.me
-    at = min(max(_number(record.get("at", here.now)), _EARLIEST), here.now)
-    id_ = _id(record["id"], "id")
+    at = min(max(fields.number(record.get("at", here.now)), _EARLIEST), here.now)
+    id_ = fields.identifier(record["id"], "id")
     where = _where(record, me)
     talker = UserRef(
         connector=where.connector,
         account=ACCOUNT,
-        id=_id(record.get("talker"), "talker", me.partition(":")[2]),
+        id=fields.identifier(record.get("talker"), "talker", me.partition(":")[2]),
     )
     own = not record.get("answered_by") and record.get("model") == here.model and not record.get("version")
     event = CaptureEvent(
@@ -88,17 +81,17 @@ def _checked(record: Mapping[str, Any], here: Here) -> ImportedAnswer:
         user=talker,
         channel=where,
         messages=tuple(record["messages"]),
-        response=_text(record["answer"]),
+        response=fields.text(record["answer"]),
         model=_by(record),
         version=0 if own else None,
-        temperature=_number(record.get("temperature", 1.0)),
+        temperature=fields.number(record.get("temperature", 1.0)),
         filters=Filters.parse(record.get("filters") or {}),
-        thought=_text(record.get("thought", "")),
-        thought_tokens=_whole(record.get("thought_tokens", 0)),
-        prompt_tokens=_ints(record.get("prompt_tokens", ())),
-        tokens=_ints(record.get("tokens", ())),
-        logprobs=_floats(record.get("logprobs", ())),
-        lifts=_floats(record.get("lifts", ())),
+        thought=fields.text(record.get("thought", "")),
+        thought_tokens=fields.whole(record.get("thought_tokens", 0)),
+        prompt_tokens=fields.wholes(record.get("prompt_tokens", ())),
+        tokens=fields.wholes(record.get("tokens", ())),
+        logprobs=fields.numbers(record.get("logprobs", ())),
+        lifts=fields.numbers(record.get("lifts", ())),
     )
     if (refused := sanitize.refused(event)) is not None:
         raise Unfit(words(*refused.reasons))
@@ -110,15 +103,18 @@ def _checked(record: Mapping[str, Any], here: Here) -> ImportedAnswer:
     return ImportedAnswer(
         turn=turn,
         trainable=bool(record.get("trainable", True)) and bool(turn.response.strip()),
-        adapter=_id(record.get("adapter"), "adapter", ""),
+        adapter=fields.identifier(record.get("adapter"), "adapter", ""),
         retry=_retry(record, turn, at),
         ratings=[*_ratings(record, turn, me), *_remarks(record, turn, me)],
-        choices=[_choice(one, here.now) for one in _some(record.get("choices", ()))],
+        choices=[_choice(one, here.now) for one in fields.listed(record.get("choices", ()))],
     )
 
 
 def _as_it_was(turn: Turn, record: Mapping[str, Any], id_: str) -> Turn:
-    context = tuple((_id(one, "context"), _id(who, "context")) for one, who in record.get("context") or ())
+    context = tuple(
+        (fields.identifier(one, "context"), fields.identifier(who, "context"))
+        for one, who in record.get("context") or ()
+    )
     if 2 * len(context) >= len(turn.messages):
         raise Unfit("it names more earlier exchanges than it has messages")
     return replace(
@@ -131,7 +127,7 @@ def _as_it_was(turn: Turn, record: Mapping[str, Any], id_: str) -> Turn:
 
 
 def _form(record: Mapping[str, Any]) -> str:
-    form = _text(record.get("form") or "")
+    form = fields.text(record.get("form") or "")
     if len(form) > capture_rules.LONGEST:
         raise Unfit("its form is too long")
     return redact(clean(form))
@@ -139,8 +135,8 @@ def _form(record: Mapping[str, Any]) -> str:
 
 def _by(record: Mapping[str, Any]) -> str:
     """What wrote it, as we call it: a number of a version says nothing here."""
-    model, version = _text(record.get("model", "")), _whole(record.get("version", 0))
-    return _text(record.get("answered_by") or "") or (f"{model} v{version}" if version else model)
+    model, version = fields.text(record.get("model", "")), fields.whole(record.get("version", 0))
+    return fields.text(record.get("answered_by") or "") or (f"{model} v{version}" if version else model)
 
 
 def _where(record: Mapping[str, Any], me: str) -> ChannelRef:
@@ -148,23 +144,23 @@ def _where(record: Mapping[str, Any], me: str) -> ChannelRef:
     if kind is ChannelKind.ENCRYPTED:
         raise Unfit("it was said in an encrypted chat")
     return ChannelRef(
-        connector=_id(record.get("connector"), "connector", me.partition(":")[0]),
+        connector=fields.identifier(record.get("connector"), "connector", me.partition(":")[0]),
         account=ACCOUNT,
-        id=_id(record.get("place"), "place", ACCOUNT),
+        id=fields.identifier(record.get("place"), "place", ACCOUNT),
         kind=kind,
-        thread=_id(record.get("thread"), "thread", ""),
+        thread=fields.identifier(record.get("thread"), "thread", ""),
     )
 
 
 def _retry(record: Mapping[str, Any], turn: Turn, at: float) -> Retry | None:
-    if not (instead_of := _id(record.get("instead_of"), "instead_of", "")):
+    if not (instead_of := fields.identifier(record.get("instead_of"), "instead_of", "")):
         return None
     who = f"{turn.talker.connector}:{turn.talker.id}"
     return Retry(
         turn=turn.id,
         instead_of=instead_of,
-        depth=min(max(1, _whole(record.get("depth", 1))), max(1, (len(turn.messages) - 1) // 2)),
-        hint=_id(record.get("hint"), "hint", ""),
+        depth=min(max(1, fields.whole(record.get("depth", 1))), max(1, (len(turn.messages) - 1) // 2)),
+        hint=fields.identifier(record.get("hint"), "hint", ""),
         asked_by=who,
         asked=OrderKey(int(at * 1000)),
     )
@@ -172,14 +168,14 @@ def _retry(record: Mapping[str, Any], turn: Turn, at: float) -> Retry | None:
 
 def _ratings(record: Mapping[str, Any], turn: Turn, me: str) -> list[RatingEvent]:
     found: list[RatingEvent] = []
-    for who, opinion in _pairs(record.get("ratings") or {}):
+    for who, opinion in fields.pairs(record.get("ratings") or {}):
         both = cast("list[Any]", opinion) if isinstance(opinion, list) else [opinion]
         thumb, *stars = both
         for name, source, said in (
             ("thumb", "import", thumb),
             *(("stars", "stars:import", one) for one in stars),
         ):
-            value = _number(said)
+            value = fields.number(said)
             if not -1 <= value <= 1 or len(stars) > 1:
                 raise Unfit("a rating lies between -1 and 1")
             found.append(_event(turn, who or me, RatingKind.RATE, name, source=source, value=value))
@@ -190,20 +186,20 @@ def _ratings(record: Mapping[str, Any], turn: Turn, me: str) -> list[RatingEvent
 
 def _remarks(record: Mapping[str, Any], turn: Turn, me: str) -> list[RatingEvent]:
     found: list[RatingEvent] = []
-    for number, one in enumerate(_some(record.get("remarks", ()))):
+    for number, one in enumerate(fields.listed(record.get("remarks", ()))):
         kind = RatingKind(one["kind"])
         if kind not in (RatingKind.COMMENT, RatingKind.BETTER):
             raise Unfit("a remark is a comment or a better answer")
-        text = redact(clean(_text(one["text"])))
+        text = redact(clean(fields.text(one["text"])))
         if (wrong := sanitize.unfit(text)) is not None:
             raise Unfit(words(wrong))
-        who = _id(one.get("rater"), "rater", me)
+        who = fields.identifier(one.get("rater"), "rater", me)
         found.append(_event(turn, who, kind, f"{number:04}", text=text))
     return found
 
 
 def _event(turn: Turn, who: str, kind: RatingKind, name: str, **said: Any) -> RatingEvent:
-    connector, _, id_ = _id(who, "rater").partition(":")
+    connector, _, id_ = fields.identifier(who, "rater").partition(":")
     if not id_ or connector == JUDGE:
         raise Unfit(f"{who!r} is no person: a rater is CONNECTOR:ID")
     return RatingEvent(
@@ -222,79 +218,29 @@ def _choice(choice: Mapping[str, Any], now: float) -> ImportedChoice:
     preferred = choice["preferred"]
     if preferred is not None and preferred not in (old["version"], new["version"]):
         raise Unfit("a choice prefers one of its two answers")
-    if not 0 <= (temperature := _number(choice["temperature"])) <= _HOTTEST:
+    if not 0 <= (temperature := fields.number(choice["temperature"])) <= _HOTTEST:
         raise Unfit(f"a temperature lies between 0 and {_HOTTEST}")
     return ImportedChoice(
         answers=(old, new),
         preferred=preferred,
-        by=_id(choice["by"], "by"),
-        at=min(max(_number(choice["at"]), _EARLIEST), now),
-        prompt_tokens=_ints(choice.get("prompt_tokens", ())),
+        by=fields.identifier(choice["by"], "by"),
+        at=min(max(fields.number(choice["at"]), _EARLIEST), now),
+        prompt_tokens=fields.wholes(choice.get("prompt_tokens", ())),
         temperature=temperature,
         filters=codec.dump_filters(Filters.parse(choice.get("filters") or {})),
-        seed=_whole(choice.get("seed", 0)),
+        seed=fields.whole(choice.get("seed", 0)),
     )
 
 
 def _answer(one: Mapping[str, Any]) -> dict[str, Any]:
-    text = _text(one["text"])
+    text = fields.text(one["text"])
     if len(text) > capture_rules.LONGEST:
         raise Unfit("one of two compared answers is too long")
     masked = redact(clean(text))
     numbers: dict[str, Any] = {
-        "tokens": _ints(one.get("tokens", ())),
-        "logprobs": _floats(one.get("logprobs", ())),
-        "lifts": _floats(one.get("lifts", ())),
+        "tokens": fields.wholes(one.get("tokens", ())),
+        "logprobs": fields.numbers(one.get("logprobs", ())),
+        "lifts": fields.numbers(one.get("lifts", ())),
     }
     kept = numbers if masked == text else dict.fromkeys(numbers, ())
-    return {"version": _whole(one["version"]), "text": masked, **kept}
-
-
-def _some(values: Any) -> Sequence[Mapping[str, Any]]:
-    if not isinstance(values, list) and values != ():
-        raise Unfit("a list is missing")
-    found = cast("Sequence[Mapping[str, Any]]", values)
-    if len(found) > _MOST:
-        raise Unfit(f"more than {_MOST} things are said of one answer")
-    return found
-
-
-def _pairs(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    if len(values) > _MOST:
-        raise Unfit(f"more than {_MOST} people have rated one answer")
-    return list(values.items())
-
-
-def _id(value: Any, name: str, otherwise: str | None = None) -> str:
-    """An id as platforms give them; `otherwise` where there is none."""
-    if (value is None or value == "") and otherwise is not None:
-        return otherwise
-    if not isinstance(value, str) or not value or len(value) > _LONGEST_ID or clean(value) != value:
-        raise Unfit(f"`{name}` is no id")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise Unfit("a text is missing")
-    return value
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise Unfit("a number is missing")
-    return float(value)
-
-
-def _whole(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _INT32:
-        raise Unfit("a whole number is missing")
-    return value
-
-
-def _ints(values: Sequence[Any]) -> tuple[int, ...]:
-    return tuple(_whole(one) for one in values)
-
-
-def _floats(values: Sequence[Any]) -> tuple[float, ...]:
-    return tuple(_number(one) for one in values)
+    return {"version": fields.whole(one["version"]), "text": masked, **kept}
