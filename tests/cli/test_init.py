@@ -17,7 +17,7 @@ from typing import Any
 import goodbot_training
 import pytest
 from goodbot import config
-from goodbot.cli.setup.ending import MATTERS
+from goodbot.api.texts import say
 from goodbot.inference.models import catalogue
 
 from tests.cli.program import PROGRAM, Bot, need_backend
@@ -30,6 +30,7 @@ from tests.core.inference.models.fake_hub import FakeHub
 from tests.support import require
 
 TOKEN = "GOODBOT_TELEGRAM_TOKEN"
+MATTERS = say("setup_matters")
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ from goodbot.testing import Pilot
 from goodbot_training.objectives import rewards
 
 import tests.children  # noqa: F401  the fake is a module of the tests
-from tests.core.made import CHANNEL, GRANTS, OWNER, add_turn, copied, rate, retract, turn
+from tests.core.made import CHANNEL, GRANTS, OWNER, add_turn, copied, rate, rebuild, retract, turn
 from tests.support import patience
 
 # -- a fake model
@@ -368,7 +368,7 @@ async def check_store(store: Store) -> None:
     async def both(db: Any) -> list[list[Any]]:
         """Before and after, as one: nothing that is told meanwhile lies between them."""
         before = [[*await fetch(db, one)] for one in derived]
-        await ledger.rebuild(db)
+        await rebuild(db)
         return [before, [[*await fetch(db, one)] for one in derived]]
 
     before, after = await store.write(both)

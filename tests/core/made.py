@@ -8,7 +8,7 @@ from typing import Any
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, OrderKey, RatingEvent, RatingKind, UserRef
 from goodbot.api.turns import Turn
 from goodbot.config import Grants
-from goodbot.store import Store, messages, turns
+from goodbot.store import Store, ledger, messages, turns
 from goodbot.store.query import fetch
 
 GRANTS = Grants(owners=("owner",), raters=("rater",), talkers=("talker",))
@@ -87,3 +87,17 @@ def retract(event_id: str, at: int, turn: str = "t", **fields: Any) -> RatingEve
     """Takes back: with `source` what that said, with `retracts` one event, else all of it."""
     given = {"message_id": f"m-{turn}", "kind": RatingKind.RETRACT, "source": ""}
     return rate(event_id, at, None, **{**given, **fields})
+
+
+async def rebuild(db: Any) -> int:
+    """Derive every label again from the ledger; returns how many raters of a turn there are."""
+    await db.execute("DELETE FROM labels")
+    await db.execute("UPDATE turns SET rated = 0 WHERE rated > 0")
+    rows = await fetch(
+        db,
+        "SELECT DISTINCT turn, coalesce(identity, rater) FROM events"
+        " LEFT JOIN links ON person = rater WHERE turn IS NOT NULL",
+    )
+    for turn, rater in rows:
+        await ledger.refold(db, turn, rater)
+    return len(rows)

@@ -16,7 +16,7 @@ from goodbot.store import Store, ledger
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.core.builders import add_turn, rate, retract, rows
+from tests.core.builders import add_turn, rate, rebuild, retract, rows
 
 R = RatingKind
 
@@ -245,7 +245,7 @@ def test_the_store_folds_alike_however_they_arrive(
                 found = await store.read(lambda db, n=name: ledger.labels(db, n))
                 assert found == opinions(fold(history)), name
             before = await rows(store, "SELECT * FROM labels ORDER BY turn")
-            await store.write(ledger.rebuild)
+            await store.write(rebuild)
             assert await rows(store, "SELECT * FROM labels ORDER BY turn") == before
         finally:
             await store.close()

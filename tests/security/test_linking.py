@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from goodbot.api.commands import Grant
 from goodbot.api.events import Outcome
-from goodbot.store import ledger
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, check, open_bot, rows
+from tests.core.made import rebuild
 from tests.security.test_people import user
 
 
@@ -32,7 +32,7 @@ async def test_one_person_has_one_vote_the_last_one(tmp_path: Path) -> None:
         assert await bot.labels(answer) == {"loopback:owner": 1.0}
         await check(bot)
     async with open_bot(tmp_path) as bot:
-        await bot.store.write(ledger.rebuild)
+        await bot.store.write(rebuild)
         assert await bot.labels(answer) == {"loopback:owner": 1.0}
         await bot.command("unlink", user="rater")
         assert await bot.labels(answer) == {"loopback:owner": 1.0, "loopback:rater": -1.0}

@@ -236,20 +236,6 @@ async def refold_people(db: aiosqlite.Connection, persons: Sequence[str]) -> lis
     return found
 
 
-async def rebuild(db: aiosqlite.Connection) -> int:
-    """Derive every label again from the ledger; returns how many raters of a turn there are."""
-    await db.execute("DELETE FROM labels")
-    await db.execute("UPDATE turns SET rated = 0 WHERE rated > 0")
-    rows = await fetch(
-        db,
-        "SELECT DISTINCT turn, coalesce(identity, rater) FROM events"
-        " LEFT JOIN links ON person = rater WHERE turn IS NOT NULL",
-    )
-    for turn, rater in rows:
-        await refold(db, turn, rater)
-    return len(rows)
-
-
 async def labels(db: aiosqlite.Connection, turn: str) -> dict[str, Opinion]:
     """The labels of one turn by rater."""
     rows = await fetch(db, "SELECT rater, value, stars FROM labels WHERE turn = ? ORDER BY rater", (turn,))

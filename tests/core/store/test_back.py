@@ -16,11 +16,12 @@ import pytest
 from goodbot.api.events import Outcome
 from goodbot.base.errors import BusyError, NewerDataError, UsageError
 from goodbot.config.lock import HomeLock
-from goodbot.store import Store, backup, inbox, ledger
+from goodbot.store import Store, backup, inbox
 from goodbot.store.downgrade import given_up, step_back
 from goodbot.store.migrate import migrations
 
 from tests.core.builders import check, open_bot
+from tests.core.made import rebuild
 from tests.core.store.golden import content, schema, state_of_0_1_0, version
 from tests.core.test_dispatcher import message
 from tests.support import missing, patience
@@ -213,7 +214,7 @@ async def test_a_linked_persons_rating_belongs_to_the_account_that_gave_it(tmp_p
     async def link(db: object) -> None:
         for account in ("loopback:rater", "loopback:phone"):
             await db.execute("INSERT INTO links VALUES (?, 'loopback:phone', 1)", (account,))
-        await ledger.rebuild(db)
+        await rebuild(db)
 
     store = await Store.open(path)
     await store.write(link)

@@ -11,7 +11,6 @@ from typing import Any
 from goodbot.access.login import OWNER
 from goodbot.access.pairing import open_code
 from goodbot.api import control
-from goodbot.api.texts import say
 from goodbot.base.clock import SystemClock
 from goodbot.base.errors import GoodbotError
 from goodbot.base.suggest import TERMINAL
@@ -25,9 +24,6 @@ from goodbot.config import default_home
 from goodbot.config.layout import DATABASE
 from goodbot.config.lock import HomeLock
 from goodbot.store import Store
-
-MATTERS = say("setup_matters")
-"""What every set-up ends with, as a terminal says it."""
 
 
 def finish(dialogue: Dialogue, place: StateFound, draft: Draft) -> dict[str, Any]:
