@@ -53,6 +53,7 @@ PICTURES = {
     "Tries": "Attempts",
     "GoingLive": "Publisher",
     "ForeignFile": "SettingsFile",
+    "Shelf": "ConversationCache",
 }
 ROOTS = ("goodbot_connectors.", "goodbot_fakes.", "goodbot_training.backends.")
 

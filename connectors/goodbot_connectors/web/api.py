@@ -39,7 +39,7 @@ from goodbot_connectors.kit.bridge.at_once import AtOnce
 from goodbot_connectors.kit.bridge.refused import HttpError
 from goodbot_connectors.kit.fields import Json, string
 from goodbot_connectors.web import guard, lists, normalize, waiting
-from goodbot_connectors.web.cache import Shelf
+from goodbot_connectors.web.cache import ConversationCache
 from goodbot_connectors.web.entries import PersonLabels
 from goodbot_connectors.web.guard import Handler
 from goodbot_connectors.web.live import Live
@@ -69,7 +69,7 @@ class WebApi:
     """Answers the pages; `take` is what is done with an event."""
 
     def __init__(
-        self, host: ConnectorHost, sessions: BrowserSessions, shelf: Shelf, live: Live, take: Take
+        self, host: ConnectorHost, sessions: BrowserSessions, shelf: ConversationCache, live: Live, take: Take
     ) -> None:
         self._host = host
         self._sessions = sessions

@@ -50,7 +50,7 @@ class Match(Listed):
     excerpt: str
 
 
-class Shelf:
+class ConversationCache:
     """Opens, lists and stores conversations. Every method that changes something raises StoreError."""
 
     def __init__(self, host: ConnectorHost, keep_days: int) -> None:

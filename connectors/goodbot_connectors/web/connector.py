@@ -30,7 +30,7 @@ from goodbot.base.errors import RetriableError
 from goodbot_connectors.kit.fields import Json
 from goodbot_connectors.web import SPEC, normalize
 from goodbot_connectors.web.api import WebApi
-from goodbot_connectors.web.cache import Shelf
+from goodbot_connectors.web.cache import ConversationCache
 from goodbot_connectors.web.config import WebSettings
 from goodbot_connectors.web.entries import FAILED, NEWS, WAITING, YOU, PageConversation, PageEntry
 from goodbot_connectors.web.keeper import Keeper
@@ -56,7 +56,7 @@ class WebConnector(Connector):
     def __init__(self, host: ConnectorHost, settings: WebSettings) -> None:
         super().__init__(host, settings)
         self._sessions = BrowserSessions(host, settings.session_days)
-        self._shelf = Shelf(host, settings.keep_days)
+        self._shelf = ConversationCache(host, settings.keep_days)
         self._live = Live()
         self._api = WebApi(host, self._sessions, self._shelf, self._live, self._take)
         self._keeper = Keeper(self._shelf, self._live, host.clock)

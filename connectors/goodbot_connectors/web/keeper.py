@@ -11,7 +11,7 @@ from goodbot.api.events import ChannelRef
 from goodbot.base.clock import Clock, growing
 from goodbot.base.errors import RetriableError, StoreError
 
-from goodbot_connectors.web.cache import Shelf
+from goodbot_connectors.web.cache import ConversationCache
 from goodbot_connectors.web.live import Live
 
 logger = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ _LONGEST_PAUSE = 60.0
 class Keeper:
     """One for all conversations."""
 
-    def __init__(self, shelf: Shelf, live: Live, clock: Clock) -> None:
+    def __init__(self, shelf: ConversationCache, live: Live, clock: Clock) -> None:
         self._shelf, self._live, self._clock = shelf, live, clock
         self._left: dict[tuple[str, str], ChannelRef] = {}
         self._wake = asyncio.Event()

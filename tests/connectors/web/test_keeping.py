@@ -18,7 +18,7 @@ from goodbot.base.errors import RetriableError, StoreError
 from goodbot.testing import VirtualClock
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.web import SPEC, WebSettings
-from goodbot_connectors.web.cache import Shelf
+from goodbot_connectors.web.cache import ConversationCache
 from goodbot_connectors.web.connector import WebConnector
 from goodbot_connectors.web.entries import FAILED, YOU, PageConversation, PageEntry
 from goodbot_connectors.web.normalize import channel_ref
@@ -41,13 +41,13 @@ def clock(host: RecordingHost) -> VirtualClock:
     return host.clock
 
 
-async def shelf(host: RecordingHost) -> Shelf:
-    made = Shelf(host, 30)
+async def shelf(host: RecordingHost) -> ConversationCache:
+    made = ConversationCache(host, 30)
     await made.load()
     return made
 
 
-async def keep(host: RecordingHost, on: Shelf, user: str, id_: str, text: str) -> None:
+async def keep(host: RecordingHost, on: ConversationCache, user: str, id_: str, text: str) -> None:
     talk = await on.open(user, id_)
     at = int(host.clock.now() * 1000)
     talk.put(PageEntry(id=f"q-{len(talk.entries)}", by=YOU, text=text, at=at))
