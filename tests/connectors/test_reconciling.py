@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from goodbot.api.events import MessageRef
-from goodbot.store import ledger, turns
+from goodbot.store import ledger, reconciling
 from goodbot_connectors.kit.reconciling import Reconciler, Standing
 
 from tests.core.builders import add_turn, open_bot
@@ -24,7 +24,7 @@ async def test_b1_a_reaction_comes_goes_and_comes_again_while_the_clock_stands(t
         for expected in ([1.0], [], [1.0], []):
             there ^= {("owner", "reaction:👍")}
             seen.again()
-            known = await bot.store.read(lambda db: turns.open_turns(db, "loopback", 0.0))
+            known = await bot.store.read(lambda db: reconciling.open_turns(db, "loopback", 0.0))
             await bot.chat.host.submit(await seen.look(known))
             labels = await bot.store.read(lambda db: ledger.labels(db, "t"))
             assert [*labels.values()] == expected

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from goodbot import Capability, Event, OpenTurn, OrderKey, RatingEvent, RatingKind
-from goodbot.store import turns
+from goodbot.store import reconciling
 
 from tests.core.builders import open_bot, until
 
@@ -41,7 +41,7 @@ async def test_a_missed_reaction_becomes_a_rating_once(tmp_path: Path) -> None:
 
         capabilities = bot.chat.spec.capabilities | Capability.RECONCILE
         bot.chat.spec = dataclasses.replace(bot.chat.spec, capabilities=capabilities)
-        await until(lambda: bot.app.store.read(lambda db: turns.open_turns(db, "loopback", 0.0)))
+        await until(lambda: bot.app.store.read(lambda db: reconciling.open_turns(db, "loopback", 0.0)))
         for _ in range(2):
             await bot.app.maintenance.once()
             assert (await bot.status())["ratings"] == 1
@@ -56,7 +56,7 @@ async def test_a_platform_is_told_which_reactions_are_known(tmp_path: Path) -> N
         await bot.unreact(answer, "👎", user="owner")
         message = answer.message.id
         await bot.command("undo", channel="owner", user="rater", reply_to=message)
-        [turn] = await bot.app.store.read(lambda db: turns.open_turns(db, "loopback", 0.0))
+        [turn] = await bot.app.store.read(lambda db: reconciling.open_turns(db, "loopback", 0.0))
         assert turn.reactions == {
             (message, "owner", "reaction:👍"),
             (message, "rater", "reaction:👎"),  # undone here, but still there on the platform

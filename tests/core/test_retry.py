@@ -18,7 +18,7 @@ from goodbot.config import Grants, ServingConfig
 from goodbot.conversation.generate import Generator
 from goodbot.daemon.app import App
 from goodbot.daemon.loopback import Answer
-from goodbot.store import Store, inbox, retries, turns
+from goodbot.store import Store, inbox, reconciling, retries, turns
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, Fake, check_store, config, open_bot, plugins, rate, retract, rows, until
@@ -193,7 +193,7 @@ async def test_a_reaction_that_stands_is_read_again_as_what_it_was(tmp_path: Pat
     async with open_bot(tmp_path) as bot:
         answer = await bad(bot)
         new = await again(bot, answer)
-        [open_] = await bot.store.read(lambda db: turns.open_turns(db, "loopback", 0))
+        [open_] = await bot.store.read(lambda db: reconciling.open_turns(db, "loopback", 0))
         assert open_.turn == new.turn
         assert open_.reactions == {(answer.message.id, "owner", "reaction:👎")}
         await bot.react(new, "👎")
@@ -312,7 +312,7 @@ async def test_a_reaction_that_is_taken_off_while_the_new_answer_is_noted_is_off
         new = await again(bot, answer)
         assert await bot.labels(new) == {}
         assert await bot.labels(answer) == {}, "what was given to it was taken back from it"
-        [open_] = await bot.store.read(lambda db: turns.open_turns(db, "loopback", 0))
+        [open_] = await bot.store.read(lambda db: reconciling.open_turns(db, "loopback", 0))
         assert open_.reactions == frozenset()
         of = await rows(bot.store, "SELECT event_id, turn FROM events WHERE event_id LIKE 'o%'")
         assert dict(of) == {"on": new.turn, "off": new.turn, "old": answer.turn}

@@ -11,7 +11,7 @@ import pytest
 from goodbot.api.events import OrderKey, Outcome, RatingEvent, RatingKind
 from goodbot.conversation.generate import Generator
 from goodbot.daemon.loopback import Answer
-from goodbot.store import inbox, people, turns, words
+from goodbot.store import inbox, people, reconciling, words
 
 from tests.core.builders import Bot, check_store, open_bot, rate, retract, until
 from tests.core.test_retry import again, bad, carried, overtaken, press
@@ -212,10 +212,10 @@ async def test_b1_a_reaction_that_is_given_again_to_the_new_answer_stands(tmp_pa
         new = await again(bot, answer)
         await bot.unreact(new, "👎")
         await bot.react(new, "👎")
-        [open_] = await bot.store.read(lambda db: turns.open_turns(db, "loopback", 0))
+        [open_] = await bot.store.read(lambda db: reconciling.open_turns(db, "loopback", 0))
         assert open_.reactions == {(answer.message.id, "owner", "reaction:👎")}
         await bot.unreact(new, "👎")
-        [open_] = await bot.store.read(lambda db: turns.open_turns(db, "loopback", 0))
+        [open_] = await bot.store.read(lambda db: reconciling.open_turns(db, "loopback", 0))
         assert open_.reactions == frozenset()
 
 

@@ -30,7 +30,7 @@ from goodbot.conversation.connectors import CONNECTING
 from goodbot.daemon.connector_host import Host
 from goodbot.daemon.features import Features
 from goodbot.daemon.http.http import Http
-from goodbot.store import turns
+from goodbot.store import reconciling
 
 logger = logging.getLogger(__name__)
 
@@ -143,7 +143,9 @@ class ConnectorManager:
         for name, connector in self._running.items():
             if Capability.RECONCILE not in connector.spec.capabilities or name in self._errors:
                 continue
-            open_turns = await self._services.store.read(lambda db, n=name: turns.open_turns(db, n, since))
+            open_turns = await self._services.store.read(
+                lambda db, n=name: reconciling.open_turns(db, n, since)
+            )
             with boundary(logger, "reconciling %s", name):
                 if open_turns and (events := await connector.reconcile(open_turns)):
                     await self._hosts[name].submit(events)
