@@ -20,6 +20,8 @@ from goodbot.base.sampling import Filters
 from goodbot.base.thoughts import Splitter, Thought, ThoughtTags, orphan, split
 
 FIELDS = ("reasoning_content", "reasoning", "thinking")
+BROKEN_OFF = ("abort", "error")
+"""What servers give as the reason of an end that is none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,6 +158,11 @@ def _parts(content: object, kind: str) -> str:
             inner = known.get(kind)
             found.append(_string(inner) or _parts(inner, "text"))
     return "".join(found)
+
+
+def is_failure(chunk: Mapping[str, Any]) -> bool:
+    """Whether a server says in the middle of an answer that it has failed; vLLM did so without `error`."""
+    return bool(chunk.get("error")) or chunk.get("object") == "error"
 
 
 def tops(entries: object) -> dict[str, float]:

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from goodbot.api.chat_answers import BROKEN_OFF
 from goodbot.api.completions import with_form, with_tools
 from goodbot.api.events import CaptureEvent, Event, Outcome
 from goodbot.api.turns import turn_id
@@ -76,7 +77,7 @@ class Capture:
 
         `version` is of ours that wrote it, None for another model. `raw` is its text as it was written.
         """
-        if not self._on or not said.finish or not asked.messages:
+        if not self._on or not asked.messages or said.finish in ("", *BROKEN_OFF):
             return ""
         self._sessions.answered(call.client.name, session, asked, said)
         client, turn = call.client.name, self.turn(call)

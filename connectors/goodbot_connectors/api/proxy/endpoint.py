@@ -146,14 +146,16 @@ class Proxy:
         self, request: web.Request, client: ApiClient, api: ApiDialect, body: bytes, response: Any
     ) -> web.StreamResponse:
         call = self._call(request, client, api)
-        turn = self._capture.turn(call) if api.answer is not None else ""
-        if api.asked is None or api.answer is None or not turn:
+        if api.asked is None or api.answer is None:
             return await relay(request, response, listener=None, turn="", heard=_nothing)
         packed = self._coding(response.headers, "answers")
-        sent = self._coding(request.headers, "requests")
-        if packed is None or sent is None:
+        if packed is None:
             return await relay(request, response, listener=None, turn="", heard=_nothing)
         stream = response.content_type == "text/event-stream"
+        listener = ResponseTap(api.answer(), stream=stream, coding=packed)
+        turn, sent = self._capture.turn(call), self._coding(request.headers, "requests")
+        if not turn or sent is None:
+            return await relay(request, response, listener=listener, turn="", heard=_nothing)
         read_request, encoding = api.asked, sent
         done = False
 
@@ -162,13 +164,12 @@ class Proxy:
             if done:
                 return ""
             said = listener.said() if listener.over else listener.end()
-            if not said.finish:
+            if not said.finish or listener.failed:
                 return ""
             done = True
             asked = read_request(await asyncio.to_thread(_again, body, encoding))
             return await self._capture.keep(call, self._capture.session(call, asked), asked, said)
 
-        listener = ResponseTap(api.answer(), stream=stream, coding=packed)
         return await relay(request, response, listener=listener, turn=turn, heard=heard)
 
     def _coding(self, headers: CIMultiDictProxy[str], what: str) -> str | None:

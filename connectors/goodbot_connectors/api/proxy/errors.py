@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import hdrs, web
 
-from goodbot_connectors.api.proxy.config import ANTHROPIC
+from goodbot_connectors.api.proxy.config import ANTHROPIC, OPENAI
 from goodbot_connectors.kit.bridge.body import HttpError
 from goodbot_connectors.kit.bridge.guard import Refusal
 
@@ -58,8 +58,15 @@ def refusal(dialect: str) -> Refusal:
     return shape
 
 
-def event(dialect: str, message: str) -> bytes:
-    """An error in the middle of a stream."""
-    data = json.dumps(told(dialect, 500, message))
-    name = "event: error\n" if dialect == ANTHROPIC else ""
-    return f"{name}data: {data}\n\n".encode()
+def event(path: str, message: str, number: int = 0) -> bytes:
+    """An error in the middle of a stream, as clients of the API at `path` know it.
+
+    `number`: of the event, where the API counts them.
+    """
+    if path == "/v1/responses":
+        about = {"code": "server_error", "message": message, "param": None}
+        body: dict[str, Any] = {"type": "error", **about, "sequence_number": number}
+    else:
+        body = told(ANTHROPIC if path == "/v1/messages" else OPENAI, 500, message)
+    name = "event: error\n" if body.get("type") == "error" else ""
+    return f"{name}data: {json.dumps(body)}\n\n".encode()

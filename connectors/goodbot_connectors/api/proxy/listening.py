@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
+from goodbot.api.chat_answers import is_failure
 from goodbot.base.errors import ServerError
 from goodbot.base.sse import EventStream
 
@@ -20,6 +21,7 @@ _LONGEST = 256 * 1024 * 1024
 _AT_ONCE = 16 * 1024
 """Bytes of a stream that are read together: it costs less than piece by piece."""
 _LAST = ("[DONE]", "message_stop", "response.completed", "response.incomplete")
+_FAILED = ("error", "response.failed", "response.cancelled")
 _ENDS = tuple(one.encode() for one in _LAST)
 _OVERLAP = max(map(len, _ENDS)) - 1
 """Bytes of what came before in which a mark may have begun."""
@@ -41,6 +43,17 @@ class ResponseTap:
         """An end mark has gone by, if perhaps as a word of the answer: each piece is read at once."""
         self.over = False
         """The event with which a stream ends has been read."""
+        self.failed = False
+        """Whoever answers has said in the stream that it failed."""
+        self.coded = bool(coding)
+        self.number = 0
+        """That the next event has, where the API counts them."""
+
+    @property
+    def cut(self) -> bool:
+        """Whether a stream that was read to its last byte came to no end: whoever wrote it is gone."""
+        ended = self.over or self.failed or self._answer.said().finish
+        return self._stream and not self._lost and not ended
 
     def feed(self, piece: bytes) -> None:
         """More bytes."""
@@ -102,6 +115,9 @@ class ResponseTap:
         elif found := parsed(data):
             self._answer.event(found)
             self.over = self.over or found.get("type") in _LAST
+            self.failed = self.failed or found.get("type") in _FAILED or is_failure(found)
+            if isinstance(number := found.get("sequence_number"), int):
+                self.number = number + 1
 
     def _lose(self) -> None:
         self._lost, self._pieces = True, []

@@ -10,9 +10,11 @@ import aiohttp
 from aiohttp import hdrs, web
 from multidict import CIMultiDict
 
-from goodbot_connectors.api.proxy import headers
+from goodbot_connectors.api.proxy import errors, headers
 from goodbot_connectors.api.proxy.capture import TURN
 from goodbot_connectors.api.proxy.listening import LARGEST, ResponseTap
+
+_CUT = "The upstream broke its answer off: try again."
 
 Heard = Callable[[ResponseTap], Awaitable[str]]
 """Told once the answer's end is there, before it leaves, and at the last byte; the turn it became."""
@@ -26,12 +28,19 @@ async def relay(
     turn: str,
     heard: Heard,
 ) -> web.StreamResponse:
-    """Pass an answer back. It is kept before its end leaves: who has seen that may rate it at once."""
+    """Pass an answer back. It is kept before its end leaves: who has seen that may rate it at once.
+
+    `turn`: the one that it becomes; empty where it is not kept. A stream is listened to all the same: one
+    that breaks off must not look whole.
+    """
     kept = headers.back(far.headers, far.headers.items())
-    if listener is None or far.status != 200:
+    stream = far.content_type == "text/event-stream"
+    if listener is None or far.status != 200 or not (turn or stream):
         return await _carried(request, far, web.StreamResponse(status=far.status, headers=kept))
-    if far.content_type == "text/event-stream":
-        kept[TURN] = turn
+    if stream:
+        kept.popall(hdrs.CONTENT_LENGTH, None)  # an error may follow
+        if turn:
+            kept[TURN] = turn
         response = web.StreamResponse(status=far.status, headers=kept)
         try:
             await _carried(request, far, response, listener, heard)
@@ -50,6 +59,7 @@ async def _carried(
     heard: Heard | None = None,
 ) -> web.StreamResponse:
     """Piece by piece: the next one is read when the last one is written."""
+    broken = False
     try:
         await response.prepare(request)
         async for piece in far.content.iter_any():
@@ -61,10 +71,26 @@ async def _carried(
     except (aiohttp.ClientError, TimeoutError) as error:
         if isinstance(error, ConnectionResetError):  # it is the program that is gone
             raise
+        broken = True
+    if listener is not None:
+        broken = await _cut(request, response, listener) or broken
+    if broken:
         response.force_close()  # it must not look like an end
         if request.transport is not None:
             request.transport.close()
     return response
+
+
+async def _cut(request: web.Request, response: web.StreamResponse, listener: ResponseTap) -> bool:
+    """Say in a stream that nobody ends that it has none. Whether that could not be said."""
+    listener.end()
+    if not listener.cut:
+        return False
+    if listener.coded or not response.prepared:
+        return True
+    # What came of an event that was not whole ends here, too.
+    await response.write(b"\n\n" + errors.event(request.path, _CUT, listener.number))
+    return False
 
 
 async def _whole(

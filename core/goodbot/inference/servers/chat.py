@@ -15,7 +15,18 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from goodbot.api.chat_answers import Completion, Part, Reader, as_list, as_object, ids, number, tops
+from goodbot.api.chat_answers import (
+    BROKEN_OFF,
+    Completion,
+    Part,
+    Reader,
+    as_list,
+    as_object,
+    ids,
+    is_failure,
+    number,
+    tops,
+)
 from goodbot.api.completions import FarSide, without_tools
 from goodbot.api.manners import Attempt, said
 from goodbot.api.marks import Pattern
@@ -29,8 +40,6 @@ from goodbot.inference.servers.upstream import StatusError, Upstream
 logger = logging.getLogger(__name__)
 
 PATH = "/v1/chat/completions"
-_BROKEN_OFF = ("abort", "error")
-"""What servers give as the reason of an end that is none."""
 
 
 def body(name: str, request: GenerateRequest) -> dict[str, Any]:
@@ -154,7 +163,7 @@ class _Answer:
             chunk = as_object(json.loads(data))
         except (ValueError, RecursionError):
             raise ServerError(f"{self._place} sent something that is no answer") from None
-        if chunk.get("error"):
+        if is_failure(chunk):
             raise ServerError(f"{self._place} failed: {said(chunk) or 'it does not say why'}")
         extension = as_object(chunk.get("sglext"))
         before = len(self._tokens)
@@ -165,7 +174,9 @@ class _Answer:
         return [piece for choice in choices[:1] for piece in self._choice(as_object(choice), before)]
 
     def rest(self) -> list[str | Thought]:
-        """What was held back until the end."""
+        """What was held back until the end. Raises ServerError if that did not come."""
+        if self._finish in BROKEN_OFF or not (self._finish or self.done):
+            raise self._broken()
         return self._reader.end(len(self._tokens), cut=self._finish == "length")
 
     def _choice(self, choice: Mapping[str, Any], before: int) -> list[str | Thought]:
@@ -185,12 +196,10 @@ class _Answer:
             self._logprobs.append(number(entry.get("logprob")))
 
     def completion(self) -> Completion:
-        """The whole. Raises ServerError if the end did not come."""
-        if self._finish in _BROKEN_OFF or not (self._finish or self.done):
-            raise ServerError(f"{self._place} broke its answer off")
+        """The whole. Raises ServerError where nothing but a thought came, and no reason why it ended."""
         paired = self._prompt and len(self._tokens) == len(self._logprobs)
         told = paired and all(map(math.isfinite, self._logprobs))
-        return self._reader.completed(
+        whole = self._reader.completed(
             Completion(
                 text="",
                 finish=self._finish or "stop",
@@ -200,3 +209,9 @@ class _Answer:
                 first=self._first,
             )
         )
+        if not (self._finish or whole.text.strip()):  # somebody else has ended what a server left that died
+            raise self._broken()
+        return whole
+
+    def _broken(self) -> ServerError:
+        return ServerError(f"{self._place} broke its answer off")

@@ -206,13 +206,13 @@ class _Answer:
         return self._reader.delta({"content": chunk.get("content")}, before if one else -1)
 
     def rest(self) -> list[str | Thought]:
-        """What was held back until the end."""
+        """What was held back until the end. Raises ServerError if that did not come."""
+        if not self._finish:
+            raise ServerError(f"{self._place} broke its answer off")
         return self._reader.end(len(self._tokens), cut=self._finish == "length")
 
     def completion(self) -> Completion:
-        """The whole. Raises ServerError if the end did not come."""
-        if not self._finish:
-            raise ServerError(f"{self._place} broke its answer off")
+        """The whole."""
         told = (
             self._sampled
             and len(self._tokens) == len(self._logprobs) == self._predicted

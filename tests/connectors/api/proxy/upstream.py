@@ -50,6 +50,8 @@ class Upstream:
     waits: bool = False
     goes_on: asyncio.Event = field(default_factory=asyncio.Event)
     broken: bool = False
+    then: Sequence[bytes] | None = None
+    """In the place of a stream's third event, and of all that would follow."""
     status: int = 200
     says: str = ""
     """In place of `TEXT`."""
@@ -116,6 +118,10 @@ class Upstream:
                 if number == 2 and self.broken:
                     assert request.transport is not None
                     request.transport.close()
+                    return response
+                if number == 2 and self.then is not None:
+                    for one in self.then:
+                        await response.write(one)
                     return response
                 await response.write(event)
                 self.sent.append(event)

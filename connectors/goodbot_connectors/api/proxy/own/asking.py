@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import aiohttp
+from goodbot.api.chat_answers import BROKEN_OFF, is_failure
 from goodbot.api.completions import FarSide, with_tools, without_tools
 from goodbot.api.marks import broken, whole
 from goodbot.base.errors import ServerError
@@ -188,11 +189,11 @@ async def answer(
         for called in in_turn.feed(listener.parts):
             yield called
     said = listener.said()
+    if said.finish in ("", *BROKEN_OFF):  # what is held back may be the beginning of a thought
+        raise ServerError(f"{far.title} broke its answer off")
     for delta in (*reader.end(0, cut=said.finish == "length"), *in_turn.end()):
         yield delta
     said = told_apart(reader, said)
-    if not said.finish:
-        raise ServerError(f"{far.title} broke its answer off")
     finish = "tool_calls" if said.calls else _LIMITS.get(said.finish, said.finish)
     yield End(
         said=replace(said, finish=finish, lifts=lifts(far, said)),
@@ -237,7 +238,7 @@ def _chunk(far: FarSide, data: str) -> Json:
     if not isinstance(found, dict):
         raise ServerError(f"{far.title} sent something that is no answer")
     chunk: dict[str, Any] = found  # pyright: ignore[reportUnknownVariableType]
-    if chunk.get("error"):
+    if is_failure(chunk):
         raise ServerError(f"{far.title} failed in the middle of an answer")
     return chunk
 

@@ -65,6 +65,10 @@ class AnswerWriter(Protocol):
         """What a stream ends with."""
         ...
 
+    def failed(self, message: str) -> bytes:
+        """What a stream ends with whose answer broke off: the API's own way to say that."""
+        ...
+
     def whole(self, end: End) -> dict[str, Any]:
         """The answer at once, where it is not streamed."""
         ...

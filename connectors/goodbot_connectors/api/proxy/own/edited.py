@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
+from goodbot.api.chat_answers import BROKEN_OFF, is_failure
 from goodbot.api.marks import whole
 from goodbot.base.errors import ServerError
 from goodbot.base.sse import EventStream
@@ -46,10 +48,14 @@ class ResponseEditor:
         self._events = EventStream()
         self.over = False
         """The end of a stream has gone by."""
+        self.failed = False
+        """The server has said in the stream that it has failed."""
 
     def said(self) -> ChatResponse:
-        """What is known now."""
+        """What is known now; without a `finish` it is no answer."""
         said = self._answer.said()
+        if self.failed:
+            said = replace(said, finish="")
         return self._thoughts.said(said) if self._thoughts else said
 
     def feed(self, piece: bytes) -> bytes:
@@ -57,23 +63,41 @@ class ResponseEditor:
         return b"".join(self._event(data) for data in self._events.feed(piece))
 
     def end(self) -> bytes:
-        """What the end of a stream completes."""
-        return b"".join(self._event(data) for data in self._events.end())
+        """What the end of a stream completes. Raises ServerError for one that broke off."""
+        rest = b"".join(self._event(data) for data in self._events.end())
+        if not (self.over or self.failed or self._answer.said().finish):
+            raise _broken()
+        return rest
 
     def whole(self, data: bytes) -> bytes:
-        """An answer at once."""
+        """An answer at once. Raises ServerError for what is none."""
         body = self._read(data)
+        if is_failure(body):
+            raise _broken()
         self._answer.whole(body)
-        return json.dumps(self._edited(body, "message"), ensure_ascii=False).encode("utf-8", "replace")
+        edited = self._edited(body, "message")
+        self._ended()
+        return json.dumps(edited, ensure_ascii=False).encode("utf-8", "replace")
 
     def _event(self, data: str) -> bytes:
         if data.strip() == "[DONE]":
+            self._ended()
             self.over = True
             return b"data: [DONE]\n\n"
         body = self._read(data)
+        if is_failure(body):
+            if not body.get("error"):  # no client knows it for one
+                raise _broken()
+            self.failed = True
         self._answer.event(body)
         text = json.dumps(self._edited(body, "delta"), ensure_ascii=False)
         return f"data: {text}\n\n".encode("utf-8", "replace")
+
+    def _ended(self) -> None:
+        """Raises ServerError where nothing but a thought came, and no reason why it ended."""
+        said = self.said()
+        if not (self.failed or said.finish or said.text.strip() or said.calls):
+            raise _broken()
 
     def _read(self, data: str | bytes) -> dict[str, Any]:
         body = _object(data)
@@ -91,9 +115,15 @@ class ResponseEditor:
                 choice.pop(name, None)
             if not self._keeps_logprobs and "logprobs" in choice:
                 choice["logprobs"] = None
+            if choice.get("finish_reason") in BROKEN_OFF:
+                raise _broken()
             if self._thoughts:
                 self._thoughts.edit(choice, part)
         return body
+
+
+def _broken() -> ServerError:
+    return ServerError("the model server broke its answer off")
 
 
 def _number_calls(body: Mapping[str, Any], parts: Sequence[Part]) -> None:

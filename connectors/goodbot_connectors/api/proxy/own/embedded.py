@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 from goodbot.api.completions import CompletionRequest, OwnModel
 from goodbot.api.server import Generated
+from goodbot.base.errors import ServerError
 from goodbot.base.thoughts import Thought
 
 from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, narrowing
@@ -112,6 +113,8 @@ async def _deltas(model: OwnModel, question: CompletionRequest, asked: ChatReque
                 yield delta
             if stops.met or (one and reader.calls):
                 break
+        else:
+            raise ServerError("the model ended an answer half way")
     for rest in (reader.feed(stops.end()), reader.end()):
         for delta in rest:
             yield delta

@@ -18,7 +18,6 @@ from goodbot.base.thoughts import Thought
 
 from goodbot_connectors.api.proxy import errors
 from goodbot_connectors.api.proxy.capture import TURN, Capture, ProxyRequest
-from goodbot_connectors.api.proxy.config import ANTHROPIC, OPENAI
 from goodbot_connectors.api.proxy.dialects import chat, completions, messages, responses
 from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ResponseReader
 from goodbot_connectors.api.proxy.own import asking, embedded, listing, wishes
@@ -187,8 +186,7 @@ class OwnDoor:
                 begun = b""
                 delta = await anext(deltas, None)
         except GoodbotError as error:
-            dialect = ANTHROPIC if request.path == MESSAGES else OPENAI
-            await response.write(errors.event(dialect, sentence(str(error))))
+            await response.write(begun + writer.failed(sentence(str(error))))
         return response
 
     async def _kept(self, call: ProxyRequest, session: ProxySession, asked: ChatRequest, end: End) -> str:
@@ -267,7 +265,7 @@ class OwnDoor:
                 if isinstance(error, ConnectionResetError):
                     raise
                 words = f"{far.title} broke its answer off."
-                await out.write(errors.event(OPENAI, words))
+                await out.write(errors.event(path, words))
             finally:
                 await kept()
             return out

@@ -9,6 +9,7 @@ from typing import Any
 
 from goodbot.base.thoughts import Thought
 
+from goodbot_connectors.api.proxy import errors
 from goodbot_connectors.api.proxy.dialects.shapes import called
 from goodbot_connectors.api.proxy.own.deltas import End, Part, ResponseHead
 from goodbot_connectors.kit.fields import sub
@@ -49,6 +50,10 @@ class ChatWriter:
         if self._usage:
             last += _data({**self._head("chat.completion.chunk"), "choices": [], "usage": usage(end)})
         return last + _DONE
+
+    def failed(self, message: str) -> bytes:
+        """In the place of an end."""
+        return errors.event("/v1/chat/completions", message)
 
     def whole(self, end: End) -> dict[str, Any]:
         """One object."""
@@ -95,6 +100,10 @@ class CompletionWriter:
     def end(self, end: End) -> bytes:
         """Why it ended."""
         return _data({**self._object("", end.said.finish), "usage": usage(end)}) + _DONE
+
+    def failed(self, message: str) -> bytes:
+        """In the place of an end."""
+        return errors.event("/v1/completions", message)
 
     def whole(self, end: End) -> dict[str, Any]:
         """One object."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from goodbot.base.thoughts import Thought
 
+from goodbot_connectors.api.proxy import errors
 from goodbot_connectors.api.proxy.dialects.shapes import ChatResponse
 from goodbot_connectors.api.proxy.own.deltas import End, Part, ResponseHead
 from goodbot_connectors.kit.fields import as_json
@@ -47,6 +48,10 @@ class MessageWriter:
         return (
             self._close() + _event("message_delta", delta=delta, usage=_usage(end)) + _event("message_stop")
         )
+
+    def failed(self, message: str) -> bytes:
+        """In the place of an end."""
+        return errors.event("/v1/messages", message)
 
     def whole(self, end: End) -> dict[str, Any]:
         """One object."""

@@ -92,6 +92,11 @@ class ResponseWriter:
         response = self._response(status, self._done, end)
         return closed + self._event(f"response.{status}", response=response)
 
+    def failed(self, message: str) -> bytes:
+        """The response again, as far as it came."""
+        error = {"code": "server_error", "message": message}
+        return self._event("response.failed", response=self._response("failed", self._done, None, error))
+
     def whole(self, end: End) -> dict[str, Any]:
         """One object."""
         if end.said.thought:
@@ -168,7 +173,13 @@ class ResponseWriter:
             return {"type": "custom_tool_call", **about, "input": _input(call.arguments)}
         return {"type": "function_call", **about, "arguments": call.arguments}
 
-    def _response(self, status: str, output: list[dict[str, Any]], end: End | None) -> dict[str, Any]:
+    def _response(
+        self,
+        status: str,
+        output: list[dict[str, Any]],
+        end: End | None,
+        error: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
         about, body = self._about, self._about.body
         usage = None
         if end is not None:
@@ -186,7 +197,7 @@ class ResponseWriter:
             "object": "response",
             "created_at": about.created,
             "status": status,
-            "error": None,
+            "error": error,
             "incomplete_details": short,
             "model": about.model,
             **dict.fromkeys(_ECHOED),
