@@ -27,6 +27,7 @@ TESTS = {
     "ends": ("test_words", "an_answer_ends_where_the_family_ends_it"),
     "scripts": ("test_words", "ten_scripts_are_whole_as_shown_and_as_stored"),
     "thoughts": ("test_words", "an_answer_without_a_thought_stays_as_it_is"),
+    "draw": ("test_rounds", "an_answer_is_drawn_as_the_makers_say_and_weighs_what_that_leaves"),
     "round": ("test_rounds", "a_round_trains_at_each_presets_rank_and_the_gate_loads_it_again"),
     "gate": ("test_rounds", "a_round_trains_at_each_presets_rank_and_the_gate_loads_it_again"),
 }
