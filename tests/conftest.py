@@ -15,7 +15,14 @@ from hypothesis import HealthCheck, settings
 
 from tests.support import free_port
 
-pytest_plugins = ("tests.children", "tests.network", "tests.surroundings", "tests.passed", "tests.busy")
+pytest_plugins = (
+    "tests.children",
+    "tests.network",
+    "tests.surroundings",
+    "tests.passed",
+    "tests.unsteady",
+    "tests.busy",
+)
 
 # What tests expect are the numbers of fp32 on a processor; on a GPU torch computes in bf16.
 os.environ["CUDA_VISIBLE_DEVICES"] = ""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import unsteady
 from tests.architecture.source import ROOT
 from tests.network import APART
 from tests.node.install import node
@@ -193,3 +194,61 @@ def test_what_has_passed_is_not_run_again(tmp_path: Path) -> None:
     assert "3 passed" in second.stdout
     assert "test_passes" not in second.stdout
     assert len((tmp_path / "passed").read_text().splitlines()) == 4
+
+
+FAILING = """
+import os, pytest
+def test_passes(): pass
+@pytest.mark.parametrize("n", range(int(os.environ["FAILS"])))
+def test_fails(n): assert n < 0, f"number {n} is not steady"
+@pytest.fixture
+def leaves():
+    yield
+    assert False, "it leaves something"
+"""
+
+
+@pytest.mark.parametrize(("fails", "code"), [(0, 0), (unsteady.MOST, 0), (unsteady.MOST + 1, 1)])
+def test_the_end_names_what_was_unsteady_and_is_red_for_more_than_a_few(
+    fails: int, code: int, tmp_path: Path
+) -> None:
+    (tmp_path / "test_it.py").write_text(FAILING)
+    words = [sys.executable, "-m", "pytest", "-p", "tests.unsteady", "test_it.py"]
+    flags = ["-c", os.devnull, "--rootdir", str(tmp_path), "-p", "no:cacheprovider", "-n", "2"]
+    more = {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "", "GOODBOT_TESTS_FAILED": "failed"}
+    for times in (fails, 0):  # it is red, and alone it is not
+        run([*words, *flags], cwd=tmp_path, FAILS=str(times), **more)
+    [*_, last] = (ROOT / ".ci/run").read_text().splitlines()
+    line = last.replace(".venv/bin/python", shlex.quote(sys.executable))
+    done = run(["bash", "-c", line], cwd=tmp_path, **more)
+    assert done.returncode == code, done.stdout + done.stderr
+    for n in range(fails):
+        assert f"UNSTEADY: test_it.py::test_fails[{n}] failed" in done.stdout
+        assert f"number {n} is not steady" in done.stdout
+    assert ("this is red" in done.stdout) == (code == 1)
+    assert bool(done.stdout) == bool(fails)
+
+
+def test_a_test_counts_once_with_its_first_failure_and_so_do_what_it_leaves_and_cannot_be_read(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "test_it.py").write_text(FAILING + "def test_leaves(leaves): pass\n")
+    (tmp_path / "test_other.py").write_text("import nowhere_at_all\n")
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tests.unsteady",
+        str(tmp_path),
+        "--continue-on-collection-errors",
+    ]
+    flags = ["-c", os.devnull, "--rootdir", str(tmp_path), "-p", "no:cacheprovider"]
+    more = {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "", "GOODBOT_TESTS_FAILED": "failed", "FAILS": "0"}
+    for _ in range(2):
+        run([*words, *flags], cwd=tmp_path, **more)
+    said, fine = unsteady.told(tmp_path / "failed")
+    assert fine
+    assert said.count("UNSTEADY: ") == 2
+    assert "it leaves something" in said
+    assert "nowhere_at_all" in said
