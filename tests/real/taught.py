@@ -9,6 +9,7 @@ import json
 import re
 import sqlite3
 import subprocess
+import sys
 import threading
 from array import array
 from collections.abc import Generator
@@ -24,6 +25,13 @@ from tests.support import free_port, patience, require
 _AT_ONCE = 8
 _LOADING = 300.0
 """Seconds that a real model may take to load, on a machine that is quiet."""
+_NO_HURRY = """\
+from goodbot.cli import main
+from goodbot.commands import why
+why._SECONDS = None
+raise SystemExit(main())
+"""
+"""The program, whose `why` answers every question twice, however slow the machine is."""
 CONFIG = """# mine
 [http]
 port = {port}
@@ -174,7 +182,7 @@ class Real(Bot):
         self._started += 1
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                [*PROGRAM, "--home", str(self.home), "run"],
+                [sys.executable, "-c", _NO_HURRY, "--home", str(self.home), "run"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
