@@ -21,6 +21,7 @@ pytest_plugins = (
     "tests.surroundings",
     "tests.passed",
     "tests.unsteady",
+    "tests.openers",
     "tests.busy",
 )
 

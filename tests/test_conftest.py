@@ -252,3 +252,14 @@ def test_a_test_counts_once_with_its_first_failure_and_so_do_what_it_leaves_and_
     assert said.count("UNSTEADY: ") == 2
     assert "it leaves something" in said
     assert "nowhere_at_all" in said
+
+
+async def test_a_connection_that_is_left_open_names_its_test() -> None:
+    async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        _, writer = await asyncio.open_connection(host, port)
+        told = repr(writer.transport)
+        writer.close()
+        await writer.wait_closed()
+    assert "test_a_connection_that_is_left_open_names_its_test" in told
+    assert "test_conftest.py:" in told

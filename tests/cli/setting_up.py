@@ -78,14 +78,15 @@ def far_side(made: Callable[[], AbstractAsyncContextManager[T]]) -> Iterator[Far
     thread.start()
     platform = made()
     try:
-        there = asyncio.run_coroutine_threadsafe(_begun(platform), loop).result(10)
+        there = asyncio.run_coroutine_threadsafe(_begun(platform), loop).result(patience(10))
         try:
             yield Far(there, loop)
         finally:
-            asyncio.run_coroutine_threadsafe(_ended(platform), loop).result(10)
+            asyncio.run_coroutine_threadsafe(_ended(platform), loop).result(patience(10))
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(patience(10))
+        loop.run_until_complete(loop.shutdown_asyncgens())  # connections that are closing close
         loop.close()
 
 
