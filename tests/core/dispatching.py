@@ -15,7 +15,8 @@ from goodbot.api.plugins import PluginHost
 from goodbot.base.clock import SystemClock
 from goodbot.config import Grants, ServingConfig
 from goodbot.conversation.captures import Capturing
-from goodbot.conversation.ingest import Dispatcher, FollowUps
+from goodbot.conversation.follow_ups import FollowUps
+from goodbot.conversation.ingest import Dispatcher
 from goodbot.conversation.notes import Notes
 from goodbot.conversation.notifications import RoundCounter
 from goodbot.conversation.ratings import Ratings

@@ -147,6 +147,56 @@ async def test_who_asks_a_crowd_of_things_keeps_no_owner_waiting(
         commands.cancel()
 
 
+async def test_whose_questions_are_too_many_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They met silence, as if the bot were broken."""
+    monkeypatch.setattr(under_way, "MOST", 4)
+    go = asyncio.Semaphore(0)
+    async with open_bot(tmp_path) as bot:
+        dispatcher, chat = bot.app.dispatcher, bot.chat
+        told: list[str] = []
+        acknowledge = dispatcher._then.acknowledge
+
+        async def waits(_: object) -> None:
+            await go.acquire()
+
+        async def says(event: Any, receipt: Receipt) -> None:
+            told.append(receipt.text)
+            await acknowledge(event, receipt)
+
+        dispatcher._then = replace(dispatcher._then, answer=waits, acknowledge=says)
+
+        def asked(number: int) -> MessageEvent:
+            user = replace(OWNER, id="rater", language="de" if number < 20 else "en")
+            return message(f"q{number}", user=user, channel=replace(CHANNEL, id="rater"))
+
+        async def at_once(*numbers: int) -> list[str]:
+            return [one.text for one in await chat.host.submit([asked(n) for n in numbers])]
+
+        assert await at_once(0, 1, 2, 3) == [""] * 4
+        bad = rate("bad", 6, 7.0, message_id="none", user=asked(0).user)  # out of range: it is not stored
+        with pytest.raises(StoreError):
+            await chat.host.submit([asked(4), bad])
+        first, *more = await at_once(4, 5, 6)
+        assert first.startswith("Ich bin noch mit 4 Dingen beschäftigt"), "not stored, it was not told"
+        assert [*more, *await at_once(4, 7)] == [""] * 4, "once, also where one comes again"
+        await until(lambda: told == [first])
+        assert await count(bot, "inbox") == 4, "of what was refused nothing is kept"
+        go.release()
+        await until(lambda: dispatcher._under_way._count["loopback:rater"] == 3)
+        assert [*await at_once(8), *await at_once(9)] == ["", ""], "not told anew with each answer"
+        for _ in range(3):
+            go.release()
+        await until(lambda: dispatcher._under_way._count["loopback:rater"] == 1)
+        assert await at_once(20, 21, 22) == [""] * 3
+        assert await at_once(23) == [
+            "I am still at work on 4 things that you asked for: ask again when some are done."
+        ]
+        for _ in range(4):
+            go.release()
+
+
 async def test_a_question_that_a_crash_interrupted_is_answered_after_the_restart(tmp_path: Path) -> None:
     await leave_open(tmp_path, message("q1", "first"), message("q2", "second"), age=5)
     async with open_bot(tmp_path) as bot:

@@ -10,10 +10,12 @@ from types import SimpleNamespace
 import pytest
 from goodbot.access import limits
 from goodbot.api.events import Outcome, RatingEvent, RatingKind, UserRef
+from goodbot.base.errors import StoreError
 from goodbot.config import ServingConfig
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import open_bot
+from tests.core.store.test_trouble import fail
 from tests.core.test_captures import HERE, Place, capture, count, one, rating
 
 SMALL = {"serving": ServingConfig(megabytes_per_day=1)}
@@ -174,3 +176,35 @@ async def test_s7_commands_count_with_them_and_a_typed_rating_once(tmp_path: Pat
         assert await count(bot, "inbox") == inbox + 1, "of what was refused nothing is kept"
         for _ in range(6):
             assert "ratings" in await bot.command("status"), "owners are not counted"
+
+
+async def test_s7_what_the_disk_did_not_take_does_not_count(tmp_path: Path) -> None:
+    """Sent again and again while the disk failed, one rating took the whole day's number."""
+    async with open_bot(tmp_path, sections=FEW) as bot:
+        turn = (await one(bot, capture("a"))).turn
+        rated = replace(rating("r", turn=turn), user=of("rater").user)
+        back = replace(rated, event_id="back", kind=RatingKind.RETRACT, value=None)
+        away = bot.store.path.with_name("away")
+        bot.store.path.rename(away)
+        bot.store._writing.commit = fail  # type: ignore[method-assign]
+        for _ in range(6):
+            for event in (rated, back):
+                with pytest.raises(StoreError):
+                    await one(bot, event)
+        away.rename(bot.store.path)
+        assert (await one(bot, rated)).outcome is Outcome.ACCEPTED
+        assert (await one(bot, back)).outcome is Outcome.ACCEPTED
+        more = [replace(rated, event_id=f"m{n}", value=(-1.0) ** n) for n in range(4)]
+        done = [await one(bot, event) for event in more]
+        assert [one.outcome for one in done] == [*[Outcome.ACCEPTED] * 3, Outcome.IGNORED]
+
+
+async def test_s7_one_that_cannot_be_stored_takes_no_number_of_those_sent_with_it(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, sections=FEW) as bot:
+        turn = (await one(bot, capture("a"))).turn
+        rated = replace(rating("r", turn=turn), user=of("rater").user)
+        bad = replace(rated, event_id="bad", value=7.0)  # out of range: a broken connector
+        for _ in range(6):
+            with pytest.raises(StoreError):
+                await one(bot, rated, bad)
+        assert (await one(bot, rated)).outcome is Outcome.ACCEPTED

@@ -175,11 +175,12 @@ class Handlers:
             raise HttpError(400, "Send one Idempotency-Key.")
         route = f"{request.method} {request.path}"
         event_id, digest = requests.identity(keys[0] if keys else None, route, client.name, body)
+        behind = requests.speaks_for(request.headers.getall(table.SPEAKS_FOR, []))
         return RequestStamp(
             event_id=event_id,
             digest=digest,
             order=connector.order(),
-            user=connector.user(client.name),
+            user=replace(connector.user(client.name), speaks_for=behind),
             channel=connector.channel(client.name, thread),
         )
 

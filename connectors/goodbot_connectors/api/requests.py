@@ -6,14 +6,14 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from goodbot.api.events import CaptureEvent, ChannelRef, Event, OrderKey, RatingEvent, RatingKind, UserRef
 from goodbot.api.turns import turn_id
 
-from goodbot_connectors.api.table import LONGEST_KEY
+from goodbot_connectors.api.table import LONGEST_KEY, LONGEST_NAME, SPEAKS_FOR
 from goodbot_connectors.kit.bridge.body import HttpError
 
 _WORDS = {"good": 1.0, "bad": -1.0}
@@ -40,6 +40,20 @@ class RequestStamp:
             "user": self.user,
             "channel": self.channel,
         }
+
+
+def speaks_for(names: Sequence[str]) -> str:
+    """For whom of the people behind it a client speaks, of the headers that say so; empty for itself.
+
+    Raises HttpError (400) for what is no name.
+    """
+    name = names[0] if names else ""
+    fits = len(name) <= LONGEST_NAME and name.isascii() and name.isprintable() and " " not in name
+    if len(names) > 1 or (names and not name) or not fits:
+        raise HttpError(
+            400, f"Send one {SPEAKS_FOR}, of 1 to {LONGEST_NAME} visible ASCII characters without spaces."
+        )
+    return name
 
 
 def identity(key: str | None, route: str, user: str, body: Mapping[str, Any]) -> tuple[str, str]:

@@ -18,6 +18,9 @@ ADMIN = tuple(one.name for one in _OPEN if one.grant is Grant.ADMINISTER)
 """Those that a client made with `--admin` may, whose person is an owner. Who may come in, and ratings
 that name no answer, are in neither: the machine itself, and `/v1/feedback`, are the places for those."""
 LONGEST_KEY = 255
+SPEAKS_FOR = "X-Goodbot-User"
+"""The header by which a program with many people behind it says for whom it speaks."""
+LONGEST_NAME = 128
 _GUARD = (400, 401, 403, 429, 500, 503)
 _BODY = (408, 413, 415, 422, 507)
 
@@ -166,16 +169,20 @@ def _operation(route: Route) -> Schema:
         turn = {"type": "string", "minLength": 1, "maxLength": 64}
         parameters.append({"name": "turn", "in": "path", "required": True, "schema": turn})
     if route.keyed:
-        parameters.append(
-            {
-                "name": "Idempotency-Key",
-                "in": "header",
-                "required": False,
-                "description": "The same key and request again: the same answer, and nothing is done twice. "
+        parameters += [
+            _header(
+                "Idempotency-Key",
+                LONGEST_KEY,
+                "The same key and request again: the same answer, and nothing is done twice. "
                 "A key counts for one client and one route.",
-                "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": "^[!-~]+$"},
-            }
-        )
+            ),
+            _header(
+                SPEAKS_FOR,
+                LONGEST_NAME,
+                "For whom of the people behind this client it speaks, by any name that stays the same: "
+                "what one person may say in a day is counted for each. It is not kept.",
+            ),
+        ]
     made: Schema = {
         "operationId": route.handler,
         "summary": route.summary,
@@ -196,6 +203,11 @@ def _operation(route: Route) -> Schema:
     if route.body:
         made["requestBody"] = {"required": True, "content": _json(route.body)}
     return made
+
+
+def _header(name: str, longest: int, about: str) -> Schema:
+    schema = {"type": "string", "minLength": 1, "maxLength": longest, "pattern": "^[!-~]+$"}
+    return {"name": name, "in": "header", "required": False, "description": about, "schema": schema}
 
 
 def _json(schema: Schema) -> Schema:

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 import aiosqlite
 
 from goodbot.access import pairing, strangers
 from goodbot.access.authorization import Authorization, person
-from goodbot.access.limits import Quotas
+from goodbot.access.limits import Quotas, Undo
 from goodbot.api import actions
 from goodbot.api.commands import Grant
 from goodbot.api.events import (
@@ -73,7 +75,15 @@ class Admission:
         else:
             typed = actions.typed(event) if isinstance(event, PressEvent) else event
             back = typed.name in _BACK
-        return self._quotas.too_many(person(event.user), back=back)
+        return self._quotas.too_many(person(event.user), speaks_for=event.user.speaks_for, back=back)
+
+    def counting(self, undo: list[Undo]) -> AbstractContextManager[None]:
+        """As `Quotas.counting`."""
+        return self._quotas.counting(undo)
+
+    def note(self, undo: Undo) -> None:
+        """As `Quotas.note`."""
+        self._quotas.note(undo)
 
     def no_reserve(self) -> Reason | None:
         """Why nothing of other programs is kept at present."""
@@ -96,7 +106,7 @@ class Admission:
             refused = self.too_much(event, len(event.text.encode())) if accepted else None
             return event.receipt(Outcome.IGNORED, refused) if refused else receipt
         if event.channel.kind is ChannelKind.PRIVATE:
-            told = self._wrong_code(event) or await strangers.who_talks(db, event.user)
+            told = self._wrong_code(event) or await strangers.who_talks(db, event.user, self._clock.now())
             return event.receipt(Outcome.DENIED, told)
         owns = self._authorization.may(event.user, Grant.ADMINISTER)  # others cannot change it
         return event.receipt(Outcome.DENIED, because("off_here") if owns else None)

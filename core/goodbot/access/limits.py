@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections import OrderedDict
+from collections.abc import Callable, Generator
+from functools import partial
 from pathlib import Path
 
 from goodbot.api.sentences import Reason, because
@@ -17,6 +20,10 @@ CODES_ANSWERED = 5
 """Wrong pairing codes of one person, within an hour, that are answered; more meet silence."""
 TOO_MANY = "too_many"
 """The code of what somebody is told who has rated and commanded too often."""
+AT_WORK = "at_work"
+"""The code of what somebody is told of whom too much is under way at once."""
+PEOPLE_AT_ONCE = 10
+"""A program that speaks for many people may say so many times as much as one person."""
 _MEGABYTE = 1_000_000
 _HOUR = 3600.0
 _DAY = 86400.0
@@ -24,10 +31,18 @@ _REMEMBERED = 4096
 """People; the one who has been quiet longest is forgotten first, with a full bucket."""
 
 
+Undo = Callable[[], None]
+"""Takes back that something was counted."""
+
+
 class RateLimit:
     """A token bucket a person, on the monotonic clock: at most `most` at once, and so many `seconds`."""
 
-    def __init__(self, most: float, clock: Clock, seconds: float = 60.0) -> None:
+    def __init__(
+        self, most: float, clock: Clock, seconds: float = 60.0, note: Callable[[Undo], None] | None = None
+    ) -> None:
+        """`note` is given what takes back each thing that was counted."""
+        self._note = note
         self._most = float(most)
         self._rate = most / seconds
         self._clock = clock
@@ -42,33 +57,78 @@ class RateLimit:
         self._buckets[person] = (tokens - amount if allowed else tokens, now)
         if len(self._buckets) > _REMEMBERED:
             self._buckets.popitem(last=False)
+        if allowed and self._note is not None:
+            self._note(partial(self._give_back, person, amount))
         return allowed
+
+    def _give_back(self, person: str, amount: float) -> None:
+        if person in self._buckets:  # whoever was forgotten has a full one
+            tokens, at = self._buckets[person]
+            self._buckets[person] = (min(self._most, tokens + amount), at)
+
+
+class _Numbers:
+    """How many a day: of a person, of each whom a program speaks for, and of all of these together."""
+
+    def __init__(self, most: int, clock: Clock, note: Callable[[Undo], None]) -> None:
+        self._most = most
+        self._own = RateLimit(most, clock, _DAY, note)
+        self._each = RateLimit(most, clock, _DAY, note)
+        self._all = RateLimit(PEOPLE_AT_ONCE * most, clock, _DAY, note)
+
+    def refuse(self, person: str, speaks_for: str) -> int:
+        """The number that is reached; 0: one more counts."""
+        if not speaks_for:
+            return 0 if self._own.allow(person) else self._most
+        # One of them who says too much takes nothing from the others.
+        if not self._each.allow(f"{person}\0{speaks_for}"):
+            return self._most
+        return 0 if self._all.allow(person) else PEOPLE_AT_ONCE * self._most
 
 
 class Quotas:
     """What one person may send, and the reserve of the disk that `home` lies on."""
 
     def __init__(self, config: ServingConfig, home: Path, clock: Clock) -> None:
-        self.messages = RateLimit(config.messages_per_minute, clock)
-        self.codes = RateLimit(CODES_ANSWERED, clock, _HOUR)
+        note = self.note
+        self.messages = RateLimit(config.messages_per_minute, clock, note=note)
+        self.codes = RateLimit(CODES_ANSWERED, clock, _HOUR, note)
         self._megabytes = config.megabytes_per_day
-        self._bytes = RateLimit(self._megabytes * _MEGABYTE, clock, _DAY)
-        self._most = config.ratings_per_day
-        self._given = RateLimit(self._most, clock, _DAY)
-        self._taken_back = RateLimit(self._most, clock, _DAY)
+        self._bytes = RateLimit(self._megabytes * _MEGABYTE, clock, _DAY, note)
+        self._given = _Numbers(config.ratings_per_day, clock, note)
+        self._taken_back = _Numbers(config.ratings_per_day, clock, note)
         self._home = home
+        self._undo: list[Undo] | None = None
+
+    @contextlib.contextmanager
+    def counting(self, undo: list[Undo]) -> Generator[None]:
+        """Within, add to `undo` what takes back each thing that is counted: the disk may not take it.
+
+        Within one transaction, of which there is one at a time.
+        """
+        self._undo = undo
+        try:
+            yield
+        finally:
+            self._undo = None
+
+    def note(self, undo: Undo) -> None:
+        """One more thing that is to be taken back with what is counted."""
+        if self._undo is not None:
+            self._undo.append(undo)
 
     def too_much(self, person: str, size: int) -> Reason | None:
         """Why so many bytes more of somebody's are not kept; None: they count."""
         return None if self._bytes.allow(person, size) else because("too_much", megabytes=self._megabytes)
 
-    def too_many(self, person: str, *, back: bool = False) -> Reason | None:
+    def too_many(self, person: str, *, speaks_for: str = "", back: bool = False) -> Reason | None:
         """Why one more rating or command of somebody's is not taken; None: it counts.
 
         What takes something `back` is counted apart: who may say so much may take all of it back.
+        A program's count is one for each whom it `speaks_for`.
         """
-        counted = self._taken_back if back else self._given
-        return None if counted.allow(person) else because("too_many", most=self._most)
+        most = (self._taken_back if back else self._given).refuse(person, speaks_for)
+        return because("too_many", most=most) if most else None
 
     def no_reserve(self, why: str = "no_space") -> Reason | None:
         """The sentence `why` where too little of the disk is free for all but ratings; None: enough is."""

@@ -49,6 +49,9 @@ class UserRef:
     """For display only; never part of a decision."""
     language: str = field(default="", compare=False)
     """What they read, as the platform tells it (`pt-BR`), where it does."""
+    speaks_for: str = field(default="", compare=False)
+    """Of a program with many people behind it: for whom it speaks now, by its own name for them. What one
+    person may say in a day is counted for each. It is not stored and decides nothing else."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Container, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Container, Sequence
 from typing import Any
 
 import aiosqlite
 
 from goodbot.access.admission import Admission
 from goodbot.access.authorization import Authorization, person
-from goodbot.access.direct_message import Still
+from goodbot.access.limits import Undo
 from goodbot.access.readers import Readers
 from goodbot.access.requests import JoinRequests
 from goodbot.api.events import (
@@ -30,38 +29,22 @@ from goodbot.api.events import (
     RatingKind,
     Receipt,
 )
-from goodbot.api.notice import Notice
 from goodbot.api.plugins import PluginHost
 from goodbot.base.clock import Clock
 from goodbot.base.errors import StoreError
-from goodbot.conversation import sanitize
+from goodbot.conversation import one_commit, sanitize
 from goodbot.conversation.captures import Captured, Capturing
+from goodbot.conversation.follow_ups import FollowUps, Work
 from goodbot.conversation.notes import Notes
 from goodbot.conversation.ratings import Ratings
 from goodbot.conversation.under_way import UnderWay
 from goodbot.learning.training import unavailability
-from goodbot.store import Store, inbox, placing
+from goodbot.store import Store, inbox
 
 logger = logging.getLogger(__name__)
 
 _STALE_SECONDS = 600.0
 """A question that waited longer for a restart, the model's absences aside, is not answered any more."""
-_REFUSALS = (Outcome.CONFLICT, Outcome.DENIED, Outcome.FAILED)
-
-Work = Callable[[Event], Awaitable[None]]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FollowUps:
-    """What happens after a commit."""
-
-    answer: Work
-    put_back: Work
-    """A press that waited too long: what it was to replace comes back."""
-    acknowledge: Callable[[Event, Receipt], Awaitable[None]]
-    rated: Callable[[], None]
-    talked: Callable[[], None]
-    tell: Callable[[Notice, Still], Awaitable[None]]
 
 
 class Dispatcher:
@@ -87,7 +70,7 @@ class Dispatcher:
         self._then, self._readers = follow_ups, readers
         self.requests = JoinRequests(authorization, clock, follow_ups.tell)
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
-        self._under_way = UnderWay(authorization)
+        self._under_way = UnderWay(authorization, admission.note)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
         self._late: list[Event] = []
@@ -108,26 +91,20 @@ class Dispatcher:
         ]
         changed = {sanitize.place(event) for event in events if sanitize.is_rating(event, RatingKind.RATE)}
         captured: list[Captured] = []
+        counted: list[Undo] = []
+
+        async def take(db: aiosqlite.Connection, event: Event) -> Receipt:
+            return await self._take(db, event, changed, anywhere, captured)
 
         async def operation(db: aiosqlite.Connection) -> list[Receipt]:
-            receipts = list[Receipt]()
-            of_one = dict[str, Receipt]()  # what was refused of a request; the rest goes with it
-            for n, wrong in enumerate(refused):
-                if isinstance(event := events[n], PressEvent):
-                    events[n] = event = await placing.numbered(db, event)
-                if (before := of_one.get(event.digest)) is not None:
-                    receipts.append(replace(before, event_id=event.event_id))
-                    continue
-                receipt = wrong or await self._take(db, event, changed, anywhere, captured)
-                receipts.append(receipt)
-                if event.digest and receipt.outcome in _REFUSALS:
-                    of_one[event.digest] = receipt
+            with self._admission.counting(counted):
+                receipts = await one_commit.each(db, events, refused, take)
             if cursor is not None:
                 await inbox.set_cursor(db, connector, cursor)
             return receipts
 
         async def store_and_follow_up() -> tuple[Receipt, ...]:
-            receipts = await self._store.write(operation, quick=True)
+            receipts = await one_commit.stored(self._store, operation, counted)
             if any(receipt.outcome is Outcome.PAIRED for receipt in receipts):
                 await self._authorization.refresh(self._store)
             self._follow_all(events, receipts, captured)
@@ -176,7 +153,7 @@ class Dispatcher:
             return sanitize.again(event, known)
         receipt = await self._admission.decide(db, event)
         if receipt.outcome is Outcome.ACCEPTED and self._under_way.is_full(event):
-            receipt = event.receipt(Outcome.IGNORED)
+            receipt = event.receipt(Outcome.IGNORED, self._under_way.told_once(event))
         open_ = receipt.outcome is Outcome.ACCEPTED
         if open_ and isinstance(event, PressEvent) and receipt.turn:
             noted = await self._notes.pressed(db, event, receipt.turn)

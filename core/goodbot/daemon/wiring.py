@@ -28,8 +28,9 @@ from goodbot.config import Config, Grants
 from goodbot.conversation.captures import Capturing
 from goodbot.conversation.completions import ServedModel
 from goodbot.conversation.connectors import Connectors
+from goodbot.conversation.follow_ups import FollowUps
 from goodbot.conversation.generate import Generator
-from goodbot.conversation.ingest import Dispatcher, FollowUps
+from goodbot.conversation.ingest import Dispatcher
 from goodbot.conversation.judging import Judging
 from goodbot.conversation.notes import Notes
 from goodbot.conversation.notifications import OwnerNews, RoundCounter

@@ -108,7 +108,9 @@ def load_receipt(text: str) -> Receipt:
 def dump_event(event: Event) -> str:
     """A message, a command or a press as JSON."""
     kind = next(name for name, cls in _OPEN_EVENTS.items() if isinstance(event, cls))
-    return dump_json({"kind": kind, **dataclasses.asdict(event)})
+    raw = dataclasses.asdict(event)
+    del raw["user"]["speaks_for"]  # it has been counted: nothing else asks for it
+    return dump_json({"kind": kind, **raw})
 
 
 def load_event(text: str) -> Event:

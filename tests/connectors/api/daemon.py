@@ -62,7 +62,8 @@ class Served:
 @contextlib.asynccontextmanager
 async def served(home: Path, port: int, **training: Any) -> AsyncIterator[Served]:
     grants = {"owners": ["me"], "raters": ["ci"], "talkers": ["guest"]}
-    sections = {"http": HttpConfig(port=port), "connectors": {"api": grants}}
+    more = training.pop("sections", {})
+    sections = {"http": HttpConfig(port=port), "connectors": {"api": grants}, **more}
     names = ("me", "ci", "guest", "stranger")
     tokens = [clients.create(home / "bot", "api", name, admin=name == "me") for name in names]
     async with (

@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 from goodbot.access import limits
 from goodbot.api.events import CaptureEvent, OrderKey
+from goodbot.config import ServingConfig
 from goodbot.testing import VirtualClock
 
 from tests.connectors.api.daemon import ANSWER, Served, served
@@ -419,3 +420,33 @@ async def test_s7_what_is_not_kept_is_429_with_a_sentence(
     assert (status, said["error"]["type"]) == (429, "too_many_requests")
     assert said["error"]["message"].startswith("Less than 500 MB of the disk are free")
     assert (await api.me.post("/v1/feedback", {"turn": turn, "score": 1}))[0] == 200
+
+
+async def test_s7_people_behind_one_client_are_counted_one_by_one(tmp_path: Path) -> None:
+    """One of them who rated without end took the day's number from all others behind the same token."""
+    few = {"serving": ServingConfig(ratings_per_day=2)}
+    async with served(tmp_path, free_port(), sections=few) as api:
+        turn = await api.ci.captured()
+
+        async def rate(name: str = "") -> int:
+            behind = {"X-Goodbot-User": name} if name else {}
+            body = {"turn": turn, "score": 1}
+            return (await api.ci.ask("POST", "/v1/feedback", body, "", **behind))[0]
+
+        assert [await rate("ada") for _ in range(4)] == [200, 200, 429, 429]
+        assert [await rate("bob"), await rate(), await rate(), await rate()] == [200, 200, 200, 429]
+        undo = f"/v1/feedback/{turn}"
+        assert (await api.ci.ask("DELETE", undo, **{"X-Goodbot-User": "ada"}))[0] == 200
+        many = [await rate(f"somebody-{number}") for number in range(2 * limits.PEOPLE_AT_ONCE)]
+        assert many.count(200) == 2 * limits.PEOPLE_AT_ONCE - 3, "of all of them together so many"
+        assert many[-1] == 429, "whatever names the client makes up"
+        assert await rows(api.bot.store, "SELECT count(*) FROM labels") == [(1,)], "it has one vote"
+
+
+@pytest.mark.parametrize("name", ["", "a b", "é", "x" * 200])
+async def test_who_speaks_for_somebody_names_them(api: Served, name: str) -> None:
+    turn = await api.ci.captured()
+    body = {"turn": turn, "score": 1}
+    status, said = await api.ci.ask("POST", "/v1/feedback", body, "", **{"X-Goodbot-User": name})
+    assert (status, "X-Goodbot-User" in said["error"]["message"]) == (400, True)
+    assert await label(api, turn) == {}
