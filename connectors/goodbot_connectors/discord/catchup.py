@@ -107,6 +107,7 @@ class CatchUp:
     async def _read(self, place: Spoken, since: int) -> None:
         query: dict[str, Any] = {"after": str(since), "limit": _PAGE}
         for _ in range(_PAGES):
+            await self._intake.room.wait()
             try:
                 page = await self._api.list("GET", _MESSAGES, query=query, channel_id=place.id)
             except RetriableError:

@@ -138,6 +138,7 @@ class DiscordConnector(Connector):
             intents=intents,
             up=self._up,
             handle=self._intake.take,
+            room=self._intake.room,
         )
         self._intake.start()
         try:

@@ -27,6 +27,7 @@ from yarl import URL
 from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.config import TOKEN
 from goodbot_connectors.discord.progress import Cursor, Progress
+from goodbot_connectors.discord.room import Room
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ class _End(Enum):
     """How a connection ended, and the shortest pause before the next one, in seconds; it doubles."""
 
     DROPPED = 0.5
-    """Discord wants another connection; the first one at once."""
+    """Discord wants another connection, or we have no room; the first one at once."""
     DOWN = 1.0
     OVER = 3.0
     """The session is gone; Discord wants one to five seconds before the next IDENTIFY."""
@@ -114,9 +115,10 @@ class Gateway:
         intents: int,
         handle: Handler,
         up: Callable[[bool], None],
+        room: Room,
     ) -> None:
-        """`up` is told that dispatches flow, and whether the session began anew."""
-        self._host, self._api, self._handle, self._up = host, api, handle, up
+        """`up` is told that dispatches flow, and whether the session began anew; `room` is for what came."""
+        self._host, self._api, self._handle, self._up, self._room = host, api, handle, up, room
         self._default = URL(address) if address else DiscordWebSocket.DEFAULT_GATEWAY
         self.intents = intents
         self.progress = Progress()
@@ -151,6 +153,7 @@ class Gateway:
         ends: Counter[_End] = Counter()
         try:
             while True:
+                await self._until_there_is_room()
                 began = self._host.clock.monotonic()
                 # The address of a session may be gone for good: every other time it is the common one.
                 resuming, odd = bool(self.progress.session), ends[_End.DOWN] % 2
@@ -174,6 +177,12 @@ class Gateway:
             first.set_exception(error)
             first.exception()  # whoever waits may be gone
 
+    async def _until_there_is_room(self) -> None:
+        """While much waits to be stored, Discord keeps for us what comes: a connection fills our memory."""
+        if self._room.full:
+            self._host.trouble("nothing can be stored; Discord is listened to again once that works")
+            await self._room.wait()
+
     async def _once(self, first: asyncio.Future[None], url: str) -> _End:
         """One connection, to its end."""
         self._flows = False
@@ -182,14 +191,7 @@ class Gateway:
                 await self._connect(url)
             socket = self._socket
             assert socket is not None  # noqa: S101  it has just been made
-            while True:
-                if self._flows:
-                    await socket.poll_event()
-                else:
-                    async with asyncio.timeout(_CONNECT):
-                        await socket.poll_event()
-                if self._flows and not first.done():
-                    first.set_result(None)
+            return await self._listen(socket, first)
         except ReconnectWebSocket as again:
             code = self._socket.socket.close_code if self._socket is not None else None
             if again.resume and code not in _FORGOTTEN:
@@ -208,6 +210,20 @@ class Gateway:
             return _End.DOWN
         finally:
             await self._close()
+
+    async def _listen(self, socket: DiscordWebSocket, first: asyncio.Future[None]) -> _End:
+        """Until there is no room for more; raises how else it ends."""
+        while not self._room.full:
+            if self._flows:
+                await socket.poll_event()
+            else:
+                async with asyncio.timeout(_CONNECT):
+                    await socket.poll_event()
+            if self._flows and not first.done():
+                first.set_result(None)
+        if not first.done():  # it is there: it has told more than we can store
+            first.set_result(None)
+        return _End.DROPPED
 
     async def _connect(self, url: str) -> None:
         """Open the WebSocket and send RESUME or IDENTIFY."""

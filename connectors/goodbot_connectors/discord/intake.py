@@ -2,8 +2,9 @@
 """Dispatches on their way in: normalized at once, submitted together, and counted once they are stored.
 
 Messages and reactions wait in a queue, in their order; everything that is there goes in one commit. While
-the disk fails they stay there, and Discord is not told that we have them. Interactions have three seconds,
-and go beside it.
+the disk fails they stay there, and Discord is not told that we have them. With too many of them the gateway
+hangs up: Discord tells the rest when the session is resumed, or it is read again (`catchup`). Interactions
+have three seconds, and go beside it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from goodbot_connectors.discord.interactions import Interactions
 from goodbot_connectors.discord.normalize import Normalizer, Stamp
 from goodbot_connectors.discord.places import Places
 from goodbot_connectors.discord.progress import Progress
+from goodbot_connectors.discord.room import Room
 from goodbot_connectors.discord.snowflake import Timeline, identifier
 from goodbot_connectors.kit.fields import Json, as_json
 
@@ -85,6 +87,7 @@ class Intake:
         self._now_ms = now_ms
         self.interactions = Interactions(host, api, normalizer.me, normalizer)
         self._queue: asyncio.Queue[_Item] = asyncio.Queue()
+        self.room = Room()
         self._noted = ""
         self._new_session = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -115,13 +118,17 @@ class Intake:
             if number := progress.begin():
                 self._beside(replace(item, number=number))
         elif item.events and (number := progress.begin()):
-            self._queue.put_nowait(replace(item, number=number))
+            self._put(replace(item, number=number))
 
     def read_again(self, message: Json) -> None:
         """A message that was read after an outage, as the gateway would have told it."""
         item = self._item("MESSAGE_CREATE", message, Progress())
         if item.events:
-            self._queue.put_nowait(item)
+            self._put(item)
+
+    def _put(self, item: _Item) -> None:
+        self.room.take()
+        self._queue.put_nowait(item)
 
     async def stored(self) -> None:
         """Returns once nothing waits any more."""
@@ -139,7 +146,9 @@ class Intake:
         )
 
     def _beside(self, item: _Item) -> None:
+        self.room.take()
         task = self._host.spawn(self._interact(item), "discord interaction")
+        task.add_done_callback(lambda _: self.room.leave())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -165,6 +174,7 @@ class Intake:
                 await self._one_by_one(batch)
             for _ in batch:
                 self._queue.task_done()
+                self.room.leave()
 
     async def _placed(self, item: _Item) -> _Item:
         """With its channel known: a message in a thread does not say of which channel."""

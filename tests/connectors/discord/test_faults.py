@@ -30,7 +30,7 @@ from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import BAD, GOOD, build, eventually
 from goodbot.testing.connector_ratings import opinion
 from goodbot.testing.host import RecordingHost
-from goodbot_connectors.discord import SPEC
+from goodbot_connectors.discord import SPEC, room
 from goodbot_fakes.discord import FakeDiscord, Interaction, Message, RateLimits, intents, permissions
 
 from tests.connectors.discord import schema
@@ -281,6 +281,28 @@ async def test_after_an_invalid_session_what_was_missed_is_read_again(tmp_path: 
         assert opinion(events) == 1.0
         kinds = [event.kind for event in found if isinstance(event, RatingEvent)]
         assert sorted(kinds) == [RatingKind.RATE, RatingKind.RETRACT]
+
+
+async def test_what_came_while_nothing_could_be_stored_for_long_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """We had hung up, since too much was held, and Discord has not waited for us."""
+    monkeypatch.setattr(room, "MOST", 4)
+    async with on_virtual_time() as peer, hosted(peer, tmp_path) as host, connected(peer, host) as connector:
+        discord = peer.discord
+        await sent(connector, peer)
+        await peer.say("before")
+        await host.received(MessageEvent)
+        host.hold()
+        for n in range(8):
+            await peer.say(f"{n}")
+        [session] = discord.sessions.all
+        await settled(peer, lambda: session.socket is None)
+        discord.sessions.forget(session)
+        host.release()
+        await settled(peer, lambda: discord.gateway.connections.count("identify") == 2)
+        said = await host.received(MessageEvent, 9)
+        assert [event.text for event in said] == ["before", *"01234567"]
 
 
 class _Set:

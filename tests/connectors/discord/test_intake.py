@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.api.events import MessageEvent
+from goodbot.api.events import CommandEvent, MessageEvent
 from goodbot.testing.host import RecordingHost
-from goodbot_connectors.discord import SPEC
+from goodbot_connectors.discord import SPEC, room
 from goodbot_connectors.discord.progress import Cursor, Progress
 from goodbot_fakes.discord import FakeDiscord
 
@@ -113,6 +113,53 @@ async def test_what_waits_while_the_disk_fails_is_stored_together_and_in_order(h
     events = await host.received(MessageEvent, 30)
     assert [event.text for event in events] == [str(n) for n in range(30)]
     assert len(host.commits) <= 3, "one commit for all that is there"
+    await connector.stop()
+
+
+async def test_while_the_disk_fails_only_so_much_is_held_and_discord_keeps_the_rest(
+    host: Any, discord: FakeDiscord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that came in piled up in memory, however long it took."""
+    monkeypatch.setattr(room, "MOST", 20)
+    peer: DiscordPeer = host.peer
+    connector = DiscordConnector(host, peer.settings)
+    await connector.start()
+    host.hold()
+    for n in range(30):
+        await peer.say(f"{n}")
+    [session] = discord.sessions.all
+    await discord.until(lambda: session.socket is None)
+    assert connector._intake.room.held == 20
+    assert "nothing can be stored" in host.troubles[-1]
+    await peer.say("30")
+    host.refuse(1)
+    host.release()
+    events = await host.received(MessageEvent, 31)
+    assert [event.text for event in events] == [str(n) for n in range(31)]
+    assert discord.gateway.connections == ["identify", "resume"]
+    await discord.until(lambda: not host.troubles[-1])
+    await connector._intake.stored()
+    assert connector._intake.room.held == 0
+    await connector.stop()
+
+
+async def test_who_presses_while_nothing_is_stored_is_held_with_the_rest(
+    host: Any, discord: FakeDiscord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "MOST", 3)
+    peer: DiscordPeer = host.peer
+    connector = DiscordConnector(host, peer.settings)
+    await connector.start()
+    await discord.until(lambda: peer.people["ada"].commands())
+    host.hold()
+    for _ in range(3):
+        peer.command("ada", "status")
+    [session] = discord.sessions.all
+    await discord.until(lambda: session.socket is None)
+    host.release()
+    await host.received(CommandEvent, 3)
+    await discord.until(lambda: discord.gateway.connections == ["identify", "resume"])
+    await discord.until(lambda: connector._intake.room.held == 0)
     await connector.stop()
 
 
