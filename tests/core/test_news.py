@@ -498,6 +498,39 @@ async def test_who_would_like_to_talk_is_told_late_unless_it_is_decided(tmp_path
         assert len(asked) == (0 if decided else 1)
 
 
+def cards(wall: Wall) -> list[Answer]:
+    return [item for item in wall.news if "wants to talk to me" in item.text]
+
+
+@pytest.mark.parametrize("decided", ["", "refuse wall:ada"])
+async def test_who_asked_before_a_restart_is_told_after_it_unless_it_is_decided(
+    tmp_path: Path, decided: str
+) -> None:
+    """What had reached no owner was in memory alone, and the stranger is told nothing a second time."""
+    async with open_wall(tmp_path) as (app, wall):
+        wall.closed = True
+        await wall.say("hello", user="ada")
+        await until(lambda: app.courier._unheard)
+        if decided:
+            await wall.command("people", decided)
+    for number in range(2):
+        async with open_wall(tmp_path) as (app, wall):
+            await wall.say("hello again", user="ada")
+            await app._tasks["at start"]
+            assert len(cards(wall)) == (1 if number == 0 and not decided else 0), "once"
+
+
+async def test_an_owner_s_card_decides_after_a_restart(tmp_path: Path) -> None:
+    async with open_wall(tmp_path) as (_, wall):
+        await wall.say("hello", user="ada")
+        await until(lambda: cards(wall))
+        [card] = cards(wall)
+    async with open_wall(tmp_path) as (app, wall):
+        await wall.press(card, card.buttons[0])
+        await until(lambda: app.authorization.level_of("wall:ada"))
+        assert await rows(app.store, "SELECT * FROM join_requests") == []
+
+
 async def passing(clock: VirtualClock, done: Any) -> None:
     """Let time pass until something has happened."""
 

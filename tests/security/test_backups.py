@@ -27,7 +27,7 @@ from goodbot.config import Config
 from goodbot.config.secrets import Secrets, SecretStore
 from goodbot.daemon.app import open_plugins
 from goodbot.inference.models import fetched
-from goodbot.store import Store, codec, codes, inbox, people, settings
+from goodbot.store import Store, codec, codes, inbox, joining, people, settings
 from goodbot.store.migrate import migrations
 from goodbot_connectors.claude_code.config import ClaudeCodeSettings
 from goodbot_connectors.claude_code.setup import ClaudeCodeSetup
@@ -113,6 +113,7 @@ async def connected(home: Path) -> dict[str, str]:
         lambda db: inbox.set_value(db, "web", "sessions", json.dumps({SESSION: {"user": "owner"}})),
         lambda db: inbox.set_value(db, "web", "people", "{}"),
         lambda db: inbox.set_value(db, "plugin", "key", "CANARY of a plugin"),
+        lambda db: joining.ask(db, "telegram:7", "CANARY of a stranger", NOW),
         lambda db: db.execute(
             "INSERT INTO inbox VALUES ('web', 'a', 'e', 'CANARY command', ?, 1)", (codec.dump_receipt(said),)
         ),
@@ -228,6 +229,7 @@ async def test_s3_a_restore_drops_what_must_not_travel(home: Path) -> None:
     await restored(path, other)
     assert {p.name for p in other.iterdir()} == {"adapters", "config.toml", "goodbot.db", "lock"}
     assert row(other, "SELECT * FROM codes") == []
+    assert row(other, "SELECT * FROM join_requests") == []
     assert row(other, "SELECT connector, key FROM connector_values") == [("web", "people")]
     [(payload, receipt)] = row(other, "SELECT payload, receipt FROM inbox")
     assert (payload, json.loads(receipt)["x"]) == ("", "")

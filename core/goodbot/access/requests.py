@@ -14,8 +14,9 @@ from goodbot.api.actions import run
 from goodbot.api.events import Event, Receipt, UserRef
 from goodbot.api.notice import Notice
 from goodbot.base.clock import Clock
+from goodbot.base.redact import redact
 from goodbot.base.text import one_way
-from goodbot.store import news, raters
+from goodbot.store import Store, joining, news, raters
 
 STRANGER = "private"
 """The code of what a stranger is told, once (`strangers.who_talks`)."""
@@ -23,7 +24,6 @@ _MOST = 5
 _DAY = 86400.0
 """So many requests a day are told: a crowd, or who changes their account, does not fill an owner's chat."""
 _NAME = 40
-_KEPT = 200
 
 
 class JoinRequests:
@@ -34,20 +34,36 @@ class JoinRequests:
     ) -> None:
         self._authorization = authorization
         self._tell = tell
+        self._clock = clock
         self._limit = RateLimit(_MOST, clock, _DAY)
-        self.names: dict[str, str] = {}
-        """What the newest of those who asked call themselves, the newest last; in memory alone."""
 
     async def ask(self, event: Event, receipt: Receipt) -> None:
         """Ask all owners, where `receipt` is what a stranger is told."""
         if not any(reason.code == STRANGER for reason in receipt.reasons):
             return
-        self._note(event.user)
-        if not self._limit.allow(""):
-            return
-        for owner in self._authorization.owners():
-            notice = card(event.user, owner)
-            await self._tell(notice, self._still(notice, event.user))
+        if self._limit.allow(""):
+            for notice in self._cards(event.user):
+                await self._tell(notice, self._still(notice, event.user))
+
+    async def again(self, store: Store) -> None:
+        """At start: ask whom the last process could not reach about those who have asked within a day.
+
+        Whoever was asked is not asked again, and counts among the day's.
+        """
+        since = self._clock.now() - _DAY
+        for request in await store.read(joining.asked):
+            connector, _, id_ = request.person.partition(":")
+            known = connector in self._authorization.connectors
+            if request.at < since or not known or not self._limit.allow(""):
+                continue
+            user = UserRef(connector=connector, account="", id=id_, name=request.name)
+            for notice in self._cards(user):
+                still = self._still(notice, user)
+                if await store.read(still) is not None:
+                    await self._tell(notice, still)
+
+    def _cards(self, user: UserRef) -> list[Notice]:
+        return [card(user, owner) for owner in self._authorization.owners()]
 
     def _still(self, notice: Notice, user: UserRef) -> Still:
         """The same, for as long as somebody may decide it and nobody has."""
@@ -59,16 +75,10 @@ class JoinRequests:
 
         return look
 
-    def _note(self, user: UserRef) -> None:
-        self.names.pop(person(user), None)
-        self.names[person(user)] = called(user)
-        if len(self.names) > _KEPT:
-            del self.names[next(iter(self.names))]
-
 
 def called(user: UserRef) -> str:
     """What somebody calls themselves, in one short line."""
-    return " ".join(one_way(user.name).split())[:_NAME]
+    return " ".join(redact(one_way(user.name)).split())[:_NAME]
 
 
 def card(user: UserRef, owner: str) -> Notice:

@@ -10,14 +10,18 @@ from __future__ import annotations
 import aiosqlite
 
 from goodbot.access.authorization import person
+from goodbot.access.requests import called
 from goodbot.api.events import ChannelKind, ChannelRef, UserRef
 from goodbot.api.sentences import Reason, because
-from goodbot.store import settings
+from goodbot.store import joining, settings
 
 
-async def who_talks(db: aiosqlite.Connection, user: UserRef) -> Reason | None:
-    """To a stranger in a private chat; None when they know."""
-    return because("private", person=person(user)) if await settings.tell_stranger(db, person(user)) else None
+async def who_talks(db: aiosqlite.Connection, user: UserRef, now: float) -> Reason | None:
+    """To a stranger in a private chat, who asks to join by that; None when they know."""
+    if not await settings.tell_stranger(db, person(user)):
+        return None
+    await joining.ask(db, person(user), called(user), now)
+    return because("private", person=person(user))
 
 
 async def who_teaches(

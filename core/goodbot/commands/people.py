@@ -16,7 +16,7 @@ from goodbot.api.texts import joined, say
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.suggest import TERMINAL, instead
 from goodbot.commands.base import Call, Result, wrong
-from goodbot.store import news, people, raters, settings, turns
+from goodbot.store import joining, news, people, raters, settings, turns
 
 
 async def list_or_change(call: Call) -> Result:
@@ -29,7 +29,7 @@ async def list_or_change(call: Call) -> Result:
             named = await _person(call, [who])
             if call.services.authorization.level_of(named):
                 raise wrong(call.event, "wrong_refuse", who=named)
-            await call.services.store.write(lambda db: settings.tell_once(db, f"{raters.REFUSED}{named}"))
+            await call.services.store.write(lambda db: _refused(db, named))
             return Result(text=say("refused_person", call.user.language, who=named))
         case ("revoke", *rest) if len(rest) <= 1:
             return await _revoke(call, await _person(call, rest))
@@ -37,6 +37,11 @@ async def list_or_change(call: Call) -> Result:
             return await _own(call, await _person(call, [who]), joins=deed == "link")
         case _:
             raise wrong(call.event, "wrong_people")
+
+
+async def _refused(db: aiosqlite.Connection, who: str) -> None:
+    await settings.tell_once(db, f"{raters.REFUSED}{who}")
+    await joining.decided(db, who)
 
 
 def _list(call: Call) -> Result:

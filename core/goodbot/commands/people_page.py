@@ -29,7 +29,8 @@ from goodbot.commands.overview import may
 from goodbot.commands.people import granted_by
 from goodbot.conversation.notifications.alarms import described
 from goodbot.learning.rating_quality import agreement, contradictions
-from goodbot.store import people, raters, vote_history
+from goodbot.store import joining, people, raters, vote_history
+from goodbot.store.joining import JoinRequest
 from goodbot.store.raters import KnownPeople
 from goodbot.store.training_pool import Pool
 from goodbot.store.vote_history import Vote
@@ -84,7 +85,7 @@ async def people_page(services: Services, user: UserRef, wanted: PeopleWanted) -
     shown = [one for one in matching if one.place > after][:PAGE]
 
     told = await services.store.read(lambda db: _read(db, services.pool, known, shown))
-    asking = [] if wanted.after else _asking(services, known)
+    asking = [] if wanted.after else _asking(services, known, await services.store.read(joining.asked))
     return PeoplePage(
         asking=asking[:ASKING],
         ask=len(asking),
@@ -178,9 +179,9 @@ def _account(
     )
 
 
-def _asking(services: Services, known: KnownPeople) -> list[PersonAsking]:
+def _asking(services: Services, known: KnownPeople, asked: Sequence[JoinRequest]) -> list[PersonAsking]:
     """Those who wait for a word of an owner, the newest first as far as that is known."""
-    s, names = services.authorization, services.dispatcher.requests.names
+    s, names = services.authorization, {one.person: one.name for one in asked}
     waiting = {who for who in known.asked if who.partition(":")[0] in s.connectors}
     waiting = {who for who in waiting if s.level_of(who) is Grant.NONE}
     newest = [who for who in reversed(names) if who in waiting]

@@ -126,8 +126,6 @@ async def _forget(call: Call, who: str) -> Result:
     done = await s.store.write(operation)
     await s.plugins.on_forgotten(done.people)
     await s.authorization.refresh(s.store)
-    for account in accounts:
-        s.dispatcher.requests.names.pop(account, None)
     if done.ended_run:
         await s.scheduler.stop()
     s.scheduler.wake()

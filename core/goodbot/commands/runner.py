@@ -208,7 +208,8 @@ class CommandRunner:
             told = strangers.who_teaches
             raise DeniedError(await store.write(lambda db: told(db, event.user, event.channel)))
         if event.channel.kind is ChannelKind.PRIVATE:
-            raise DeniedError(await store.write(lambda db: strangers.who_talks(db, event.user)))
+            now = self._services.clock.now()
+            raise DeniedError(await store.write(lambda db: strangers.who_talks(db, event.user, now)))
         raise DeniedError
 
 

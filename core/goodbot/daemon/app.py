@@ -158,6 +158,8 @@ class App(wiring.OperatingParts):
         await self.connected()
         with boundary(logger, "notices"):
             await self.notices.post()
+        with boundary(logger, "who asks to join"):
+            await self.dispatcher.requests.again(self.store)
         with boundary(logger, "progress"):
             await self.ratings.progress.catch_up(self.store, self.courier, self.config.serving.language)
 

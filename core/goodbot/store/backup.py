@@ -24,6 +24,8 @@ from goodbot.store.commit_queue import explain
 _MARGIN = 1024 * 1024
 """Bytes that must stay free on the disk."""
 _BUSY_SECONDS = 5.0
+_JOINING = 20
+"""The schema from which on it is stored who asks to be let in."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,9 +89,9 @@ def _require_whole(db: sqlite3.Connection, path: Path) -> None:
 def strip(path: Path, values: Mapping[str, Sequence[str]]) -> None:
     """Take out of a copy what must not travel: it lets somebody in, or is done once it is read.
 
-    Those are codes, what was still to be done (a command under way would be done again), what
-    receipts say (they quote answers, and codes), and of what connectors keep all that is not among
-    `values`: patterns of keys, by connector. Nothing of it stays in the file's free space.
+    Those are codes, who asks to be let in, what was still to be done (a command under way would be
+    done again), what receipts say (they quote answers, and codes), and of what connectors keep all
+    that is not among `values`: patterns of keys, by connector. Nothing of it stays in the file's free space.
     Raises StoreError.
     """
     with explained(path), contextlib.closing(_open(path, "mode=rw")) as db:
@@ -97,6 +99,8 @@ def strip(path: Path, values: Mapping[str, Sequence[str]]) -> None:
         db.execute("BEGIN IMMEDIATE")
         if _number(db, "user_version") > 1:  # before, there were no codes
             db.execute("DELETE FROM codes")
+        if _number(db, "user_version") >= _JOINING:
+            db.execute("DELETE FROM join_requests")
         db.execute(
             "UPDATE inbox SET payload = '', receipt = json_remove(json_set(receipt, '$.x', ''), '$.r')"
         )

@@ -275,7 +275,7 @@ async def _delete_person(
         await db.execute("DELETE FROM codes WHERE subject = ?", (who,))
         await db.execute("DELETE FROM quarantines WHERE rater = ?", (who,))
         await db.execute("DELETE FROM notes WHERE scope = 'person' AND key = ?", (who,))
-        for table in ("shares", "talkers", "links", "aliases"):
+        for table in ("shares", "talkers", "links", "aliases", "join_requests"):
             await db.execute(f"DELETE FROM {table} WHERE person = ?", (who,))  # noqa: S608
         if who not in silent:
             await db.execute("DELETE FROM withheld WHERE person = ?", (who,))

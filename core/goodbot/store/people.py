@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.store import codes, settings
+from goodbot.store import codes, joining, settings
 from goodbot.store.consent import OWN
 from goodbot.store.query import fetch, value
 
@@ -45,6 +45,7 @@ async def grants(db: aiosqlite.Connection) -> list[GrantRow]:
 async def grant(db: aiosqlite.Connection, person: str, role: str, by: str, now: float) -> None:
     """Give a person a role instead of the one that they had by a grant."""
     await db.execute("INSERT OR REPLACE INTO grants VALUES (?, ?, ?, ?)", (person, role, by, now))
+    await joining.decided(db, person)
 
 
 async def revoke(db: aiosqlite.Connection, person: str) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from goodbot.store import Store, backup, codes, inbox, ledger, settings, turns
+from goodbot.store import Store, backup, codes, inbox, joining, ledger, settings, turns
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +27,7 @@ async def expire(store: Store, now: float, *, unrated_days: float) -> None:
     await store.write(lambda db: inbox.expire(db, now - keep))
     await store.write(lambda db: codes.expire(db, now))
     await store.write(settings.forget_strangers)
+    await store.write(lambda db: joining.expire(db, now))
     await asyncio.to_thread(backup.expire, store.path, now - _COPY_SECONDS)
     if expired:
         logger.info("%d unrated answers expired", expired)

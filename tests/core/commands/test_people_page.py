@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from goodbot.api.people import PeoplePage, PeopleWanted, PersonSeen
 from goodbot.base.errors import UsageError
 from goodbot.commands import people_page
 from goodbot.learning.rating_quality import agreement
-from goodbot.store import people
+from goodbot.store import joining, people
 from goodbot.testing import connector_base
 
 from tests.core.builders import Bot, open_bot, rows
@@ -117,8 +118,25 @@ async def test_who_asks_is_listed_until_an_owner_answers(tmp_path: Path) -> None
         await bot.command("people", "revoke loopback:s3")
         left = [one.who for one in (await page(bot)).asking]
         assert left == [f"loopback:s{number}" for number in (6, 5, 4, 0)]
-        bot.app.dispatcher.requests.names.clear()  # as after a start
-        assert [(one.who, one.name) for one in (await page(bot)).asking][:1] == [("loopback:s0", "")]
+    async with open_bot(tmp_path) as bot:  # a restart forgot what they call themselves, and their order
+        found = [(one.who, one.name) for one in (await page(bot)).asking]
+        assert found == [(f"loopback:s{number}", f"Ann {number}") for number in (6, 5, 4, 0)]
+        for sure in ("", " yes"):
+            await bot.command("forget", f"loopback:s5{sure}")
+        kept = await rows(bot.store, "SELECT person FROM join_requests ORDER BY seq")
+        assert kept == [("loopback:s0",), ("loopback:s4",), ("loopback:s6",)]
+        await bot.store.write(lambda db: joining.expire(db, time.time() + 31 * 86400))
+        assert await rows(bot.store, "SELECT * FROM join_requests") == [], "for a month"
+        assert [one.name for one in (await page(bot)).asking] == [""] * 3, "they are listed all the same"
+
+
+async def test_who_asks_is_remembered_of_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joining, "_KEPT", 3)
+    async with open_bot(tmp_path) as bot:
+        for number in range(6):
+            await ask(bot, number)
+        found = await bot.store.read(joining.asked)
+        assert [one.person for one in found] == [f"loopback:s{number}" for number in (3, 4, 5)]
 
 
 async def test_shares_agreement_and_who_turned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
