@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands that a crash has left undone, and that wait for their platform: they come after newer ones.
 
-None of them overrules what somebody else was told as done meanwhile: it is told as not done.
+None of them overrules what somebody was told as done meanwhile: it is told as not done. Owners' commands
+overrule each other's. What people say for themselves (`share`, say) is overruled by themselves alone: a
+platform may tell of newer words while it is still being connected to. Ratings need none of that: each
+counts where it was said (`store/placing`).
 """
 
 from __future__ import annotations
@@ -9,8 +12,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Iterable, Sequence
 
+from goodbot.access.authorization import person
 from goodbot.api.events import Event
-from goodbot.store import Store, trail
+from goodbot.store import Store, people, trail
 
 _KINDS = (
     frozenset(
@@ -23,7 +27,9 @@ _KINDS = (
     frozenset(("channels", "enable", "disable")),
 )
 """What changes the same thing: what answers and learns, who may, where."""
-_LOOKED_AT = frozenset(("people", "channels", "adapters"))
+_OWN = (frozenset(("share",)), frozenset(("link", "unlink")), frozenset(("notes",)))
+"""The same of what people may say for themselves."""
+_LOOKED_AT = frozenset(("people", "channels", "adapters", "share", "link", "notes"))
 _LOOKS = frozenset(("list", "show", "diff", "export"))
 """First words with which those change nothing, as without any."""
 
@@ -36,6 +42,8 @@ class LateCommands:
         self._since: dict[tuple[str, str, str], int] = {}
         self._own = set[int]()
         """Entries of the trail that they have made themselves."""
+        self._said = set[tuple[str, frozenset[str]]]()
+        """Who has changed what for themselves, since some of them wait: by account."""
 
     def wait(self, events: Iterable[Event], since: int) -> None:
         """They were left undone before the entry `since` of the audit trail."""
@@ -44,11 +52,26 @@ class LateCommands:
     async def overtaken(self, event: Event, name: str, args: Sequence[str]) -> bool:
         """Whether something of its kind was done since it was left undone."""
         since = self._since.get(_key(event))
-        kind = next((kind for kind in _KINDS if name in kind), None)
-        if since is None or kind is None or not _changes(name, args):
+        if since is None or not _changes(name, args):
+            return False
+        if own := _kind(_OWN, name):
+            return (person(event.user), own) in self._said
+        kind = _kind(_KINDS, name)
+        if kind is None:
             return False
         done = await self._store.read(lambda db: trail.done_after(db, since, kind))
         return any(_changes(action, said.split()) for seq, action, said in done if seq not in self._own)
+
+    async def said(self, event: Event, name: str, args: Sequence[str]) -> None:
+        """Somebody has said something for themselves just now, and maybe one of these says otherwise."""
+        own = _kind(_OWN, name)
+        if not self._since or own is None or _key(event) in self._since or not _changes(name, args):
+            return
+        who = person(event.user)
+        if "link" in own:  # it is said for all that are one person with them, too
+            together = await self._store.read(lambda db: people.accounts(db, who))
+            self._said |= {(account, own) for account in together}
+        self._said.add((who, own))
 
     @contextlib.asynccontextmanager
     async def done(self, event: Event) -> AsyncGenerator[None]:
@@ -61,6 +84,10 @@ class LateCommands:
             yield
         finally:
             self._own.update(range(before + 1, await self._store.read(trail.newest) + 1))
+
+
+def _kind(kinds: Iterable[frozenset[str]], name: str) -> frozenset[str] | None:
+    return next((kind for kind in kinds if name in kind), None)
 
 
 def _changes(name: str, args: Sequence[str]) -> bool:

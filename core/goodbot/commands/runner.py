@@ -156,7 +156,9 @@ class CommandRunner:
         call = Call(event=event, args=tuple(event.args.split()), services=self._services, direct=direct)
         if command.grant is not Grant.ADMINISTER:
             await self._require(event, command.grant, own=command.own)
-            return _renamed(await self._run[command.name](call), command)
+            result = await self._run[command.name](call)
+            await self.late.said(event, command.name, call.args)
+            return _renamed(result, command)
         detail: dict[str, Any] = {}
         try:
             if not self._services.authorization.may(event.user, Grant.ADMINISTER):

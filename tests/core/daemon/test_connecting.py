@@ -21,6 +21,7 @@ from goodbot.config.lock import socket_path
 from goodbot.daemon.app import App
 from goodbot.daemon.http import readiness
 from goodbot.daemon.wiring import local_owner
+from goodbot.store import people, settings
 from goodbot_connectors.terminal.connector import SOCKET
 
 from tests.core.builders import GRANTS, Bot, Fake, config, plugins, until
@@ -216,6 +217,43 @@ async def test_b1_of_several_that_were_left_undone_none_overtakes_the_next(
         await until(lambda: len(away.did) > 3)
         assert not [said for said in away.did if "before this was done" in said]
         assert (await bot.status())["paused"] is False
+
+
+@pytest.mark.parametrize(
+    ("left", "meanwhile", "done"),
+    [
+        ("/rl share on", "/rl share off", False),
+        ("/rl share on", "/rl status", True),
+        ("/rl unlink", "/rl share off", True),
+    ],
+)
+async def test_b1_what_somebody_says_for_themselves_is_not_overruled_by_what_they_said_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str, meanwhile: str, done: bool
+) -> None:
+    """An older `share on` came after the `share off` that was told as done while it still waited."""
+    monkeypatch.setattr("goodbot.daemon.app._DRAIN_SECONDS", 0.0)
+    async with starting(tmp_path, "away") as bot:
+        away = platform(bot, "away")
+        away.goes.set()
+        await bot.app.connected()
+        await bot.app.loaded()
+        await bot.store.write(lambda db: people.link(db, "away:ada", "loopback:owner", 1.0))
+        bot.app._tasks["commands"].cancel()
+        await away.asks(left)
+        await until(lambda: _open(bot, 1))
+    async with starting(tmp_path, "away") as bot:
+        away = platform(bot, "away")
+        await away.asks(meanwhile, "m2")
+        await until(lambda: _open(bot, 1))
+        away.goes.set()
+        await until(lambda: _open(bot, 0))
+        if not done:
+            await until(lambda: any("before this was done" in said for said in away.did))
+        assert not done or not any("before this was done" in said for said in away.did), away.did
+        shares = await bot.store.read(lambda db: settings.shares(db, "away:ada"))
+        assert shares is (left == "/rl share on" and done)
+        together = await bot.store.read(lambda db: people.accounts(db, "away:ada"))
+        assert ("loopback:owner" in together) is ("unlink" not in left)
 
 
 async def _open(bot: Bot, count: int) -> bool:
