@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -36,6 +37,8 @@ _AGAIN = 120.0
 """Seconds after which a judge that did not answer is asked again."""
 _DAY = 86400.0
 """What is older is not looked at any more."""
+_SET = 5.0
+"""Seconds by which our clock and the time that has passed differ between two looks, once somebody sets it."""
 _MOST = 500
 """Answers at a time."""
 _TOKENS = 8
@@ -57,6 +60,10 @@ class Judging:
         self._credited: dict[str, int] = {}
         self._since: dict[tuple[str, float], float] = {}
         """Answer → since when nothing has come after it, on the clock that is never set."""
+        self._looked: tuple[float, float] | None = None
+        """When all was looked at last: by our clock, and on the one that is never set."""
+        self._new_since = -math.inf
+        """What is new to us was made after this, whatever our clock says: it was set since the last look."""
 
     async def loop(self) -> None:
         """Until cancelled."""
@@ -73,6 +80,7 @@ class Judging:
         due = await p.store.read(
             lambda db: judgements.due(db, p.pool, since=now - _DAY, now=now, again=now + _AGAIN, limit=_MOST)
         )
+        self._mind_the_clock()
         day_ago = p.clock.monotonic() - _DAY
         self._since = {key: at for key, at in self._since.items() if at > day_ago}
         for turn in due:
@@ -97,7 +105,7 @@ class Judging:
         turn, found = await self._after(id_)
         if turn is None:
             return
-        over = self._waited(turn) > 60 * self._config.minutes
+        over = self._waited(turn) > self._limit
         # Who may rate as one of a platform's group is not known until the platform has told.
         if found is None or not p.authorization.may(turn.talker, Grant.RATE):
             if over:
@@ -118,13 +126,24 @@ class Judging:
             raise ServerError("the judge does not come to an end") from None
         await self._settle(id_, said, found.at)
 
+    @property
+    def _limit(self) -> float:
+        return 60 * self._config.minutes
+
+    def _mind_the_clock(self) -> None:
+        """Notice that our clock was set since everything was looked at last."""
+        clock, before = self._parts.clock, self._looked
+        self._looked = now, passed = clock.now(), clock.monotonic()
+        was_set = before is not None and abs((now - before[0]) - (passed - before[1])) > _SET
+        self._new_since = before[1] if before is not None and was_set else -math.inf
+
     def _waited(self, turn: Turn) -> float:
         """Seconds for which something could have come after it, by the time that has passed here since it was
         first looked at: what our clock says then may be said after it was set.
         """
         clock = self._parts.clock
         now = clock.monotonic()
-        began = now - max(0.0, clock.now() - turn.created_at)
+        began = max(self._new_since, now - max(0.0, clock.now() - turn.created_at))
         return now - self._since.setdefault((turn.id, turn.created_at), began)
 
     async def _settle(self, id_: str, said: Judgement, said_at: float) -> None:
@@ -143,7 +162,9 @@ class Judging:
         if turn is None:
             return None, None
         later = [found[one] for one in ids[1:] if one in found]
-        return turn, next_state(turn, later, 60 * self._config.minutes)
+        # While its time has not passed here, what stands behind it came in time, whatever clocks say.
+        seconds = self._limit if self._waited(turn) > self._limit else math.inf
+        return turn, next_state(turn, later, seconds)
 
     async def _credit(self, since: float) -> None:
         """What an agent's last answer came to counts for its steps before."""

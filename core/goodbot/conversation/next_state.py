@@ -39,6 +39,9 @@ class NextState:
 def next_state(turn: Turn, later: Sequence[Turn], seconds: float) -> NextState | None:
     """What came after an answer within `seconds`, by the next answers of the same person in that place.
 
+    `later` are in the order in which they came. Their times are by a clock that may have been set meanwhile:
+    whoever knows that less has passed gives no limit.
+
     In our own chats that is the next message. A program that brings in whole transcripts may have several
     going on in one place: there the next prompt counts that repeats the answer and what it was given to.
     """

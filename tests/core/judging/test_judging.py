@@ -189,6 +189,41 @@ async def test_b1_an_answer_is_closed_once_its_time_has_passed_here_however_our_
         assert await states(bot) == [("closed", 0)]
 
 
+@pytest.mark.parametrize("looked", [False, True])
+@pytest.mark.parametrize("seconds", [-40_000, 40_000])
+async def test_b1_what_comes_next_counts_though_our_clock_was_set_in_between(
+    tmp_path: Path, seconds: float, looked: bool
+) -> None:
+    """By the times that are stored it came hours later, so that nothing had come in time."""
+    clock = VirtualClock(waits=True)
+    async with judged_bot(tmp_path, clock=clock) as bot:
+        await look(bot)
+        agent = Agent(bot)
+        await agent.step([user("Mend the tests.")], "Let me see.", "call-0")
+        if looked:
+            await look(bot)
+        clock.advance(20.0)
+        clock.jump(seconds)
+        await look(bot)
+        assert await states(bot) == [], "it is not closed"
+        clock.advance(20.0)
+        await agent.step([tool(PASSED)], "It is done.")
+        await look(bot)
+        assert await judged(bot) == {agent.turns[0]: ("judged", 1)}
+
+
+async def test_what_comes_too_late_does_not_count(tmp_path: Path) -> None:
+    """Also where nobody has looked meanwhile."""
+    clock = VirtualClock(waits=True)
+    async with judged_bot(tmp_path, clock=clock) as bot:
+        agent = Agent(bot)
+        await agent.step([user("Mend the tests.")], "Let me see.", "call-0")
+        clock.advance(40 * 60)
+        await agent.step([tool(PASSED)], "It is done.")
+        await look(bot)
+        assert await judged(bot) == {agent.turns[0]: ("closed", 0)}
+
+
 async def test_b1_one_that_was_given_before_a_restart_by_a_clock_that_was_ahead_has_its_time(
     tmp_path: Path,
 ) -> None:
