@@ -141,7 +141,7 @@ class Sampler(Protocol):
             key: Names the answer in what `step` returns.
             request: What to answer, and how.
             version: The version that writes it; 0 is the base model.
-            on_text: As in `sample`.
+            on_text: As in `sample`. It may ask for `ThinksAloud.thoughts`, while `step` runs.
 
         Raises:
             AdapterError: The version is not loaded.
@@ -177,6 +177,20 @@ class Sampler(Protocol):
 
         Raises:
             AdapterError: The version is not loaded.
+        """
+        ...
+
+
+@runtime_checkable
+class ThinksAloud(Protocol):
+    """A sampler that tells what its model thinks while it does."""
+
+    def thoughts(self) -> Sequence[tuple[Hashable, str]]:
+        """Tell what was thought since this was asked last, by the keys of the answers.
+
+        It is asked after each `step`, and within one: by the `on_text` of an answer that begins to say
+        something, in the same thread, and so while `step` works on its own state. It must be safe then, and
+        must not call `step`.
         """
         ...
 

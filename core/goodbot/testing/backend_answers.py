@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from goodbot.api.backend import OptimizesForInference, TrainingBackend
-from goodbot.api.sampler import Sampler, SampleRequest, TokenizedTurn
+from goodbot.api.sampler import Sampler, SampleRequest, ThinksAloud, TokenizedTurn
 from goodbot.base.errors import GoodbotError
 from goodbot.testing.backend_base import LORA, MESSAGES, TEXTS, BackendGround
 
@@ -51,6 +51,22 @@ class AnswerTests(BackendGround):
         }
         for key, answer in alone.items():
             np.testing.assert_allclose(found[key].logprobs, answer.logprobs, atol=1e-4)
+
+    def test_what_is_thought_may_be_asked_for_within_a_step(self, sampler: Sampler) -> None:
+        """By an answer's `on_text`: it changes no answer. See `ThinksAloud`."""
+
+        def asks(_: str) -> bool:
+            if isinstance(sampler, ThinksAloud):
+                sampler.thoughts()
+            return True
+
+        alone = {seed: sampler.sample(_ask(seed)).tokens for seed in range(3)}
+        found: dict[Any, Any] = {}
+        for seed in alone:
+            sampler.start(seed, _ask(seed), 0, asks)
+        while sampler.writes():
+            found.update(sampler.step())
+        assert {key: answer.tokens for key, answer in found.items()} == alone
 
     def test_an_answer_that_is_not_wanted_any_more_ends_at_the_next_step(self, sampler: Sampler) -> None:
         sampler.start("one", _ask(1, max_tokens=200, temperature=3.0), 0)

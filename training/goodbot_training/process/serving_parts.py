@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from goodbot.api.sampler import Sampled
+from goodbot.api.sampler import Sampled, ThinksAloud
 
 
 class Out(Protocol):
@@ -32,15 +31,6 @@ class ReadsAhead(Protocol):
 
     def keep_adapter(self, version: int, adapter: object) -> None:
         """Both are `load_adapter`."""
-        ...
-
-
-@runtime_checkable
-class ThinksAloud(Protocol):
-    """A sampler that tells what its model thinks while it does."""
-
-    def thoughts(self) -> Sequence[tuple[Hashable, str]]:
-        """By the keys of their answers, what was thought since this was asked last."""
         ...
 
 
