@@ -27,7 +27,7 @@ from yarl import URL
 from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.config import TOKEN
 from goodbot_connectors.discord.progress import Cursor, Progress
-from goodbot_connectors.discord.room import Room
+from goodbot_connectors.discord.room import HeldDispatches
 
 logger = logging.getLogger(__name__)
 
@@ -115,7 +115,7 @@ class Gateway:
         intents: int,
         handle: Handler,
         up: Callable[[bool], None],
-        room: Room,
+        room: HeldDispatches,
     ) -> None:
         """`up` is told that dispatches flow, and whether the session began anew; `room` is for what came."""
         self._host, self._api, self._handle, self._up, self._room = host, api, handle, up, room

@@ -26,7 +26,7 @@ from goodbot_connectors.discord.interactions import Interactions
 from goodbot_connectors.discord.normalize import Normalizer, Stamp
 from goodbot_connectors.discord.places import Places
 from goodbot_connectors.discord.progress import Progress
-from goodbot_connectors.discord.room import Room
+from goodbot_connectors.discord.room import HeldDispatches
 from goodbot_connectors.discord.snowflake import Timeline, identifier
 from goodbot_connectors.kit.fields import Json, as_json
 
@@ -87,7 +87,7 @@ class Intake:
         self._now_ms = now_ms
         self.interactions = Interactions(host, api, normalizer.me, normalizer)
         self._queue: asyncio.Queue[_Item] = asyncio.Queue()
-        self.room = Room()
+        self.room = HeldDispatches()
         self._noted = ""
         self._new_session = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()

@@ -9,7 +9,7 @@ MOST = 1000
 """Dispatches; with so many nothing more is read until half of them are stored."""
 
 
-class Room:
+class HeldDispatches:
     """What is held now, and whether there is room for more."""
 
     def __init__(self) -> None:
