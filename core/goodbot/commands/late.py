@@ -68,10 +68,9 @@ class LateCommands:
         if not self._since or own is None or _key(event) in self._since or not _changes(name, args):
             return
         who = person(event.user)
-        if "link" in own:  # it is said for all that are one person with them, too
-            together = await self._store.read(lambda db: people.accounts(db, who))
-            self._said |= {(account, own) for account in together}
-        self._said.add((who, own))
+        # `share`, say, is said for all accounts that are one person.
+        together = await self._store.read(lambda db: people.accounts(db, who))
+        self._said |= {(account, own) for account in (who, *together)}
 
     @contextlib.asynccontextmanager
     async def done(self, event: Event) -> AsyncGenerator[None]:

@@ -256,6 +256,28 @@ async def test_b1_what_somebody_says_for_themselves_is_not_overruled_by_what_the
         assert ("loopback:owner" in together) is ("unlink" not in left)
 
 
+async def test_b1_what_was_said_on_another_account_of_theirs_is_not_overruled_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`share` is said for all accounts that are one person."""
+    monkeypatch.setattr("goodbot.daemon.app._DRAIN_SECONDS", 0.0)
+    async with starting(tmp_path, "away") as bot:
+        away = platform(bot, "away")
+        away.goes.set()
+        await bot.app.connected()
+        await bot.app.loaded()
+        await bot.store.write(lambda db: people.link(db, "away:ada", "loopback:owner", 1.0))
+        bot.app._tasks["commands"].cancel()
+        await away.asks("/rl share on")
+        await until(lambda: _open(bot, 1))
+    async with starting(tmp_path, "away") as bot:
+        away = platform(bot, "away")
+        await bot.command("share", "off")
+        away.goes.set()
+        await until(lambda: any("before this was done" in said for said in away.did))
+        assert not await bot.store.read(lambda db: settings.shares(db, "away:ada"))
+
+
 async def _open(bot: Bot, count: int) -> bool:
     return len(await bot.app.dispatcher.unfinished()) == count
 
