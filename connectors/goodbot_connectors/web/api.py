@@ -8,7 +8,7 @@
 | `GET /api/me` | who is signed in, what they may do and type, conversations, our clock, how far `live` is |
 | `GET /api/conversation?id=` | its entries, and up to which frame of the live line they go |
 | `GET /api/conversations?text=` | those of one's own that hold the text, and `after` which to go on looking |
-| `GET /api/inbox` | answers to rate: `connector`, `since` (s), `text`, `rated`, `before`; all `connectors` |
+| `GET /api/inbox` | answers to rate: `connector`, `since`, `text`, `rated`, `before`, `queue`; all `connectors` |
 | `POST /api/do` | one event (`normalize`), answered after the commit; `{"stop": ENTRY, "in"}` and the like |
 | `GET /api/notes` | the lines that answers to them follow |
 | `POST /api/notes` | changes one: `{"do": "on", "off", "delete" or "edit", "number", "text"}`; what is left |
@@ -194,7 +194,7 @@ class WebApi:
 
     async def _inbox(self, request: web.Request) -> web.StreamResponse:
         user, query = normalize.user_ref(self._signed_in(request)), request.query
-        since = query.get("since", "")
+        since, queue = query.get("since", ""), query.get("queue", "")
         found = await self._host.inbox(
             user,
             connector=query.get("connector", "")[:64],
@@ -203,6 +203,7 @@ class WebApi:
             rated=query.get("rated") == "1",
             before=query.get("before", "")[:64],
             limit=PAGE,
+            queue=int(queue) if queue.isascii() and queue.isdecimal() and len(queue) < 16 else 0,
         )
         page: dict[str, Any] = {"answers": [waiting.shown(one) for one in found], "more": len(found) == PAGE}
         if not query.get("before"):

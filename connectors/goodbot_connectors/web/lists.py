@@ -5,6 +5,8 @@
 |---|---|
 | `GET /api/ratings` | rated answers (`rated`): `since`, `until`, `place`, `person`, `rating`, …, `after` |
 | `POST /api/ratings` | leaves answers out, for owners: `{"do": "out" or "in", "turns": […]}` |
+| `GET /api/queues` | the queues of answers to rate (`queued`): one's own, and for owners all |
+| `POST /api/queues` | for owners: `{"do": "make", "close" or "open"}` |
 | `GET /api/topics` | what the newest rated answers are about, for owners |
 | `GET /api/taught` | what one answer (`turn`) has taught, for owners |
 | `GET /api/people` | for owners: who asks to talk, and everybody else (`known`): `text`, `role`, `after` |
@@ -29,7 +31,7 @@ from goodbot.base.errors import UsageError
 
 from goodbot_connectors.kit.bridge.refused import HttpError
 from goodbot_connectors.kit.fields import Json
-from goodbot_connectors.web import guard, known, rated, reported, settings, trail
+from goodbot_connectors.web import guard, known, queued, rated, reported, settings, trail
 from goodbot_connectors.web.guard import Handler
 from goodbot_connectors.web.normalize import user_ref
 
@@ -38,6 +40,7 @@ Change = Callable[[ConnectorHost, UserRef, Json], Awaitable[Mapping[str, Any]]]
 
 _LOOKS: Mapping[str, Look] = {
     "/api/ratings": rated.page,
+    "/api/queues": queued.page,
     "/api/topics": rated.topics,
     "/api/taught": rated.taught,
     "/api/people": known.page,
@@ -48,6 +51,7 @@ _LOOKS: Mapping[str, Look] = {
 }
 _CHANGES: Mapping[str, Change] = {
     "/api/ratings": rated.leave_out,
+    "/api/queues": queued.change,
     "/api/report": reported.make,
     "/api/settings": settings.change,
 }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import aiosqlite
 
-from goodbot.access import linking
+from goodbot.access import linking, queues
 from goodbot.access.authorization import Authorization, origin, person
 from goodbot.api.commands import Grant
 from goodbot.api.events import RatingEvent, UserRef, Waiting
@@ -34,14 +34,23 @@ class Inbox:
         rated: bool,
         before: str,
         limit: int,
+        queue: int,
     ) -> Sequence[Waiting]:
-        """As `ConnectorHost.inbox`; nothing for whoever may not rate."""
-        wanted = review_queue.Filter(connector=connector, since=since, text=text, rated=rated, before=before)
+        """As `ConnectorHost.inbox`; nothing for whoever may not rate, nor of a queue of others."""
+        wanted = review_queue.Filter(
+            connector=connector, since=since, text=text, rated=rated, before=before, queue=queue
+        )
         most = max(1, min(limit, _MOST))
 
         async def operation(db: aiosqlite.Connection) -> Sequence[Waiting]:
             viewer = await viewer_of(db, self._authorization, user)
-            return await review_queue.page(db, viewer, wanted, most) if viewer else ()
+            if viewer is None:
+                return ()
+            if queue and all(
+                one.id != queue for one in await queues.shared_with(db, self._authorization, viewer)
+            ):
+                return ()
+            return await review_queue.page(db, viewer, wanted, most)
 
         return await self._store.read(operation)
 

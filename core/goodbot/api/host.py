@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from goodbot.api.activity import ActivityPage, ActivityWanted, TrailChecked
     from goodbot.api.overview import Overview
     from goodbot.api.people import PeoplePage, PeopleWanted
+    from goodbot.api.queues import QueuesSeen, QueueWanted
     from goodbot.api.rated import RatedPage, RatedTaught, RatedTopic, RatedWanted
     from goodbot.api.report import ReportSeen
     from goodbot.api.settings_page import SettingsSeen, SettingWanted
@@ -89,6 +90,7 @@ class ConnectorHost(Protocol):
         rated: bool = False,
         before: str = "",
         limit: int = 50,
+        queue: int = 0,
     ) -> Sequence[Waiting]:
         """List answers of every connector that a person may see, newest first. Needs INBOX.
 
@@ -100,6 +102,7 @@ class ConnectorHost(Protocol):
             rated: Those that the person has rated, in place of those that they have not.
             before: The last turn of the page before.
             limit: How many at most; never more than 200.
+            queue: Only answers of this open queue, if it is shared with the person; 0: of all.
 
         Returns:
             The answers of one page.
@@ -195,6 +198,17 @@ class ConnectorHost(Protocol):
 
     async def people(self, user: UserRef, wanted: PeopleWanted) -> PeoplePage:
         """List everybody whom the bot knows, for an owner of ours, and who asks to talk to it.
+
+        Raises UsageError with a sentence for them.
+        """
+        ...
+
+    async def queues(self, user: UserRef) -> QueuesSeen:
+        """List the open queues that are shared with this person, and to an owner of ours all of them."""
+        ...
+
+    async def change_queue(self, user: UserRef, wanted: QueueWanted) -> str:
+        """Make a queue of answers to rate, close one or open it again, for an owner of ours.
 
         Raises UsageError with a sentence for them.
         """

@@ -17,6 +17,7 @@ from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import Event, Receipt, UserRef, Waiting
 from goodbot.api.overview import Overview
 from goodbot.api.people import PeoplePage, PeopleWanted
+from goodbot.api.queues import QueuesSeen, QueueWanted
 from goodbot.api.rated import RatedPage, RatedTaught, RatedTopic, RatedWanted
 from goodbot.api.report import ReportSeen
 from goodbot.api.settings_page import SettingsSeen, SettingWanted
@@ -27,6 +28,7 @@ from goodbot.commands.activity import activity, check_activity
 from goodbot.commands.notes import own_notes
 from goodbot.commands.overview import overview
 from goodbot.commands.people_page import people_page
+from goodbot.commands.queues import change_queue, queues_seen
 from goodbot.commands.rated import leave_out_here, rated_page, rated_topics
 from goodbot.commands.report_page import ReportDesk
 from goodbot.commands.services import Services
@@ -114,10 +116,18 @@ class Host:
         rated: bool = False,
         before: str = "",
         limit: int = 50,
+        queue: int = 0,
     ) -> Sequence[Waiting]:
         self._require_inbox(user)
         return await self._inbox.page(
-            user, connector=connector, since=since, text=text, rated=rated, before=before, limit=limit
+            user,
+            connector=connector,
+            since=since,
+            text=text,
+            rated=rated,
+            before=before,
+            limit=limit,
+            queue=queue,
         )
 
     async def inbox_connectors(self, user: UserRef) -> Sequence[str]:
@@ -184,6 +194,16 @@ class Host:
         if user.connector != self._name:
             raise ValueError(f"{self._name} asks for somebody else's")
         return await people_page(self._services, user, wanted)
+
+    async def queues(self, user: UserRef) -> QueuesSeen:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await queues_seen(self._services, user)
+
+    async def change_queue(self, user: UserRef, wanted: QueueWanted) -> str:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await change_queue(self._services, user, wanted)
 
     async def topics(self, user: UserRef) -> Sequence[RatedTopic]:
         if user.connector != self._name:

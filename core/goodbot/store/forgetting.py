@@ -22,6 +22,7 @@ from goodbot.store import (
     judgements,
     news,
     people,
+    queues,
     retries,
     settings,
     shifts,
@@ -132,6 +133,7 @@ async def knows(db: aiosqlite.Connection, person: str) -> bool:
             " OR EXISTS (SELECT 1 FROM withheld WHERE person = :person)"
             " OR EXISTS (SELECT 1 FROM links WHERE person = :person)"
             " OR EXISTS (SELECT 1 FROM pairs WHERE chosen_by = :person)"
+            " OR :person IN (SELECT made_by FROM queues UNION SELECT who FROM queue_shares)"
             " OR EXISTS (SELECT 1 FROM notes WHERE scope = 'person' AND key = :person)",
             {"connector": connector, "id": id_, "person": person},
         )
@@ -148,8 +150,7 @@ async def _answers_to(db: aiosqlite.Connection, persons: Sequence[str]) -> set[s
             " UNION SELECT o.turn FROM traces s JOIN traces o ON o.trace = s.trace"
             " WHERE (s.connector, s.talker) = (:connector, :id)"
         )
-        rows = await fetch(db, query, {"connector": connector, "id": id_})
-        found.update([row[0] for row in rows])
+        found.update([row[0] for row in await fetch(db, query, {"connector": connector, "id": id_})])
     return found
 
 
@@ -202,8 +203,7 @@ async def _in_prompts(
 
 def quotes(answer: str, said: Iterable[str]) -> bool:
     """Whether an answer repeats what was said."""
-    words = {run for text in said for run in _runs(text)}
-    return not words.isdisjoint(_runs(answer))
+    return not {run for text in said for run in _runs(text)}.isdisjoint(_runs(answer))
 
 
 def _runs(text: str) -> Iterable[str]:
@@ -296,4 +296,5 @@ async def _delete_person(
                 f"UPDATE {table} SET {column} = ? WHERE {column} = ?",  # noqa: S608
                 (_NOBODY, who),
             )
+        await queues.forget(db, who)
         await news.forget_asked(db, who, _NOBODY)

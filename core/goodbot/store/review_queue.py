@@ -26,17 +26,18 @@ SEEN = (
     f"t.channel_kind = 'shared' OR {_WHO} IN (SELECT value FROM json_each(:accounts))"
     f" OR (:owner AND {_WHO} IN (SELECT person FROM shares)))"
 )
-_OPINION = f"JOIN labels l ON l.turn = t.id AND l.rater = {people.IDENTITY}"
+OPINION = f"JOIN labels l ON l.turn = t.id AND l.rater = {people.IDENTITY}"
 _LINES = (
     f"SELECT t.seq, t.id, t.connector, t.channel_kind, {QUESTION} AS question, t.response,"  # noqa: S608
     " t.created_at, t.version, l.value, l.stars,"
     " (SELECT e.source FROM events e WHERE e.seq = l.event_seq) AS source"
-    " FROM turns t {opinion} LEFT JOIN retries r ON r.turn = t.id"
+    " FROM {source} {opinion} LEFT JOIN retries r ON r.turn = t.id"
     f" WHERE {{rated}} AND {SEEN} AND {STANDING} AND t.seq < :below"
     " AND :connector IN ('', t.connector) AND t.created_at >= :since ORDER BY t.seq DESC LIMIT :searched"
 )
-_UNRATED = _LINES.format(opinion=f"LEFT {_OPINION}", rated="l.value IS NULL")
-_RATED = _LINES.format(opinion=_OPINION, rated="l.value IS NOT NULL")
+_RATINGS = {False: (f"LEFT {OPINION}", "l.value IS NULL"), True: (OPINION, "l.value IS NOT NULL")}
+QUEUED = "(SELECT turn FROM queue_answers WHERE queue = :queue) q CROSS JOIN turns t ON t.id = q.turn"
+"""SQL: the answers of one queue, found by their ids, however old they are."""
 _NO_END = 1 << 62
 _SEARCHED = 5000
 """So many of the newest answers are looked through for words: whoever reads beside it waits."""
@@ -65,6 +66,8 @@ class Filter:
     text: str = ""
     rated: bool = False
     before: str = ""
+    queue: int = 0
+    """Only answers of this queue; that it is theirs is the caller's affair. 0: of all."""
 
 
 async def page(db: aiosqlite.Connection, viewer: Viewer, wanted: Filter, limit: int) -> Sequence[Waiting]:
@@ -75,7 +78,8 @@ async def page(db: aiosqlite.Connection, viewer: Viewer, wanted: Filter, limit: 
     found = await fetch(db, "SELECT seq FROM turns WHERE id = ?", (wanted.before,))
     if wanted.before and not found:  # it has expired, and so have those after it
         return ()
-    lines = _RATED if wanted.rated else _UNRATED
+    opinion, rated = _RATINGS[wanted.rated]
+    lines = _LINES.format(source=QUEUED if wanted.queue else "turns t", opinion=opinion, rated=rated)
     rows = await fetch(
         db,
         f"SELECT * FROM ({lines}) WHERE :text = ''"  # noqa: S608
@@ -84,6 +88,7 @@ async def page(db: aiosqlite.Connection, viewer: Viewer, wanted: Filter, limit: 
         {
             **viewer.values(),
             "connector": wanted.connector,
+            "queue": wanted.queue,
             "since": wanted.since or 0.0,
             "below": found[0][0] if found else _NO_END,
             "text": wanted.text.casefold(),

@@ -171,6 +171,7 @@ class RecordingHost(HostPages):
         rated: bool = False,
         before: str = "",
         limit: int = 50,
+        queue: int = 0,
     ) -> Sequence[Waiting]:
         """What of `waiting` is asked for; that `user` may see it is the test's affair."""
         ids = [entry.turn for entry in self.waiting]
@@ -179,6 +180,7 @@ class RecordingHost(HostPages):
             entry
             for entry in later
             if connector in ("", entry.connector)
+            and (not queue or entry.turn in self.queued.get(queue, ()))
             and entry.created_at >= (since or 0.0)
             and text.casefold() in f"{entry.question}\n{entry.answer}".casefold()
             and (entry.label is not None or entry.stars is not None) is rated

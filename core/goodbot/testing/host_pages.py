@@ -9,6 +9,7 @@ from goodbot.api.activity import ActivityPage, ActivityWanted, TrailChecked
 from goodbot.api.events import UserRef
 from goodbot.api.overview import Overview
 from goodbot.api.people import PeoplePage, PeopleWanted
+from goodbot.api.queues import QueuesSeen, QueueWanted
 from goodbot.api.rated import RatedPage, RatedTaught, RatedTopic, RatedWanted
 from goodbot.api.report import ReportSeen
 from goodbot.api.settings_page import SettingsSeen, SettingWanted
@@ -45,6 +46,12 @@ class HostPages:
         """What `settings` answers; that `user` may see it is the test's affair."""
         self.wanted: list[SettingWanted] = []
         """What `change_setting` was told."""
+        self.in_queues = QueuesSeen()
+        """What `queues` answers; that `user` may see it is the test's affair."""
+        self.queued: dict[int, Sequence[str]] = {}
+        """The answers of each queue."""
+        self.told_queues: list[QueueWanted] = []
+        """What `change_queue` was told."""
         self.left_out: list[str] = []
         """The answers that `leave_out` was told of and that are not taken in again."""
 
@@ -69,6 +76,15 @@ class HostPages:
     async def people(self, user: UserRef, wanted: PeopleWanted) -> PeoplePage:
         """What `known` says."""
         return self.known
+
+    async def queues(self, user: UserRef) -> QueuesSeen:
+        """What `in_queues` says."""
+        return self.in_queues
+
+    async def change_queue(self, user: UserRef, wanted: QueueWanted) -> str:
+        """Note it in `told_queues`."""
+        self.told_queues.append(wanted)
+        return "Done."
 
     async def topics(self, user: UserRef) -> Sequence[RatedTopic]:
         """What `rated_topics` says."""
