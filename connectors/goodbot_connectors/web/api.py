@@ -8,7 +8,7 @@
 | `GET /api/me` | who is signed in, what they may do and type, conversations, our clock, how far `live` is |
 | `GET /api/conversation?id=` | its entries, and up to which frame of the live line they go |
 | `GET /api/conversations?text=` | those of one's own that hold the text, and `after` which to go on looking |
-| `GET /api/inbox` | answers to rate: `connector`, `since`, `text`, `rated`, `before`, `queue`; all `connectors` |
+| `GET /api/inbox` | answers to rate: `connector`, `since`, `text`, `rated`, `before`, `queue`; `connectors` |
 | `POST /api/do` | one event (`normalize`), answered after the commit; `{"stop": ENTRY, "in"}` and the like |
 | `GET /api/notes` | the lines that answers to them follow |
 | `POST /api/notes` | changes one: `{"do": "on", "off", "delete" or "edit", "number", "text"}`; what is left |

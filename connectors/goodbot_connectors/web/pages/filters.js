@@ -5,7 +5,7 @@ import { el, find } from "/files/dom.js";
 import { placeName } from "/files/card.js";
 
 const DAY = 86400;
-const NAMES = ["connector", "since", "rated", "text"];
+const NAMES = ["connector", "since", "rated", "text", "queue"];
 
 export class Filters {
   #form = find("#filters");
@@ -30,9 +30,9 @@ export class Filters {
   }
 
   query() {
-    const { connector, since, rated, text } = this.#form.elements;
+    const { connector, since, rated, text, queue } = this.#form.elements;
     const from = since.value ? Math.floor(Date.now() / 1000) - Number(since.value) * DAY : "";
-    return { connector: connector.value, since: from, rated: rated.value, text: text.value.trim() };
+    return { connector: connector.value, since: from, rated: rated.value, text: text.value.trim(), queue: queue.value };
   }
 
   // Connectors that have answers can be chosen, though none of theirs is on this page.

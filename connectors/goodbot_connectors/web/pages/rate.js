@@ -9,6 +9,7 @@ import { banner, progress, remember, showUser, signedOut } from "/files/header.j
 import { listen, ratingKeys, showHelp } from "/files/keys.js";
 import { Live } from "/files/live.js";
 import { Outbox } from "/files/outbox.js";
+import { Queued } from "/files/queued.js";
 
 const LOOK_MS = 15_000; // so often it is asked whether there are new ones, once all have been seen
 const PLACE = "inbox"; // the conversation that what is done here belongs to: none that is shown
@@ -31,6 +32,7 @@ class Inbox {
     }
     this.outbox = new Outbox(me.user, me.now, (problem) => this.#sent(problem));
     this.filters = new Filters(() => this.load());
+    this.queued = new Queued();
     find("#skip").addEventListener("click", () => this.step(1));
     find("#back").addEventListener("click", () => this.step(-1));
     find("#undo").addEventListener("click", () => this.undo());
@@ -45,6 +47,7 @@ class Inbox {
     showUser(me);
     this.#progress();
     this.outbox.send();
+    await this.queued.look();
     await this.load();
     setInterval(() => this.#look(), LOOK_MS);
     const line = { frame: () => null, stale: () => null, state: () => null, signedOut };
@@ -122,7 +125,7 @@ class Inbox {
     if (!answer) {
       this.bar = null;
       const skipped = this.#answers.filter(({ said }) => !said.thumb && !said.stars).length;
-      place.replaceChildren(nothing({ narrowed: this.filters.narrowed, skipped, again: () => this.load() }));
+      place.replaceChildren(this.queued.end() || nothing({ narrowed: this.filters.narrowed, skipped, again: () => this.load() }));
       return;
     }
     const shown = card(answer, (event) => this.act(event, answer, shown.bar));
@@ -182,8 +185,15 @@ class Inbox {
     find("#last").classList.toggle("error", bad);
     find("#last-words").textContent = text;
     find("#undo").hidden = !canUndo;
+    this.#further();
     remember(counted);
     this.#progress();
+  }
+
+  // A rating counts in each queue that holds its answer.
+  async #further() {
+    await this.queued.look();
+    if (!this.#answers[this.#at] && this.queued.end()) this.#draw();
   }
 
   #progress() {

@@ -9,6 +9,7 @@ import { signedOut } from "/files/header.js";
 import { heat } from "/files/heat.js";
 import { markdown } from "/files/markdown.js";
 import { Page } from "/files/page.js";
+import { Queues } from "/files/queues.js";
 import { RatingBar } from "/files/rating.js";
 
 const NAMES = ["text", "rating", "from", "to", "place", "person", "version", "topic", "also"];
@@ -41,6 +42,7 @@ class Ratings extends Page {
     find("#bulk").addEventListener("click", ({ target }) => target.dataset.do && this.#with(target.dataset.do));
     this.#views();
     this.#topics();
+    if (this.may.has("people")) new Queues().look().catch(() => null); // for owners; the rest of the page is there
   }
 
   // With the share of each that is rated bad, for owners. One that was chosen stays, though it is none any more.
