@@ -145,8 +145,8 @@ async def test_a_queue_is_made_and_rated_by_keyboard_and_closed(
         await press(rater, "To rate")
         await rater.sees("0 of 2")
         await focus(rater, ".chip.queue[aria-pressed=false]")
-        await rater.page.keyboard.press("Enter")
-        await rater.page.wait_for_url("**queue=1*")
+        async with rater.page.expect_response("**/api/inbox?*queue=1*"):
+            await rater.page.keyboard.press("Enter")
         await rater.sees("shared 1")
         await rater.key("g")
         await rater.sees("1 of 2")

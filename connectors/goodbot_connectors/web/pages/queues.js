@@ -37,7 +37,6 @@ export class Queues {
       field(words.count, el("input", { name: "count", type: "number", min: "1", max: "200", value: "20", required: true })),
       field(words.with, to), ids,
       el("button", { type: "submit", class: "primary small" }, words.make));
-    form.addEventListener("input", (event) => event.stopPropagation());
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#make(form.elements);
