@@ -26,6 +26,7 @@ ROOMS = (
     *("goodbot.commands.compare", "goodbot.commands.dry_run", "goodbot.commands.privacy"),
     *("goodbot.commands.notes", "goodbot.commands.links", "goodbot.commands.thought"),
     *("goodbot.commands.channels", "goodbot.commands.help", "goodbot.commands.people"),
+    "goodbot.commands.queues",
     *(f"goodbot.learning.evaluation.{name}" for name in ("blind", "report", "side_by_side", "weekly")),
     *("goodbot.api.actions", "goodbot.api.events", "goodbot.api.reply_stream", "goodbot.api.sentences"),
     *("goodbot.inference.prompts", "goodbot.inference.servers.wordless", "goodbot.daemon.alerts"),

@@ -7,6 +7,7 @@
 | `POST /api/ratings` | leaves answers out, for owners: `{"do": "out" or "in", "turns": […]}` |
 | `GET /api/queues` | the queues of answers to rate (`queued`): one's own, and for owners all |
 | `POST /api/queues` | for owners: `{"do": "make", "close" or "open"}` |
+| `GET /api/waiting` | how many answers wait for one's rating: a number and no words (`tell`) |
 | `GET /api/topics` | what the newest rated answers are about, for owners |
 | `GET /api/taught` | what one answer (`turn`) has taught, for owners |
 | `GET /api/people` | for owners: who asks to talk, and everybody else (`known`): `text`, `role`, `after` |
@@ -31,7 +32,7 @@ from goodbot.base.errors import UsageError
 
 from goodbot_connectors.kit.bridge.refused import HttpError
 from goodbot_connectors.kit.fields import Json
-from goodbot_connectors.web import guard, known, queued, rated, reported, settings, trail
+from goodbot_connectors.web import guard, known, queued, rated, reported, settings, tell, trail
 from goodbot_connectors.web.guard import Handler
 from goodbot_connectors.web.normalize import user_ref
 
@@ -41,6 +42,7 @@ Change = Callable[[ConnectorHost, UserRef, Json], Awaitable[Mapping[str, Any]]]
 _LOOKS: Mapping[str, Look] = {
     "/api/ratings": rated.page,
     "/api/queues": queued.page,
+    "/api/waiting": tell.page,
     "/api/topics": rated.topics,
     "/api/taught": rated.taught,
     "/api/people": known.page,

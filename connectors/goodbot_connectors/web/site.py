@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
 from aiohttp import hdrs, web
 
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_TYPES |= {"png": "image/png", "webmanifest": "application/manifest+json"}
 _PAGES = {
     "/": "chat.html",
     "/rate": "rate.html",
@@ -22,6 +25,9 @@ _PAGES = {
     "/settings": "settings.html",
     "/notes": "notes.html",
     "/login": "login.html",
+    # A worker answers for what is below its own address.
+    "/worker.js": "worker.js",
+    "/manifest.webmanifest": "manifest.webmanifest",
 }
 _FILES = "/files/"
 
@@ -43,6 +49,7 @@ class Site:
         self._files = {
             one.name: _file(one.name, one.read_bytes()) for one in folder.iterdir() if one.is_file()
         }
+        self._files["worker.js"] = _worker(self._files)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -58,7 +65,16 @@ class Site:
         headers = {hdrs.ETAG: f'"{found.tag}"', hdrs.CACHE_CONTROL: "no-cache"}
         if any(tag.value == found.tag for tag in request.if_none_match or ()):
             return web.Response(status=304, headers=headers)
-        return web.Response(body=found.data, content_type=found.type, charset="utf-8", headers=headers)
+        charset = None if found.type == "image/png" else "utf-8"
+        return web.Response(body=found.data, content_type=found.type, charset=charset, headers=headers)
+
+
+def _worker(files: Mapping[str, StaticFile]) -> StaticFile:
+    """The worker that keeps copies of these files: another one as soon as one of them is another."""
+    version = hashlib.sha256("".join(files[name].tag for name in sorted(files)).encode()).hexdigest()[:16]
+    pages = json.dumps([path for path, name in _PAGES.items() if name.endswith(".html")])
+    text = files["worker.js"].data.decode().replace("THE_VERSION", version)
+    return _file("worker.js", text.replace('["THE_PAGES"]', pages).encode())
 
 
 def _file(name: str, data: bytes) -> StaticFile:

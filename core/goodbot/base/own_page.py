@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
+    " worker-src 'self'; manifest-src 'self';"
     " base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 HEADERS = {

@@ -122,7 +122,9 @@ async def launched() -> AsyncIterator[Any]:
 @contextlib.asynccontextmanager
 async def person(browser: Any, **options: Any) -> AsyncIterator[Person]:
     """Somebody with a fresh profile."""
-    context = await browser.new_context(**{"viewport": DESK, "reduced_motion": "reduce", **options})
+    # Without a worker, unless it is the worker that is tested: else `page.route` would not see its requests.
+    usual = {"viewport": DESK, "reduced_motion": "reduce", "service_workers": "block"}
+    context = await browser.new_context(**{**usual, **options})
     context.set_default_timeout(1000 * patience(15))
     somebody = Person(context)
     yield somebody

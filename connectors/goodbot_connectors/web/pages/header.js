@@ -3,6 +3,7 @@
 
 import { post } from "/files/api.js";
 import { announce, button, el, find } from "/files/dom.js";
+import "/files/install.js";
 
 // `me` is what `/api/me` says.
 export function showUser(me) {
@@ -112,7 +113,7 @@ export function signedOut() {
 // All that was stored of somebody is deleted, by their own word or an owner's.
 export function forgotten() {
   sessionStorage.clear();
-  for (const key of Object.keys(localStorage).filter((one) => one.startsWith("views "))) localStorage.removeItem(key);
+  for (const key of Object.keys(localStorage).filter((one) => /^(?:views|tells) /.test(one))) localStorage.removeItem(key);
   leave("You are forgotten",
     el("p", {}, "What was stored of you here is deleted: your words, the answers to them, your ratings."),
     el("p", {}, "You are signed out. Backups that were made before still hold it until the owner deletes them."));

@@ -10,6 +10,7 @@ import { listen, ratingKeys, showHelp } from "/files/keys.js";
 import { Live } from "/files/live.js";
 import { Outbox } from "/files/outbox.js";
 import { Queued } from "/files/queued.js";
+import { Tell } from "/files/tell.js";
 
 const LOOK_MS = 15_000; // so often it is asked whether there are new ones, once all have been seen
 const PLACE = "inbox"; // the conversation that what is done here belongs to: none that is shown
@@ -50,6 +51,7 @@ class Inbox {
     await this.queued.look();
     await this.load();
     setInterval(() => this.#look(), LOOK_MS);
+    new Tell().begin(me.user);
     const line = { frame: () => null, stale: () => null, state: () => null, signedOut };
     return new Live(line).run();
   }
