@@ -11,6 +11,7 @@ from goodbot.api.activity import Act, ActivityPage
 from goodbot.api.learnt import AnsweredTwice
 from goodbot.api.overview import LearntCard, TrainingNow, VersionRatings
 from goodbot.api.people import AccountSeen, PeoplePage, PersonAsking, PersonSeen, RaterAgreement
+from goodbot.api.queues import QueueMade, QueueShare, QueuesSeen, QueueWaiting
 from goodbot.api.rated import RatedAnswer, RatedBy, RatedPage, RatedTaught, RatedWords
 from goodbot.api.report import ReportSeen, ReportTold
 from goodbot.api.settings_page import PlaceSeen, Setting, SettingsSeen
@@ -286,6 +287,23 @@ REPORT = ReportSeen(
         )
     ],
 )
+QUEUES = QueuesSeen(
+    waiting=[QueueWaiting(id=2, name="First look", done=7, answers=20)],
+    made=[
+        QueueMade(
+            id=2 - number,
+            name=f"Look {number}",
+            made_by="web:ada",
+            at=1.8e9,
+            closed=bool(number),
+            answers=20,
+            shared=[QueueShare(kind="group", who="slack:S1"), QueueShare(kind="person", who="slack:U1")],
+            raters=[("slack:U0", 7)],
+        )
+        for number in range(2)
+    ],
+    groups=["slack:S1"],
+)
 FOUND = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations.map(
   (one) => [one.id, one.impact, one.nodes.map((node) => node.target.join(" "))])"""
 """Rule, how bad, and which elements."""
@@ -347,7 +365,7 @@ async def test_nothing_stands_in_anybody_s_way(
         await ada.page.get_by_role("dialog").wait_for()
         assert await violations(ada, axe) == [], "the keys"
         bot.made, bot.shown, bot.trail, bot.known, bot.set_up = MADE, LIKED, DONE, KNOWN, SET
-        bot.lesson, bot.reported = TAUGHT, REPORT
+        bot.lesson, bot.reported, bot.in_queues = TAUGHT, REPORT, QUEUES
         pages = {
             "/rate": ".card",
             "/progress": ".chart",
@@ -363,9 +381,14 @@ async def test_nothing_stands_in_anybody_s_way(
             await ada.page.goto(bot.address + path)
             if path == "/ratings":
                 await ada.page.locator(".tick input").first.check()
-            if path in ("/ratings", "/activity"):
+            if path == "/activity":
                 await ada.page.locator("summary").first.click()
+            if path == "/rate":
+                await ada.page.locator(".chip.queue progress").wait_for()
             if path == "/ratings":
+                await ada.page.locator("#queues summary").click()
+                await ada.page.locator("#queues select").last.select_option("these people")
+                await ada.page.locator(".rated summary").first.click()
                 await ada.page.get_by_role("button", name="What it taught").click()
                 await ada.page.locator(".heat summary").click()
             if path in ("/people", "/settings"):

@@ -60,7 +60,7 @@ async def test_a_rater_sees_their_part_and_a_rating_counts_once(tmp_path: Path) 
         said = await answers(bot)
         told = await make(bot, [one.turn for one in said])
         assert told == (
-            "The queue is made: 4 answers. 1 of them is from a private chat: only who may see it gets it."
+            "The queue is made: 4 answers. 1 of them is from a private chat. Only people who may see it get it."
         )
         mine = QueueWaiting(id=1, name="Look", done=0, answers=3)
         assert await seen(bot, "rater") == QueuesSeen(waiting=[mine]), "neither the secret nor who made it"
