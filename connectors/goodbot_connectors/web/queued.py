@@ -42,25 +42,25 @@ async def change(host: ConnectorHost, user: UserRef, body: Json) -> Mapping[str,
     Raises HttpError and UsageError.
     """
     match body:
-        case {
-            "do": "make",
-            "name": str(name),
-            "turns": list(turns),
-            "newest": int(newest),
-            "shared": list(to),
-        }:
+        case {"do": "make", "name": str(name), "turns": turns, "newest": int(newest), "shared": shared}:
             wanted = QueueWanted(
                 do="make",
                 name=name[:_LONGEST],
-                turns=[_text(one) for one in cast("list[object]", turns)[:_MOST]],
+                turns=[_text(one) for one in _list(turns)],
                 newest=newest,
-                shared=[_share(one) for one in cast("list[object]", to)[:_MOST]],
+                shared=[_share(one) for one in _list(shared)],
             )
         case {"do": "close" | "open" as do, "id": int(id_)} if 0 < id_ < 1 << 53:
             wanted = QueueWanted(do=do, id=id_)
         case _:
             raise HttpError(400, MALFORMED)
     return {"told": await host.change_queue(user, wanted)}
+
+
+def _list(said: object) -> list[object]:
+    if not isinstance(said, list):
+        raise HttpError(400, MALFORMED)
+    return cast("list[object]", said)[:_MOST]
 
 
 def _text(said: object) -> str:

@@ -60,7 +60,8 @@ async def test_a_rater_sees_their_part_and_a_rating_counts_once(tmp_path: Path) 
         said = await answers(bot)
         told = await make(bot, [one.turn for one in said])
         assert told == (
-            "The queue is made: 4 answers. 1 of them is from a private chat. Only people who may see it get it."
+            "The queue is made: 4 answers."
+            " 1 of them is from a private chat. Only people who may see it get it."
         )
         mine = QueueWaiting(id=1, name="Look", done=0, answers=3)
         assert await seen(bot, "rater") == QueuesSeen(waiting=[mine]), "neither the secret nor who made it"
@@ -181,7 +182,7 @@ async def test_nobody_else_changes_one(tmp_path: Path) -> None:
 async def test_what_makes_no_queue_is_refused(tmp_path: Path, about: dict[str, Any], says: str) -> None:
     async with open_bot(tmp_path) as bot:
         said = await answers(bot)
-        wanted = {"name": "Look", "turns": [said[0].turn], "shared": [ALL], **about}
+        wanted: dict[str, Any] = {"name": "Look", "turns": [said[0].turn], "shared": [ALL], **about}
         with pytest.raises(UsageError, match=says):
             await bot.chat.host.change_queue(user("owner"), QueueWanted(do="make", **wanted))
         assert await rows(bot.store, "SELECT * FROM queues") == []
