@@ -96,33 +96,54 @@ async def test_who_wants_it_is_told_how_many_wait_and_no_word_of_them(ada: Perso
     await ada.page.add_init_script(NOTED)
     await ada.page.clock.install()
     await ada.page.goto(f"{bot.address}/rate")
-    await ada.sees("All rated")
+    await ada.sees("Tell me when answers wait")
+    asked: list[str] = []
+    answered: list[str] = []
+    ada.page.on("request", lambda one: asked.append(one.url) if "/api/waiting" in one.url else None)
+    ada.page.on("response", lambda one: answered.append(one.url) if "/api/waiting" in one.url else None)
 
     async def told(*texts: str) -> None:
-        async def a_look_later() -> bool:
-            await ada.page.clock.run_for(61_000)
-            return len(await ada.page.evaluate("window.shown")) == len(texts)
+        before = len(asked)
+        await ada.page.clock.run_for(61_000)
 
-        await eventually(a_look_later)
-        shown = await ada.page.evaluate("window.shown")
-        assert [text for text, _ in shown] == [*texts]
-        assert "Question" not in str(shown)
+        async def looked() -> bool:
+            return before < len(asked) == len(answered)
+
+        async def shown() -> bool:
+            return len(await ada.page.evaluate("window.shown")) >= len(texts)
+
+        await eventually(looked)
+        await eventually(shown)
+        found = await ada.page.evaluate("window.shown")
+        assert [text for text, _ in found] == [*texts]
+        assert "Question" not in str(found)
+
+    async def told_nothing_at_all() -> None:
+        before, shown = len(asked), await ada.page.evaluate("window.shown")
+        await ada.page.clock.run_for(200_000)
+        await ada.page.evaluate("fetch('/manifest.webmanifest').then((response) => response.text())")
+        assert (len(asked), await ada.page.evaluate("window.shown")) == (before, shown)
 
     await ada.page.evaluate("window.away = true")
-    bot.waiting.append(waiting("t0", "Question 0?", "Answer."))
-    await told()
+    bot.waiting += [waiting(f"t{number}", f"Question {number}?", "Answer.") for number in range(2)]
+    await told_nothing_at_all()
     await press(ada, "Tell me when answers wait")
     await ada.sees("Do not tell me any more")
-    bot.waiting.append(waiting("t1", "Question 1?", "Answer."))
-    await told("2 answers wait for your rating.")
+    two, three = "2 answers wait for your rating.", "3 answers wait for your rating."
     for _ in range(2):  # it is said once
-        await told("2 answers wait for your rating.")
+        await told(two)
     bot.waiting.append(waiting("t2", "Question 2?", "Answer."))
-    await told("2 answers wait for your rating.", "3 answers wait for your rating.")
+    await told(two, three)
+    await ada.page.evaluate("window.away = false")
+    bot.waiting.append(waiting("t3", "Question 3?", "Answer."))
+    await told(two, three)  # nor of what stands before one's eyes
+    await ada.page.evaluate("window.away = true")
+    bot.waiting.append(waiting("t4", "Question 4?", "Answer."))
+    await told(two, three, "5 answers wait for your rating.")
     found = await ada.page.evaluate("fetch('/api/waiting').then((response) => response.text())")
-    assert json.loads(found)["count"] == 3
+    assert json.loads(found)["count"] == 5
     assert "Question" not in found
     await press(ada, "Do not tell me any more")
     await ada.sees("Tell me when answers wait")
-    bot.waiting.append(waiting("t3", "Question 3?", "Answer."))
-    await told("2 answers wait for your rating.", "3 answers wait for your rating.")
+    bot.waiting.append(waiting("t5", "Question 5?", "Answer."))
+    await told_nothing_at_all()

@@ -45,8 +45,9 @@ export class Tell {
     const found = await get("/api/waiting").catch(() => null); // it is asked again
     if (!found) return false;
     this.#words = found.words;
-    if (tells && found.count > this.#last) await this.#show(found.told);
-    this.#last = found.count;
+    const more = found.count > this.#last;
+    this.#last = found.count; // at once: another look may be on its way
+    if (tells && more) await this.#show(found.told);
     return true;
   }
 

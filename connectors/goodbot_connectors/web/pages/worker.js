@@ -3,21 +3,29 @@
 // What is asked of goodbot (`/api/`) never comes by here, and an address is kept without what stands
 // behind its `?`, which may be somebody's words.
 
-const CACHE = "shell THE_VERSION"; // of all files together: `site.py` fills both in
+const CACHE = "goodbot THE_VERSION"; // of all files together: `site.py` fills both in
 const PAGES = new Set(["THE_PAGES"]);
 
 const isShell = ({ origin, pathname }) => origin === location.origin && (PAGES.has(pathname) || pathname.startsWith("/files/"));
 
 async function fresh(request, path) {
-  const cache = await caches.open(CACHE);
   try {
     const response = await fetch(request);
-    if (response.ok && response.type === "basic" && !response.redirected) await cache.put(path, response.clone());
+    if (response.ok && response.type === "basic" && !response.redirected) await keep(path, response.clone());
     return response;
   } catch (problem) {
-    const kept = await cache.match(path);
+    const kept = await caches.match(path, { cacheName: CACHE }).catch(() => null);
     if (kept) return kept;
     throw problem;
+  }
+}
+
+// A browser that has no room for copies, or allows none, still shows the page.
+async function keep(path, response) {
+  try {
+    await (await caches.open(CACHE)).put(path, response);
+  } catch {
+    // It opens without a connection another time.
   }
 }
 
@@ -25,7 +33,7 @@ addEventListener("install", () => self.skipWaiting());
 
 addEventListener("activate", (event) => {
   const older = async () => {
-    for (const name of await caches.keys()) if (name !== CACHE) await caches.delete(name);
+    for (const name of await caches.keys()) if (name.startsWith("goodbot ") && name !== CACHE) await caches.delete(name);
     await self.clients.claim();
   };
   event.waitUntil(older());
@@ -36,13 +44,13 @@ addEventListener("fetch", (event) => {
   if (event.request.method === "GET" && isShell(url)) event.respondWith(fresh(event.request, url.pathname));
 });
 
-// A notification is pressed: to the answers, in a page that is open if there is one.
+// A notification is pressed: to the answers, where they are open as they are. No page is led away, for
+// somebody may be writing there.
 addEventListener("notificationclick", (event) => {
   const go = async () => {
-    const [open] = await self.clients.matchAll({ type: "window" });
-    if (!open) return self.clients.openWindow("/rate");
-    await open.focus();
-    return open.navigate("/rate");
+    const pages = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
+    const open = pages.find(({ url }) => new URL(url).pathname === "/rate");
+    return open ? open.focus() : self.clients.openWindow("/rate");
   };
   event.notification.close();
   event.waitUntil(go());
