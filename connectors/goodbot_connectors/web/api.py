@@ -38,7 +38,7 @@ from goodbot.base.text import clean
 from goodbot_connectors.kit.bridge.at_once import AtOnce
 from goodbot_connectors.kit.bridge.refused import HttpError
 from goodbot_connectors.kit.fields import Json, string
-from goodbot_connectors.web import guard, lists, normalize, waiting
+from goodbot_connectors.web import guard, lists, normalize, queued, waiting
 from goodbot_connectors.web.cache import ConversationCache
 from goodbot_connectors.web.entries import PersonLabels
 from goodbot_connectors.web.guard import Handler
@@ -203,7 +203,7 @@ class WebApi:
             rated=query.get("rated") == "1",
             before=query.get("before", "")[:64],
             limit=PAGE,
-            queue=int(queue) if queue.isascii() and queue.isdecimal() and len(queue) < 16 else 0,
+            queue=queued.number(queue) if queue else 0,
         )
         page: dict[str, Any] = {"answers": [waiting.shown(one) for one in found], "more": len(found) == PAGE}
         if not query.get("before"):

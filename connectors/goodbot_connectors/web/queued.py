@@ -57,6 +57,11 @@ async def change(host: ConnectorHost, user: UserRef, body: Json) -> Mapping[str,
     return {"told": await host.change_queue(user, wanted)}
 
 
+def number(said: str) -> int:
+    """A queue's, as an address says it; else that of none, for what it holds is not everything."""
+    return int(said) if said.isascii() and said.isdecimal() and len(said) < 16 else -1
+
+
 def _list(said: object) -> list[object]:
     if not isinstance(said, list):
         raise HttpError(400, MALFORMED)

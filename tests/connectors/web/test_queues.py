@@ -59,7 +59,9 @@ async def test_over_the_wire_a_rater_gets_their_own_part_and_others_nothing(
         status, found = await asked("rater", "inbox", "?queue=1")
         assert (status, len(re.findall(r'"turn"', found))) == (200, 2)
         assert "secret" not in found
-        for who, query in (("guest", "?queue=1"), ("talker", "?queue=1"), ("rater", "?queue=2")):
+        others = [("guest", "?queue=1"), ("talker", "?queue=1")]
+        others += [("rater", f"?queue={wrong}") for wrong in ("2", "x", "-1", "1" * 16, "²")]
+        for who, query in others:
             status, found = await asked(who, "inbox", query)
             assert (status, '"turn"' in found, "shared 0" in found) == (200, False, False)
         for who in ("guest", "talker"):

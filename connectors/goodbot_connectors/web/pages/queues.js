@@ -12,6 +12,7 @@ export class Queues {
   #place = find("#queues");
   #words = {};
   #groups = "";
+  #sent = false; // what was pressed is on its way: a second press is the same one
 
   async look() {
     const found = await get("/api/queues");
@@ -37,9 +38,10 @@ export class Queues {
       field(words.count, el("input", { name: "count", type: "number", min: "1", max: "200", value: "20", required: true })),
       field(words.with, to), ids,
       el("button", { type: "submit", class: "primary small" }, words.make));
-    form.addEventListener("submit", (event) => {
+    form.addEventListener("submit", async (event) => {
       event.preventDefault();
-      this.#make(form.elements);
+      const { name } = form.elements;
+      if (await this.#make(form.elements)) name.value = ""; // the next one is another
     });
     this.#place.replaceChildren(el("details", {}, el("summary", {}, words.title), el("p", { class: "count" }, words.hint), form,
       el("p", { class: "told-line", role: "status", tabindex: "-1" }),
@@ -55,16 +57,22 @@ export class Queues {
   }
 
   async #do(body) {
+    if (this.#sent) return false;
+    this.#sent = true;
     const told = find(".told-line", this.#place);
     try {
       told.textContent = (await post("/api/queues", body)).told;
       told.classList.remove("error");
       await this.look();
+      return true;
     } catch (problem) {
       told.textContent = problem.message;
       told.classList.add("error");
+      return false;
+    } finally {
+      this.#sent = false;
+      told.focus();
     }
-    told.focus();
   }
 
   #line({ id, name, closed, answers, shared, raters }) {
