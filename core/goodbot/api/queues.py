@@ -59,7 +59,7 @@ class QueueMade:
     """Those that the owner who asks may see."""
     shared: Sequence[QueueShare]
     raters: Sequence[tuple[str, int]]
-    """Who has rated how many of them, `connector:id`."""
+    """Who has rated how many of them, `connector:id`; 100 at most."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

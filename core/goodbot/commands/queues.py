@@ -61,7 +61,7 @@ async def _made(db: aiosqlite.Connection, viewer: Viewer) -> list[QueueMade]:
             closed=one.closed_at is not None,
             answers=(await queues.progress(db, viewer, one.id))[1],
             shared=one.shared,
-            raters=await queues.raters(db, one.id),
+            raters=await queues.raters(db, viewer, one.id),
         )
         for one in await queues.listed(db, closed=True)
     ]
@@ -164,4 +164,4 @@ def _require_raters(services: Services, user: UserRef, shared: Sequence[QueueSha
 async def _record(services: Services, db: aiosqlite.Connection, user: UserRef, do: str, id_: int) -> None:
     """A row of the audit trail: without the queue's name, for the trail is for ever."""
     actor = await audit_name(db, in_private(services, user, "queue"), person(user))
-    await settings.record(db, actor, "queue", {"do": do, "queue": id_}, services.clock.now())
+    await settings.record(db, actor, "queue", {"args": do, "queue": id_}, services.clock.now())

@@ -126,14 +126,14 @@ async def knows(db: aiosqlite.Connection, person: str) -> bool:
     return bool(
         await value(
             db,
-            "SELECT EXISTS (SELECT 1 FROM turns WHERE (connector, talker) = (:connector, :id))"
+            "SELECT EXISTS (SELECT 1 FROM turns WHERE (connector, talker) = (:connector, :id))"  # noqa: S608
             " OR EXISTS (SELECT 1 FROM traces WHERE (connector, talker) = (:connector, :id))"
             " OR EXISTS (SELECT 1 FROM events WHERE rater = :person)"
             " OR EXISTS (SELECT 1 FROM shares WHERE person = :person)"
             " OR EXISTS (SELECT 1 FROM withheld WHERE person = :person)"
             " OR EXISTS (SELECT 1 FROM links WHERE person = :person)"
             " OR EXISTS (SELECT 1 FROM pairs WHERE chosen_by = :person)"
-            " OR :person IN (SELECT made_by FROM queues UNION SELECT who FROM queue_shares)"
+            f" OR :person IN ({queues.NAMED})"
             " OR EXISTS (SELECT 1 FROM notes WHERE scope = 'person' AND key = :person)",
             {"connector": connector, "id": id_, "person": person},
         )

@@ -20,8 +20,11 @@ from goodbot.store.query import fetch, first, value
 from goodbot.store.review_queue import OPINION, QUEUED, SEEN, Viewer
 
 MOST_OPEN = 100
-_CLOSED = 50
-"""So many of those that are closed are listed, the newest."""
+MOST_CLOSED = 50
+"""So many of those that are closed are kept, the newest."""
+_MOST_RATERS = 100
+NAMED = "SELECT made_by FROM queues UNION SELECT who FROM queue_shares WHERE kind = 'person'"
+"""SQL: whom they name, `connector:id`."""
 _RETRIES = "LEFT JOIN retries r ON r.turn = t.id"
 _PROGRESS = (
     f"SELECT count(l.value), count(*) FROM {QUEUED} LEFT {OPINION} {_RETRIES}"  # noqa: S608
@@ -29,7 +32,7 @@ _PROGRESS = (
 )
 _RATERS = (
     f"SELECT l.rater, count(*) FROM {QUEUED} JOIN labels l ON l.turn = t.id {_RETRIES}"  # noqa: S608
-    f" WHERE l.value IS NOT NULL AND {STANDING} GROUP BY 1 ORDER BY 2 DESC, 1"
+    f" WHERE {SEEN} AND {STANDING} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {_MOST_RATERS}"
 )
 _CHOSEN = (
     f"SELECT t.id, t.channel_kind FROM json_each(:turns) k CROSS JOIN turns t ON t.id = k.value {_RETRIES}"  # noqa: S608
@@ -65,7 +68,7 @@ async def listed(db: aiosqlite.Connection, *, closed: bool = False) -> list[Queu
             db,
             "SELECT id, name, made_by, made_at, closed_at FROM queues WHERE closed_at IS NOT NULL"
             " ORDER BY closed_at DESC, id DESC LIMIT ?",
-            (_CLOSED,),
+            (MOST_CLOSED,),
         )
     shared = defaultdict[int, list[QueueShare]](list)
     query = (
@@ -86,9 +89,10 @@ async def progress(db: aiosqlite.Connection, viewer: Viewer, queue: int) -> tupl
     return (row[0], row[1]) if row else (0, 0)
 
 
-async def raters(db: aiosqlite.Connection, queue: int) -> list[tuple[str, int]]:
-    """Who has rated how many of its answers, whoever sees them now."""
-    return [(who, count) for who, count in await fetch(db, _RATERS, {"queue": queue})]
+async def raters(db: aiosqlite.Connection, viewer: Viewer, queue: int) -> list[tuple[str, int]]:
+    """Who has rated how many of its answers, of those that whoever asks may see; most first."""
+    rows = await fetch(db, _RATERS, {**viewer.values(), "queue": queue})
+    return [(who, count) for who, count in rows]
 
 
 async def chosen(db: aiosqlite.Connection, viewer: Viewer, turns: Sequence[str]) -> list[tuple[str, str]]:
@@ -128,9 +132,17 @@ async def add(
 
 
 async def close(db: aiosqlite.Connection, id_: int, at: float | None) -> bool:
-    """Close a queue, or open it again without `at`; False where there is none that is otherwise."""
+    """Close a queue, or open it again without `at`; False where there is none that is otherwise.
+
+    Those that were closed longest ago go: no page shows them.
+    """
     done = await db.execute(
         "UPDATE queues SET closed_at = ? WHERE id = ? AND (closed_at IS NULL) <> (? IS NULL)", (at, id_, at)
+    )
+    await db.execute(
+        "DELETE FROM queues WHERE closed_at IS NOT NULL AND id NOT IN (SELECT id FROM queues"
+        " WHERE closed_at IS NOT NULL ORDER BY closed_at DESC, id DESC LIMIT ?)",
+        (MOST_CLOSED,),
     )
     return done.rowcount > 0
 

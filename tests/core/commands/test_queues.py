@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from goodbot.access.authorization import Authorization
 from goodbot.access.queues import shared_with
+from goodbot.api.activity import ActivityWanted
 from goodbot.api.queues import QueueShare, QueuesSeen, QueueWaiting, QueueWanted
 from goodbot.base.errors import UsageError
 from goodbot.config import Grants
@@ -77,6 +78,10 @@ async def test_a_rater_sees_their_part_and_a_rating_counts_once(tmp_path: Path) 
             False,
         )
         assert [(one.done, one.answers) for one in (await seen(bot, "owner")).waiting] == [(0, 4)]
+        await bot.react(said[3], "👍")
+        await bot.command("people", "grant owner loopback:ada")
+        [other] = (await seen(bot, "ada")).made
+        assert (other.answers, other.raters) == (3, [("loopback:rater", 1)]), "of the secret nothing"
         await bot.store.write(lambda db: db.execute("DELETE FROM turns WHERE id = ?", (said[0].turn,)))
         assert [(one.done, one.answers) for one in (await seen(bot, "rater")).waiting] == [(0, 2)]
 
@@ -147,7 +152,31 @@ async def test_an_owner_closes_a_queue_and_opens_it_again(tmp_path: Path) -> Non
         await host.change_queue(user("owner"), QueueWanted(do="open", id=1))
         assert await names(bot, "rater") == ["Look"]
         trail = await rows(bot.store, "SELECT detail FROM audit WHERE action = 'queue' ORDER BY seq")
-        assert [json.loads(detail)["do"] for (detail,) in trail] == ["make", "close", "open"]
+        assert [json.loads(detail)["args"] for (detail,) in trail] == ["make", "close", "open"]
+
+
+async def test_what_was_closed_long_ago_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queues, "MOST_CLOSED", 1)
+    async with open_bot(tmp_path) as bot:
+        said = await answers(bot)
+        for name in ("First", "Second", "Third"):
+            await make(bot, [said[0].turn], name=name)
+        for id_ in (1, 2):
+            await bot.chat.host.change_queue(user("owner"), QueueWanted(do="close", id=id_))
+        assert [one.name for one in (await seen(bot, "owner")).made] == ["Third", "Second"]
+        assert await rows(bot.store, "SELECT DISTINCT queue FROM queue_answers ORDER BY 1") == [(2,), (3,)]
+
+
+async def test_the_trail_says_in_plain_words_what_was_done(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        said = await answers(bot)
+        await make(bot, [said[0].turn], name="Moustache-7731")
+        for do in ("close", "open"):
+            await bot.chat.host.change_queue(user("owner"), QueueWanted(do=do, id=1))
+        acts = (await bot.chat.host.activity(user("owner"), ActivityWanted(action="queue"))).acts
+        assert [one.what for one in acts] == ["Open a queue again", "Close a queue", "Make a queue"]
+        assert [one.facts for one in acts] == [{"queue": "1"}] * 3
+        assert "Moustache" not in repr(acts), "the trail is for ever"
 
 
 async def test_nobody_else_changes_one(tmp_path: Path) -> None:
