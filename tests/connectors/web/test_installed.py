@@ -55,7 +55,7 @@ async def test_it_can_be_installed(bot: Scripted) -> None:
         assert sizes >= {"192x192", "512x512"}, "what browsers ask for"
 
 
-def test_the_worker_is_another_one_as_soon_as_a_file_is() -> None:
+async def test_the_worker_is_another_one_as_soon_as_a_file_is() -> None:
     def made(**texts: bytes) -> StaticFile:
         files = {"worker.js": b'"THE_VERSION" ["THE_PAGES"]', **texts}
         return _worker({name: _file(f"{name}.js", data) for name, data in files.items()})
