@@ -11,8 +11,14 @@ from importlib import resources
 
 from aiohttp import hdrs, web
 
-_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-_TYPES |= {"png": "image/png", "webmanifest": "application/manifest+json"}
+_TYPES = {
+    "html": "text/html",
+    "css": "text/css",
+    "js": "text/javascript",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "webmanifest": "application/manifest+json",
+}
 _PAGES = {
     "/": "chat.html",
     "/rate": "rate.html",
