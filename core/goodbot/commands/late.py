@@ -64,13 +64,14 @@ class LateCommands:
 
     async def said(self, event: Event, name: str, args: Sequence[str]) -> None:
         """Somebody has said something for themselves just now, and maybe one of these says otherwise."""
-        own = _kind(_OWN, name)
-        if not self._since or own is None or _key(event) in self._since or not _changes(name, args):
+        # Who is forgotten takes back all of it.
+        own = _OWN if (name, *args) == ("forget", "me", "yes") else [one for one in _OWN if name in one]
+        if not self._since or not own or _key(event) in self._since or not _changes(name, args):
             return
         who = person(event.user)
         # `share`, say, is said for all accounts that are one person.
         together = await self._store.read(lambda db: people.accounts(db, who))
-        self._said |= {(account, own) for account in (who, *together)}
+        self._said |= {(account, one) for account in (who, *together) for one in own}
 
     @contextlib.asynccontextmanager
     async def done(self, event: Event) -> AsyncGenerator[None]:

@@ -223,6 +223,7 @@ async def test_b1_of_several_that_were_left_undone_none_overtakes_the_next(
     ("left", "meanwhile", "done"),
     [
         ("/rl share on", "/rl share off", False),
+        ("/rl share on", "/rl forget me yes", False),
         ("/rl share on", "/rl status", True),
         ("/rl unlink", "/rl share off", True),
     ],
